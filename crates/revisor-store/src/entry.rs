@@ -1,0 +1,169 @@
+//! [`Draft`] and [`Entry`]: an encoded object before and after the store has given it a revision.
+
+use bytes::Bytes;
+use revisor_version::Revision;
+
+use crate::Key;
+
+/// An encoded object whose revision is not known yet.
+///
+/// The bytes hold everything but the revision. Where the object shows it, the text `"resourceVersion":"N",` is
+/// spliced in at commit, because only then is N known; the offset says where, and must be followed by another
+/// member of the same JSON object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    pub(crate) bytes: Bytes,
+    pub(crate) splice_at: Option<u32>,
+}
+
+impl Draft {
+    /// Bytes that do not show their revision.
+    pub fn opaque(bytes: impl Into<Bytes>) -> Draft {
+        Draft { bytes: bytes.into(), splice_at: None }
+    }
+
+    /// Bytes of a JSON object in which the member `resourceVersion` belongs at offset `splice_at`.
+    ///
+    /// # Panics
+    /// If the offset is past the end of the bytes: the encoder that computed it is wrong.
+    pub fn showing_revision_at(bytes: impl Into<Bytes>, splice_at: u32) -> Draft {
+        let bytes = bytes.into();
+        assert!(splice_at as usize <= bytes.len(), "splice offset {splice_at} is past {} bytes", bytes.len());
+        Draft { bytes, splice_at: Some(splice_at) }
+    }
+
+    /// The bytes without the revision.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Where the revision goes, if these bytes show it.
+    pub fn splice_at(&self) -> Option<u32> {
+        self.splice_at
+    }
+
+    /// The bytes as they read at `revision`.
+    pub fn at_revision(&self, revision: Revision) -> Bytes {
+        let Some(at) = self.splice_at else { return self.bytes.clone() };
+        let (head, tail) = self.bytes.split_at(at as usize);
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(revision.get());
+        let mut spliced = Vec::with_capacity(self.bytes.len() + Entry::MEMBER.len() + digits.len() + 2);
+        spliced.extend_from_slice(head);
+        spliced.extend_from_slice(Entry::MEMBER.as_bytes());
+        spliced.extend_from_slice(digits.as_bytes());
+        spliced.extend_from_slice(b"\",");
+        spliced.extend_from_slice(tail);
+        spliced.into()
+    }
+}
+
+/// One object as it was stored at one revision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    key: Key,
+    revision: Revision,
+    bytes: Bytes,
+    splice_at: Option<u32>,
+}
+
+impl Entry {
+    /// What stands before the digits of a spliced revision.
+    const MEMBER: &'static str = "\"resourceVersion\":\"";
+
+    /// The entry that `draft` becomes at `revision`.
+    pub fn new(key: Key, revision: Revision, draft: &Draft) -> Entry {
+        Entry { key, revision, bytes: draft.at_revision(revision), splice_at: draft.splice_at }
+    }
+
+    /// Where the object lives.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The write that made this entry.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// The encoded object, with its revision where it shows one.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The encoded object without its revision: what it was before the commit.
+    pub fn to_draft(&self) -> Draft {
+        let Some((head, tail)) = self.around_revision() else { return Draft::opaque(self.bytes.clone()) };
+        Draft { bytes: [head, tail].concat().into(), splice_at: self.splice_at }
+    }
+
+    /// Whether `draft` says the same as this entry, revision apart. Does not allocate.
+    pub fn same_content(&self, draft: &Draft) -> bool {
+        if self.splice_at != draft.splice_at {
+            return false;
+        }
+        match self.around_revision() {
+            None => self.bytes == draft.bytes,
+            Some((head, tail)) => {
+                let (draft_head, draft_tail) = draft.bytes.split_at(head.len());
+                head == draft_head && tail == draft_tail
+            }
+        }
+    }
+
+    /// This entry's content as it reads with another revision: the last state of an object, shown by the write
+    /// that deleted it or moved it out of a selection.
+    pub fn reading_at(&self, revision: Revision) -> Bytes {
+        if self.splice_at.is_none() || revision == self.revision {
+            return self.bytes.clone();
+        }
+        self.to_draft().at_revision(revision)
+    }
+
+    /// What stands before and after the spliced member.
+    fn around_revision(&self) -> Option<(&[u8], &[u8])> {
+        let at = self.splice_at? as usize;
+        let digits = self.revision.get().ilog10() as usize + 1;
+        let end = at + Entry::MEMBER.len() + digits + 2;
+        Some((&self.bytes[..at], &self.bytes[end..]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft() -> Draft {
+        Draft::showing_revision_at(&br#"{"metadata":{"name":"a","uid":"u"}}"#[..], 24)
+    }
+
+    fn at(number: u64) -> Revision {
+        Revision::new(number).expect("not zero")
+    }
+
+    #[test]
+    fn the_revision_is_spliced_in_and_taken_out_again() {
+        let entry = Entry::new(Key::new("/a"), at(120), &draft());
+        assert_eq!(&entry.bytes()[..], br#"{"metadata":{"name":"a","resourceVersion":"120","uid":"u"}}"#);
+        assert_eq!(entry.to_draft(), draft());
+        assert_eq!(&entry.reading_at(at(7))[..], br#"{"metadata":{"name":"a","resourceVersion":"7","uid":"u"}}"#);
+    }
+
+    #[test]
+    fn same_content_ignores_the_revision_only() {
+        let entry = Entry::new(Key::new("/a"), at(99), &draft());
+        assert!(entry.same_content(&draft()));
+        let other = Draft::showing_revision_at(&br#"{"metadata":{"name":"b","uid":"u"}}"#[..], 24);
+        assert!(!entry.same_content(&other));
+        let shorter = Draft::showing_revision_at(&br#"{"metadata":{"name":"a","u":"u"}}"#[..], 24);
+        assert!(!entry.same_content(&shorter));
+    }
+
+    #[test]
+    fn opaque_bytes_stay_as_they_are() {
+        let entry = Entry::new(Key::new("/a"), at(3), &Draft::opaque(&b"xyz"[..]));
+        assert_eq!(&entry.bytes()[..], b"xyz");
+        assert_eq!(&entry.reading_at(at(9))[..], b"xyz");
+        assert!(entry.same_content(&Draft::opaque(&b"xyz"[..])));
+    }
+}

@@ -1,0 +1,18 @@
+//! Where objects live: the [`Store`] trait, its contract in words, the contract suite that every
+//! implementation runs ([`contract`]), and the [`embedded`] engine.
+//!
+//! A store knows keys, bytes and revisions. It knows nothing of kinds, schemas or HTTP.
+
+mod entry;
+mod error;
+mod event;
+mod key;
+mod store;
+
+pub use entry::{Draft, Entry};
+pub use error::{BoxError, StoreError};
+pub use event::Event;
+pub use key::Key;
+pub use store::{
+    BoxFuture, Change, Committed, Expect, Listing, News, Page, Progress, Sink, Store, WatchGuard, Write,
+};
