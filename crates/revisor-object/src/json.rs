@@ -1,0 +1,245 @@
+//! JSON text to [`Value`], with what Kubernetes wants to know about it: numbers as it tells them apart, members that
+//! occur twice, and a limit on nesting.
+
+use std::fmt;
+
+use compact_str::CompactString;
+use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
+
+use crate::{Object, Value};
+
+/// How deep objects and arrays may nest. Everything that walks a value may recurse this deep, so it also bounds the
+/// stack that a request can use.
+pub(crate) const MAX_DEPTH: usize = 250;
+
+/// Why a text is not JSON that the server takes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JsonError {
+    /// The bytes are not UTF-8.
+    #[error("invalid UTF-8 at byte {0}")]
+    NotUtf8(usize),
+    /// The text is not JSON.
+    #[error("{0}")]
+    Syntax(String),
+    /// Objects and arrays nest too deeply.
+    #[error("exceeded max depth of {MAX_DEPTH}")]
+    TooDeep,
+}
+
+/// A value and what was odd about its text.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Parsed {
+    /// The value.
+    pub value: Value,
+    /// Paths of members that occur more than once (`spec.replicas`), in the order of the text. The last one counts.
+    pub duplicates: Vec<String>,
+}
+
+/// Reads one JSON value that takes up all of `text`.
+pub fn parse_json(text: &[u8]) -> Result<Parsed, JsonError> {
+    let text = std::str::from_utf8(text).map_err(|error| JsonError::NotUtf8(error.valid_up_to()))?;
+    let mut state = State::default();
+    let value = read(text, &mut state)?;
+    if !state.saw_duplicate {
+        return Ok(Parsed { value, duplicates: Vec::new() });
+    }
+    // Paths are only followed when there is something to report: duplicates are rare and paths cost time.
+    let mut state = State { path: Some(Vec::new()), ..State::default() };
+    let value = read(text, &mut state)?;
+    Ok(Parsed { value, duplicates: state.duplicates })
+}
+
+fn read(text: &str, state: &mut State) -> Result<Value, JsonError> {
+    let mut deserializer = sonic_rs::Deserializer::from_str(text);
+    let value = ValueSeed { state, depth: 0 }.deserialize(&mut deserializer);
+    let value = value.and_then(|value| deserializer.end().map(|()| value));
+    if state.too_deep {
+        return Err(JsonError::TooDeep);
+    }
+    value.map_err(|error| JsonError::Syntax(one_line(&error.to_string())))
+}
+
+/// The parser's message without the excerpt of the input that it appends on further lines.
+fn one_line(message: &str) -> String {
+    message.lines().next().unwrap_or("malformed JSON").trim_end().to_owned()
+}
+
+#[derive(Default)]
+struct State {
+    saw_duplicate: bool,
+    too_deep: bool,
+    /// Names from the root to here, where paths are wanted.
+    path: Option<Vec<String>>,
+    duplicates: Vec<String>,
+}
+
+struct ValueSeed<'s> {
+    state: &'s mut State,
+    depth: usize,
+}
+
+impl ValueSeed<'_> {
+    fn nested(&mut self) -> Result<ValueSeed<'_>, ()> {
+        if self.depth == MAX_DEPTH {
+            self.state.too_deep = true;
+            return Err(());
+        }
+        Ok(ValueSeed { state: self.state, depth: self.depth + 1 })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, truth: bool) -> Result<Value, E> {
+        Ok(Value::Bool(truth))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Int(number))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(i64::try_from(number).map_or(Value::Float(number as f64), Value::Int))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(Value::Float(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::String(text.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        loop {
+            let seed = self.nested().map_err(|()| de::Error::custom("too deep"))?;
+            if let Some(path) = &mut seed.state.path {
+                path.push(format!("[{}]", items.len()));
+            }
+            let item = elements.next_element_seed(seed)?;
+            if let Some(path) = &mut self.state.path {
+                path.pop();
+            }
+            match item {
+                Some(item) => items.push(item),
+                None => return Ok(Value::Array(items)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
+        let mut members: Vec<(CompactString, Value)> = Vec::new();
+        while let Some(name) = map.next_key_seed(NameSeed)? {
+            let seed = self.nested().map_err(|()| de::Error::custom("too deep"))?;
+            if let Some(path) = &mut seed.state.path {
+                path.push(if path.is_empty() { name.to_string() } else { format!(".{name}") });
+            }
+            let value = map.next_value_seed(seed)?;
+            if let Some(path) = &mut self.state.path {
+                path.pop();
+            }
+            members.push((name, value));
+        }
+        let state = self.state;
+        let object = Object::from_unsorted(members, |name| {
+            state.saw_duplicate = true;
+            if let Some(path) = &state.path {
+                let dot = if path.is_empty() { "" } else { "." };
+                state.duplicates.push(format!("{}{dot}{name}", path.concat()));
+            }
+        });
+        Ok(Value::Object(object))
+    }
+}
+
+struct NameSeed;
+
+impl<'de> DeserializeSeed<'de> for NameSeed {
+    type Value = CompactString;
+
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<CompactString, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for NameSeed {
+    type Value = CompactString;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a member name")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<CompactString, E> {
+        Ok(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        parse_json(text.as_bytes()).expect("is JSON").value
+    }
+
+    #[test]
+    fn numbers_are_integers_only_when_written_so_and_in_range() {
+        for (text, want) in [
+            ("1", Value::Int(1)),
+            ("-9223372036854775808", Value::Int(i64::MIN)),
+            ("9223372036854775807", Value::Int(i64::MAX)),
+            ("9223372036854775808", Value::Float(9223372036854775808.0)),
+            ("2.0", Value::Float(2.0)),
+            ("1e1", Value::Float(10.0)),
+        ] {
+            assert_eq!(value(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_text_is_refused() {
+        for text in [&b""[..], b"{", b"{\"a\":}", b"[1,]", b"nul", b"{} x", b"'a'", b"{\"a\" 1}", b"\"\xff\"", b"01"] {
+            assert!(parse_json(text).is_err(), "{}", String::from_utf8_lossy(text));
+        }
+    }
+
+    #[test]
+    fn duplicates_are_reported_by_path_and_the_last_one_counts() {
+        let parsed = parse_json(br#"{"a":{"b":1,"b":2},"c":[{"d":1,"d":{"e":1}}],"a":{"x":1}}"#).expect("is JSON");
+        assert_eq!(parsed.duplicates, ["a.b", "c[0].d", "a"]);
+        assert_eq!(parsed.value.to_json(), r#"{"a":{"x":1},"c":[{"d":{"e":1}}]}"#);
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
+        assert!(parse_json(&nested(MAX_DEPTH)).is_ok());
+        assert_eq!(parse_json(&nested(MAX_DEPTH + 2)), Err(JsonError::TooDeep));
+        assert_eq!(parse_json(&vec![b'['; 3_000_000]), Err(JsonError::TooDeep));
+        assert_eq!(parse_json("{\"a\":".repeat(100_000).as_bytes()), Err(JsonError::TooDeep));
+    }
+
+    #[test]
+    fn text_survives_a_round_trip() {
+        let text = r#"{"a":"\"\\\n\u0001é😀","b":[],"c":{},"d":null,"e":[1,-2,3.5,true]}"#;
+        assert_eq!(value(&value(text).to_json()), value(text));
+    }
+}

@@ -1,0 +1,30 @@
+//! What Kubernetes objects are made of: values, metadata, names, selectors, field errors and `Status`.
+//!
+//! Pure (invariant P1): no I/O, no clock, no randomness.
+
+mod bad_value;
+mod continue_token;
+mod field_error;
+mod field_path;
+mod field_selector;
+mod json;
+mod label_selector;
+pub mod names;
+mod status;
+mod value;
+mod yaml;
+
+pub use bad_value::BadValue;
+pub use continue_token::{ContinueToken, ContinueTokenError, ListScope, MAX_CONTINUE_TOKEN_BYTES, TokenSealer};
+pub use field_error::{FieldError, FieldErrorKind, aggregate_message};
+pub use field_path::FieldPath;
+pub use field_selector::{
+    FieldOperator, FieldSelector, FieldSelectorError, FieldTerm, MAX_FIELD_SELECTOR_BYTES, MAX_FIELD_TERMS,
+};
+pub use json::{JsonError, Parsed, parse_json};
+pub use label_selector::{
+    LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,
+};
+pub use status::{KindRef, ResourceRef, Status, StatusCause, StatusDetails, StatusMetadata};
+pub use value::{Object, Value};
+pub use yaml::{YamlError, parse_yaml};

@@ -1,0 +1,202 @@
+use super::*;
+use proptest::prelude::*;
+
+const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const OLD_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const NAME_PART: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const LABEL_KEY: &str = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
+#[track_caller]
+fn check(rule: impl Fn(&str) -> Problems, cases: &[(&str, &[&str])]) {
+    for (text, want) in cases {
+        assert_eq!(rule(text), *want, "{text:?}");
+    }
+}
+
+#[test]
+fn dns_names() {
+    let (l63, l64, l253, l254) = ("a".repeat(63), "a".repeat(64), "a".repeat(253), "a".repeat(254));
+    check(
+        dns1123_label,
+        &[
+            ("a", &[]),
+            ("0", &[]),
+            ("a-1", &[]),
+            (&l63, &[]),
+            (&l64, &["must be no more than 63 characters"]),
+            ("", &[LABEL]),
+            ("A", &[LABEL]),
+            ("-a", &[LABEL]),
+            ("a-", &[LABEL]),
+            ("a_b", &[LABEL]),
+            ("é", &[LABEL]),
+            ("a\n", &[LABEL]),
+            ("a.b", &["must not contain dots"]),
+            (".a", &[LABEL]),
+        ],
+    );
+    check(
+        dns1123_subdomain,
+        &[
+            ("a", &[]),
+            ("a.b-c.1", &[]),
+            (&l253, &[]),
+            (&l254, &["must be no more than 253 characters"]),
+            ("", &[SUBDOMAIN]),
+            ("a..b", &[SUBDOMAIN]),
+            (".a", &[SUBDOMAIN]),
+            ("a.", &[SUBDOMAIN]),
+            ("a.-b", &[SUBDOMAIN]),
+            ("A.b", &[SUBDOMAIN]),
+            (&("A".to_owned() + &l253), &["must be no more than 253 characters", SUBDOMAIN]),
+        ],
+    );
+    check(
+        dns1035_label,
+        &[
+            ("a", &[]),
+            ("a-1", &[]),
+            ("1a", &[OLD_LABEL]),
+            ("", &[OLD_LABEL]),
+            ("a.b", &[OLD_LABEL]),
+            (&l64, &["must be no more than 63 characters"]),
+        ],
+    );
+}
+
+#[test]
+fn labels() {
+    let (l63, l64, l254) = ("a".repeat(63), "a".repeat(64), "a".repeat(254));
+    check(
+        qualified_name,
+        &[
+            ("simple", &[]),
+            ("now-with_more.parts", &[]),
+            ("1.2.3.4/5678", &[]),
+            ("UPPER", &[]),
+            (&format!("a/{l63}"), &[]),
+            (&l64, &["name part must be no more than 63 bytes"]),
+            ("", &["name part must be non-empty", NAME_PART]),
+            ("a/", &["name part must be non-empty", NAME_PART]),
+            ("/a", &["prefix part must be non-empty"]),
+            ("-a", &[NAME_PART]),
+            ("a b", &[NAME_PART]),
+            ("a/b/c", &[LABEL_KEY]),
+            (&format!("{l254}/b"), &["prefix part must be no more than 253 bytes"]),
+        ],
+    );
+    let prefix = format!("prefix part {SUBDOMAIN}");
+    assert_eq!(qualified_name("Upper/name-"), [prefix.as_str(), NAME_PART]);
+    check(
+        label_value,
+        &[
+            ("", &[]),
+            ("a", &[]),
+            ("A_b.c-1", &[]),
+            (&l63, &[]),
+            (&l64, &["must be no more than 63 bytes"]),
+            ("_a", &[LABEL_VALUE]),
+            ("a/b", &[LABEL_VALUE]),
+            (" ", &[LABEL_VALUE]),
+        ],
+    );
+    check(finalizer_name, &[("kubernetes", &[]), ("a/b", &[]), ("a b", &[NAME_PART])]);
+    let foreign: &[&str] = &["name is neither a standard finalizer name nor is it fully qualified"];
+    check(
+        builtin_kind_finalizer,
+        &[("kubernetes", &[]), ("orphan", &[]), ("foregroundDeletion", &[]), ("a/b", &[]), ("mine", foreign)],
+    );
+}
+
+#[test]
+fn path_segments_and_config_keys() {
+    check(
+        path_segment_name,
+        &[
+            ("", &[]),
+            ("system:admin", &[]),
+            ("...", &[]),
+            (".", &["may not be '.'"]),
+            ("..", &["may not be '..'"]),
+            ("a/b", &["may not contain '/'"]),
+            ("a%/b", &["may not contain '/'", "may not contain '%'"]),
+        ],
+    );
+    let l254 = "a".repeat(254);
+    check(
+        config_map_key,
+        &[
+            ("a.b", &[]),
+            (".hidden", &[]),
+            ("-", &[]),
+            ("", &[CONFIG_KEY]),
+            ("a b", &[CONFIG_KEY]),
+            (".", &["must not be '.'"]),
+            ("..", &["must not be '..'"]),
+            ("..a", &["must not start with '..'"]),
+            ("../a", &[CONFIG_KEY, "must not start with '..'"]),
+            (&l254, &["must be no more than 253 characters"]),
+        ],
+    );
+}
+
+#[test]
+fn prefixes_of_generated_names() {
+    check(
+        |text| NameRule::Dns1123Subdomain.check_prefix(text),
+        &[
+            ("web-", &[]),
+            ("web", &[]),
+            ("web--", &[]),
+            // The byte before the dash is replaced together with it.
+            ("web.-", &[]),
+            ("é-", &[SUBDOMAIN]),
+            ("-", &[SUBDOMAIN]),
+            ("", &[SUBDOMAIN]),
+            ("-a-", &[SUBDOMAIN]),
+            ("web.", &[SUBDOMAIN]),
+        ],
+    );
+    check(
+        |text| NameRule::Dns1123Label.check_prefix(text),
+        &[("web-", &[]), ("a.-", &[]), ("a.b-", &["must not contain dots"])],
+    );
+    check(|text| NameRule::Dns1035Label.check_prefix(text), &[("web-", &[]), ("1eb-", &[OLD_LABEL])]);
+    check(
+        |text| NameRule::PathSegment.check_prefix(text),
+        &[("..", &[]), ("a:-", &[]), ("a/-", &["may not contain '/'"])],
+    );
+}
+
+#[test]
+fn rules_name_their_checks() {
+    for (rule, accepts, refuses) in [
+        (NameRule::Dns1123Subdomain, "1.a", "A"),
+        (NameRule::Dns1123Label, "1a", "1.a"),
+        (NameRule::Dns1035Label, "a1", "1a"),
+        (NameRule::PathSegment, "A b", "a/b"),
+    ] {
+        assert_eq!(rule.check(accepts), Problems::new(), "{rule:?}");
+        assert_ne!(rule.check(refuses), Problems::new(), "{rule:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(text in any::<String>()) {
+        for rule in [NameRule::Dns1123Subdomain, NameRule::Dns1123Label, NameRule::Dns1035Label, NameRule::PathSegment] {
+            rule.check_prefix(&text);
+            // Every label is a subdomain is a segment.
+            if rule.check(&text).is_empty() {
+                prop_assert!(path_segment_name(&text).is_empty());
+            }
+        }
+        if label_value(&text).is_empty() && !text.is_empty() {
+            prop_assert!(qualified_name(&text).is_empty());
+        }
+        config_map_key(&text);
+    }
+}

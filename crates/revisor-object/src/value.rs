@@ -1,0 +1,355 @@
+//! [`Value`] and [`Object`]: an API object while the server works on it.
+//!
+//! Between requests objects are bytes; a value lives for the length of one write. Members are kept sorted, so that a
+//! value has one encoding and lookups stay logarithmic however many keys a client sends.
+
+use compact_str::CompactString;
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+
+/// A JSON value as Kubernetes reads it: integers that fit 64 bits are integers, all other numbers are floats.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Value {
+    /// `null`
+    #[default]
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number written without fraction and exponent that fits an `i64`.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// A string.
+    String(CompactString),
+    /// An array.
+    Array(Vec<Value>),
+    /// An object.
+    Object(Object),
+}
+
+impl Value {
+    /// The string, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is one.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Value::Int(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The boolean, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Value::Bool(truth) => Some(*truth),
+            _ => None,
+        }
+    }
+
+    /// The elements, if it is an array.
+    pub fn as_array(&self) -> Option<&[Value]> {
+        match self {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The object, if it is one.
+    pub fn as_object(&self) -> Option<&Object> {
+        match self {
+            Value::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The object, to be changed, if it is one.
+    pub fn as_object_mut(&mut self) -> Option<&mut Object> {
+        match self {
+            Value::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// What Go's JSON decoder calls this kind of value in its errors.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Value::Null => "null",
+            Value::Bool(_) => "bool",
+            Value::Int(_) | Value::Float(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        }
+    }
+
+    /// The compact JSON text of this value.
+    pub fn to_json(&self) -> String {
+        // Serializing to memory fails only on keys that are not strings, and ours are.
+        sonic_rs::to_string(self).unwrap_or_default()
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::String(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::String(text.into())
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Value {
+        Value::Bool(truth)
+    }
+}
+
+impl From<i32> for Value {
+    fn from(number: i32) -> Value {
+        Value::Int(number.into())
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Value {
+        Value::Int(number)
+    }
+}
+
+impl From<Object> for Value {
+    fn from(object: Object) -> Value {
+        Value::Object(object)
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(items: Vec<Value>) -> Value {
+        Value::Array(items)
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Value::Null => serializer.serialize_unit(),
+            Value::Bool(truth) => serializer.serialize_bool(*truth),
+            Value::Int(number) => serializer.serialize_i64(*number),
+            Value::Float(number) => serializer.serialize_f64(*number),
+            Value::String(text) => serializer.serialize_str(text),
+            Value::Array(items) => {
+                let mut sequence = serializer.serialize_seq(Some(items.len()))?;
+                for item in items {
+                    sequence.serialize_element(item)?;
+                }
+                sequence.end()
+            }
+            Value::Object(object) => object.serialize(serializer),
+        }
+    }
+}
+
+/// A JSON object: members sorted by name, each name once.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Object {
+    members: Vec<(CompactString, Value)>,
+}
+
+impl Object {
+    /// An object without members.
+    pub const fn new() -> Object {
+        Object { members: Vec::new() }
+    }
+
+    /// Makes an object of members in any order. Of two with one name the last is kept, as Go's decoder does; the names
+    /// of those that were dropped are handed to `on_duplicate`.
+    pub(crate) fn from_unsorted(
+        mut members: Vec<(CompactString, Value)>,
+        mut on_duplicate: impl FnMut(&str),
+    ) -> Object {
+        if !members.is_sorted_by(|(one, _), (two, _)| one < two) {
+            members.sort_by(|(one, _), (two, _)| one.cmp(two));
+            members.dedup_by(|later, earlier| {
+                let same = later.0 == earlier.0;
+                if same {
+                    on_duplicate(&later.0);
+                    std::mem::swap(&mut later.1, &mut earlier.1);
+                }
+                same
+            });
+        }
+        Object { members }
+    }
+
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there are no members.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.members.binary_search_by(|(member, _)| member.as_str().cmp(name))
+    }
+
+    /// Whether there is a member `name`.
+    pub fn contains(&self, name: &str) -> bool {
+        self.position(name).is_ok()
+    }
+
+    /// The member `name`.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.position(name).ok().map(|at| &self.members[at].1)
+    }
+
+    /// The member `name`, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+        self.position(name).ok().map(|at| &mut self.members[at].1)
+    }
+
+    /// The string member `name`; `None` if it is absent or no string.
+    pub fn str(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_str()
+    }
+
+    /// The object member `name`; `None` if it is absent or no object.
+    pub fn object(&self, name: &str) -> Option<&Object> {
+        self.get(name)?.as_object()
+    }
+
+    /// The elements of the array member `name`; empty if it is absent or no array.
+    pub fn array(&self, name: &str) -> &[Value] {
+        self.get(name).and_then(Value::as_array).unwrap_or_default()
+    }
+
+    /// The value at the end of `path`.
+    pub fn at(&self, path: &[&str]) -> Option<&Value> {
+        let (last, parents) = path.split_last()?;
+        let mut object = self;
+        for name in parents {
+            object = object.object(name)?;
+        }
+        object.get(last)
+    }
+
+    /// Sets the member `name`; answers what was there.
+    pub fn insert(&mut self, name: &str, value: impl Into<Value>) -> Option<Value> {
+        let value = value.into();
+        match self.position(name) {
+            Ok(at) => Some(std::mem::replace(&mut self.members[at].1, value)),
+            Err(at) => {
+                self.members.insert(at, (name.into(), value));
+                None
+            }
+        }
+    }
+
+    /// Sets the member `name`, or removes it where there is nothing to set.
+    pub fn set(&mut self, name: &str, value: Option<Value>) {
+        match value {
+            Some(value) => {
+                self.insert(name, value);
+            }
+            None => {
+                self.remove(name);
+            }
+        }
+    }
+
+    /// Removes the member `name`; answers what was there.
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        self.position(name).ok().map(|at| self.members.remove(at).1)
+    }
+
+    /// The object member `name`, made if it is absent or something else.
+    pub fn object_mut(&mut self, name: &str) -> &mut Object {
+        let at = match self.position(name) {
+            Ok(at) => at,
+            Err(at) => {
+                self.members.insert(at, (name.into(), Value::Null));
+                at
+            }
+        };
+        let value = &mut self.members[at].1;
+        if value.as_object().is_none() {
+            *value = Value::Object(Object::new());
+        }
+        match value {
+            Value::Object(object) => object,
+            _ => unreachable!("was made an object above"),
+        }
+    }
+
+    /// The members in the order of their names.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
+        self.members.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// The members in the order of their names, values to be changed.
+    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut Value)> {
+        self.members.iter_mut().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// Keeps the members for which `keep` says so.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut Value) -> bool) {
+        self.members.retain_mut(|(name, value)| keep(name, value));
+    }
+}
+
+impl<'a> FromIterator<(&'a str, Value)> for Object {
+    fn from_iter<I: IntoIterator<Item = (&'a str, Value)>>(members: I) -> Object {
+        let members = members.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        Object::from_unsorted(members, |_| ())
+    }
+}
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.members.len()))?;
+        for (name, value) in &self.members {
+            map.serialize_entry(name.as_str(), value)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_members_with_one_name_the_last_is_kept() {
+        let mut dropped = Vec::new();
+        let members = vec![("b".into(), Value::Int(1)), ("a".into(), Value::Int(2)), ("b".into(), Value::Int(3))];
+        let object = Object::from_unsorted(members, |name| dropped.push(name.to_owned()));
+        assert_eq!(Value::from(object).to_json(), r#"{"a":2,"b":3}"#);
+        assert_eq!(dropped, ["b"]);
+    }
+
+    #[test]
+    fn members_stay_sorted_through_changes() {
+        let mut object: Object = [("m", Value::Int(1))].into_iter().collect();
+        object.insert("z", 2);
+        object.insert("a", "first");
+        object.object_mut("o").insert("k", true);
+        assert_eq!(object.remove("m"), Some(Value::Int(1)));
+        assert_eq!(Value::from(object.clone()).to_json(), r#"{"a":"first","o":{"k":true},"z":2}"#);
+        assert_eq!(object.at(&["o", "k"]), Some(&Value::Bool(true)));
+        assert_eq!(object.at(&["o", "k", "deeper"]), None);
+    }
+}
