@@ -1,0 +1,19 @@
+//! How a patch changes an object: [`JsonPatch`] (RFC 6902) and [`merge_patch`] (RFC 7386), with the liberties that
+//! Kubernetes takes with both and its clients have come to rely on.
+//!
+//! Only values are dealt with here. Which content type means which patch, whether unknown fields matter and what
+//! becomes of the patched object are for the callers.
+//!
+//! Pure (invariant P1): no I/O, no clock, no randomness.
+
+#[cfg(test)]
+mod arbitrary_value;
+mod json_patch;
+mod json_pointer;
+mod merge_patch;
+mod patch_error;
+mod patch_meter;
+
+pub use json_patch::JsonPatch;
+pub use merge_patch::merge_patch;
+pub use patch_error::PatchError;
