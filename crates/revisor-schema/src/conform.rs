@@ -1,0 +1,298 @@
+//! Making a value fit its type, as the original's decoder does: unknown fields go, nulls go, numbers must be integers
+//! where integers are asked for, times and base64 are brought to one form.
+
+use base64::Engine;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use revisor_object::{Object, Value};
+
+use crate::timestamp::{Precision, parse_timestamp};
+use crate::{Presence, Shape, StructId, Types};
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::RequireCanonical)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// Why a value is not of its type. The text is what the original tells its clients.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Mismatch(String);
+
+/// What was odd about a value that could be made to fit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Findings {
+    /// Paths of fields that the type does not have (`spec.containers[0].nmae`), in order. They were dropped.
+    pub unknown_fields: Vec<String>,
+}
+
+impl Types {
+    /// Makes `value` fit the type `id`: drops unknown fields and nulls, brings times and base64 to their canonical
+    /// form, drops zero values that are not written.
+    pub fn conform(&self, id: StructId, value: &mut Value) -> Result<Findings, Mismatch> {
+        let mut walk = Walk { types: self, path: String::new(), findings: Findings::default() };
+        let holder = Holder { of: &self.get(id).name, field: "" };
+        walk.structure(id, value, holder)?;
+        Ok(walk.findings)
+    }
+}
+
+/// The type and field whose value is looked at, for messages.
+#[derive(Clone, Copy)]
+struct Holder<'a> {
+    of: &'a str,
+    field: &'a str,
+}
+
+struct Walk<'t> {
+    types: &'t Types,
+    path: String,
+    findings: Findings,
+}
+
+impl<'t> Walk<'t> {
+    fn structure(&mut self, id: StructId, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
+        let structure = self.types.get(id);
+        if value.is_null() {
+            *value = Value::Object(Object::new());
+        }
+        let Value::Object(object) = value else { return Err(mismatch(value, holder, &structure.name)) };
+        let mut failure = None;
+        object.retain(|name, value| {
+            if failure.is_some() {
+                return true;
+            }
+            let Some(field) = structure.field(name) else {
+                self.findings.unknown_fields.push(join(&self.path, name));
+                return false;
+            };
+            if value.is_null() {
+                return false;
+            }
+            let holder = Holder { of: &structure.name, field: &field.name };
+            let before = self.path.len();
+            push(&mut self.path, name);
+            let result = self.value(&field.shape, value, holder);
+            self.path.truncate(before);
+            match result {
+                Ok(()) => field.presence != Presence::NonZero || !is_zero(value),
+                Err(error) => {
+                    failure = Some(error);
+                    true
+                }
+            }
+        });
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn value(&mut self, shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
+        match shape {
+            Shape::Any => Ok(()),
+            Shape::Struct(id) => self.structure(*id, value, holder),
+            Shape::List(element) => {
+                let Value::Array(items) = value else {
+                    return Err(mismatch(value, holder, &go_name(self.types, shape)));
+                };
+                for (at, item) in items.iter_mut().enumerate() {
+                    let before = self.path.len();
+                    self.path.push_str(&format!("[{at}]"));
+                    self.element(element, item, holder)?;
+                    self.path.truncate(before);
+                }
+                Ok(())
+            }
+            Shape::Map(element) => {
+                let Value::Object(object) = value else {
+                    return Err(mismatch(value, holder, &go_name(self.types, shape)));
+                };
+                for (name, item) in object.iter_mut() {
+                    let before = self.path.len();
+                    push(&mut self.path, name);
+                    self.element(element, item, holder)?;
+                    self.path.truncate(before);
+                }
+                Ok(())
+            }
+            scalar => conform_scalar(scalar, value, holder),
+        }
+    }
+
+    /// An element of a list or map: null stands for the zero value there.
+    fn element(&mut self, shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
+        if value.is_null() {
+            *value = zero(shape);
+        }
+        self.value(shape, value, holder)
+    }
+}
+
+fn conform_scalar(shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
+    match (shape, &mut *value) {
+        (Shape::String, Value::String(_)) | (Shape::Bool, Value::Bool(_)) | (Shape::Int64, Value::Int(_)) => Ok(()),
+        (Shape::Int32, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
+        (Shape::Int32 | Shape::Int64, Value::Int(_) | Value::Float(_)) => {
+            let kind = if *shape == Shape::Int32 { "int32" } else { "int64" };
+            Err(Mismatch(format!(
+                "json: cannot unmarshal number {} into Go struct field {}.{} of type {kind}",
+                value.to_json(),
+                holder.of,
+                holder.field
+            )))
+        }
+        (Shape::Bytes, Value::String(text)) => {
+            let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+            let bytes = BASE64.decode(&compact).map_err(|error| Mismatch(describe_base64(&error, compact.len())))?;
+            *text = BASE64.encode(bytes).into();
+            Ok(())
+        }
+        (Shape::Time | Shape::MicroTime, Value::String(text)) => {
+            let (precision, layout) = match shape {
+                Shape::Time => (Precision::Seconds, "2006-01-02T15:04:05Z07:00"),
+                _ => (Precision::Microseconds, "2006-01-02T15:04:05.000000Z07:00"),
+            };
+            let canonical = parse_timestamp(text, precision).ok_or_else(|| {
+                Mismatch(format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as {layout:?}"))
+            })?;
+            *text = canonical.into();
+            Ok(())
+        }
+        _ => Err(mismatch(value, holder, scalar_go_name(shape))),
+    }
+}
+
+fn describe_base64(error: &base64::DecodeError, length: usize) -> String {
+    let at = match error {
+        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => *at,
+        base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => length,
+    };
+    format!("illegal base64 data at input byte {at}")
+}
+
+fn mismatch(value: &Value, holder: Holder<'_>, wanted: &str) -> Mismatch {
+    let found = value.type_name();
+    Mismatch(if holder.field.is_empty() {
+        format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+    } else {
+        format!("json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}", holder.of, holder.field)
+    })
+}
+
+/// What the original's messages call a shape.
+fn go_name(types: &Types, shape: &Shape) -> String {
+    match shape {
+        Shape::List(element) => format!("[]{}", go_name(types, element)),
+        Shape::Map(element) => format!("map[string]{}", go_name(types, element)),
+        Shape::Struct(id) => types.get(*id).name.to_string(),
+        scalar => scalar_go_name(scalar).to_owned(),
+    }
+}
+
+fn scalar_go_name(shape: &Shape) -> &'static str {
+    match shape {
+        Shape::Bool => "bool",
+        Shape::Int32 => "int32",
+        Shape::Int64 => "int64",
+        Shape::Bytes => "[]uint8",
+        _ => "string",
+    }
+}
+
+fn zero(shape: &Shape) -> Value {
+    match shape {
+        Shape::String | Shape::Bytes => Value::from(""),
+        Shape::Bool => Value::Bool(false),
+        Shape::Int32 | Shape::Int64 => Value::Int(0),
+        Shape::Time | Shape::MicroTime | Shape::Any => Value::Null,
+        Shape::List(_) => Value::Array(Vec::new()),
+        Shape::Map(_) | Shape::Struct(_) => Value::Object(Object::new()),
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(truth) => !truth,
+        Value::Int(number) => *number == 0,
+        Value::Float(number) => *number == 0.0,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(object) => object.is_empty(),
+    }
+}
+
+fn push(path: &mut String, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
+}
+
+fn join(path: &str, name: &str) -> String {
+    let mut joined = path.to_owned();
+    push(&mut joined, name);
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use revisor_object::parse_json;
+
+    const TABLE: &str = "type,field,shape,presence
+T,name,string,nonzero
+T,count,int32,nonzero
+T,flag,bool,given
+T,data,map:string,nonzero
+T,blob,bytes,nonzero
+T,at,time,given
+T,parts,list:P,nonzero
+P,x,string,always
+";
+
+    fn conform(text: &str) -> Result<(String, Vec<String>), String> {
+        let types = Types::parse(TABLE).expect("a good table");
+        let mut value = parse_json(text.as_bytes()).expect("is JSON").value;
+        let findings =
+            types.conform(types.id("T").expect("is there"), &mut value).map_err(|error| error.to_string())?;
+        Ok((value.to_json(), findings.unknown_fields))
+    }
+
+    #[test]
+    fn values_are_made_to_fit() {
+        for (text, want) in [
+            (r#"{"name":null,"flag":false,"data":{},"count":0}"#, r#"{"flag":false}"#),
+            (r#"{"data":{"a":null}}"#, r#"{"data":{"a":""}}"#),
+            (r#"{"parts":[null,{"x":"y"}]}"#, r#"{"parts":[{},{"x":"y"}]}"#),
+            (r#"{"blob":"YW\nJj"}"#, r#"{"blob":"YWJj"}"#),
+            (r#"{"at":"2026-11-15T22:05:00.5+02:00"}"#, r#"{"at":"2026-11-15T20:05:00Z"}"#),
+        ] {
+            assert_eq!(conform(text), Ok((want.to_owned(), vec![])), "{text}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_are_dropped_and_reported_by_path() {
+        let (value, unknown) = conform(r#"{"nmae":1,"parts":[{"x":"a"},{"z":{"q":1}}]}"#).expect("fits");
+        assert_eq!(value, r#"{"parts":[{"x":"a"},{}]}"#);
+        assert_eq!(unknown, ["nmae", "parts[1].z"]);
+    }
+
+    #[test]
+    fn wrong_types_are_refused_in_the_words_of_the_original() {
+        for (text, want) in [
+            (r#"{"data":{"a":1}}"#, "json: cannot unmarshal number into Go struct field T.data of type string"),
+            (r#"{"data":[]}"#, "json: cannot unmarshal array into Go struct field T.data of type map[string]string"),
+            (r#"{"count":2.0}"#, "json: cannot unmarshal number 2.0 into Go struct field T.count of type int32"),
+            (
+                r#"{"count":4294967296}"#,
+                "json: cannot unmarshal number 4294967296 into Go struct field T.count of type int32",
+            ),
+            (r#"{"flag":"yes"}"#, "json: cannot unmarshal string into Go struct field T.flag of type bool"),
+            (r#"{"blob":"a!"}"#, "illegal base64 data at input byte 1"),
+            (r#"[]"#, "json: cannot unmarshal array into Go value of type T"),
+        ] {
+            assert_eq!(conform(text), Err(want.to_owned()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Writing a value in its canonical form: the fields of a type in the order of the table, names of maps sorted, no
+//! white space. Equal objects have equal bytes, so "did this write change anything" is a comparison of bytes.
+
+use revisor_object::{Object, Value};
+use serde::Serialize;
+
+use crate::{Presence, Shape, StructId, Types};
+
+/// The canonical JSON of an object and the offsets that the server needs to know in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// The JSON text. `metadata.resourceVersion` is left out: it is spliced in once it is known.
+    pub bytes: Vec<u8>,
+    /// Where `"resourceVersion":"N",` belongs.
+    pub revision_at: u32,
+}
+
+impl Types {
+    /// Writes `object`, an API object of type `id`, whose first members are `kind` and `apiVersion`. It must conform
+    /// to its type and have metadata with a creation time.
+    pub fn encode(&self, id: StructId, kind: &str, api_version: &str, object: &Object) -> Encoded {
+        let mut bytes = Vec::with_capacity(1024);
+        bytes.extend_from_slice(b"{\"kind\":");
+        write_json(&mut bytes, kind);
+        bytes.extend_from_slice(b",\"apiVersion\":");
+        write_json(&mut bytes, api_version);
+        let mut writer = Writer { types: self, bytes, revision_at: None, in_metadata: false };
+        for field in &self.get(id).fields {
+            match &*field.name {
+                "kind" | "apiVersion" => {}
+                "metadata" => {
+                    writer.bytes.extend_from_slice(b",\"metadata\":");
+                    writer.in_metadata = true;
+                    writer.value(&field.shape, object.get("metadata").unwrap_or(&Value::Null));
+                    writer.in_metadata = false;
+                }
+                _ => writer.field(&field.name, &field.shape, field.presence, object, false),
+            }
+        }
+        writer.bytes.push(b'}');
+        let revision_at = writer.revision_at.unwrap_or_default();
+        Encoded { bytes: writer.bytes, revision_at }
+    }
+}
+
+struct Writer<'t> {
+    types: &'t Types,
+    bytes: Vec<u8>,
+    revision_at: Option<u32>,
+    in_metadata: bool,
+}
+
+impl Writer<'_> {
+    fn field(&mut self, name: &str, shape: &Shape, presence: Presence, object: &Object, first: bool) {
+        let value = match object.get(name) {
+            Some(value) => value,
+            None if presence == Presence::Always => &Value::Null,
+            None => return,
+        };
+        if !first {
+            self.bytes.push(b',');
+        }
+        write_json(&mut self.bytes, name);
+        self.bytes.push(b':');
+        self.value(shape, value);
+    }
+
+    fn value(&mut self, shape: &Shape, value: &Value) {
+        match (shape, value) {
+            (Shape::Struct(id), Value::Object(object)) => self.structure(*id, object),
+            (Shape::Struct(id), Value::Null) => self.structure(*id, &Object::new()),
+            (Shape::List(element), Value::Array(items)) => {
+                self.bytes.push(b'[');
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        self.bytes.push(b',');
+                    }
+                    self.value(element, item);
+                }
+                self.bytes.push(b']');
+            }
+            (Shape::Map(element), Value::Object(object)) => {
+                self.bytes.push(b'{');
+                for (at, (name, item)) in object.iter().enumerate() {
+                    if at > 0 {
+                        self.bytes.push(b',');
+                    }
+                    write_json(&mut self.bytes, name);
+                    self.bytes.push(b':');
+                    self.value(element, item);
+                }
+                self.bytes.push(b'}');
+            }
+            (Shape::String | Shape::Bytes, Value::Null) => self.bytes.extend_from_slice(b"\"\""),
+            (Shape::Bool, Value::Null) => self.bytes.extend_from_slice(b"false"),
+            (Shape::Int32 | Shape::Int64, Value::Null) => self.bytes.push(b'0'),
+            (_, value) => write_json(&mut self.bytes, value),
+        }
+    }
+
+    fn structure(&mut self, id: StructId, object: &Object) {
+        let types = self.types;
+        let metadata = std::mem::take(&mut self.in_metadata);
+        self.bytes.push(b'{');
+        let start = self.bytes.len();
+        for field in &types.get(id).fields {
+            if metadata && &*field.name == "resourceVersion" {
+                // The splice brings its own comma behind it, so this one is written now, and the fields that follow
+                // start as if they were the first.
+                if self.bytes.len() > start {
+                    self.bytes.push(b',');
+                }
+                self.revision_at = Some(self.bytes.len() as u32);
+                continue;
+            }
+            let first = self.bytes.len() == start || self.revision_at == Some(self.bytes.len() as u32);
+            self.field(&field.name, &field.shape, field.presence, object, first);
+        }
+        self.bytes.push(b'}');
+    }
+}
+
+fn write_json<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) {
+    // Writing texts and values to memory does not fail.
+    let _ = sonic_rs::to_writer(bytes, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use revisor_object::parse_json;
+
+    const TABLE: &str = "type,field,shape,presence
+T,metadata,M,always
+T,spec,S,always
+T,seen,time,always
+T,data,map:string,nonzero
+M,name,string,nonzero
+M,resourceVersion,string,nonzero
+M,creationTimestamp,time,nonzero
+M,labels,map:string,nonzero
+S,on,bool,given
+S,who,string,always
+";
+
+    #[track_caller]
+    fn check(text: &str, want: &str) {
+        let types = Types::parse(TABLE).expect("a good table");
+        let Value::Object(object) = parse_json(text.as_bytes()).expect("is JSON").value else { panic!("an object") };
+        let encoded = types.encode(types.id("T").expect("is there"), "T", "v1", &object);
+        let mut bytes = encoded.bytes;
+        bytes.insert(encoded.revision_at as usize, b'^');
+        assert_eq!(String::from_utf8_lossy(&bytes), want);
+    }
+
+    #[test]
+    fn fields_stand_in_the_order_of_the_table_with_a_place_for_the_revision() {
+        check(
+            r#"{"data":{"b":"2","a":"1"},"spec":{"on":false},"metadata":{"labels":{"x":"y"},"creationTimestamp":"t","name":"n"}}"#,
+            r#"{"kind":"T","apiVersion":"v1","metadata":{"name":"n",^"creationTimestamp":"t","labels":{"x":"y"}},"spec":{"on":false,"who":""},"seen":null,"data":{"a":"1","b":"2"}}"#,
+        );
+    }
+
+    #[test]
+    fn the_revision_may_come_first() {
+        check(
+            r#"{"metadata":{"resourceVersion":"9","creationTimestamp":"t"}}"#,
+            r#"{"kind":"T","apiVersion":"v1","metadata":{^"creationTimestamp":"t"},"spec":{"who":""},"seen":null}"#,
+        );
+    }
+}

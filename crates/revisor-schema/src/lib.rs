@@ -1,0 +1,14 @@
+//! The types of API objects as tables, and what is done with a value by them: [`Types::conform`] makes a value fit its
+//! type or says why it does not, [`Types::encode`] writes it in the one form in which it is stored and served.
+//!
+//! Pure (invariant P1). Which kinds exist is not known here; the catalog brings the table.
+
+mod conform;
+mod encode;
+mod timestamp;
+mod types;
+
+pub use conform::{Findings, Mismatch};
+pub use encode::Encoded;
+pub use timestamp::{Precision, format_timestamp, parse_timestamp};
+pub use types::{Field, Presence, Shape, Struct, StructId, TableError, Types};

@@ -1,0 +1,192 @@
+//! [`Types`]: the struct types of the API, read from a table once at start-up.
+//!
+//! A row is `type,field,shape,presence`. Fields stand in the order in which the original writes them, because that is
+//! the order of the stored and served bytes. Shapes: `string`, `bool`, `int32`, `int64`, `bytes`, `time`, `microtime`,
+//! `any`, `list:SHAPE`, `map:SHAPE`, or the name of another type.
+
+use std::collections::HashMap;
+
+/// What a value must look like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    /// A string.
+    String,
+    /// A boolean.
+    Bool,
+    /// An integer of 32 bits.
+    Int32,
+    /// An integer of 64 bits.
+    Int64,
+    /// Bytes, written as base64.
+    Bytes,
+    /// A point in time, to the second.
+    Time,
+    /// A point in time, to the microsecond.
+    MicroTime,
+    /// Any JSON value.
+    Any,
+    /// An array.
+    List(Box<Shape>),
+    /// An object with names of the client's choice.
+    Map(Box<Shape>),
+    /// An object with the fields of a type.
+    Struct(StructId),
+}
+
+/// When a field is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// Always, with its zero value if it was not given.
+    Always,
+    /// Unless it has its zero value: an empty string, list or map, 0, false.
+    NonZero,
+    /// When it was given, whatever its value.
+    Given,
+}
+
+/// One field of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Its name in JSON.
+    pub name: Box<str>,
+    /// What its value must look like.
+    pub shape: Shape,
+    /// When it is written.
+    pub presence: Presence,
+}
+
+/// One type: a name and its fields in the order in which they are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Struct {
+    /// The name of the type.
+    pub name: Box<str>,
+    /// Its fields.
+    pub fields: Vec<Field>,
+}
+
+impl Struct {
+    /// The field `name`.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        // Types have a dozen fields; a scan over short names beats hashing.
+        self.fields.iter().find(|field| &*field.name == name)
+    }
+}
+
+/// A type of one [`Types`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StructId(u32);
+
+/// All types of one table.
+#[derive(Debug, Clone, Default)]
+pub struct Types {
+    structs: Vec<Struct>,
+    by_name: HashMap<Box<str>, StructId>,
+}
+
+/// What is wrong with a table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct TableError {
+    /// The line, counted from one.
+    pub line: usize,
+    /// The problem.
+    pub problem: String,
+}
+
+impl Types {
+    /// Reads a table. Its first line names the columns.
+    pub fn parse(table: &str) -> Result<Types, TableError> {
+        let mut types = Types::default();
+        let rows = || {
+            table.lines().enumerate().skip(1).filter_map(|(at, row)| (!row.trim().is_empty()).then_some((at + 1, row)))
+        };
+        for (_, row) in rows() {
+            let name = row.split(',').next().unwrap_or_default();
+            if !types.by_name.contains_key(name) {
+                types.by_name.insert(name.into(), StructId(types.structs.len() as u32));
+                types.structs.push(Struct { name: name.into(), fields: Vec::new() });
+            }
+        }
+        for (line, row) in rows() {
+            let columns: Vec<&str> = row.split(',').collect();
+            let [of, field, shape, presence] = columns[..] else {
+                return Err(TableError { line, problem: format!("expected 4 columns, found {}", columns.len()) });
+            };
+            let presence = match presence {
+                "always" => Presence::Always,
+                "nonzero" => Presence::NonZero,
+                "given" => Presence::Given,
+                other => return Err(TableError { line, problem: format!("no such presence: {other:?}") }),
+            };
+            let shape = types
+                .shape(shape)
+                .ok_or_else(|| TableError { line, problem: format!("no such shape or type: {shape:?}") })?;
+            let id = types.by_name[of];
+            let fields = &mut types.structs[id.0 as usize].fields;
+            if fields.iter().any(|known| &*known.name == field) {
+                return Err(TableError { line, problem: format!("{of}.{field} stands here twice") });
+            }
+            fields.push(Field { name: field.into(), shape, presence });
+        }
+        Ok(types)
+    }
+
+    fn shape(&self, text: &str) -> Option<Shape> {
+        if let Some(element) = text.strip_prefix("list:") {
+            return Some(Shape::List(Box::new(self.shape(element)?)));
+        }
+        if let Some(element) = text.strip_prefix("map:") {
+            return Some(Shape::Map(Box::new(self.shape(element)?)));
+        }
+        Some(match text {
+            "string" => Shape::String,
+            "bool" => Shape::Bool,
+            "int32" => Shape::Int32,
+            "int64" => Shape::Int64,
+            "bytes" => Shape::Bytes,
+            "time" => Shape::Time,
+            "microtime" => Shape::MicroTime,
+            "any" => Shape::Any,
+            name => Shape::Struct(self.id(name)?),
+        })
+    }
+
+    /// The type with this name.
+    pub fn id(&self, name: &str) -> Option<StructId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The type behind an id of this table.
+    pub fn get(&self, id: StructId) -> &Struct {
+        &self.structs[id.0 as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read_with_references_in_any_order() {
+        let types = Types::parse("type,field,shape,presence\nA,b,list:B,nonzero\nB,n,int32,given\nB,a,A,given\n")
+            .expect("a good table");
+        let a = types.get(types.id("A").expect("is there"));
+        assert_eq!(
+            a.field("b").map(|field| &field.shape),
+            types.id("B").map(|b| Shape::List(Box::new(Shape::Struct(b)))).as_ref()
+        );
+    }
+
+    #[test]
+    fn bad_tables_are_refused_with_their_line() {
+        for (rows, line) in [
+            ("A,b,string", 2),
+            ("A,b,string,always\nA,b,string,always", 3),
+            ("A,b,Nowhere,always", 2),
+            ("A,b,string,sometimes", 2),
+        ] {
+            let error = Types::parse(&format!("type,field,shape,presence\n{rows}\n")).expect_err(rows);
+            assert_eq!(error.line, line, "{error}");
+        }
+    }
+}
