@@ -1,0 +1,98 @@
+//! Namespaces: a deletion only marks them; they go when `spec.finalizers` is empty, which `/finalize` sees to.
+
+use revisor_object::names::{builtin_kind_finalizer, qualified_name};
+use revisor_object::{FieldError, FieldPath, Object, Value};
+
+use crate::{Part, Strategy};
+
+/// The finalizer that stands for "the namespace still has content".
+const KUBERNETES: &str = "kubernetes";
+
+/// The label by which selectors find a namespace by name.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+pub(crate) struct Namespaces;
+
+impl Strategy for Namespaces {
+    fn default(&self, object: &mut Object) {
+        set_name_label(object);
+    }
+
+    fn prepare_create(&self, object: &mut Object) {
+        let active: Object = [("phase", Value::from("Active"))].into_iter().collect();
+        object.insert("status", active);
+        let mut finalizers = spec_finalizers(object).to_vec();
+        if !finalizers.contains(&Value::from(KUBERNETES)) {
+            finalizers.push(Value::from(KUBERNETES));
+            object.object_mut("spec").insert("finalizers", finalizers);
+        }
+        // Once more: the name may have been generated since the defaults were set.
+        set_name_label(object);
+    }
+
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>) {
+        let keep: &[&str] = match part {
+            Part::Whole => &["spec", "status"],
+            Part::Subresource("status") => &["spec"],
+            Part::Subresource(_) => &["status"],
+        };
+        for name in keep {
+            object.set(name, old.get(name).cloned());
+        }
+    }
+
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        let spec = FieldPath::root("spec");
+        validate_spec_finalizers(object, |_| spec.child("finalizers").to_string())
+    }
+
+    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> Vec<FieldError> {
+        match part {
+            Part::Whole => self.validate(object),
+            Part::Subresource("status") => validate_phase(object),
+            Part::Subresource(_) => validate_spec_finalizers(object, |at| format!("spec.finalizers[{at}]")),
+        }
+    }
+
+    fn mark_deleted(&self, object: &mut Object) -> bool {
+        object.object_mut("status").insert("phase", "Terminating");
+        true
+    }
+
+    fn is_held(&self, object: &Object) -> bool {
+        !spec_finalizers(object).is_empty()
+    }
+}
+
+fn spec_finalizers(object: &Object) -> &[Value] {
+    object.object("spec").map(|spec| spec.array("finalizers")).unwrap_or_default()
+}
+
+fn set_name_label(object: &mut Object) {
+    let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default().to_owned();
+    if !name.is_empty() {
+        object.object_mut("metadata").object_mut("labels").insert(NAME_LABEL, name);
+    }
+}
+
+fn validate_spec_finalizers(object: &Object, path: impl Fn(usize) -> String) -> Vec<FieldError> {
+    let names = spec_finalizers(object).iter().filter_map(Value::as_str).enumerate();
+    names
+        .flat_map(|(at, name)| {
+            let problems = qualified_name(name).into_iter().chain(builtin_kind_finalizer(name));
+            problems.map(|problem| FieldError::invalid(path(at), name, problem)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn validate_phase(object: &Object) -> Vec<FieldError> {
+    let phase = object.at(&["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
+    let is_marked = object.at(&["metadata", "deletionTimestamp"]).is_some();
+    let (wanted, detail) = if is_marked {
+        ("Terminating", "may only be 'Terminating' if `deletionTimestamp` is not empty")
+    } else {
+        ("Active", "may only be 'Active' if `deletionTimestamp` is empty")
+    };
+    // The capital letter is the original's.
+    (phase != wanted).then(|| FieldError::invalid("status.Phase", phase, detail)).into_iter().collect()
+}

@@ -1,0 +1,16 @@
+//! Which resources exist, how each is named, stored and selected, and the rules of its kind.
+//!
+//! A resource is a row of [`rows`](self) plus a [`Strategy`] where its kind has rules of its own. Everything here is
+//! decided once, by [`Catalog::build`] (invariant V1); strategies do no I/O (R1).
+
+mod catalog;
+mod kinds;
+mod metadata;
+mod resource;
+mod rows;
+mod strategy;
+
+pub use catalog::{Catalog, GroupVersion};
+pub use metadata::{validate_metadata, validate_metadata_update};
+pub use resource::{DeleteAnswer, Resource, Rules, SelectableField, Subresource, Verb};
+pub use strategy::{Part, Strategy};

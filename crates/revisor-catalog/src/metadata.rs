@@ -1,0 +1,175 @@
+//! What must be true of `metadata`, whatever the kind.
+
+use revisor_object::names::{NameRule, dns1123_label, label_value, qualified_name};
+use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+
+const METADATA: FieldPath<'static> = FieldPath::root("metadata");
+
+/// All annotations of an object together may take up so many bytes.
+const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// What is wrong with the metadata of an object, new or changed.
+pub fn validate_metadata(metadata: &Object, namespaced: bool, names: NameRule) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let generate_name = metadata.str("generateName").unwrap_or_default();
+    if !generate_name.is_empty() {
+        for problem in names.check_prefix(generate_name) {
+            errors.push(FieldError::invalid(METADATA.child("generateName"), generate_name, problem));
+        }
+    }
+    match metadata.str("name").unwrap_or_default() {
+        "" => errors.push(FieldError::required(METADATA.child("name"), "name or generateName is required")),
+        name => {
+            for problem in names.check(name) {
+                errors.push(FieldError::invalid(METADATA.child("name"), name, problem));
+            }
+        }
+    }
+    let namespace = metadata.str("namespace").unwrap_or_default();
+    match (namespaced, namespace) {
+        (true, "") => errors.push(FieldError::required(METADATA.child("namespace"), "")),
+        (true, namespace) => {
+            for problem in dns1123_label(namespace) {
+                errors.push(FieldError::invalid(METADATA.child("namespace"), namespace, problem));
+            }
+        }
+        (false, "") => {}
+        (false, _) => errors.push(FieldError::forbidden(METADATA.child("namespace"), "not allowed on this type")),
+    }
+    let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or_default();
+    if generation < 0 {
+        let detail = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid(METADATA.child("generation"), generation, detail));
+    }
+    validate_open_parts(metadata, &mut errors);
+    validate_finalizers(metadata, &mut errors);
+    errors
+}
+
+/// What is wrong with metadata in place of the old. The parts that [`validate_metadata`] looks at are not repeated.
+pub fn validate_metadata_update(metadata: &Object, old: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if old.contains("deletionTimestamp") {
+        let known = old.array("finalizers");
+        let added: Vec<&str> = metadata
+            .array("finalizers")
+            .iter()
+            .filter(|name| !known.contains(name))
+            .filter_map(Value::as_str)
+            .collect();
+        if !added.is_empty() {
+            let detail = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                added.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+            );
+            errors.push(FieldError::forbidden(METADATA.child("finalizers"), detail));
+        }
+    }
+    if metadata.str("resourceVersion").unwrap_or_default().is_empty() {
+        errors.push(FieldError::invalid(METADATA.child("resourceVersion"), "", "must be specified for an update"));
+    }
+    for name in ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        errors.extend(immutable(METADATA.child(name), metadata.get(name), old.get(name)));
+    }
+    errors
+}
+
+/// The error that a field was changed, if it was.
+pub(crate) fn immutable(path: FieldPath<'_>, new: Option<&Value>, old: Option<&Value>) -> Option<FieldError> {
+    (new != old).then(|| {
+        let value = new.map_or(BadValue::of(&Value::Null), BadValue::of);
+        FieldError::invalid(path, value, "field is immutable")
+    })
+}
+
+/// The parts that clients fill as they like: labels, annotations, owners, managed fields.
+fn validate_open_parts(metadata: &Object, errors: &mut Vec<FieldError>) {
+    let labels_path = METADATA.child("labels");
+    for (key, value) in metadata.object("labels").into_iter().flat_map(Object::iter) {
+        for problem in qualified_name(key) {
+            errors.push(FieldError::invalid(labels_path, key, problem));
+        }
+        let value = value.as_str().unwrap_or_default();
+        for problem in label_value(value) {
+            errors.push(FieldError::invalid(labels_path, value, problem));
+        }
+    }
+    let annotations_path = METADATA.child("annotations");
+    let mut size = 0;
+    for (key, value) in metadata.object("annotations").into_iter().flat_map(Object::iter) {
+        size += key.len() + value.as_str().unwrap_or_default().len();
+        // Annotation keys are qualified names, but their case does not matter.
+        for problem in qualified_name(&key.to_lowercase()) {
+            errors.push(FieldError::invalid(annotations_path, key, problem));
+        }
+    }
+    if size > MAX_ANNOTATION_BYTES {
+        errors.push(FieldError::too_long(annotations_path, MAX_ANNOTATION_BYTES));
+    }
+    validate_owners(metadata, errors);
+    let managed_path = METADATA.child("managedFields");
+    for (at, entry) in metadata.array("managedFields").iter().filter_map(Value::as_object).enumerate() {
+        let entry_path = managed_path.index(at);
+        let operation = entry.str("operation").unwrap_or_default();
+        if !matches!(operation, "Apply" | "Update") {
+            let detail = "must be `Apply` or `Update`";
+            errors.push(FieldError::invalid(entry_path.child("operation"), operation, detail));
+        }
+        let fields_type = entry.str("fieldsType").unwrap_or_default();
+        if !matches!(fields_type, "" | "FieldsV1") {
+            errors.push(FieldError::invalid(entry_path.child("fieldsType"), fields_type, "must be `FieldsV1`"));
+        }
+    }
+}
+
+fn validate_owners(metadata: &Object, errors: &mut Vec<FieldError>) {
+    let path = METADATA.child("ownerReferences");
+    let mut controller: Option<String> = None;
+    for owner in metadata.array("ownerReferences").iter().filter_map(Value::as_object) {
+        let text = |name| owner.str(name).unwrap_or_default();
+        let api_version = text("apiVersion");
+        if api_version.rsplit('/').next().unwrap_or_default().is_empty() {
+            errors.push(FieldError::invalid(path.child("apiVersion"), api_version, "version must not be empty"));
+        }
+        for name in ["kind", "name", "uid"] {
+            if text(name).is_empty() {
+                errors.push(FieldError::invalid(path.child(name), "", "must not be empty"));
+            }
+        }
+        if (api_version, text("kind")) == ("v1", "Event") {
+            let owner = BadValue::of(&Value::Object(owner.clone()));
+            errors.push(FieldError::invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner"));
+        }
+        if owner.get("controller").and_then(Value::as_bool) == Some(true) {
+            let this = format!("{}/{}", text("kind"), text("name"));
+            match &controller {
+                None => controller = Some(this),
+                Some(first) => {
+                    let detail = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
+                    );
+                    let owners = BadValue::of(&Value::from(metadata.array("ownerReferences").to_vec()));
+                    errors.push(FieldError::invalid(path, owners, detail));
+                }
+            }
+        }
+    }
+}
+
+fn validate_finalizers(metadata: &Object, errors: &mut Vec<FieldError>) {
+    let path = METADATA.child("finalizers");
+    let finalizers: Vec<&str> = metadata.array("finalizers").iter().filter_map(Value::as_str).collect();
+    for name in &finalizers {
+        for problem in qualified_name(name) {
+            errors.push(FieldError::invalid(path, *name, problem));
+        }
+    }
+    if finalizers.contains(&ORPHAN) && finalizers.contains(&FOREGROUND) {
+        let all = BadValue::of(&Value::from(metadata.array("finalizers").to_vec()));
+        let detail = format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set");
+        errors.push(FieldError::invalid(path, all, detail));
+    }
+}

@@ -1,0 +1,193 @@
+//! [`Resource`]: one resource of one API version, as the rest of the server sees it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use revisor_object::names::NameRule;
+use revisor_object::{Object, Value};
+use revisor_schema::{Encoded, Findings, Mismatch, StructId, Types};
+
+use sha2::{Digest, Sha256};
+
+use crate::Strategy;
+
+/// What can be asked of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Verb {
+    /// POST to a collection.
+    Create,
+    /// DELETE of one object.
+    Delete,
+    /// DELETE of a collection.
+    DeleteCollection,
+    /// GET of one object.
+    Get,
+    /// GET of a collection.
+    List,
+    /// PATCH of one object.
+    Patch,
+    /// PUT of one object.
+    Update,
+    /// GET of a collection's changes.
+    Watch,
+}
+
+impl Verb {
+    /// The verb's name in discovery, authorization and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verb::Create => "create",
+            Verb::Delete => "delete",
+            Verb::DeleteCollection => "deletecollection",
+            Verb::Get => "get",
+            Verb::List => "list",
+            Verb::Patch => "patch",
+            Verb::Update => "update",
+            Verb::Watch => "watch",
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A part of an object with an address of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subresource {
+    /// The last segment of its path.
+    pub name: &'static str,
+    /// What can be asked of it.
+    pub verbs: &'static [Verb],
+}
+
+/// What a deletion that removed the object answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeleteAnswer {
+    /// A `Status` that says so.
+    Status,
+    /// The object as it last was.
+    Object,
+}
+
+/// How a resource differs from the usual one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// The rule for its names.
+    pub names: NameRule,
+    /// Whether PUT makes an object that does not exist.
+    pub create_on_update: bool,
+    /// Whether an update may leave out the resource version and overwrite what is there.
+    pub unconditional_update: bool,
+    /// Whether metadata is validated as usual. Core events are older than validation and accept any.
+    pub validates_metadata: bool,
+    /// What a deletion answers.
+    pub delete_answer: DeleteAnswer,
+}
+
+/// A field that field selectors may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelectableField {
+    /// Its name in a selector.
+    pub name: &'static str,
+    /// Where its value stands; of several places the first that has one counts.
+    pub paths: &'static [&'static [&'static str]],
+}
+
+/// One resource of one API version.
+pub struct Resource {
+    /// The API group; empty for the core group.
+    pub group: &'static str,
+    /// The API version.
+    pub version: &'static str,
+    /// `version` or `group/version`, as objects show it.
+    pub api_version: String,
+    /// The kind of its objects.
+    pub kind: &'static str,
+    /// The kind of its lists.
+    pub list_kind: String,
+    /// Its name in paths.
+    pub plural: &'static str,
+    /// The name of one, for people.
+    pub singular: String,
+    /// Short names for people.
+    pub short_names: &'static [&'static str],
+    /// Groups of kinds that people ask for together, such as `all`.
+    pub categories: &'static [&'static str],
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// What can be asked of it.
+    pub verbs: &'static [Verb],
+    /// Its subresources.
+    pub subresources: &'static [Subresource],
+    /// Where its objects are stored: `/registry/configmaps/`.
+    pub prefix: String,
+    /// What field selectors may name beside the name and the namespace.
+    pub selectable: &'static [SelectableField],
+    /// Whether field selectors may name the namespace. Some kinds without namespaces refuse it.
+    pub selects_namespace: bool,
+    /// How it differs from the usual one.
+    pub rules: Rules,
+    /// The rules of its kind.
+    pub strategy: Arc<dyn Strategy>,
+    /// `{"kind":…,"apiVersion":…,`: what the items of a list leave out.
+    pub type_prefix: String,
+    pub(crate) types: Arc<Types>,
+    pub(crate) root: StructId,
+}
+
+impl Resource {
+    /// Makes a client's value fit this resource's type.
+    pub fn conform(&self, value: &mut Value) -> Result<Findings, Mismatch> {
+        self.types.conform(self.root, value)
+    }
+
+    /// The canonical bytes of an object of this resource. It must conform and have a creation time.
+    pub fn encode(&self, object: &Object) -> Encoded {
+        self.types.encode(self.root, self.kind, &self.api_version, object)
+    }
+
+    /// Where the object `name` is stored.
+    pub fn key(&self, namespace: Option<&str>, name: &str) -> String {
+        let mut key = self.collection(namespace);
+        key.push_str(name);
+        key
+    }
+
+    /// What the keys of a collection start with: of one namespace, or of all.
+    pub fn collection(&self, namespace: Option<&str>) -> String {
+        let mut key = String::with_capacity(self.prefix.len() + 64);
+        key.push_str(&self.prefix);
+        if let Some(namespace) = namespace {
+            key.push_str(namespace);
+            key.push('/');
+        }
+        key
+    }
+
+    /// The subresource `name`.
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|subresource| subresource.name == name)
+    }
+
+    /// What discovery shows of the version that objects are stored in, so that clients notice when it changes.
+    pub fn storage_version_hash(&self) -> String {
+        let digest = Sha256::digest(format!("{}/{}/{}", self.group, self.version, self.kind));
+        STANDARD.encode(&digest[..8])
+    }
+
+    /// `configmaps` or `leases.coordination.k8s.io`: how messages name the resource.
+    pub fn qualified_name(&self) -> String {
+        if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
+    }
+}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resource").field("name", &self.qualified_name()).field("version", &self.version).finish()
+    }
+}
