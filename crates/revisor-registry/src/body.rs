@@ -1,0 +1,127 @@
+//! The body of a write: text in JSON or YAML to an object that fits its type.
+
+use std::sync::Arc;
+
+use revisor_catalog::Resource;
+use revisor_object::{Object, Parsed, Value, parse_json, parse_yaml};
+
+use crate::RegistryError;
+
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `application/json`
+    Json,
+    /// `application/yaml`
+    Yaml,
+}
+
+impl Format {
+    /// Reads a text in this format.
+    pub fn parse(self, text: &[u8]) -> Result<Parsed, String> {
+        match self {
+            Format::Json => parse_json(text).map_err(|error| error.to_string()),
+            Format::Yaml => parse_yaml(text).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// What to do about fields that are unknown or occur twice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// Drop them silently.
+    Ignore,
+    /// Drop them and say so.
+    #[default]
+    Warn,
+    /// Refuse the request.
+    Strict,
+}
+
+/// An object as a client sent it, fitted to its type.
+#[derive(Debug, Clone)]
+pub struct Decoded {
+    pub(crate) object: Object,
+    /// What the client should be told although its request is done.
+    pub warnings: Vec<String>,
+}
+
+impl Decoded {
+    /// Reads the body of a create or update.
+    pub fn read(
+        resource: &Arc<Resource>,
+        format: Format,
+        text: &[u8],
+        validation: FieldValidation,
+    ) -> Result<Decoded, RegistryError> {
+        let kind = resource.kind;
+        let unrecognized = |problem: String| {
+            RegistryError::BadRequest(format!(
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {problem}"
+            ))
+        };
+        let Parsed { value, duplicates } = format.parse(text).map_err(unrecognized)?;
+        if !matches!(value, Value::Object(_) | Value::Null) {
+            return Err(unrecognized(format!("json: cannot unmarshal {} into an object", value.type_name())));
+        }
+        let sent = Sent::of(&value);
+        let decoded = fit(resource, value, duplicates, validation);
+        decoded.map_err(|problem| {
+            let (sent_kind, version) = sent.unwrap_or((kind.to_owned(), resource.api_version.clone()));
+            RegistryError::BadRequest(format!(
+                "{sent_kind} in version {:?} cannot be handled as a {kind}: {problem}",
+                version.rsplit('/').next().unwrap_or_default()
+            ))
+        })
+    }
+
+    /// Reads an object that this server has stored.
+    pub(crate) fn stored(bytes: &[u8]) -> Result<Object, RegistryError> {
+        match parse_json(bytes).map(|parsed| parsed.value) {
+            Ok(Value::Object(object)) => Ok(object),
+            _ => Err(RegistryError::BadRequest("the stored object cannot be read".to_owned())),
+        }
+    }
+}
+
+/// The kind and version that a body claims, where it claims any.
+struct Sent;
+
+impl Sent {
+    fn of(value: &Value) -> Option<(String, String)> {
+        let object = value.as_object()?;
+        let text = |name| object.str(name).unwrap_or_default().to_owned();
+        let (kind, version) = (text("kind"), text("apiVersion"));
+        (!kind.is_empty() && !version.is_empty()).then_some((kind, version))
+    }
+}
+
+/// Fits a value to the type of a resource. The error is what the original's decoder would say.
+pub(crate) fn fit(
+    resource: &Resource,
+    mut value: Value,
+    duplicates: Vec<String>,
+    validation: FieldValidation,
+) -> Result<Decoded, String> {
+    let sent = value.as_object();
+    let kind = sent.and_then(|object| object.str("kind")).unwrap_or_default();
+    let version = sent.and_then(|object| object.str("apiVersion")).unwrap_or_default();
+    let is_ours = (kind.is_empty() || kind == resource.kind) && (version.is_empty() || version == resource.api_version);
+    if !is_ours {
+        let kind = if kind.is_empty() { resource.kind } else { kind };
+        let version = if version.is_empty() { &resource.api_version } else { version };
+        return Err(format!("no kind {kind:?} is registered for version {version:?}"));
+    }
+    let findings = resource.conform(&mut value).map_err(|mismatch| mismatch.to_string())?;
+    let unknown = findings.unknown_fields.iter().map(|path| format!("unknown field \"{path}\""));
+    let twice = duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
+    let problems: Vec<String> = unknown.chain(twice).collect();
+    if validation == FieldValidation::Strict && !problems.is_empty() {
+        return Err(format!("strict decoding error: {}", problems.join(", ")));
+    }
+    let Value::Object(mut object) = value else { return Err("json: cannot unmarshal into an object".to_owned()) };
+    object.remove("kind");
+    object.remove("apiVersion");
+    let warnings = if validation == FieldValidation::Warn { problems } else { Vec::new() };
+    Ok(Decoded { object, warnings })
+}

@@ -1,0 +1,304 @@
+//! Delete and delete-collection: marks, finalizers, preconditions and propagation.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use revisor_catalog::Resource;
+use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
+
+use crate::bootstrap::IMMORTAL_NAMESPACES;
+use crate::selection::place;
+use crate::write::{encode, object_of};
+use crate::{Format, ListItems, ListRequest, ListVersions, Place, Registry, RegistryError, Selection};
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+const POLICIES: [&str; 4] = ["Foreground", "Background", "Orphan", "nil"];
+
+/// How often a deletion is tried anew because others changed the object in between.
+const MAX_ATTEMPTS: usize = 100;
+
+/// What must be true of an object for it to be deleted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Preconditions {
+    /// Its identity.
+    pub uid: Option<String>,
+    /// Its version.
+    pub resource_version: Option<String>,
+}
+
+/// How to delete.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeleteOptions {
+    /// Go through everything, but store nothing.
+    pub dry_run: bool,
+    /// How long a process may take to end.
+    pub grace_period_seconds: Option<i64>,
+    /// The older way to say `Orphan` or `Background`.
+    pub orphan_dependents: Option<bool>,
+    /// What becomes of the objects that this one owns.
+    pub propagation_policy: Option<String>,
+    /// What must be true of the object.
+    pub preconditions: Preconditions,
+}
+
+/// A deletion that was done or has begun.
+#[derive(Debug, Clone)]
+pub enum Deleted {
+    /// The object is gone.
+    Gone {
+        /// As it last was, read at the revision of its deletion.
+        bytes: Bytes,
+        /// Its identity.
+        uid: String,
+    },
+    /// The object is marked and goes when its finalizers do.
+    Marked(Bytes),
+}
+
+impl DeleteOptions {
+    /// Reads the body of a deletion, which replaces what the query says.
+    pub fn read(format: Format, text: &[u8]) -> Result<DeleteOptions, RegistryError> {
+        let bad = |problem: String| RegistryError::BadRequest(problem);
+        let parsed = format.parse(text);
+        let value = parsed.map_err(|error| bad(format!("couldn't get version/kind; json parse error: {error}")))?.value;
+        let Value::Object(object) = value else {
+            return Err(bad(format!(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into an object",
+                value.type_name()
+            )));
+        };
+        let (kind, version) = (object.str("kind").unwrap_or("DeleteOptions"), object.str("apiVersion").unwrap_or("v1"));
+        if kind != "DeleteOptions" {
+            return Err(bad(format!("no kind {kind:?} is registered for version {version:?}")));
+        }
+        let wrong = |name: &str, value: &Value| {
+            bad(format!("json: cannot unmarshal {} into Go struct field DeleteOptions.{name}", value.type_name()))
+        };
+        let text = |object: &Object, name: &str| match object.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.to_string())),
+            Some(other) => Err(wrong(name, other)),
+        };
+        let preconditions = match object.get("preconditions") {
+            None | Some(Value::Null) => Preconditions::default(),
+            Some(Value::Object(conditions)) => {
+                Preconditions { uid: text(conditions, "uid")?, resource_version: text(conditions, "resourceVersion")? }
+            }
+            Some(other) => return Err(wrong("preconditions", other)),
+        };
+        let grace_period_seconds = match object.get("gracePeriodSeconds") {
+            None | Some(Value::Null) => None,
+            Some(Value::Int(seconds)) => Some(*seconds),
+            Some(other) => return Err(wrong("gracePeriodSeconds", other)),
+        };
+        let orphan_dependents = match object.get("orphanDependents") {
+            None | Some(Value::Null) => None,
+            Some(Value::Bool(truth)) => Some(*truth),
+            Some(other) => return Err(wrong("orphanDependents", other)),
+        };
+        let dry_run = match object.get("dryRun") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(items)) => items.clone(),
+            Some(other) => return Err(wrong("dryRun", other)),
+        };
+        if dry_run.iter().any(|item| item.as_str() != Some("All")) {
+            let shown = revisor_object::BadValue::of(&Value::Array(dry_run));
+            let errors = vec![FieldError::not_supported(FieldPath::root("dryRun"), shown, &["All"])];
+            return Err(RegistryError::InvalidOptions { kind: "DeleteOptions", errors });
+        }
+        Ok(DeleteOptions {
+            dry_run: !dry_run.is_empty(),
+            grace_period_seconds,
+            orphan_dependents,
+            propagation_policy: text(&object, "propagationPolicy")?,
+            preconditions,
+        })
+    }
+
+    fn validate(&self) -> Result<(), RegistryError> {
+        let path = FieldPath::root("propagationPolicy");
+        let mut errors = Vec::new();
+        if let Some(policy) = self.propagation_policy.as_deref() {
+            if self.orphan_dependents.is_some() {
+                let detail = "orphanDependents and deletionPropagation cannot be both set";
+                errors.push(FieldError::invalid(path, policy, detail));
+            }
+            if !POLICIES[..3].contains(&policy) {
+                errors.push(FieldError::not_supported(path, policy, &POLICIES));
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(RegistryError::InvalidOptions { kind: "DeleteOptions", errors }) }
+    }
+
+    /// Which of the two finalizers of the garbage collector these options ask for; `None` to leave them as they are.
+    fn wanted_finalizer(&self) -> Option<Option<&'static str>> {
+        match (self.orphan_dependents, self.propagation_policy.as_deref()) {
+            (Some(true), _) | (_, Some("Orphan")) => Some(Some(ORPHAN)),
+            (_, Some("Foreground")) => Some(Some(FOREGROUND)),
+            (Some(false), _) | (_, Some("Background")) => Some(None),
+            _ => None,
+        }
+    }
+}
+
+impl Registry {
+    /// Deletes an object, or marks it where something holds it.
+    pub async fn delete(&self, target: Place<'_>, options: &DeleteOptions) -> Result<Deleted, RegistryError> {
+        let Place { resource, namespace, name } = target;
+        let name = name.unwrap_or_default();
+        options.validate()?;
+        if resource.kind == "Namespace" && resource.group.is_empty() && IMMORTAL_NAMESPACES.contains(&name) {
+            return Err(RegistryError::Forbidden {
+                resource: resource.clone(),
+                name: name.to_owned(),
+                why: "this namespace may not be deleted".to_owned(),
+                terminating_namespace: None,
+            });
+        }
+        let key = Key::new(resource.key(namespace, name));
+        self.cache.freshen().await?;
+        let mut entry = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(current) = entry else { return Err(RegistryError::not_found(resource, name)) };
+            let old = object_of(&current)?;
+            check_preconditions(resource, name, &current, &old, &options.preconditions)?;
+            let change = self.deletion(resource, &current, &old, options);
+            let uid = uid_of(&old).to_owned();
+            let write = match change {
+                Deletion::Nothing => return Ok(Deleted::Marked(current.bytes().clone())),
+                Deletion::Remove if options.dry_run => {
+                    return Ok(Deleted::Gone { bytes: current.bytes().clone(), uid });
+                }
+                Deletion::Mark(object) if options.dry_run => {
+                    return Ok(Deleted::Marked(encode(resource, &object).at_revision(current.revision())));
+                }
+                Deletion::Remove => Change::Delete,
+                Deletion::Mark(object) => Change::Put(encode(resource, &object)),
+            };
+            let write = Write { key: key.clone(), expect: Expect::At(current.revision()), change: write };
+            match self.cache.store().write(write).await {
+                Ok(event) => {
+                    return Ok(match event.new {
+                        Some(entry) => Deleted::Marked(entry.bytes().clone()),
+                        None => Deleted::Gone { bytes: current.reading_at(event.revision), uid },
+                    });
+                }
+                Err(StoreError::Conflict { current, .. }) => entry = current,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
+    }
+
+    fn deletion(&self, resource: &Resource, _current: &Entry, old: &Object, options: &DeleteOptions) -> Deletion {
+        let mut object = old.clone();
+        let metadata = object.object_mut("metadata");
+        let was_marked = metadata.contains("deletionTimestamp");
+        if let Some(wanted) = options.wanted_finalizer() {
+            let mut finalizers = metadata.array("finalizers").to_vec();
+            finalizers.retain(|name| {
+                let name = name.as_str().unwrap_or_default();
+                ![ORPHAN, FOREGROUND].contains(&name) || wanted == Some(name)
+            });
+            if let Some(wanted) = wanted.filter(|wanted| !finalizers.contains(&Value::from(*wanted))) {
+                finalizers.push(Value::from(wanted));
+            }
+            metadata.set("finalizers", (!finalizers.is_empty()).then_some(Value::Array(finalizers)));
+        }
+        if was_marked {
+            let is_held = !metadata.array("finalizers").is_empty() || resource.strategy.is_held(&object);
+            return match (is_held, object == *old) {
+                (false, _) => Deletion::Remove,
+                (true, true) => Deletion::Nothing,
+                (true, false) => Deletion::Mark(object),
+            };
+        }
+        let is_held = !metadata.array("finalizers").is_empty();
+        metadata.insert("deletionTimestamp", self.environment.timestamp());
+        if resource.strategy.mark_deleted(&mut object) {
+            return Deletion::Mark(object);
+        }
+        if !is_held {
+            return Deletion::Remove;
+        }
+        let metadata = object.object_mut("metadata");
+        metadata.insert("deletionGracePeriodSeconds", 0);
+        if let Some(generation) = metadata.get("generation").and_then(Value::as_i64).filter(|number| *number > 0) {
+            metadata.insert("generation", generation + 1);
+        }
+        Deletion::Mark(object)
+    }
+
+    /// Deletes every object of a collection that is selected; answers what they were.
+    pub async fn delete_collection(
+        &self,
+        resource: &Arc<Resource>,
+        namespace: Option<&str>,
+        selection: &Selection,
+        versions: ListVersions<'_>,
+        limit: i64,
+        options: &DeleteOptions,
+    ) -> Result<Vec<Bytes>, RegistryError> {
+        options.validate()?;
+        let request = ListRequest { resource, namespace, selection, versions, limit };
+        let items = match self.list(request).await?.items {
+            ListItems::Page(items) => items,
+            ListItems::All { snapshot, prefix, after, filter } => {
+                let all = snapshot.range(&prefix, after.as_deref());
+                all.filter(|item| filter.admits(item)).cloned().collect()
+            }
+        };
+        let mut deleted = Vec::with_capacity(items.len());
+        for item in items {
+            let (namespace, name) = place(resource, item.key().as_str());
+            let target =
+                Place { resource, namespace: Some(namespace).filter(|_| resource.namespaced), name: Some(name) };
+            match self.delete(target, options).await {
+                Ok(Deleted::Gone { bytes, .. } | Deleted::Marked(bytes)) => deleted.push(bytes),
+                // Somebody else deleted it in between, which is as good.
+                Err(RegistryError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(deleted)
+    }
+}
+
+/// What a deletion does to the object.
+enum Deletion {
+    Remove,
+    Mark(Object),
+    Nothing,
+}
+
+fn uid_of(object: &Object) -> &str {
+    object.object("metadata").and_then(|metadata| metadata.str("uid")).unwrap_or_default()
+}
+
+fn check_preconditions(
+    resource: &Arc<Resource>,
+    name: &str,
+    current: &Entry,
+    object: &Object,
+    preconditions: &Preconditions,
+) -> Result<(), RegistryError> {
+    let uid = uid_of(object);
+    if let Some(wanted) = preconditions.uid.as_deref().filter(|wanted| *wanted != uid) {
+        let why = format!(
+            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). \
+             The object might have been deleted and then recreated"
+        );
+        return Err(RegistryError::conflict(resource, name, why));
+    }
+    let version = current.revision().to_string();
+    if let Some(wanted) = preconditions.resource_version.as_deref().filter(|wanted| *wanted != version) {
+        let why = format!(
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record \
+             ({version}). The object might have been modified"
+        );
+        return Err(RegistryError::conflict(resource, name, why));
+    }
+    Ok(())
+}

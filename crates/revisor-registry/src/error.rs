@@ -1,0 +1,122 @@
+//! [`RegistryError`]: why a request was not done, closed over what the API layer answers.
+
+use std::sync::Arc;
+
+use revisor_catalog::Resource;
+use revisor_object::FieldError;
+use revisor_store::StoreError;
+use revisor_version::Revision;
+
+/// Why a request was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// There is no such object.
+    #[error("{} {name:?} not found", resource.qualified_name())]
+    NotFound {
+        /// Of this resource.
+        resource: Arc<Resource>,
+        /// The name asked for.
+        name: String,
+    },
+    /// The object to be created is there already.
+    #[error("{} {name:?} already exists", resource.qualified_name())]
+    AlreadyExists {
+        /// Of this resource.
+        resource: Arc<Resource>,
+        /// The name that is taken.
+        name: String,
+    },
+    /// The object is not what the writer believed it to be.
+    #[error("conflict on {} {name:?}: {why}", resource.qualified_name())]
+    Conflict {
+        /// Of this resource.
+        resource: Arc<Resource>,
+        /// The name of the object.
+        name: String,
+        /// What did not match.
+        why: String,
+    },
+    /// The object breaks rules of its kind.
+    #[error("{} {name:?} is invalid", resource.qualified_name())]
+    Invalid {
+        /// Of this resource.
+        resource: Arc<Resource>,
+        /// The name of the object.
+        name: String,
+        /// Every rule that it breaks.
+        errors: Vec<FieldError>,
+    },
+    /// The options of the request break rules of their kind.
+    #[error("{kind} is invalid")]
+    InvalidOptions {
+        /// `ListOptions`, `DeleteOptions`, `PatchOptions`, …
+        kind: &'static str,
+        /// Every rule that they break.
+        errors: Vec<FieldError>,
+    },
+    /// The request cannot be understood.
+    #[error("{0}")]
+    BadRequest(String),
+    /// The object may not be made or deleted here.
+    #[error("{} {name:?} is forbidden: {why}", resource.qualified_name())]
+    Forbidden {
+        /// Of this resource.
+        resource: Arc<Resource>,
+        /// The name of the object.
+        name: String,
+        /// Why not.
+        why: String,
+        /// The namespace, if the reason is that it is being deleted.
+        terminating_namespace: Option<String>,
+    },
+    /// The namespace of the request does not exist.
+    #[error("namespace {0:?} not found")]
+    NoSuchNamespace(String),
+    /// History does not reach back to the version asked for.
+    #[error("{message}")]
+    Expired {
+        /// What to tell the client.
+        message: String,
+        /// A token to go on with the newest state.
+        continue_token: Option<String>,
+    },
+    /// The version asked for has not been reached.
+    #[error("too large resource version: {asked}, current: {current}")]
+    TooLargeResourceVersion {
+        /// The version asked for.
+        asked: u64,
+        /// The newest version.
+        current: u64,
+    },
+    /// A JSON patch has more operations than are allowed.
+    #[error("{0}")]
+    PatchTooLarge(String),
+    /// A patch does not fit the object.
+    #[error("{0}")]
+    PatchNotApplicable(String),
+    /// Others kept changing the object.
+    #[error("{} {name:?} kept changing", resource.qualified_name())]
+    Contended {
+        /// Of this resource.
+        resource: Arc<Resource>,
+        /// The name of the object.
+        name: String,
+    },
+    /// The store could not do its part.
+    #[error("the store failed")]
+    Store(#[from] StoreError),
+}
+
+impl RegistryError {
+    pub(crate) fn not_found(resource: &Arc<Resource>, name: &str) -> RegistryError {
+        RegistryError::NotFound { resource: resource.clone(), name: name.to_owned() }
+    }
+
+    pub(crate) fn conflict(resource: &Arc<Resource>, name: &str, why: impl Into<String>) -> RegistryError {
+        RegistryError::Conflict { resource: resource.clone(), name: name.to_owned(), why: why.into() }
+    }
+
+    pub(crate) fn too_large(asked: Revision, current: Option<Revision>) -> RegistryError {
+        RegistryError::TooLargeResourceVersion { asked: asked.get(), current: current.map_or(0, Revision::get) }
+    }
+}

@@ -1,0 +1,25 @@
+//! Generic create, get, list, watch, update, patch and delete, the same for every resource of the catalog.
+//!
+//! Which read a request means is one pure table ([`read_plan`](crate::ListPlan)); the order of the steps of a write is
+//! invariant R1. HTTP is not known here: errors are a closed enum that the API layer turns into statuses.
+
+mod body;
+mod bootstrap;
+mod delete;
+mod error;
+mod identity;
+mod read;
+mod read_plan;
+mod registry;
+mod selection;
+mod write;
+
+pub use body::{Decoded, FieldValidation, Format};
+pub use delete::{DeleteOptions, Deleted, Preconditions};
+pub use error::RegistryError;
+pub use identity::Environment;
+pub use read::{GetRequest, Got, ListItems, ListRequest, Listed, WatchRequest, Watched};
+pub use read_plan::{ListPlan, ListVersions, WatchPlan, plan_list, plan_watch};
+pub use registry::{Registry, RegistryOptions};
+pub use selection::Selection;
+pub use write::{PatchKind, Place, Saved, WriteOptions};

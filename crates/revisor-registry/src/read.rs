@@ -1,0 +1,315 @@
+//! Get, list and watch.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use revisor_cache::{Expired, Filter, Item, Scope, Snapshot, WatchStart, Watcher};
+use revisor_catalog::Resource;
+use revisor_object::{ContinueToken, FieldError, FieldPath, ListScope};
+use revisor_store::Key;
+use revisor_version::Revision;
+
+use crate::read_plan::{invalid_version, parse_version};
+use crate::selection::place;
+use crate::{ListPlan, ListVersions, Registry, RegistryError, Selection, WatchPlan, plan_list, plan_watch};
+
+/// One object is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct GetRequest<'a> {
+    /// Of this resource.
+    pub resource: &'a Arc<Resource>,
+    /// In this namespace.
+    pub namespace: Option<&'a str>,
+    /// With this name.
+    pub name: &'a str,
+    /// `resourceVersion`; unset and empty mean the same.
+    pub resource_version: &'a str,
+    /// `resourceVersionMatch`; unset and empty mean the same.
+    pub resource_version_match: &'a str,
+}
+
+/// An object, and the version of the state that it was read from.
+#[derive(Debug, Clone)]
+pub struct Got {
+    /// The encoded object.
+    pub bytes: Bytes,
+    /// The version of the state.
+    pub served_at: Option<Revision>,
+}
+
+/// A collection is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct ListRequest<'a> {
+    /// Of this resource.
+    pub resource: &'a Arc<Resource>,
+    /// Of this namespace, or of all.
+    pub namespace: Option<&'a str>,
+    /// Which of its objects.
+    pub selection: &'a Selection,
+    /// Of which state.
+    pub versions: ListVersions<'a>,
+    /// At most so many; zero or less for all.
+    pub limit: i64,
+}
+
+/// A collection.
+#[derive(Debug)]
+pub struct Listed {
+    /// The state that it was read from.
+    pub revision: Option<Revision>,
+    /// Its objects.
+    pub items: ListItems,
+    /// Where the next page begins.
+    pub continue_token: Option<String>,
+    /// How many objects follow this page, if that is known.
+    pub remaining: Option<u64>,
+}
+
+/// The objects of a list.
+#[derive(Debug)]
+pub enum ListItems {
+    /// One page.
+    Page(Vec<Arc<Item>>),
+    /// All that the filter lets through, to be read from the snapshot as they are sent.
+    All {
+        /// The state.
+        snapshot: Snapshot,
+        /// What their keys start with.
+        prefix: String,
+        /// Only those after this key.
+        after: Option<String>,
+        /// Which of them.
+        filter: SharedFilter,
+    },
+}
+
+/// A filter that can be shown in debug output.
+#[derive(Clone, Default)]
+pub struct SharedFilter(pub Option<Filter>);
+
+impl SharedFilter {
+    /// Whether the item is let through.
+    pub fn admits(&self, item: &Item) -> bool {
+        self.0.as_ref().is_none_or(|filter| filter(item))
+    }
+}
+
+impl std::fmt::Debug for SharedFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Filter" } else { "NoFilter" })
+    }
+}
+
+/// The changes of a collection are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct WatchRequest<'a> {
+    /// Of this resource.
+    pub resource: &'a Arc<Resource>,
+    /// Of this namespace, or of all.
+    pub namespace: Option<&'a str>,
+    /// Only of the object with this name.
+    pub name: Option<&'a str>,
+    /// Which of its objects.
+    pub selection: &'a Selection,
+    /// From where on.
+    pub versions: ListVersions<'a>,
+}
+
+/// What a watch turned out to be.
+#[derive(Debug)]
+pub enum Watched {
+    /// A stream of changes.
+    Stream {
+        /// The changes.
+        watcher: Box<Watcher>,
+        /// Whether the state comes first.
+        starts_with_state: bool,
+    },
+    /// An error that is told as the only event of the stream.
+    Failed(RegistryError),
+}
+
+impl Registry {
+    /// Reads one object.
+    pub async fn get(&self, request: GetRequest<'_>) -> Result<Got, RegistryError> {
+        let GetRequest { resource, namespace, name, resource_version, resource_version_match } = request;
+        let key = resource.key(namespace, name);
+        let cache = self.cache_of(resource);
+        let version = parse_version(resource_version)
+            // DIFFERENCE: the original answers 500 to a version that is no number here.
+            .map_err(|detail| RegistryError::BadRequest(invalid_version(resource_version, detail)))?;
+        if !resource_version_match.is_empty() {
+            check_get_match(resource_version_match, version)?;
+        }
+        match version {
+            Some(revision) => self.reach(revision).await?,
+            None if resource_version.is_empty() => {
+                self.cache.freshen().await?;
+            }
+            None => {}
+        }
+        if let (Some(revision), "Exact") = (version, resource_version_match) {
+            let snapshot = cache.snapshot_at(revision).map_err(expired_state)?;
+            let item = snapshot.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
+            return Ok(Got { bytes: item.bytes().clone(), served_at: Some(revision) });
+        }
+        let reached = self.cache.revision();
+        let item = cache.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
+        Ok(Got { bytes: item.bytes().clone(), served_at: reached.max(Some(item.revision())) })
+    }
+
+    /// Reads a collection.
+    pub async fn list(&self, request: ListRequest<'_>) -> Result<Listed, RegistryError> {
+        let ListRequest { resource, namespace, selection, versions, limit } = request;
+        let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
+        let versions = ListVersions { has_limit: limit.is_some(), ..versions };
+        let plan = plan_list(&versions)?;
+        let cache = self.cache_of(resource);
+        let scope = ListScope::new(&resource.qualified_name(), namespace);
+        let prefix = resource.collection(namespace);
+        let mut after = None;
+        let mut counted = None;
+        let snapshot = match plan {
+            ListPlan::Latest => {
+                self.cache.freshen().await?;
+                cache.snapshot()
+            }
+            ListPlan::Any => cache.snapshot(),
+            ListPlan::NotOlderThan(revision) => {
+                self.reach(revision).await?;
+                cache.snapshot()
+            }
+            ListPlan::Exact(revision) => {
+                self.reach(revision).await?;
+                cache.snapshot_at(revision).map_err(expired_state)?
+            }
+            ListPlan::Continue => {
+                let token = self.sealer.open(versions.continue_token, scope);
+                let token =
+                    token.map_err(|error| RegistryError::BadRequest(format!("invalid continue token: {error}")))?;
+                after = Some(format!("{prefix}{}", token.start_after));
+                match token.revision {
+                    None => {
+                        self.cache.freshen().await?;
+                        cache.snapshot()
+                    }
+                    Some(revision) => {
+                        counted = token.remaining;
+                        cache.snapshot_at(revision).map_err(|_| self.expired_token(&token))?
+                    }
+                }
+            }
+        };
+        let filter = SharedFilter(selection.filter(resource));
+        let revision = snapshot.revision();
+        let Some(limit) = limit else {
+            let items = ListItems::All { snapshot, prefix, after, filter };
+            return Ok(Listed { revision, items, continue_token: None, remaining: None });
+        };
+        let mut rest = snapshot.range(&prefix, after.as_deref()).filter(|item| filter.admits(item));
+        let page: Vec<Arc<Item>> = rest.by_ref().take(limit).cloned().collect();
+        let has_more = rest.next().is_some();
+        drop(rest);
+        let mut listed = Listed { revision, items: ListItems::Page(Vec::new()), continue_token: None, remaining: None };
+        if let Some(last) = page.last().filter(|_| has_more) {
+            if selection.is_everything() {
+                let before = match (counted, &after) {
+                    (Some(counted), _) => counted,
+                    (None, None) => snapshot.count(&prefix) as u64,
+                    (None, Some(after)) => snapshot.range(&prefix, Some(after)).count() as u64,
+                };
+                listed.remaining = Some(before.saturating_sub(page.len() as u64));
+            }
+            let start_after = last.key().as_str()[prefix.len()..].to_owned();
+            let token = ContinueToken { revision, start_after, remaining: listed.remaining, scope };
+            listed.continue_token = Some(self.sealer.seal(&token));
+        }
+        listed.items = ListItems::Page(page);
+        Ok(listed)
+    }
+
+    /// Follows the changes of a collection.
+    pub async fn watch(&self, request: WatchRequest<'_>) -> Result<Watched, RegistryError> {
+        let WatchRequest { resource, namespace, name, selection, versions } = request;
+        let plan = plan_watch(&versions)?;
+        let start = match plan {
+            WatchPlan::LatestState => {
+                self.cache.freshen().await?;
+                WatchStart::State
+            }
+            WatchPlan::AnyState => WatchStart::State,
+            WatchPlan::StateNotOlderThan(revision) => match self.reach(revision).await {
+                Ok(()) => WatchStart::State,
+                Err(error) => return Ok(Watched::Failed(error)),
+            },
+            WatchPlan::After(revision) => WatchStart::After(revision),
+            WatchPlan::FromNow => match self.cache.freshen().await? {
+                Some(revision) => WatchStart::After(revision),
+                None => WatchStart::State,
+            },
+        };
+        let starts_with_state = matches!(start, WatchStart::State);
+        let one = name.or(selection.exact_name());
+        let scope = match (one, namespace) {
+            (Some(name), _) if namespace.is_some() || !resource.namespaced => {
+                Scope::Object(Key::new(resource.key(namespace, name)))
+            }
+            (_, Some(namespace)) => Scope::Namespace(namespace.to_owned()),
+            (_, None) => Scope::All,
+        };
+        let filter = selection.filter(resource);
+        match self.cache_of(resource).watch(revisor_cache::WatchRequest { scope, filter, start }) {
+            Ok(watcher) => Ok(Watched::Stream { watcher: Box::new(watcher), starts_with_state }),
+            Err(Expired { asked, oldest }) => Ok(Watched::Failed(RegistryError::Expired {
+                message: format!("too old resource version: {asked} ({oldest})"),
+                continue_token: None,
+            })),
+        }
+    }
+
+    /// Waits until the cache has come to this revision.
+    async fn reach(&self, revision: Revision) -> Result<(), RegistryError> {
+        if self.cache.revision() >= Some(revision) {
+            return Ok(());
+        }
+        // What the store has is on its way; only what it has not is worth a client's patience.
+        let reached = self.cache.wait_for(revision, self.patience).await;
+        reached.map_err(|missed| RegistryError::too_large(missed.asked, missed.current))
+    }
+
+    /// The answer to a token whose snapshot is gone: another token that goes on with the newest state.
+    fn expired_token(&self, token: &ContinueToken) -> RegistryError {
+        let fresh = ContinueToken { revision: None, remaining: None, ..token.clone() };
+        RegistryError::Expired {
+            message: "the continue token is too old for one consistent list: start again, or go on with the token \
+                      in this answer for an inconsistent list, in which later changes may show or be missing"
+                .to_owned(),
+            continue_token: Some(self.sealer.seal(&fresh)),
+        }
+    }
+
+    /// Reads an object's place from its key.
+    pub fn place_of<'k>(&self, resource: &Resource, key: &'k Key) -> (&'k str, &'k str) {
+        place(resource, key.as_str())
+    }
+}
+
+fn expired_state(expired: Expired) -> RegistryError {
+    RegistryError::Expired {
+        message: format!("the resource version is too old: {}, the oldest is {}", expired.asked, expired.oldest),
+        continue_token: None,
+    }
+}
+
+/// Beyond the original: a get takes `resourceVersionMatch=Exact`, with the rules of a list.
+fn check_get_match(matching: &str, version: Option<Revision>) -> Result<(), RegistryError> {
+    let path = FieldPath::root("resourceVersionMatch");
+    let mut errors = Vec::new();
+    if !["Exact", "NotOlderThan"].contains(&matching) {
+        errors.push(FieldError::not_supported(path, matching, &["Exact", "NotOlderThan", ""]));
+    }
+    if version.is_none() && matching == "Exact" {
+        errors.push(FieldError::forbidden(path, "resourceVersionMatch \"exact\" needs a resourceVersion above \"0\""));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(RegistryError::InvalidOptions { kind: "GetOptions", errors }) }
+}

@@ -1,0 +1,156 @@
+//! [`Selection`]: which objects of a collection a request is about, by labels and fields.
+
+use std::sync::Arc;
+
+use revisor_cache::{Filter, Item, View};
+use revisor_catalog::Resource;
+use revisor_object::{FieldSelector, LabelSelector};
+use sonic_rs::{JsonValueTrait, LazyValue};
+
+use crate::RegistryError;
+
+const NAME: &str = "metadata.name";
+const NAMESPACE: &str = "metadata.namespace";
+
+/// Label and field selectors of one request, checked against the resource.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    labels: LabelSelector,
+    fields: FieldSelector,
+}
+
+impl Selection {
+    /// Reads both selectors; an empty text selects everything.
+    pub fn parse(resource: &Resource, labels: &str, fields: &str) -> Result<Selection, RegistryError> {
+        let bad = |error: &dyn std::fmt::Display| RegistryError::BadRequest(error.to_string());
+        let labels: LabelSelector = labels.parse().map_err(|error| bad(&error))?;
+        let fields: FieldSelector = fields.parse().map_err(|error| bad(&error))?;
+        for term in fields.terms() {
+            let is_known = match term.field.as_str() {
+                NAME => true,
+                NAMESPACE => resource.selects_namespace,
+                name => resource.selectable.iter().any(|field| field.name == name),
+            };
+            if !is_known {
+                return Err(RegistryError::BadRequest(unknown_field(resource, &term.field)));
+            }
+        }
+        Ok(Selection { labels, fields })
+    }
+
+    /// Whether every object is selected.
+    pub fn is_everything(&self) -> bool {
+        self.labels.is_everything() && self.fields.is_everything()
+    }
+
+    /// The one name that can be selected, if there is only one.
+    pub(crate) fn exact_name(&self) -> Option<&str> {
+        self.fields.exact(NAME)
+    }
+
+    /// The selection as the cache wants it; `None` where it selects everything.
+    pub(crate) fn filter(&self, resource: &Arc<Resource>) -> Option<Filter> {
+        if self.is_everything() {
+            return None;
+        }
+        let (selection, resource) = (self.clone(), resource.clone());
+        Some(Arc::new(move |item| selection.matches(&resource, item)))
+    }
+
+    fn matches(&self, resource: &Resource, item: &Item) -> bool {
+        let (namespace, name) = place(resource, item.key().as_str());
+        let view = || item.view(|bytes| read_view(resource, bytes));
+        let fields_match = self.fields.is_everything()
+            || self.fields.matches(|field| match field {
+                NAME => Some(name),
+                NAMESPACE => Some(namespace),
+                other => {
+                    let at = resource.selectable.iter().position(|field| field.name == other)?;
+                    view().fields.get(at).map(|value| &**value)
+                }
+            });
+        fields_match
+            && (self.labels.is_everything()
+                || self.labels.matches(|key| {
+                    let labels = &view().labels;
+                    let at = labels.binary_search_by(|(label, _)| (**label).cmp(key)).ok()?;
+                    Some(&*labels[at].1)
+                }))
+    }
+}
+
+/// The namespace and name that a key stands for.
+pub(crate) fn place<'k>(resource: &Resource, key: &'k str) -> (&'k str, &'k str) {
+    let place = key.strip_prefix(&*resource.prefix).unwrap_or(key);
+    if resource.namespaced { place.split_once('/').unwrap_or(("", place)) } else { ("", place) }
+}
+
+fn unknown_field(resource: &Resource, field: &str) -> String {
+    // Kinds without selectable fields of their own say what there is; the others only say what there is not.
+    if resource.selectable.is_empty() {
+        format!("{field:?} is not a known field selector: only \"{NAME}\", \"{NAMESPACE}\"")
+    } else {
+        format!("field label not supported: {field}")
+    }
+}
+
+/// Reads the labels and the selectable fields of an encoded object, and nothing else of it.
+fn read_view(resource: &Resource, bytes: &[u8]) -> View {
+    let mut labels: Vec<(Box<str>, Box<str>)> = Vec::new();
+    if let Ok(object) = sonic_rs::get(bytes, ["metadata", "labels"]) {
+        for (key, value) in sonic_rs::to_object_iter(object.as_raw_str()).flatten() {
+            labels.push(((*key).into(), text(&value).into()));
+        }
+    }
+    labels.sort();
+    let fields = resource
+        .selectable
+        .iter()
+        .map(|field| {
+            let values = field.paths.iter().filter_map(|path| sonic_rs::get(bytes, *path).ok());
+            values.map(|value| text(&value)).find(|value| !value.is_empty()).unwrap_or_default().into()
+        })
+        .collect();
+    View { labels, fields }
+}
+
+fn text(value: &LazyValue<'_>) -> String {
+    value.as_str().map_or_else(|| value.as_raw_str().to_owned(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use revisor_catalog::Catalog;
+
+    #[test]
+    fn labels_and_fields_are_read_from_the_bytes() {
+        let catalog = Catalog::build();
+        let events = catalog.resource("", "v1", "events").expect("is there");
+        let bytes =
+            br#"{"metadata":{"labels":{"b":"2","a":"x\"y"}},"involvedObject":{"kind":"Pod"},"reportingComponent":"c"}"#;
+        let view = read_view(events, bytes);
+        assert_eq!(view.labels, [("a".into(), "x\"y".into()), ("b".into(), "2".into())]);
+        let field = |name| {
+            let at = events.selectable.iter().position(|field| field.name == name).expect("is selectable");
+            &*view.fields[at]
+        };
+        assert_eq!((field("involvedObject.kind"), field("source"), field("reason")), ("Pod", "c", ""));
+    }
+
+    #[test]
+    fn fields_that_a_kind_does_not_have_are_refused() {
+        let catalog = Catalog::build();
+        for (plural, selector, is_known) in [
+            ("configmaps", "metadata.name=a", true),
+            ("configmaps", "metadata.namespace=a", true),
+            ("configmaps", "type=a", false),
+            ("secrets", "type=a", true),
+            ("namespaces", "status.phase=Active", true),
+            ("namespaces", "metadata.namespace=a", false),
+        ] {
+            let resource = catalog.resource("", "v1", plural).expect("is there");
+            assert_eq!(Selection::parse(resource, "", selector).is_ok(), is_known, "{plural} {selector}");
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Create, update and patch.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use revisor_catalog::{Part, Resource, validate_metadata, validate_metadata_update};
+use revisor_merge::{JsonPatch, PatchError, merge_patch};
+use revisor_object::names::NameRule;
+use revisor_object::{BadValue, FieldError, Object, Value, parse_json};
+use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
+
+use crate::body::fit;
+use crate::{Decoded, FieldValidation, Registry, RegistryError};
+
+/// How often a write is tried anew because others changed the object in between. Each time somebody succeeded, so a
+/// client that comes to this bound has met a hundred others.
+const MAX_ATTEMPTS: usize = 100;
+
+/// How often a name is generated anew because it was taken.
+const MAX_GENERATED_NAMES: usize = 8;
+
+/// What every conflict over a resource version says.
+const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
+
+/// Where a write goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// To this resource.
+    pub resource: &'a Arc<Resource>,
+    /// In this namespace.
+    pub namespace: Option<&'a str>,
+    /// To the object with this name, where the address has one.
+    pub name: Option<&'a str>,
+}
+
+/// What goes for every write.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WriteOptions<'a> {
+    /// Go through everything, but store nothing.
+    pub dry_run: bool,
+    /// The subresource that is written to.
+    pub subresource: Option<&'a str>,
+    /// What to do about odd fields; for patches, which are only read here.
+    pub validation: FieldValidation,
+}
+
+impl<'a> WriteOptions<'a> {
+    fn part(&self) -> Part<'a> {
+        self.subresource.map_or(Part::Whole, Part::Subresource)
+    }
+}
+
+/// A write that was done.
+#[derive(Debug, Clone)]
+pub struct Saved {
+    /// The encoded object as it is now.
+    pub bytes: Bytes,
+    /// Whether it was not there before.
+    pub created: bool,
+    /// What the client should be told.
+    pub warnings: Vec<String>,
+}
+
+/// How a patch is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchKind {
+    /// `application/merge-patch+json`
+    Merge,
+    /// `application/json-patch+json`
+    Json,
+}
+
+/// What an update makes of what is there.
+struct Proposal {
+    object: Object,
+    warnings: Vec<String>,
+    /// Whether the writer insists on the version that it names.
+    is_conditional: bool,
+}
+
+impl Registry {
+    /// Makes a new object.
+    pub async fn create(
+        &self,
+        place: Place<'_>,
+        decoded: Decoded,
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let Place { resource, namespace, name } = place;
+        let Decoded { mut object, warnings } = decoded;
+        let metadata = object.object_mut("metadata");
+        match_namespace(resource, metadata, namespace)?;
+        if let Some(name) = name {
+            metadata.insert("name", name);
+        }
+        if !matches!(metadata.str("resourceVersion").unwrap_or_default(), "" | "0") {
+            // DIFFERENCE: the original answers 500.
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(RegistryError::BadRequest(message.to_owned()));
+        }
+        let prefix = metadata.str("generateName").unwrap_or_default().to_owned();
+        let is_generated = metadata.str("name").unwrap_or_default().is_empty() && !prefix.is_empty();
+        self.initialize(metadata);
+        let mut attempt = 1;
+        loop {
+            let mut object = object.clone();
+            if is_generated {
+                object.object_mut("metadata").insert("name", self.environment.generated_name(&prefix));
+            }
+            let saved = self.create_named(resource, namespace, object, options).await;
+            match saved {
+                Err(RegistryError::AlreadyExists { .. }) if is_generated && attempt < MAX_GENERATED_NAMES => {
+                    attempt += 1
+                }
+                Err(error) => return Err(error),
+                Ok(bytes) => return Ok(Saved { bytes, created: true, warnings }),
+            }
+        }
+    }
+
+    async fn create_named(
+        &self,
+        resource: &Arc<Resource>,
+        namespace: Option<&str>,
+        mut object: Object,
+        options: WriteOptions<'_>,
+    ) -> Result<Bytes, RegistryError> {
+        resource.strategy.default(&mut object);
+        resource.strategy.prepare_create(&mut object);
+        let empty = Object::new();
+        let metadata = object.object("metadata").unwrap_or(&empty);
+        let name = metadata.str("name").unwrap_or_default();
+        let mut errors = check_metadata(resource, metadata);
+        errors.extend(resource.strategy.validate(&object));
+        reject_invalid(resource, name, errors)?;
+        self.admit_into_namespace(resource, namespace, name)?;
+        let key = Key::new(resource.key(namespace, name));
+        let draft = encode(resource, &object);
+        if options.dry_run {
+            let is_taken = self.cache_of(resource).get(key.as_str()).is_some();
+            return if is_taken { Err(already_exists(resource, name)) } else { Ok(draft.bytes().clone()) };
+        }
+        let write = Write { key, expect: Expect::Absent, change: Change::Put(draft) };
+        match self.cache.store().write(write).await {
+            Ok(event) => Ok(event.new.map(|entry| entry.bytes().clone()).unwrap_or_default()),
+            Err(StoreError::Conflict { .. }) => Err(already_exists(resource, name)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sets what the server decides about a new object.
+    fn initialize(&self, metadata: &mut Object) {
+        for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"]
+        {
+            metadata.remove(name);
+        }
+        metadata.insert("uid", self.environment.uid());
+        metadata.insert("creationTimestamp", self.environment.timestamp());
+    }
+
+    /// Nothing is made in a namespace that is not there or is going.
+    fn admit_into_namespace(
+        &self,
+        resource: &Arc<Resource>,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<(), RegistryError> {
+        let Some(namespace) = namespace.filter(|_| resource.namespaced) else { return Ok(()) };
+        let Some(namespaces) = self.catalog.resource("", "v1", "namespaces") else { return Ok(()) };
+        let Some(item) = self.cache_of(namespaces).get(&namespaces.key(None, namespace)) else {
+            return Err(RegistryError::NoSuchNamespace(namespace.to_owned()));
+        };
+        let is_terminating = sonic_rs::get(&item.bytes()[..], ["metadata", "deletionTimestamp"]).is_ok();
+        if is_terminating {
+            return Err(RegistryError::Forbidden {
+                resource: resource.clone(),
+                name: name.to_owned(),
+                why: format!("unable to create new content in namespace {namespace} because it is being terminated"),
+                terminating_namespace: Some(namespace.to_owned()),
+            });
+        }
+        Ok(())
+    }
+
+    /// Replaces an object, or makes it where its kind allows that.
+    pub async fn update(
+        &self,
+        place: Place<'_>,
+        decoded: Decoded,
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let Place { resource, namespace, name } = place;
+        let name = name.unwrap_or_default();
+        let Decoded { mut object, warnings } = decoded;
+        let metadata = object.object_mut("metadata");
+        check_address(metadata, name)?;
+        match_namespace(resource, metadata, namespace)?;
+        let uid = metadata.str("uid").unwrap_or_default().to_owned();
+        let is_conditional = named_version(metadata)?.is_some();
+        let proposed = self
+            .change(place, options, |current| {
+                let current_uid =
+                    current.object("metadata").and_then(|metadata| metadata.str("uid")).unwrap_or_default();
+                if !uid.is_empty() && uid != current_uid {
+                    let why =
+                        format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {current_uid}");
+                    return Err(RegistryError::conflict(resource, name, why));
+                }
+                Ok(Proposal { object: object.clone(), warnings: warnings.clone(), is_conditional })
+            })
+            .await;
+        match proposed {
+            Err(RegistryError::NotFound { .. }) if resource.rules.create_on_update && options.subresource.is_none() => {
+                object.object_mut("metadata").remove("resourceVersion");
+                self.create(place, Decoded { object, warnings }, options).await
+            }
+            done => done,
+        }
+    }
+
+    /// Changes an object by a patch.
+    pub async fn patch(
+        &self,
+        place: Place<'_>,
+        kind: PatchKind,
+        text: &[u8],
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let Place { resource, namespace, name } = place;
+        self.change(place, options, |current| {
+            let mut value = Value::Object(with_type(resource, current));
+            // Read only now: that there is nothing to patch is said before what is wrong with the patch.
+            apply_patch(kind, text, &mut value)?;
+            let shown = value.clone();
+            let fitted = fit(resource, value, Vec::new(), options.validation);
+            let Decoded { mut object, warnings } = fitted.map_err(|problem| unfit_patch(&shown, problem))?;
+            let metadata = object.object_mut("metadata");
+            check_address(metadata, name.unwrap_or_default())?;
+            match_namespace(resource, metadata, namespace)?;
+            let before = current.object("metadata").and_then(|metadata| metadata.str("resourceVersion"));
+            let is_conditional = named_version(metadata)?.is_some() && metadata.str("resourceVersion") != before;
+            Ok(Proposal { object, warnings, is_conditional })
+        })
+        .await
+    }
+
+    /// Reads an object, lets `propose` say what should be there instead, and stores that, again and again until nobody
+    /// else was faster.
+    async fn change(
+        &self,
+        place: Place<'_>,
+        options: WriteOptions<'_>,
+        propose: impl Fn(&Object) -> Result<Proposal, RegistryError>,
+    ) -> Result<Saved, RegistryError> {
+        let Place { resource, namespace, name } = place;
+        let name = name.unwrap_or_default();
+        let key = Key::new(resource.key(namespace, name));
+        self.cache.freshen().await?;
+        let mut entry = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(current) = entry else { return Err(RegistryError::not_found(resource, name)) };
+            let old = Decoded::stored(current.bytes())?;
+            let Proposal { mut object, warnings, is_conditional } = propose(&old)?;
+            let metadata = object.object_mut("metadata");
+            let version = current.revision().to_string();
+            let named = metadata.str("resourceVersion").unwrap_or_default();
+            if matches!(named, "" | "0") {
+                if resource.rules.unconditional_update {
+                    metadata.insert("resourceVersion", version);
+                }
+            } else if named != version {
+                return Err(RegistryError::conflict(resource, name, MODIFIED));
+            }
+            prepare_update(resource, &mut object, &old, options.part());
+            let empty = Object::new();
+            let metadata = object.object("metadata").unwrap_or(&empty);
+            let mut errors = check_metadata(resource, metadata);
+            if resource.rules.validates_metadata {
+                let old_metadata = old.object("metadata").unwrap_or(&empty);
+                errors.extend(validate_metadata_update(metadata, old_metadata));
+            }
+            errors.extend(resource.strategy.validate_update(&object, &old, options.part()));
+            reject_invalid(resource, name, errors)?;
+
+            let draft = encode(resource, &object);
+            let saved = |bytes| Ok(Saved { bytes, created: false, warnings });
+            let is_last_step = is_free_to_go(resource, &object);
+            if options.dry_run || (current.same_content(&draft) && !is_last_step) {
+                return saved(draft.at_revision(current.revision()));
+            }
+            // What was only held by its finalizers goes with the write that removes the last of them. Those who watch
+            // see the state before.
+            let change = if is_last_step { Change::Delete } else { Change::Put(draft.clone()) };
+            let write = Write { key: key.clone(), expect: Expect::At(current.revision()), change };
+            match self.cache.store().write(write).await {
+                Ok(event) => {
+                    let bytes = event.new.map(|entry| entry.bytes().clone());
+                    return saved(bytes.unwrap_or_else(|| draft.at_revision(current.revision())));
+                }
+                Err(StoreError::Conflict { .. }) if is_conditional => {
+                    return Err(RegistryError::conflict(resource, name, MODIFIED));
+                }
+                Err(StoreError::Conflict { current, .. }) => entry = current,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
+    }
+}
+
+/// Whether a marked object is held by nothing any more.
+pub(crate) fn is_free_to_go(resource: &Resource, object: &Object) -> bool {
+    object
+        .object("metadata")
+        .is_some_and(|metadata| metadata.contains("deletionTimestamp") && metadata.array("finalizers").is_empty())
+        && !resource.strategy.is_held(object)
+}
+
+/// The canonical bytes of an object with the place for its revision.
+pub(crate) fn encode(resource: &Resource, object: &Object) -> Draft {
+    let encoded = resource.encode(object);
+    Draft::showing_revision_at(encoded.bytes, encoded.revision_at)
+}
+
+/// Puts back what an update may not change, as every kind has it and as this kind has it.
+fn prepare_update(resource: &Resource, object: &mut Object, old: &Object, part: Part<'_>) {
+    let empty = Object::new();
+    let old_metadata = old.object("metadata").unwrap_or(&empty);
+    let metadata = object.object_mut("metadata");
+    metadata.set("generation", old_metadata.get("generation").cloned());
+    metadata.set("creationTimestamp", old_metadata.get("creationTimestamp").cloned());
+    metadata.remove("selfLink");
+    metadata.remove("managedFields");
+    if metadata.str("uid").unwrap_or_default().is_empty() {
+        metadata.set("uid", old_metadata.get("uid").cloned());
+    }
+    if let Some(marked) = old_metadata.get("deletionTimestamp") {
+        metadata.insert("deletionTimestamp", marked.clone());
+    } else {
+        metadata.remove("deletionTimestamp");
+    }
+    if !metadata.contains("deletionGracePeriodSeconds") {
+        metadata.set("deletionGracePeriodSeconds", old_metadata.get("deletionGracePeriodSeconds").cloned());
+    }
+    resource.strategy.default(object);
+    resource.strategy.prepare_update(object, old, part);
+}
+
+fn check_metadata(resource: &Resource, metadata: &Object) -> Vec<FieldError> {
+    if resource.rules.validates_metadata {
+        validate_metadata(metadata, resource.namespaced, resource.rules.names)
+    } else {
+        // The least that the path of a key demands.
+        let problems = NameRule::PathSegment.check(metadata.str("name").unwrap_or_default());
+        let name = metadata.str("name").unwrap_or_default();
+        let missing =
+            name.is_empty().then(|| FieldError::required("metadata.name", "name or generateName is required"));
+        missing
+            .into_iter()
+            .chain(problems.into_iter().map(|problem| FieldError::invalid("metadata.name", name, problem)))
+            .collect()
+    }
+}
+
+fn reject_invalid(resource: &Arc<Resource>, name: &str, errors: Vec<FieldError>) -> Result<(), RegistryError> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(RegistryError::Invalid { resource: resource.clone(), name: name.to_owned(), errors })
+}
+
+fn already_exists(resource: &Arc<Resource>, name: &str) -> RegistryError {
+    RegistryError::AlreadyExists { resource: resource.clone(), name: name.to_owned() }
+}
+
+/// The namespace of an object is that of its address. It may be left out, but not be another.
+fn match_namespace(resource: &Resource, metadata: &mut Object, namespace: Option<&str>) -> Result<(), RegistryError> {
+    if !resource.namespaced {
+        return Ok(());
+    }
+    let namespace = namespace.unwrap_or_default();
+    match metadata.str("namespace").unwrap_or_default() {
+        "" => {
+            metadata.insert("namespace", namespace);
+        }
+        same if same == namespace => {}
+        _ => {
+            let message = "the namespace of the provided object does not match the namespace sent on the request";
+            return Err(RegistryError::BadRequest(message.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// The name of an object is that of its address.
+fn check_address(metadata: &Object, name: &str) -> Result<(), RegistryError> {
+    match metadata.str("name").unwrap_or_default() {
+        same if same == name => Ok(()),
+        "" => Err(RegistryError::BadRequest(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))),
+        other => Err(RegistryError::BadRequest(format!(
+            "the name of the object ({other}) does not match the name on the URL ({name})"
+        ))),
+    }
+}
+
+/// The version that an object to be written names; `None` if it names none.
+fn named_version(metadata: &Object) -> Result<Option<&str>, RegistryError> {
+    let version = metadata.str("resourceVersion").unwrap_or_default();
+    match version {
+        "" | "0" => Ok(None),
+        _ if version.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(version)),
+        // DIFFERENCE: the original answers 500.
+        _ => Err(RegistryError::BadRequest(crate::read_plan::invalid_version(version, "invalid syntax"))),
+    }
+}
+
+/// A stored object with its type, as patches see it.
+fn with_type(resource: &Resource, object: &Object) -> Object {
+    let mut object = object.clone();
+    object.insert("kind", resource.kind);
+    object.insert("apiVersion", resource.api_version.as_str());
+    object
+}
+
+fn apply_patch(kind: PatchKind, text: &[u8], value: &mut Value) -> Result<(), RegistryError> {
+    let bad = |problem: String| RegistryError::BadRequest(format!("error decoding patch: {problem}"));
+    let patch = parse_json(text).map_err(|error| bad(error.to_string()))?.value;
+    let applied = match kind {
+        PatchKind::Merge if patch.as_object().is_none() => {
+            let found = patch.type_name();
+            return Err(bad(format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")));
+        }
+        PatchKind::Merge => merge_patch(value, patch),
+        PatchKind::Json => JsonPatch::parse(patch).and_then(|patch| patch.apply(value)),
+    };
+    applied.map_err(patch_error)
+}
+
+fn patch_error(error: PatchError) -> RegistryError {
+    let message = error.client_message();
+    match error {
+        PatchError::Malformed(_) => RegistryError::BadRequest(message),
+        PatchError::TooManyOperations { .. } => RegistryError::PatchTooLarge(message),
+        PatchError::NotApplicable(_)
+        | PatchError::TestFailed { .. }
+        | PatchError::CopyTooLarge { .. }
+        | PatchError::TooDeep { .. }
+        | PatchError::TooMuchWork { .. } => RegistryError::PatchNotApplicable(message),
+    }
+}
+
+/// A patch whose result does not fit the type of the object.
+fn unfit_patch(result: &Value, problem: String) -> RegistryError {
+    let shown = BadValue::from(result.to_json());
+    RegistryError::InvalidOptions { kind: "", errors: vec![FieldError::invalid("patch", shown, problem)] }
+}
+
+/// The entry as objects see it, for deletions.
+pub(crate) fn object_of(entry: &Entry) -> Result<Object, RegistryError> {
+    Decoded::stored(entry.bytes())
+}
