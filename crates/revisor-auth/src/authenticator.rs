@@ -1,0 +1,187 @@
+//! [`Authenticator`]: who makes this request? First the certificate of the connection is asked, then the bearer
+//! token; a request with neither is anonymous.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+
+use crate::{Identity, PeerIdentity, TokenFile};
+
+/// Turns the credentials of a request into an [`Identity`].
+#[derive(Debug, Clone)]
+pub struct Authenticator {
+    tokens: TokenFile,
+    /// Kept, so that an anonymous request costs no allocation; `None` refuses such requests.
+    anonymous: Option<Identity>,
+}
+
+/// Why a request was made by nobody that the server knows. The details are for the log; a client learns only that
+/// it is not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unauthenticated {
+    /// The client's certificate does not count.
+    #[error("the client certificate was refused: {0}")]
+    Certificate(Arc<str>),
+    /// The client's certificate expired after the connection was made.
+    #[error("the client certificate has expired")]
+    CertificateExpired,
+    /// The bearer token is not known.
+    #[error("invalid bearer token")]
+    Token,
+    /// There are no credentials, and anonymous requests are turned off.
+    #[error("no credentials were given")]
+    NoCredentials,
+}
+
+impl Authenticator {
+    /// An authenticator that knows `tokens`, and lets requests without credentials be anonymous or refuses them
+    /// (`--anonymous-auth`).
+    pub fn new(tokens: TokenFile, allow_anonymous: bool) -> Authenticator {
+        Authenticator { tokens, anonymous: allow_anonymous.then(Identity::anonymous) }
+    }
+
+    /// Who makes a request with `headers` on a connection whose client proved to be `peer`.
+    ///
+    /// The first credential that is good decides, so a wrong token next to a good certificate goes unnoticed. When
+    /// none is good and one was tried, the request is refused and not anonymous: who has credentials means them.
+    pub fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        peer: &PeerIdentity,
+        now: SystemTime,
+    ) -> Result<Identity, Unauthenticated> {
+        let refused = match peer {
+            PeerIdentity::Verified { identity, expires } if now <= *expires => return Ok(identity.clone()),
+            PeerIdentity::Verified { .. } => Some(Unauthenticated::CertificateExpired),
+            PeerIdentity::Refused(reason) => Some(Unauthenticated::Certificate(reason.clone())),
+            PeerIdentity::Unknown => None,
+        };
+        if let Authorization::Bearer(token) = authorization(headers) {
+            return self.tokens.holder(token).cloned().ok_or(Unauthenticated::Token);
+        }
+        match (refused, &self.anonymous) {
+            (Some(refused), _) => Err(refused),
+            (None, Some(anonymous)) => Ok(anonymous.clone()),
+            (None, None) => Err(Unauthenticated::NoCredentials),
+        }
+    }
+}
+
+/// The warning that a client deserves whose token is overlooked because of a space too many.
+pub fn authorization_warning(headers: &HeaderMap) -> Option<&'static str> {
+    match authorization(headers) {
+        Authorization::Misspelt => {
+            Some("the provided Authorization header contains extra space before the bearer token, and is ignored")
+        }
+        Authorization::Absent | Authorization::Bearer(_) => None,
+    }
+}
+
+/// What the `Authorization` header holds, as far as this server cares.
+#[derive(Debug, PartialEq, Eq)]
+enum Authorization<'a> {
+    /// Nothing, or something that is not a bearer token.
+    Absent,
+    /// A bearer token with a space too many before it. It is ignored.
+    Misspelt,
+    /// A bearer token.
+    Bearer(&'a [u8]),
+}
+
+fn authorization(headers: &HeaderMap) -> Authorization<'_> {
+    let Some(value) = headers.get(AUTHORIZATION) else { return Authorization::Absent };
+    let mut words = value.as_bytes().trim_ascii().splitn(3, |byte| *byte == b' ');
+    let scheme = words.next().unwrap_or_default();
+    match (words.next(), words.next()) {
+        _ if !scheme.eq_ignore_ascii_case(b"bearer") => Authorization::Absent,
+        (None, _) | (Some(b""), None) => Authorization::Absent,
+        (Some(b""), Some(_)) => Authorization::Misspelt,
+        (Some(token), _) => Authorization::Bearer(token),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::HeaderValue;
+
+    use super::*;
+    use crate::Claims;
+
+    const NOW: SystemTime = SystemTime::UNIX_EPOCH;
+
+    fn authenticator(allow_anonymous: bool) -> Authenticator {
+        let (tokens, _) = TokenFile::parse("good,tina,7,dev").expect("the tokens are valid");
+        Authenticator::new(tokens, allow_anonymous)
+    }
+
+    fn headers(authorization: Option<&[u8]>) -> HeaderMap {
+        let value = authorization.map(|value| HeaderValue::from_bytes(value).expect("a header can hold the value"));
+        value.into_iter().map(|value| (AUTHORIZATION, value)).collect()
+    }
+
+    #[test]
+    fn the_authorization_header_is_read_as_clients_expect() {
+        for (value, want) in [
+            (None, Ok("system:anonymous")),
+            (Some("".as_bytes()), Ok("system:anonymous")),
+            (Some(b"Basic Zm9vOmJhcg=="), Ok("system:anonymous")),
+            (Some(b"Bearer"), Ok("system:anonymous")),
+            (Some(b"Bearer "), Ok("system:anonymous")),
+            (Some(b"good"), Ok("system:anonymous")),
+            (Some(b"Bearer  good"), Ok("system:anonymous")),
+            (Some(b"Bearer good"), Ok("tina")),
+            (Some(b"bEARER good"), Ok("tina")),
+            (Some(b"  Bearer good  "), Ok("tina")),
+            (Some(b"Bearer good and more"), Ok("tina")),
+            (Some(b"Bearer\tgood"), Ok("system:anonymous")),
+            (Some(b"Bearer bad"), Err(Unauthenticated::Token)),
+            (Some(b"Bearer \xff"), Err(Unauthenticated::Token)),
+        ] {
+            let got = authenticator(true).authenticate(&headers(value), &PeerIdentity::Unknown, NOW);
+            assert_eq!(got.as_ref().map(Identity::name), want.as_ref().copied(), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_space_too_many_is_worth_a_warning() {
+        for (value, warned) in [(None, false), (Some("Bearer a"), false), (Some("Bearer  a"), true)] {
+            let headers = headers(value.map(str::as_bytes));
+            assert_eq!(authorization_warning(&headers).is_some(), warned, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn certificates_come_before_tokens_and_bad_ones_do_not_hide_good_tokens() {
+        let carl = Identity::authenticated(Claims { name: "carl".to_owned(), ..Claims::default() });
+        let verified = |expires| PeerIdentity::Verified { identity: carl.clone(), expires };
+        let valid = verified(NOW + Duration::from_secs(1));
+        let expired = verified(NOW - Duration::from_secs(1));
+        let refused = PeerIdentity::Refused("why".into());
+        for (case, peer, token, want) in [
+            ("certificate", &valid, None, Ok("carl")),
+            ("certificate and token", &valid, Some("Bearer good"), Ok("carl")),
+            ("certificate and wrong token", &valid, Some("Bearer bad"), Ok("carl")),
+            ("refused certificate", &refused, None, Err(Unauthenticated::Certificate("why".into()))),
+            ("refused certificate and token", &refused, Some("Bearer good"), Ok("tina")),
+            ("refused certificate and wrong token", &refused, Some("Bearer bad"), Err(Unauthenticated::Token)),
+            ("expired since the handshake", &expired, None, Err(Unauthenticated::CertificateExpired)),
+            ("expired since the handshake, and token", &expired, Some("Bearer good"), Ok("tina")),
+        ] {
+            let got = authenticator(true).authenticate(&headers(token.map(str::as_bytes)), peer, NOW);
+            assert_eq!(got.as_ref().map(Identity::name), want.as_ref().copied(), "{case}");
+        }
+    }
+
+    #[test]
+    fn anonymous_requests_can_be_turned_off() {
+        let authenticator = authenticator(false);
+        let got = authenticator.authenticate(&headers(None), &PeerIdentity::Unknown, NOW);
+        assert_eq!(got, Err(Unauthenticated::NoCredentials));
+        let got = authenticator.authenticate(&headers(Some(b"Bearer good")), &PeerIdentity::Unknown, NOW);
+        assert_eq!(got.expect("the token is known").groups(), ["dev", "system:authenticated"]);
+    }
+}

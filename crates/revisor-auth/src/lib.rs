@@ -1,0 +1,28 @@
+//! Who is asking, and may they: [`Authenticator`] turns a client certificate or a bearer token into an
+//! [`Identity`], [`Authorizer`] decides whether that identity may do what it asks for, and [`Certificates`] keeps
+//! the keys and certificates that the program needs to be reached at all.
+//!
+//! Nothing here knows of HTTP statuses or bodies: the decisions are values, and the API turns them into answers.
+
+mod attributes;
+mod authenticator;
+mod authorizer;
+mod certificate_authority;
+mod certificates;
+mod credential_file;
+mod identity;
+mod kubeconfig;
+mod peer;
+mod quoted;
+mod tls_config;
+mod token_file;
+
+pub use attributes::{Attributes, ResourceAttributes, forbidden_message};
+pub use authenticator::{Authenticator, Unauthenticated, authorization_warning};
+pub use authorizer::{AuthorizationMode, AuthorizationModes, Authorizer, Decision, ModesError};
+pub use certificates::{CertificateError, Certificates, ServingFiles, server_names};
+pub use identity::{Claims, Identity};
+pub use kubeconfig::{kubeconfig, write_kubeconfig};
+pub use peer::{PeerIdentity, PeerVerifier};
+pub use tls_config::{crypto_provider, roots_from_pem_file, server_config};
+pub use token_file::{TokenFile, TokenFileError, TokenFileWarning};
