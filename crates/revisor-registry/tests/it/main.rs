@@ -1,0 +1,5 @@
+//! The registry over a real store in a folder of its own.
+
+mod fixture;
+mod reading;
+mod writing;
