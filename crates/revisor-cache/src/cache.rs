@@ -1,0 +1,191 @@
+//! [`Cache`]: the resources of one store that are held in memory, and waiting for the store to get somewhere.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use revisor_store::{Page, Progress, Store, StoreError, WatchGuard};
+use revisor_version::Revision;
+use tokio::sync::OnceCell;
+
+use crate::dispatcher::{self, Inbox};
+use crate::layout::Layout;
+use crate::{Item, ResourceCache};
+
+/// How often a resource is listed anew when the store compacts between the list and the watch.
+const ATTEMPTS: usize = 16;
+
+/// The bounds of a cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// How many events may wait for one watcher before it has to catch up from the window.
+    pub watcher_queue: usize,
+    /// After how many events of a resource its state is kept: the longest replay that a read of the past costs.
+    pub snapshot_every: usize,
+}
+
+impl Default for CacheOptions {
+    fn default() -> CacheOptions {
+        CacheOptions { watcher_queue: 1024, snapshot_every: 256 }
+    }
+}
+
+/// The store has not reached a revision in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("revision {asked} was not reached, the newest is {}", current.map_or(0, Revision::get))]
+pub struct NotReached {
+    /// The revision that was waited for.
+    pub asked: Revision,
+    /// The revision that was reached instead.
+    pub current: Option<Revision>,
+}
+
+/// Derived state over a store (C1). It ends, with all that is watched, when it is dropped.
+pub struct Cache {
+    store: Arc<dyn Store>,
+    options: CacheOptions,
+    progress: Progress,
+    inbox: Arc<Inbox>,
+    /// A cell is filled once however many add the same resource at the same time.
+    resources: Mutex<HashMap<Box<str>, Arc<OnceCell<Subscription>>>>,
+}
+
+/// A resource that the store feeds. To drop it ends the resource.
+struct Subscription {
+    resource: Arc<ResourceCache>,
+    _guard: WatchGuard,
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.resource.end();
+    }
+}
+
+impl Cache {
+    /// A cache without resources over `store`, and its dispatcher.
+    ///
+    /// # Panics
+    /// If there is no tokio runtime to spawn the dispatcher on.
+    pub fn start(store: Arc<dyn Store>, options: CacheOptions) -> Arc<Cache> {
+        let inbox = Arc::new(Inbox::default());
+        tokio::spawn(dispatcher::run(inbox.clone()));
+        let progress = store.progress();
+        Arc::new(Cache { store, options, progress, inbox, resources: Mutex::default() })
+    }
+
+    /// The resource with this key prefix, read from the store if it is not there yet. Its window reaches back as far
+    /// as the store's history does.
+    pub async fn add(self: &Arc<Self>, prefix: &str, namespaced: bool) -> Result<Arc<ResourceCache>, StoreError> {
+        let cell = self.resources().entry(prefix.into()).or_default().clone();
+        match cell.get_or_try_init(|| self.subscribe(prefix, namespaced)).await {
+            Ok(subscription) => Ok(subscription.resource.clone()),
+            Err(error) => {
+                let mut resources = self.resources();
+                let is_unused = |cell: &Arc<OnceCell<_>>| !cell.initialized() && Arc::strong_count(cell) <= 2;
+                if resources.get(prefix).is_some_and(|held| Arc::ptr_eq(held, &cell) && is_unused(held)) {
+                    resources.remove(prefix);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Forgets the resource with this key prefix. Those who watch it get what was already delivered and then end.
+    pub fn remove(&self, prefix: &str) {
+        let removed = self.resources().remove(prefix);
+        // Dropped here, where the lock is free: it calls into the store.
+        drop(removed);
+    }
+
+    /// How far the store has delivered: a read sees at least the state at this revision.
+    pub fn revision(&self) -> Option<Revision> {
+        *self.progress.borrow()
+    }
+
+    /// Waits until a read would see the state at `revision` or a later one, but not longer than `patience`.
+    pub async fn wait_for(&self, revision: Revision, patience: Duration) -> Result<(), NotReached> {
+        if self.revision() >= Some(revision) {
+            return Ok(());
+        }
+        let mut progress = self.progress.clone();
+        let reached = progress.wait_for(|current| *current >= Some(revision));
+        match tokio::time::timeout(patience, reached).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(NotReached { asked: revision, current: self.revision() }),
+        }
+    }
+
+    /// Asks the store for its newest revision and waits until it is delivered: a read after this one sees every write
+    /// that was answered before it, whoever wrote.
+    pub async fn freshen(&self) -> Result<Option<Revision>, StoreError> {
+        let current = self.store.current_revision().await?;
+        if self.revision() < current {
+            let mut progress = self.progress.clone();
+            progress.wait_for(|reached| *reached >= current).await.map_err(|_| StoreError::Closed)?;
+        }
+        Ok(current)
+    }
+
+    /// The store that this is a cache of.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    fn resources(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<OnceCell<Subscription>>>> {
+        self.resources.lock().expect("no holder of the resources panics")
+    }
+
+    /// Reads the oldest state that there is and follows the store from there.
+    async fn subscribe(&self, prefix: &str, namespaced: bool) -> Result<Subscription, StoreError> {
+        let mut attempt = 1;
+        loop {
+            match self.subscribe_from(self.store.oldest_revision(), prefix, namespaced).await {
+                // The store has compacted in the meantime and knows a new oldest revision.
+                Err(StoreError::Compacted { .. }) if attempt < ATTEMPTS => attempt += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn subscribe_from(
+        &self,
+        oldest: Option<Revision>,
+        prefix: &str,
+        namespaced: bool,
+    ) -> Result<Subscription, StoreError> {
+        let entries = match oldest {
+            Some(_) => {
+                let page = Page { at: oldest, ..Page::default() };
+                self.store.list(prefix, page).await?.entries
+            }
+            // All of history is there, and it began with nothing.
+            None => Vec::new(),
+        };
+        let resource = ResourceCache::new(
+            Layout { prefix: prefix.into(), namespaced },
+            entries.into_iter().map(Item::new),
+            oldest,
+            &self.options,
+            self.progress.clone(),
+            self.inbox.clone(),
+        );
+        let guard = self.store.watch(prefix, oldest, resource.clone()).await?;
+        Ok(Subscription { resource, _guard: guard })
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        // First the resources, so that the dispatcher still ends their watchers before it ends itself.
+        self.resources().clear();
+        self.inbox.close();
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("revision", &self.revision()).finish_non_exhaustive()
+    }
+}

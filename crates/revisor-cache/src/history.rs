@@ -1,0 +1,231 @@
+//! [`History`]: the newest state of a resource, the window of events that led to it, and some states in between.
+//!
+//! Pure bookkeeping without locks: [`ResourceCache`](crate::ResourceCache) puts it behind one.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use revisor_store::Event;
+use revisor_version::Revision;
+
+use crate::Item;
+use crate::delivery::Change;
+use crate::snapshot::Table;
+
+/// History no longer reaches back to the revision asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("revision {asked} is no longer kept, the oldest is {oldest}")]
+pub struct Expired {
+    /// The revision whose state, or after which the events, were wanted.
+    pub asked: Revision,
+    /// The oldest revision that can still be read and watched from.
+    pub oldest: Revision,
+}
+
+/// What is known of one resource.
+///
+/// A state is kept every so many events, and every other one is made by replaying the window from the kept state
+/// before it. So the state at any revision costs a bounded replay, and a kept one only the nodes it does not share.
+pub(crate) struct History {
+    newest: Table,
+    /// The last event that `newest` includes, or where history began.
+    last: Option<Revision>,
+    window: VecDeque<Arc<Change>>,
+    /// Never empty: the first is where the window begins, at or before `oldest`.
+    kept: VecDeque<Kept>,
+    /// The store's own limit: nobody is told of anything before it.
+    oldest: Option<Revision>,
+    keep_every: usize,
+    since_kept: usize,
+    /// Whether nothing will be added any more.
+    ended: bool,
+}
+
+/// A state that can be replayed from.
+struct Kept {
+    at: Option<Revision>,
+    table: Table,
+}
+
+/// A past state, as far as it is known without work.
+pub(crate) enum Past {
+    /// Here it is.
+    Ready(Table),
+    /// The state after the event of this revision; [`History::replay`] says how to make it.
+    After(Option<Revision>),
+}
+
+/// How to make a past state: outside of any lock, because it takes a while.
+pub(crate) struct Replay {
+    from: Table,
+    changes: Vec<Arc<Change>>,
+}
+
+/// What a compaction removed: dropped by the caller once the lock is free, because to free many objects takes a while.
+pub(crate) struct Removed {
+    _window: Vec<Arc<Change>>,
+    _kept: Vec<Kept>,
+}
+
+impl History {
+    /// The history that begins with the state `table` at `start`.
+    pub(crate) fn new(table: Table, start: Option<Revision>, keep_every: usize) -> History {
+        let kept = VecDeque::from([Kept { at: start, table: table.clone() }]);
+        History {
+            newest: table,
+            last: start,
+            window: VecDeque::new(),
+            kept,
+            oldest: start,
+            keep_every: keep_every.max(1),
+            since_kept: 0,
+            ended: false,
+        }
+    }
+
+    /// The newest state.
+    pub(crate) fn newest(&self) -> &Table {
+        &self.newest
+    }
+
+    /// The last event that the newest state includes.
+    pub(crate) fn last(&self) -> Option<Revision> {
+        self.last
+    }
+
+    /// How many events are kept.
+    pub(crate) fn window_len(&self) -> usize {
+        self.window.len()
+    }
+
+    /// Whether this is the end of the history: nothing more will be applied.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Notes that nothing more will be applied.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Adds the next event.
+    pub(crate) fn apply(&mut self, event: &Event) {
+        if self.ended {
+            return;
+        }
+        debug_assert!(self.last < Some(event.revision), "events come in order");
+        // The old side is the item that the map had, not a new one of the event's entry: its view may be parsed.
+        let new = event.new.clone().map(Item::new);
+        let old = match &new {
+            Some(item) => self.newest.put(item.clone()),
+            None => self.newest.remove(event.key().as_str()),
+        };
+        if old.is_none() && new.is_none() {
+            debug_assert!(false, "deletion of {}, which is not there", event.key());
+            return;
+        }
+        self.last = Some(event.revision);
+        self.window.push_back(Change::new(event.revision, old, new));
+        self.since_kept += 1;
+        if self.since_kept >= self.keep_every {
+            self.since_kept = 0;
+            self.kept.push_back(Kept { at: self.last, table: self.newest.clone() });
+        }
+    }
+
+    /// Drops what is not needed to answer from `oldest` on. Fewer events than are between two kept states may stay
+    /// behind it: to move the start of the window to exactly there would be a replay on the store's writer thread.
+    pub(crate) fn compact(&mut self, oldest: Revision) -> Removed {
+        if self.oldest >= Some(oldest) {
+            return Removed { _window: Vec::new(), _kept: Vec::new() };
+        }
+        self.oldest = Some(oldest);
+        if self.last <= Some(oldest) {
+            // Nothing happened since: the newest state is the one at `oldest`, and no event is needed. The window
+            // begins at the last event nevertheless, because those who are there have missed nothing.
+            let start = Kept { at: self.last, table: self.newest.clone() };
+            self.since_kept = 0;
+            let kept = std::mem::replace(&mut self.kept, VecDeque::from([start]));
+            return Removed { _window: std::mem::take(&mut self.window).into(), _kept: kept.into() };
+        }
+        let start = self.kept.partition_point(|kept| kept.at <= Some(oldest)).saturating_sub(1);
+        let kept = self.kept.drain(..start).collect();
+        let start = self.start();
+        let gone = self.window.partition_point(|change| Some(change.revision()) <= start);
+        Removed { _window: self.window.drain(..gone).collect(), _kept: kept }
+    }
+
+    /// Fails if `revision` is before what the store still has.
+    pub(crate) fn check_kept(&self, revision: Revision) -> Result<(), Expired> {
+        match self.oldest {
+            Some(oldest) if revision < oldest => Err(Expired { asked: revision, oldest }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The events after `position`, in order, which may be none if it is in the future. Fails if some are gone.
+    pub(crate) fn changes_after(
+        &self,
+        position: Option<Revision>,
+    ) -> Result<impl Iterator<Item = &Arc<Change>>, Expired> {
+        match self.start() {
+            Some(start) if position < Some(start) => {
+                let asked = position.unwrap_or(Revision::FIRST);
+                Err(Expired { asked, oldest: self.oldest.unwrap_or(start) })
+            }
+            _ => Ok(self.window.range(self.end_of(position)..)),
+        }
+    }
+
+    /// The state at `revision`, which must not be in the future.
+    pub(crate) fn at(&self, revision: Revision) -> Result<Past, Expired> {
+        self.check_kept(revision)?;
+        if self.last <= Some(revision) {
+            return Ok(Past::Ready(self.newest.clone()));
+        }
+        let last_included = self.end_of(Some(revision)).checked_sub(1).and_then(|last| self.window.get(last));
+        let after = last_included.map_or(self.start(), |change| Some(change.revision()));
+        let kept = self.kept_before(after);
+        Ok(if kept.at == after { Past::Ready(kept.table.clone()) } else { Past::After(after) })
+    }
+
+    /// How to make the state after the event at `revision`, which [`at`](History::at) named under the same lock.
+    pub(crate) fn replay(&self, revision: Option<Revision>) -> Replay {
+        let kept = self.kept_before(revision);
+        let changes = self.window.range(self.end_of(kept.at)..self.end_of(revision)).cloned().collect();
+        Replay { from: kept.table.clone(), changes }
+    }
+
+    /// Where the window begins: the state there is kept and every later event too.
+    fn start(&self) -> Option<Revision> {
+        self.kept.front().and_then(|kept| kept.at)
+    }
+
+    /// The last kept state that is not later than `revision`, which is not before the start.
+    fn kept_before(&self, revision: Option<Revision>) -> &Kept {
+        let index = self.kept.partition_point(|kept| kept.at <= revision).saturating_sub(1);
+        &self.kept[index]
+    }
+
+    /// Where in the window the events end that are not later than `revision`.
+    fn end_of(&self, revision: Option<Revision>) -> usize {
+        self.window.partition_point(|change| Some(change.revision()) <= revision)
+    }
+}
+
+impl Replay {
+    /// The state that the replay leads to.
+    pub(crate) fn run(self) -> Table {
+        let mut table = self.from;
+        for change in &self.changes {
+            match change.new_item() {
+                Some(item) => drop(table.put(item.clone())),
+                None => drop(table.remove(change.key().as_str())),
+            }
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use revisor_store::{Draft, Entry, Key};
+
+use super::*;
+use crate::layout::Layout;
+
+type Model = BTreeMap<String, u64>;
+
+fn at(number: u64) -> Revision {
+    Revision::new(number).expect("not zero")
+}
+
+fn empty(keep_every: usize) -> History {
+    let layout = Layout { prefix: "/r/".into(), namespaced: false };
+    History::new(Table::empty(Arc::new(layout)), None, keep_every)
+}
+
+/// Writes a key at a revision, or deletes it if it is there and `delete` says so.
+fn write(history: &mut History, number: u64, name: &str, delete: bool) {
+    let key = Key::new(format!("/r/{name}"));
+    let old = history.newest().get(key.as_str()).map(|item| item.entry().clone());
+    let entry = Arc::new(Entry::new(key, at(number), &Draft::opaque(name.to_owned())));
+    let new = (!delete || old.is_none()).then_some(entry);
+    history.apply(&Event { revision: at(number), time: SystemTime::UNIX_EPOCH, old, new });
+}
+
+fn contents(table: &Table) -> Model {
+    let snapshot = crate::Snapshot::new(table.clone(), None);
+    snapshot.range("", None).map(|item| (item.key().to_string(), item.revision().get())).collect()
+}
+
+fn state_at(history: &History, number: u64) -> Result<Model, Expired> {
+    Ok(match history.at(at(number))? {
+        Past::Ready(table) => contents(&table),
+        Past::After(revision) => contents(&history.replay(revision).run()),
+    })
+}
+
+/// A history of writes to seven keys at every other revision up to 200, and the state after each.
+fn busy(keep_every: usize) -> (History, Vec<Model>) {
+    let mut history = empty(keep_every);
+    let mut models = vec![Model::new()];
+    for number in 1..=200 {
+        if number % 2 == 0 {
+            write(&mut history, number, &format!("key-{}", number * number % 7), number % 3 == 0);
+        }
+        models.push(contents(history.newest()));
+    }
+    (history, models)
+}
+
+#[test]
+fn every_retained_state_can_be_read() {
+    for keep_every in [1, 7, 64, 1000] {
+        let (mut history, models) = busy(keep_every);
+        for oldest in [0, 1, 2, 15, 16, 100, 155, 199, 200] {
+            if let Some(oldest) = Revision::new(oldest) {
+                history.compact(oldest);
+            }
+            for number in 1..=200 {
+                let want = match Revision::new(oldest) {
+                    Some(oldest) if number < oldest.get() => Err(Expired { asked: at(number), oldest }),
+                    _ => Ok(models[number as usize].clone()),
+                };
+                let what = format!("state at {number}, kept every {keep_every}, compacted to {oldest}");
+                assert_eq!(state_at(&history, number), want, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn events_after_a_position_are_all_there_or_expired() {
+    let (mut history, _) = busy(10);
+    let after = |history: &History, number| {
+        let changes = history.changes_after(Revision::new(number));
+        changes.map(|changes| changes.map(|change| change.revision().get()).collect::<Vec<_>>())
+    };
+    assert_eq!(after(&history, 0).map(|all| all.len()), Ok(100), "from the beginning");
+    assert_eq!(after(&history, 193), Ok(vec![194, 196, 198, 200]));
+    assert_eq!(after(&history, 200), Ok(vec![]));
+    assert_eq!(after(&history, 900), Ok(vec![]), "the future is silent");
+    history.compact(at(105));
+    assert_eq!(after(&history, 105).map(|all| all[0]), Ok(106));
+    assert_eq!(after(&history, 50), Err(Expired { asked: at(50), oldest: at(105) }));
+    assert_eq!(history.check_kept(at(104)), Err(Expired { asked: at(104), oldest: at(105) }));
+    assert_eq!(history.check_kept(at(105)), Ok(()));
+}
+
+#[test]
+fn compaction_bounds_what_is_kept() {
+    for (name, oldest, window, kept) in [
+        ("nothing yet", 1, 100, 11),
+        ("back to the kept state before it", 105, 50, 6),
+        ("at a kept state", 120, 40, 5),
+        ("at the newest event", 200, 0, 1),
+        ("past the newest event", 230, 0, 1),
+    ] {
+        let (mut history, models) = busy(10);
+        history.compact(at(oldest));
+        assert_eq!((history.window_len(), history.kept.len()), (window, kept), "{name}");
+        assert_eq!(state_at(&history, 230).as_ref(), Ok(&models[200]), "{name}: the newest state stays");
+    }
+}
+
+#[test]
+fn an_older_compaction_changes_nothing() {
+    let (mut history, _) = busy(10);
+    history.compact(at(150));
+    let before = history.window_len();
+    history.compact(at(100));
+    assert_eq!(history.window_len(), before);
+    assert_eq!(history.check_kept(at(149)), Err(Expired { asked: at(149), oldest: at(150) }));
+}
+
+#[test]
+fn nothing_is_applied_after_the_end() {
+    let mut history = empty(10);
+    write(&mut history, 1, "a", false);
+    history.end();
+    write(&mut history, 2, "b", false);
+    assert_eq!((history.last(), history.newest().len()), (Some(at(1)), 1));
+}

@@ -1,0 +1,87 @@
+//! [`Item`]: one object of the cache, with the parsed view that selectors need.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use revisor_store::{Entry, Key};
+use revisor_version::Revision;
+
+/// One object at one revision. The map, the window and every reader share one of these.
+pub struct Item {
+    entry: Arc<Entry>,
+    // Boxed and made on first need: a million objects that nobody selects on cost one empty word each.
+    view: OnceLock<Box<View>>,
+}
+
+/// What selectors look at, read from an object's bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct View {
+    /// The labels, sorted by key.
+    pub labels: Vec<(Box<str>, Box<str>)>,
+    /// The values of the resource's selectable fields, in the resource's own order.
+    pub fields: Vec<Box<str>>,
+}
+
+impl Item {
+    /// The item of `entry`, not yet parsed.
+    pub(crate) fn new(entry: Arc<Entry>) -> Arc<Item> {
+        Arc::new(Item { entry, view: OnceLock::new() })
+    }
+
+    /// The entry as the store has it.
+    pub fn entry(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+
+    /// Where the object lives.
+    pub fn key(&self) -> &Key {
+        self.entry.key()
+    }
+
+    /// The encoded object.
+    pub fn bytes(&self) -> &Bytes {
+        self.entry.bytes()
+    }
+
+    /// The write that made it.
+    pub fn revision(&self) -> Revision {
+        self.entry.revision()
+    }
+
+    /// The parsed view; `read` makes it from the bytes, once in the life of this item however many ask. All callers
+    /// of one resource must pass the same reading.
+    pub fn view(&self, read: impl FnOnce(&[u8]) -> View) -> &View {
+        self.view.get_or_init(|| Box::new(read(self.entry.bytes())))
+    }
+}
+
+impl fmt::Debug for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.key(), self.revision())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use revisor_store::Draft;
+
+    use super::*;
+
+    #[test]
+    fn the_view_is_read_once() {
+        let entry = Entry::new(Key::new("/a"), Revision::FIRST, &Draft::opaque(&b"app=web"[..]));
+        let item = Item::new(Arc::new(entry));
+        let reads = Cell::new(0);
+        let read = |bytes: &[u8]| {
+            reads.set(reads.get() + 1);
+            let text = std::str::from_utf8(bytes).expect("written as text");
+            View { labels: Vec::new(), fields: vec![text.into()] }
+        };
+        assert_eq!(item.view(read).fields, ["app=web".into()]);
+        assert_eq!(item.view(read).fields, ["app=web".into()]);
+        assert_eq!(reads.get(), 1);
+    }
+}

@@ -1,0 +1,40 @@
+//! Derived state over a store: per resource an ordered persistent map of objects, a window of recent events, and
+//! those who watch.
+//!
+//! ```text
+//!  store's writer thread          one task                    one task per request
+//!  ─────────────────────          ────────                    ────────────────────
+//!  deliver ─▶ History   ────────▶ dispatch ─▶ Index ─▶ Queue ─▶ Watcher ─▶ client
+//!             map, window,  dirty             who wants this?     │
+//!             kept states                                         │ starts and catches up from
+//!                ▲────────────────────────────────────────────────┘ the history, never from the store
+//! ```
+//!
+//! Everything here can be rebuilt from the store (C1): [`Cache::add`] does so at start-up, with the window reaching
+//! back as far as the store's own history. How long history is kept is the store's decision alone; the cache drops
+//! what the store has dropped.
+//!
+//! Three kinds of lock, in the order in which they may be taken: the index of watchers (dispatcher and those who come
+//! and go), the history (the writer thread, briefly, and every reader), a watcher's queue. The writer thread takes
+//! the history's only, so that no number of watchers slows a write down (W2).
+
+mod cache;
+mod delivery;
+mod dispatcher;
+mod history;
+mod index;
+mod item;
+mod layout;
+mod queue;
+mod resource;
+mod revision_cell;
+mod snapshot;
+mod watcher;
+
+pub use cache::{Cache, CacheOptions, NotReached};
+pub use delivery::{Delivery, EventKind};
+pub use history::Expired;
+pub use item::{Item, View};
+pub use resource::ResourceCache;
+pub use snapshot::Snapshot;
+pub use watcher::{Filter, Scope, WatchItem, WatchRequest, WatchStart, Watcher};

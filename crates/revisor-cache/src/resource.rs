@@ -1,0 +1,352 @@
+//! [`ResourceCache`]: what the cache holds of one resource, and the [`Sink`] that the store feeds it through.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, Weak};
+
+use revisor_store::{News, Progress, Sink};
+use revisor_version::Revision;
+
+use crate::delivery::Change;
+use crate::dispatcher::{Inbox, Scratch};
+use crate::history::{Expired, History, Past};
+use crate::index::{Index, Seat};
+use crate::layout::Layout;
+use crate::revision_cell::RevisionCell;
+use crate::snapshot::Table;
+use crate::{CacheOptions, Item, Scope, Snapshot, WatchRequest, Watcher};
+
+/// How many events the writer thread applies before it lets readers in.
+const EVENTS_PER_LOCK: usize = 64;
+/// How many events one step of the dispatcher takes, and how many offers to watchers it makes before it stops early:
+/// so long does one who comes or goes wait for the index.
+const EVENTS_PER_STEP: usize = 64;
+const OFFERS_PER_STEP: usize = 4096;
+/// How many past states are remembered: the pages of so many lists, read side by side, cost one replay each.
+const RECALLED: usize = 8;
+
+/// The objects of one resource, their recent history, and those who watch them.
+pub struct ResourceCache {
+    layout: Arc<Layout>,
+    history: RwLock<History>,
+    recalled: Mutex<VecDeque<(Option<Revision>, Table)>>,
+    index: Mutex<Index>,
+    /// The last event in the history.
+    delivered: RevisionCell,
+    /// The index's cursor, published when everything up to it was pushed.
+    dispatched: RevisionCell,
+    watchers: AtomicUsize,
+    /// Whether the dispatcher was told that there is something to do.
+    dirty: AtomicBool,
+    progress: Progress,
+    inbox: Arc<Inbox>,
+    watcher_queue: usize,
+    me: Weak<ResourceCache>,
+}
+
+/// What became of a watcher that wanted a seat.
+pub(crate) enum Joined {
+    /// It has one.
+    Live,
+    /// There are events that it has not seen yet.
+    Behind,
+    /// There will be no more events.
+    Ended,
+}
+
+impl ResourceCache {
+    /// The cache of a resource whose history begins with `items` at `start`.
+    pub(crate) fn new(
+        layout: Layout,
+        items: impl IntoIterator<Item = Arc<Item>>,
+        start: Option<Revision>,
+        options: &CacheOptions,
+        progress: Progress,
+        inbox: Arc<Inbox>,
+    ) -> Arc<ResourceCache> {
+        let layout = Arc::new(layout);
+        let mut table = Table::empty(layout.clone());
+        for item in items {
+            table.put(item);
+        }
+        Arc::new_cyclic(|me| ResourceCache {
+            layout,
+            history: RwLock::new(History::new(table, start, options.snapshot_every)),
+            recalled: Mutex::default(),
+            index: Mutex::default(),
+            delivered: RevisionCell::new(start),
+            dispatched: RevisionCell::new(start),
+            watchers: AtomicUsize::new(0),
+            dirty: AtomicBool::new(false),
+            progress,
+            inbox,
+            watcher_queue: options.watcher_queue,
+            me: me.clone(),
+        })
+    }
+
+    /// The newest delivered state of the object at `key`.
+    pub fn get(&self, key: &str) -> Option<Arc<Item>> {
+        self.history().newest().get(key).cloned()
+    }
+
+    /// The newest delivered state.
+    ///
+    /// Its revision is that of the whole store as far as it was delivered, not only of the last write to this
+    /// resource, and never below that of an object in it.
+    pub fn snapshot(&self) -> Snapshot {
+        // Read before the map: all that this progress speaks of is in the map, but not the other way round.
+        let progress = *self.progress.borrow();
+        let history = self.history();
+        Snapshot::new(history.newest().clone(), progress.max(history.last()))
+    }
+
+    /// The state at exactly this revision, which the store must have reached.
+    pub fn snapshot_at(&self, revision: Revision) -> Result<Snapshot, Expired> {
+        let (after, replay) = {
+            let history = self.history();
+            let after = match history.at(revision)? {
+                Past::Ready(table) => return Ok(Snapshot::new(table, Some(revision))),
+                Past::After(after) => after,
+            };
+            if let Some((_, table)) = self.recalled().iter().find(|(recalled, _)| *recalled == after) {
+                return Ok(Snapshot::new(table.clone(), Some(revision)));
+            }
+            (after, history.replay(after))
+        };
+        let table = replay.run();
+        let mut recalled = self.recalled();
+        // Two who replayed the same state at once may both put it here; it is one of few and soon gone again.
+        let forgotten = if recalled.len() >= RECALLED { recalled.pop_front() } else { None };
+        recalled.push_back((after, table.clone()));
+        drop(recalled);
+        drop(forgotten);
+        Ok(Snapshot::new(table, Some(revision)))
+    }
+
+    /// Starts a watch.
+    pub fn watch(self: &Arc<Self>, request: WatchRequest) -> Result<Watcher, Expired> {
+        Watcher::new(self.clone(), request)
+    }
+
+    /// How many watch.
+    pub fn watcher_count(&self) -> usize {
+        self.watchers.load(Ordering::SeqCst)
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.history().newest().len()
+    }
+
+    /// Whether there is no object.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many events are kept.
+    pub fn window_len(&self) -> usize {
+        self.history().window_len()
+    }
+
+    /// What the keys of this resource start with.
+    pub fn prefix(&self) -> &str {
+        &self.layout.prefix
+    }
+
+    /// How the keys of this resource are made up.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// How far the store has delivered.
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// How many events wait for one watcher at most.
+    pub(crate) fn watcher_queue(&self) -> usize {
+        self.watcher_queue
+    }
+
+    /// Fails if `revision` is before what the store still has.
+    pub(crate) fn check_kept(&self, revision: Revision) -> Result<(), Expired> {
+        self.history().check_kept(revision)
+    }
+
+    /// Lets nothing more come in: watchers get what there is and end.
+    pub(crate) fn end(&self) {
+        self.history.write().expect("no holder of the history panics").end();
+        self.post();
+    }
+
+    /// Counts one who watches. To be called before the history is read for them, see [`deliver`](Sink::deliver).
+    pub(crate) fn enter(&self) {
+        self.watchers.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Forgets one who watched.
+    pub(crate) fn leave(&self, seat: &Arc<Seat>) {
+        self.index().remove(seat);
+        self.watchers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Collects the changes in `scope` among the next `limit` ones after `position`, which moves on. Answers how many
+    /// were looked at.
+    pub(crate) fn read_window(
+        &self,
+        position: &mut Option<Revision>,
+        scope: &Scope,
+        limit: usize,
+        found: &mut Vec<Arc<Change>>,
+    ) -> Result<usize, Expired> {
+        let history = self.history();
+        let mut count = 0;
+        for change in history.changes_after(*position)?.take(limit) {
+            count += 1;
+            *position = Some(change.revision());
+            if scope.contains(change.key(), &self.layout) {
+                found.push(change.clone());
+            }
+        }
+        Ok(count)
+    }
+
+    /// Gives a seat to one who has seen every event up to `position`, unless there are later ones.
+    ///
+    /// Upholds W1: under the index's lock nothing is dispatched. An event that the dispatcher still has before it is
+    /// either later than the history that is looked at here, and will be offered, or not later than `position`, and
+    /// will be skipped.
+    pub(crate) fn join(&self, seat: &Arc<Seat>, position: Option<Revision>) -> Joined {
+        let mut index = self.index();
+        let history = self.history();
+        if history.last() > position {
+            return Joined::Behind;
+        }
+        if history.has_ended() {
+            return Joined::Ended;
+        }
+        if index.is_empty() {
+            // While nobody watched nothing was dispatched, and nobody is left who would want it.
+            index.cursor = history.last();
+            self.dispatched.publish(index.cursor);
+        }
+        index.insert(seat, position);
+        Joined::Live
+    }
+
+    /// Up to where everything is in the queues. One who reads this and then finds their queue empty has had every
+    /// event up to here.
+    pub(crate) fn settled(&self) -> Option<Revision> {
+        // In this order: what the progress speaks of was delivered, and what was dispatched before is in the queues.
+        let progress = *self.progress.borrow();
+        let delivered = self.delivered.read();
+        let dispatched = self.dispatched.read();
+        if dispatched >= delivered { dispatched.max(progress) } else { dispatched }
+    }
+
+    /// Carries some events from the window to the queues. Answers whether there are more.
+    pub(crate) fn dispatch(&self, scratch: &mut Scratch) -> bool {
+        // Before looking: what comes in from now on posts again.
+        self.dirty.store(false, Ordering::SeqCst);
+        let Scratch { changes, wakers } = scratch;
+        let mut index = self.index();
+        let (last, has_ended) = {
+            let history = self.history();
+            if index.is_empty() {
+                index.cursor = history.last();
+            } else {
+                match history.changes_after(index.cursor) {
+                    Ok(window) => changes.extend(window.take(EVENTS_PER_STEP).cloned()),
+                    Err(_) => {
+                        // The store forgot events before they were dispatched. Every watcher finds out by itself
+                        // whether it has missed one.
+                        let cursor = index.cursor;
+                        index.clear(|queue| queue.overrun(cursor), wakers);
+                        index.cursor = history.last();
+                    }
+                }
+            }
+            (history.last(), history.has_ended())
+        };
+        let mut offers = 0;
+        for change in changes.drain(..) {
+            // What is left of the step's events is taken from the window again in the next step.
+            if offers < OFFERS_PER_STEP {
+                offers += index.offer(&change, &self.layout, wakers);
+            }
+        }
+        self.dispatched.publish(index.cursor);
+        let more = index.cursor < last;
+        if more {
+            drop(index);
+            self.post();
+        } else if has_ended {
+            index.clear(|queue| queue.close(), wakers);
+        }
+        more
+    }
+
+    fn post(&self) {
+        if !self.dirty.swap(true, Ordering::SeqCst) {
+            self.inbox.post(self.me.clone());
+        }
+    }
+
+    fn history(&self) -> RwLockReadGuard<'_, History> {
+        self.history.read().expect("no holder of the history panics")
+    }
+
+    fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().expect("no holder of the index panics")
+    }
+
+    fn recalled(&self) -> MutexGuard<'_, VecDeque<(Option<Revision>, Table)>> {
+        self.recalled.lock().expect("no holder of the recalled states panics")
+    }
+}
+
+impl Sink for ResourceCache {
+    /// Runs on the store's writer thread: it touches no watcher (W2), only the history, and says that there is news.
+    fn deliver(&self, news: News<'_>) {
+        match news {
+            News::Events(events) => {
+                for some in events.chunks(EVENTS_PER_LOCK) {
+                    let mut history = self.history.write().expect("no holder of the history panics");
+                    for event in some {
+                        history.apply(event);
+                    }
+                    self.delivered.publish(history.last());
+                }
+                // One who watches is counted before they look at the history. So either they have seen these events
+                // there, or they are counted here; with nobody to tell, no task needs to run.
+                if self.watcher_count() > 0 {
+                    self.post();
+                }
+            }
+            News::Compacted(oldest) => {
+                let removed = self.history.write().expect("no holder of the history panics").compact(oldest);
+                let mut recalled = self.recalled();
+                let all = std::mem::take(&mut *recalled).into_iter();
+                let (kept, forgotten): (VecDeque<_>, VecDeque<_>) = all.partition(|(after, _)| *after >= Some(oldest));
+                *recalled = kept;
+                drop(recalled);
+                drop((removed, forgotten));
+            }
+            News::Ended(reason) => {
+                tracing::debug!(prefix = self.prefix(), %reason, "the store tells nothing more");
+                self.end();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ResourceCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceCache").field("prefix", &self.prefix()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+use std::time::SystemTime;
+
+use revisor_store::{Draft, Entry, Event, Key};
+
+use super::*;
+use crate::queue::Taken;
+
+fn at(number: u64) -> Revision {
+    Revision::new(number).expect("not zero")
+}
+
+fn pods() -> Arc<ResourceCache> {
+    let layout = Layout { prefix: "/r/".into(), namespaced: false };
+    let (_, progress) = tokio::sync::watch::channel(None);
+    ResourceCache::new(layout, [], None, &CacheOptions::default(), progress, Arc::default())
+}
+
+fn write(pods: &ResourceCache, number: u64) {
+    let old = pods.get("/r/x").map(|item| item.entry().clone());
+    let entry = Entry::new(Key::new("/r/x"), at(number), &Draft::opaque(&b"x"[..]));
+    let event = Event { revision: at(number), time: SystemTime::UNIX_EPOCH, old, new: Some(Arc::new(entry)) };
+    pods.deliver(News::Events(&[event]));
+}
+
+fn received(seat: &Seat) -> (Taken, Vec<u64>) {
+    let mut events = VecDeque::new();
+    let taken = seat.queue.take(&mut events, std::task::Waker::noop());
+    (taken, events.iter().map(|(_, delivery)| delivery.revision().get()).collect())
+}
+
+#[test]
+fn a_seat_is_only_for_those_who_have_seen_everything() {
+    let pods = pods();
+    for others in [false, true] {
+        // With and without somebody whom the dispatcher serves already, and is behind for.
+        let before = pods.delivered.read();
+        let other = Seat::new(Scope::All, None, 8);
+        pods.enter();
+        if others {
+            assert!(matches!(pods.join(&other, before), Joined::Live));
+        }
+        let first = before.map_or(at(1), Revision::next);
+        write(&pods, first.get());
+        write(&pods, first.next().get());
+        let seat = Seat::new(Scope::All, None, 8);
+        pods.enter();
+        assert!(matches!(pods.join(&seat, before), Joined::Behind), "nothing was seen");
+        assert!(matches!(pods.join(&seat, Some(first)), Joined::Behind), "one was seen");
+        assert!(matches!(pods.join(&seat, Some(first.next())), Joined::Live));
+        let last = first.next().next();
+        write(&pods, last.get());
+        assert!(!pods.dispatch(&mut Scratch::default()));
+        assert_eq!(received(&seat), (Taken::Events, vec![last.get()]), "what was seen does not come again");
+        if others {
+            assert_eq!(received(&other).1, [first.get(), first.next().get(), last.get()]);
+        }
+        assert_eq!(pods.settled(), Some(last));
+        pods.leave(&seat);
+        pods.leave(&other);
+    }
+    assert_eq!(pods.watcher_count(), 0);
+}
+
+#[test]
+fn a_step_is_bounded_and_the_rest_follows() {
+    let pods = pods();
+    let seat = Seat::new(Scope::All, None, 1000);
+    pods.enter();
+    assert!(matches!(pods.join(&seat, None), Joined::Live));
+    for number in 1..=150 {
+        write(&pods, number);
+    }
+    let mut scratch = Scratch::default();
+    let mut steps = Vec::new();
+    for more in [true, true, false] {
+        assert_eq!(pods.dispatch(&mut scratch), more);
+        assert_eq!(pods.settled(), pods.dispatched.read(), "no more than what is in the queue");
+        steps.push(received(&seat).1.len());
+    }
+    assert_eq!(steps, [EVENTS_PER_STEP, EVENTS_PER_STEP, 150 - 2 * EVENTS_PER_STEP]);
+    pods.leave(&seat);
+}
+
+#[test]
+fn past_states_are_remembered_up_to_a_bound() {
+    let pods = pods();
+    for number in 1..=100 {
+        write(&pods, number);
+    }
+    for round in 0..2 {
+        for number in 1..=50 {
+            pods.snapshot_at(at(number)).expect("nothing was compacted");
+            assert!(pods.recalled().len() <= RECALLED, "round {round}");
+        }
+    }
+    pods.deliver(News::Compacted(at(48)));
+    let recalled: Vec<_> = pods.recalled().iter().map(|(after, _)| after.map_or(0, Revision::get)).collect();
+    assert_eq!(recalled, [48, 49, 50], "what cannot be asked for is forgotten");
+}

@@ -1,0 +1,219 @@
+//! [`Snapshot`]: one state of a resource, cheap to take and to keep; and the [`Table`] that it is made of.
+
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use revisor_store::Key;
+use revisor_version::Revision;
+
+use crate::Item;
+use crate::layout::Layout;
+
+/// All objects of a resource as they were at one revision. A list is one of these, and so are all its pages (C2).
+#[derive(Clone)]
+pub struct Snapshot {
+    table: Table,
+    revision: Option<Revision>,
+}
+
+impl Snapshot {
+    /// The state `table`, which is that at `revision`.
+    pub(crate) fn new(table: Table, revision: Option<Revision>) -> Snapshot {
+        Snapshot { table, revision }
+    }
+
+    /// The revision whose state this is; `None` while nothing was ever written to the store.
+    pub fn revision(&self) -> Option<Revision> {
+        self.revision
+    }
+
+    /// The object at `key`.
+    pub fn get(&self, key: &str) -> Option<&Arc<Item>> {
+        self.table.get(key)
+    }
+
+    /// The objects whose keys start with `prefix`, in byte order of their keys, strictly after the key `after`.
+    pub fn range<'a>(&'a self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &'a Arc<Item>> + use<'a> {
+        self.table.range(prefix, after)
+    }
+
+    /// How many objects have keys that start with `prefix`. Costs a lookup for a whole resource and for one
+    /// namespace, a walk for other prefixes.
+    pub fn count(&self, prefix: &str) -> usize {
+        self.table.count(prefix)
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("revision", &self.revision).field("len", &self.table.len()).finish()
+    }
+}
+
+/// A persistent map of objects: a clone shares all nodes, and a write after it copies one path.
+#[derive(Clone)]
+pub(crate) struct Table {
+    layout: Arc<Layout>,
+    objects: OrdMap<Key, Arc<Item>>,
+    // Beside the objects, so that "how many remain" on the first page of a list does not walk the namespace.
+    namespaces: OrdMap<Arc<str>, usize>,
+}
+
+impl Table {
+    /// The table of a resource without objects.
+    pub(crate) fn empty(layout: Arc<Layout>) -> Table {
+        Table { layout, objects: OrdMap::new(), namespaces: OrdMap::new() }
+    }
+
+    /// How many objects there are.
+    pub(crate) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// The object at `key`.
+    pub(crate) fn get(&self, key: &str) -> Option<&Arc<Item>> {
+        self.objects.get(key)
+    }
+
+    /// Puts `item` in its place and answers what was there.
+    pub(crate) fn put(&mut self, item: Arc<Item>) -> Option<Arc<Item>> {
+        let key = item.key().clone();
+        let old = self.objects.insert(key.clone(), item);
+        if old.is_none()
+            && let Some(namespace) = self.layout.namespace_of(key.as_str())
+        {
+            match self.namespaces.get_mut(namespace) {
+                Some(count) => *count += 1,
+                None => drop(self.namespaces.insert(namespace.into(), 1)),
+            }
+        }
+        old
+    }
+
+    /// Removes the object at `key` and answers what was there.
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Arc<Item>> {
+        let old = self.objects.remove(key)?;
+        if let Some(namespace) = self.layout.namespace_of(key)
+            && let Some(count) = self.namespaces.get_mut(namespace)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.namespaces.remove(namespace);
+            }
+        }
+        Some(old)
+    }
+
+    fn range<'a>(&'a self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &'a Arc<Item>> + use<'a> {
+        let start = match after {
+            Some(after) if after >= prefix => Bound::Excluded(after),
+            _ => Bound::Included(prefix),
+        };
+        let end = first_beyond(prefix);
+        let is_empty = matches!((start, &end), (Bound::Excluded(after), Some(end)) if after >= end.as_str());
+        let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let range = (!is_empty).then(|| self.objects.range::<_, str>((start, end)));
+        range.into_iter().flatten().map(|(_, item)| item)
+    }
+
+    fn count(&self, prefix: &str) -> usize {
+        if self.layout.prefix.starts_with(prefix) {
+            return self.objects.len();
+        }
+        match self.layout.namespace_of_prefix(prefix) {
+            Some(namespace) => self.namespaces.get(namespace).copied().unwrap_or(0),
+            None => self.range(prefix, None).count(),
+        }
+    }
+}
+
+/// The least text that is greater than every text with this prefix; `None` if there is no such text. A bound that is
+/// found once, so that walking a range need not look into every key.
+fn first_beyond(prefix: &str) -> Option<String> {
+    let mut beyond = prefix.to_owned();
+    while let Some(last) = beyond.pop() {
+        // The byte order of UTF-8 is that of the code points. The range of `char` skips the surrogates.
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            beyond.push(next);
+            return Some(beyond);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use revisor_store::{Draft, Entry};
+
+    use super::*;
+
+    fn table(namespaced: bool, keys: &[&str]) -> Table {
+        let mut table = Table::empty(Arc::new(Layout { prefix: "/r/pods/".into(), namespaced }));
+        for key in keys {
+            put(&mut table, key);
+        }
+        table
+    }
+
+    fn put(table: &mut Table, key: &str) {
+        let entry = Entry::new(Key::new(key), Revision::FIRST, &Draft::opaque(&b"x"[..]));
+        table.put(Item::new(Arc::new(entry)));
+    }
+
+    #[test]
+    fn ranges_are_bounded_by_prefix_and_by_the_last_key() {
+        let keys = ["/r/pods/a/x", "/r/pods/a/y", "/r/pods/a-b/x", "/r/pods/b/x", "/r/pods/é/x"];
+        let snapshot = Snapshot::new(table(true, &keys), None);
+        for (name, prefix, after, want) in [
+            (
+                "everything in byte order",
+                "/r/pods/",
+                None,
+                &["/r/pods/a-b/x", "/r/pods/a/x", "/r/pods/a/y", "/r/pods/b/x", "/r/pods/é/x"][..],
+            ),
+            ("one namespace, not its neighbour", "/r/pods/a/", None, &["/r/pods/a/x", "/r/pods/a/y"]),
+            ("after a key that is there", "/r/pods/a/", Some("/r/pods/a/x"), &["/r/pods/a/y"]),
+            ("after a key that is gone", "/r/pods/a/", Some("/r/pods/a/xx"), &["/r/pods/a/y"]),
+            ("after the last key", "/r/pods/a/", Some("/r/pods/a/y"), &[]),
+            ("after a key beyond the prefix", "/r/pods/a/", Some("/r/pods/b/x"), &[]),
+            ("after a key before the prefix", "/r/pods/b/", Some("/r/pods/a/x"), &["/r/pods/b/x"]),
+            ("beyond one byte", "/r/pods/é", None, &["/r/pods/é/x"]),
+            ("an empty prefix", "", Some("/r/pods/b/"), &["/r/pods/b/x", "/r/pods/é/x"]),
+            ("another resource", "/r/nodes/", None, &[]),
+        ] {
+            let found: Vec<_> = snapshot.range(prefix, after).map(|item| item.key().as_str()).collect();
+            assert_eq!(found, want, "{name}");
+        }
+    }
+
+    #[test]
+    fn counts_agree_with_ranges_also_after_removals() {
+        let mut table = table(true, &["/r/pods/a/x", "/r/pods/a/y", "/r/pods/b/x"]);
+        put(&mut table, "/r/pods/a/x");
+        let before = Snapshot::new(table.clone(), None);
+        table.remove("/r/pods/b/x");
+        table.remove("/r/pods/b/x");
+        let after = Snapshot::new(table.clone(), None);
+        for prefix in ["", "/r/", "/r/pods/", "/r/pods/a/", "/r/pods/b/", "/r/pods/c/", "/r/pods/a", "/r/pods/a/x"] {
+            for (name, snapshot) in [("before", &before), ("after", &after)] {
+                assert_eq!(snapshot.count(prefix), snapshot.range(prefix, None).count(), "{prefix} {name}");
+            }
+        }
+        assert!(after.table.namespaces.get("b").is_none(), "an empty namespace costs nothing");
+    }
+
+    #[test]
+    fn the_first_text_beyond_a_prefix() {
+        for (prefix, want) in [
+            ("/a/", Some("/a0")),
+            ("a\u{10FFFF}", Some("b")),
+            ("\u{D7FF}", Some("\u{E000}")),
+            ("", None),
+            ("\u{10FFFF}\u{10FFFF}", None),
+        ] {
+            assert_eq!(first_beyond(prefix).as_deref(), want, "{prefix:?}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Watchers that do not keep up: they cost a bounded queue, hold up nobody, and miss nothing that is still there.
+
+use revisor_cache::{CacheOptions, Expired, Scope, WatchItem, WatchRequest, WatchStart};
+use revisor_store::Store;
+
+use crate::fixture::{Fixture, at, look, next, settle, soon};
+
+fn options() -> CacheOptions {
+    CacheOptions { watcher_queue: 4, snapshot_every: 16 }
+}
+
+#[tokio::test]
+async fn a_slow_watcher_catches_up_from_the_window_and_is_live_again() {
+    let fixture = Fixture::new(options()).await;
+    let start = fixture.put_elsewhere();
+    let mut slow = fixture.watch(Scope::All, None, WatchStart::After(start));
+    let mut fast = fixture.watch(Scope::All, None, WatchStart::After(start));
+    assert!(look(&mut slow).await.is_pending());
+    for round in 0..3 {
+        let first = fixture.cache.revision().expect("something was written").next();
+        let mut last = first;
+        // More than the queue holds and more than is taken from the window at once.
+        for _ in 0..1500 {
+            last = fixture.put("a/x", "text");
+        }
+        let want: Vec<u64> = (first.get()..=last.get()).collect();
+        assert_eq!(settle(&mut fast, last).await.len(), want.len(), "the slow one holds up nobody");
+        let mut got = Vec::new();
+        while got.last() != Some(&last.get()) {
+            let Some(WatchItem::Event(_, delivery)) = soon(slow.next()).await else { panic!("an event comes") };
+            got.push(delivery.revision().get());
+        }
+        assert_eq!(got, want, "round {round}: each event once and in order");
+        assert_eq!(settle(&mut slow, last).await, [""; 0]);
+        let one_more = fixture.put("a/x", "text");
+        assert_eq!(next(&mut slow).await, format!("modified a/x {one_more}"));
+        assert_eq!(settle(&mut fast, one_more).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_watcher_that_the_window_has_passed_ends_with_expired() {
+    let fixture = Fixture::new(options()).await;
+    let start = fixture.put_elsewhere();
+    let mut slow = fixture.watch(Scope::All, None, WatchStart::After(start));
+    let mut fast = fixture.watch(Scope::All, None, WatchStart::After(start));
+    assert!(look(&mut slow).await.is_pending());
+    assert!(look(&mut fast).await.is_pending());
+    let mut last = start;
+    for _ in 0..100 {
+        last = fixture.put("a/x", "text");
+        assert_eq!(settle(&mut fast, last).await.len(), 1);
+    }
+    fixture.store.compact(at(60)).await.expect("it was written");
+    let mut got = Vec::new();
+    loop {
+        match soon(slow.next()).await {
+            Some(WatchItem::Event(_, delivery)) => got.push(delivery.revision().get()),
+            Some(WatchItem::Expired(expired)) => {
+                assert_eq!(expired, Expired { asked: at(5), oldest: at(60) });
+                break;
+            }
+            other => panic!("neither an event nor the end: {other:?}"),
+        }
+    }
+    assert_eq!(got, [2, 3, 4, 5], "what was queued comes first");
+    assert_eq!(next(&mut slow).await, "end");
+    assert_eq!(settle(&mut fast, last).await, [""; 0], "who keeps up is not concerned");
+    let one_more = fixture.put("a/x", "text");
+    assert_eq!(settle(&mut fast, one_more).await.len(), 1);
+}
+
+#[tokio::test]
+async fn compaction_of_a_quiet_resource_does_not_expire_those_who_have_seen_everything() {
+    let fixture = Fixture::new(options()).await;
+    let start = fixture.put("a/x", "1");
+    let mut live = fixture.watch(Scope::All, None, WatchStart::After(start));
+    assert!(look(&mut live).await.is_pending());
+    for _ in 0..50 {
+        fixture.put_elsewhere();
+    }
+    fixture.store.compact(at(40)).await.expect("it was written");
+    assert_eq!(fixture.pods.window_len(), 0);
+    let revision = fixture.put("a/x", "2");
+    assert_eq!(settle(&mut live, revision).await, [format!("modified a/x {revision}")]);
+    for (after, want) in [(39, Some(Expired { asked: at(39), oldest: at(40) })), (40, None)] {
+        let request = WatchRequest { scope: Scope::All, filter: None, start: WatchStart::After(at(after)) };
+        assert_eq!(fixture.pods.watch(request).err(), want, "after {after}");
+    }
+}
+
+#[tokio::test]
+async fn events_that_are_gone_before_they_were_dispatched_expire_their_watchers() {
+    // On a runtime with one thread the dispatcher does not run until this task waits.
+    let fixture = Fixture::new(options()).await;
+    let start = fixture.put_elsewhere();
+    let mut watcher = fixture.watch(Scope::All, None, WatchStart::After(start));
+    assert!(look(&mut watcher).await.is_pending());
+    for _ in 0..100 {
+        fixture.put("a/x", "text");
+    }
+    fixture.store.compact(at(60)).await.expect("it was written");
+    assert_eq!(next(&mut watcher).await, "expired 1 60");
+    let last = fixture.put("a/x", "text");
+    let mut other = fixture.watch(Scope::All, None, WatchStart::After(at(101)));
+    assert_eq!(settle(&mut other, last).await, [format!("modified a/x {last}")], "the dispatcher goes on");
+}

@@ -1,0 +1,12 @@
+//! The cache as those above it see it: over a store, with a dispatcher, on a runtime.
+
+mod contract;
+mod fixture;
+mod freshness;
+mod lagging;
+mod memory_store;
+mod progress;
+mod races;
+mod restart;
+mod snapshots;
+mod watching;
