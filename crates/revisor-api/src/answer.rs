@@ -1,0 +1,256 @@
+//! What is answered: objects, and errors as `Status`. The one place that decides HTTP statuses (invariant A1).
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::{HeaderName, Response, StatusCode};
+use revisor_catalog::Resource;
+use revisor_object::{KindRef, ResourceRef, Status, StatusCause};
+use revisor_registry::RegistryError;
+use revisor_store::StoreError;
+use revisor_version::Revision;
+
+use crate::Body;
+
+/// How long a client is told to wait where nothing better is known.
+const RETRY_SECONDS: u32 = 1;
+
+/// Says at which version of the state a read was served. Beyond the original.
+pub(crate) const SERVED_AT: HeaderName = HeaderName::from_static("servedatresourceversion");
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// An answer in JSON.
+pub(crate) fn json(code: StatusCode, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    // Objects change; who keeps a copy must ask.
+    response.headers_mut().insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// An answer in JSON that was read at `revision`.
+pub(crate) fn json_served_at(body: impl Into<Body>, revision: Option<Revision>) -> Response<Body> {
+    let mut response = json(StatusCode::OK, body);
+    let number = revision.map_or(0, Revision::get);
+    response.headers_mut().insert(SERVED_AT, HeaderValue::from(number));
+    response
+}
+
+/// A plain text.
+pub(crate) fn text(code: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::Full(Bytes::from_static(text.as_bytes())));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// A `Status` as an answer.
+pub(crate) fn status(status: &Status) -> Response<Body> {
+    let code = StatusCode::from_u16(status.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = json(code, status.to_json());
+    if let Some(seconds) = status.retry_after() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// Adds what the client should be told beside its answer.
+pub(crate) fn add_warnings(response: &mut Response<Body>, warnings: &[String]) {
+    for warning in warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(http::header::WARNING, value);
+        }
+    }
+}
+
+fn resource_ref(resource: &Resource) -> ResourceRef<'_> {
+    ResourceRef { group: resource.group, resource: resource.plural }
+}
+
+/// What a client is told about an error: the exhaustive match of invariant A1.
+pub(crate) fn error_status(error: &RegistryError) -> Status {
+    match error {
+        RegistryError::NotFound { resource, name } => Status::not_found(resource_ref(resource), name),
+        RegistryError::NoSuchNamespace(name) => {
+            Status::not_found(ResourceRef { group: "", resource: "namespaces" }, name)
+        }
+        RegistryError::AlreadyExists { resource, name } => Status::already_exists(resource_ref(resource), name),
+        RegistryError::Conflict { resource, name, why } => Status::conflict(resource_ref(resource), name, why),
+        RegistryError::Invalid { resource, name, errors } => {
+            Status::invalid(KindRef { group: resource.group, kind: resource.kind }, name, errors)
+        }
+        RegistryError::InvalidOptions { kind, errors } => {
+            let group = if kind.is_empty() { "" } else { "meta.k8s.io" };
+            Status::invalid(KindRef { group, kind }, "", errors)
+        }
+        RegistryError::BadRequest(message) => Status::bad_request(message.clone()),
+        RegistryError::Forbidden { resource, name, why, terminating_namespace } => {
+            let mut status = Status::forbidden(resource_ref(resource), name, why);
+            if let (Some(namespace), Some(details)) = (terminating_namespace, &mut status.details) {
+                details.causes.push(StatusCause {
+                    reason: "NamespaceTerminating".into(),
+                    message: format!("namespace {namespace} is being terminated"),
+                    field: "metadata.namespace".to_owned(),
+                });
+            }
+            status
+        }
+        RegistryError::Expired { message, continue_token } => {
+            let mut status = Status::expired(message.clone());
+            status.metadata.continue_token = continue_token.clone().unwrap_or_default();
+            status
+        }
+        RegistryError::TooLargeResourceVersion { asked, current } => {
+            Status::too_large_resource_version(*asked, *current, RETRY_SECONDS)
+        }
+        RegistryError::PatchTooLarge(message) => Status::request_entity_too_large(message.clone()),
+        RegistryError::PatchNotApplicable(message) => {
+            let mut status = Status::invalid(KindRef { group: "", kind: "" }, "", &[]);
+            status.message = message.clone();
+            status
+        }
+        RegistryError::Contended { resource, name } => Status::conflict(
+            resource_ref(resource),
+            name,
+            "the object kept changing while it was being written; please try again",
+        ),
+        RegistryError::Store(error) => store_status(error),
+    }
+}
+
+fn store_status(error: &StoreError) -> Status {
+    match error {
+        StoreError::Overloaded => Status::too_many_requests("the server is busy writing, please try again later", RETRY_SECONDS),
+        StoreError::ReadOnly(_) | StoreError::Closed => Status::service_unavailable(error.to_string()),
+        StoreError::Compacted { .. } => Status::expired(error.to_string()),
+        StoreError::Future { asked, newest } => {
+            Status::too_large_resource_version(asked.get(), newest.map_or(0, Revision::get), RETRY_SECONDS)
+        }
+        StoreError::TooLarge { .. } => Status::request_entity_too_large(error.to_string()),
+        StoreError::Conflict { .. } | StoreError::Backend(_) => Status::internal_error(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use revisor_catalog::Catalog;
+    use revisor_object::FieldError;
+
+    use super::*;
+
+    /// Invariant A1.
+    #[test]
+    fn every_error_has_its_status() {
+        let leases = Catalog::build().resource("coordination.k8s.io", "v1", "leases").expect("is served").clone();
+        let name = || "a".to_owned();
+        let resource = || leases.clone();
+        let errors = || vec![FieldError::required("spec", "")];
+        let revision = Revision::FIRST;
+        for (error, code, reason, message) in [
+            (
+                RegistryError::NotFound { resource: resource(), name: name() },
+                404,
+                "NotFound",
+                "leases.coordination.k8s.io \"a\" not found",
+            ),
+            (RegistryError::NoSuchNamespace(name()), 404, "NotFound", "namespaces \"a\" not found"),
+            (
+                RegistryError::AlreadyExists { resource: resource(), name: name() },
+                409,
+                "AlreadyExists",
+                "leases.coordination.k8s.io \"a\" already exists",
+            ),
+            (
+                RegistryError::Conflict { resource: resource(), name: name(), why: "why".to_owned() },
+                409,
+                "Conflict",
+                "Operation cannot be fulfilled on leases.coordination.k8s.io \"a\": why",
+            ),
+            (
+                RegistryError::Contended { resource: resource(), name: name() },
+                409,
+                "Conflict",
+                "Operation cannot be fulfilled on leases.coordination.k8s.io \"a\": the object kept changing while it \
+                 was being written; please try again",
+            ),
+            (
+                RegistryError::Invalid { resource: resource(), name: name(), errors: errors() },
+                422,
+                "Invalid",
+                "Lease.coordination.k8s.io \"a\" is invalid: spec: Required value",
+            ),
+            (
+                RegistryError::InvalidOptions { kind: "ListOptions", errors: errors() },
+                422,
+                "Invalid",
+                "ListOptions.meta.k8s.io \"\" is invalid: spec: Required value",
+            ),
+            (RegistryError::BadRequest("why".to_owned()), 400, "BadRequest", "why"),
+            (
+                RegistryError::Forbidden {
+                    resource: resource(),
+                    name: name(),
+                    why: "why".to_owned(),
+                    terminating_namespace: None,
+                },
+                403,
+                "Forbidden",
+                "leases.coordination.k8s.io \"a\" is forbidden: why",
+            ),
+            (
+                RegistryError::Expired { message: "too old".to_owned(), continue_token: None },
+                410,
+                "Expired",
+                "too old",
+            ),
+            (
+                RegistryError::TooLargeResourceVersion { asked: 9, current: 5 },
+                504,
+                "Timeout",
+                "Timeout: Too large resource version: 9, current: 5",
+            ),
+            (
+                RegistryError::PatchTooLarge("many".to_owned()),
+                413,
+                "RequestEntityTooLarge",
+                "Request entity too large: many",
+            ),
+            (RegistryError::PatchNotApplicable("does not fit".to_owned()), 422, "Invalid", "does not fit"),
+            (
+                StoreError::Overloaded.into(),
+                429,
+                "TooManyRequests",
+                "the server is busy writing, please try again later",
+            ),
+            (StoreError::Closed.into(), 503, "ServiceUnavailable", "the store is closed"),
+            (
+                StoreError::Compacted { asked: revision, oldest: revision.next() }.into(),
+                410,
+                "Expired",
+                "revision 1 was compacted, the oldest is 2",
+            ),
+            (
+                StoreError::Backend(Arc::new(std::io::Error::other("disk"))).into(),
+                500,
+                "InternalError",
+                "Internal error occurred: the backend failed",
+            ),
+        ] {
+            let status = error_status(&error);
+            assert_eq!((status.code(), &*status.reason, &*status.message), (code, reason, message), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn warnings_are_quoted() {
+        let mut response = json(StatusCode::OK, Body::Empty);
+        add_warnings(&mut response, &["unknown field \"a\\b\"".to_owned()]);
+        let warning = response.headers().get(http::header::WARNING).expect("is there");
+        assert_eq!(warning.as_bytes(), br#"299 - "unknown field \"a\\b\"""#);
+    }
+}

@@ -1,0 +1,321 @@
+//! [`Api`]: the way of a request: who asks, may they, is there room, what is it about, and the answer.
+//!
+//! A request that cannot be authorised is answered before its body is read (A2).
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use revisor_auth::{
+    Attributes, Authenticator, Authorizer, Decision, Identity, PeerIdentity, PeerVerifier, ResourceAttributes,
+    authorization_warning, forbidden_message,
+};
+use revisor_catalog::Verb;
+use revisor_object::{ResourceRef, Status};
+use revisor_registry::Registry;
+use rustls_pki_types::CertificateDer;
+
+use crate::objects::metric_name;
+use crate::query::Query;
+use crate::route::{ObjectRoute, Route};
+use crate::{
+    Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, accepts_gzip, answer, discovery,
+    maybe_compress, negotiate, pretty,
+};
+
+/// What an [`Api`] is made of.
+pub struct ApiOptions {
+    /// Serves the objects.
+    pub registry: Arc<Registry>,
+    /// Knows who asks.
+    pub authenticator: Authenticator,
+    /// Knows what clients' certificates are worth.
+    pub peers: PeerVerifier,
+    /// Knows who may.
+    pub authorizer: Authorizer,
+    /// Counts.
+    pub metrics: Arc<Metrics>,
+    /// Bounds the requests under way.
+    pub inflight: Inflight,
+    /// Answers whether the server is well.
+    pub health: HealthChecks,
+    /// Tells long-running requests that the server is going away.
+    pub drain: Drain,
+    /// What `/version` answers.
+    pub version: serde_json::Value,
+    /// How long a request may take that is not a watch.
+    pub request_timeout: Duration,
+    /// How long a watch lasts at least, if the client does not say.
+    pub min_request_timeout: Duration,
+}
+
+/// Answers every request of the server.
+pub struct Api {
+    pub(crate) options: ApiOptions,
+}
+
+impl Api {
+    /// An API with these parts.
+    pub fn new(options: ApiOptions) -> Api {
+        Api { options }
+    }
+}
+
+impl std::fmt::Debug for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Api").finish_non_exhaustive()
+    }
+}
+
+impl Handler for Api {
+    type Connection = PeerIdentity;
+
+    fn connected(&self, _: SocketAddr, certificates: &[CertificateDer<'static>]) -> PeerIdentity {
+        let chain = (!certificates.is_empty()).then_some(certificates);
+        self.options.peers.verify_peer(chain, SystemTime::now())
+    }
+
+    fn handle(
+        self: Arc<Self>,
+        connection: Arc<PeerIdentity>,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<Body>> + Send + 'static {
+        async move { self.answer(&connection, request).await }
+    }
+}
+
+impl Api {
+    async fn answer(&self, peer: &PeerIdentity, request: Request<Incoming>) -> Response<Body> {
+        let started = Instant::now();
+        let route = Route::parse(self.options.registry.catalog(), request.uri().path());
+        let asked = Asked::new(&route, &request);
+        let series = self.options.metrics.requests(&asked.labels(&route));
+        let wants_gzip = accepts_gzip(request.headers());
+        let warning = authorization_warning(request.headers());
+
+        let mut response = self.admit(peer, route, &asked, request).await;
+        if let Some(warning) = warning {
+            answer::add_warnings(&mut response, &[warning.to_owned()]);
+        }
+        let is_watch = asked.verb == Some(Verb::Watch) && response.status() == StatusCode::OK;
+        if !is_watch {
+            if asked.is_pretty && is_json(&response) {
+                response = response.map(pretty::prettify);
+            }
+            response = maybe_compress(wants_gzip, response).await;
+        }
+        let code = response.status().as_u16();
+        response.map(|body| body.on_end(move |bytes| series.observe(code, started.elapsed(), bytes)))
+    }
+
+    /// Who asks, may they, is there room: then the answer.
+    async fn admit(
+        &self,
+        peer: &PeerIdentity,
+        route: Route,
+        asked: &Asked,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let user = match self.options.authenticator.authenticate(request.headers(), peer, SystemTime::now()) {
+            Ok(user) => user,
+            Err(error) => {
+                tracing::debug!(%error, "refused a request that could not be authenticated");
+                return answer::status(&Status::unauthorized("Unauthorized"));
+            }
+        };
+        if let Err(refusal) = self.authorize(&user, &route, asked, &request) {
+            return answer::status(&refusal);
+        }
+        if asked.verb == Some(Verb::Watch) {
+            // Bounded by connections and streams; it occupies no place while it waits for events.
+            return self.serve(route, asked, request).await;
+        }
+        let _place = match self.options.inflight.admit(asked.kind(), user.is_master()) {
+            Ok(place) => place,
+            Err(refusal) => return refusal.response(),
+        };
+        let served = tokio::time::timeout(self.options.request_timeout, self.serve(route, asked, request));
+        served.await.unwrap_or_else(|_| {
+            answer::status(&Status::timeout("request did not complete within the allotted timeout", 1))
+        })
+    }
+
+    fn authorize(&self, user: &Identity, route: &Route, asked: &Asked, request: &Request<Incoming>) -> Result<(), Status> {
+        let path = request.uri().path();
+        let resource = match route {
+            Route::Objects(route) => Some(ResourceAttributes {
+                group: route.resource.group,
+                version: route.resource.version,
+                resource: route.resource.plural,
+                subresource: route.subresource.as_deref(),
+                namespace: route.namespace.as_deref(),
+                name: route.name.as_deref(),
+            }),
+            _ => None,
+        };
+        let verb = asked.verb.map_or_else(|| request.method().as_str().to_ascii_lowercase(), |verb| verb.as_str().to_owned());
+        let attributes = Attributes { user, verb: &verb, path, resource };
+        match self.options.authorizer.authorize(&attributes) {
+            Decision::Allow => Ok(()),
+            Decision::Forbidden { reason } => {
+                let mut status = Status::forbidden(ResourceRef::default(), "", "");
+                status.message = forbidden_message(&attributes, &reason);
+                if let (Some(resource), Some(details)) = (resource, &mut status.details) {
+                    details.group = resource.group.to_owned();
+                    details.kind = resource.resource.to_owned();
+                    details.name = resource.name.unwrap_or_default().to_owned();
+                }
+                Err(status)
+            }
+        }
+    }
+
+    async fn serve(&self, route: Route, asked: &Asked, request: Request<Incoming>) -> Response<Body> {
+        let catalog = self.options.registry.catalog();
+        match route {
+            Route::Objects(route) => match asked.verb {
+                Some(verb) => self.serve_objects(route, verb, request).await,
+                None => answer::status(&Status::method_not_allowed()),
+            },
+            Route::NoSuchResource => answer::status(&Status::no_such_resource()),
+            Route::CoreVersions => read_only(&request, || discovery::core_versions(catalog)),
+            Route::Groups => read_only(&request, || discovery::groups(catalog)),
+            Route::Group(name) => read_only(&request, || discovery::group(catalog, &name)),
+            Route::Resources { group, version } => match catalog.group_version(&group, &version) {
+                Some(known) => read_only(&request, || discovery::resources(known)),
+                None => answer::status(&Status::no_such_resource()),
+            },
+            Route::Other => self.serve_other(&request),
+        }
+    }
+
+    /// The server's own paths.
+    fn serve_other(&self, request: &Request<Incoming>) -> Response<Body> {
+        let (path, query) = (request.uri().path(), request.uri().query());
+        if let Some(response) = self.options.health.answer(path, query) {
+            return response;
+        }
+        match path.trim_end_matches('/') {
+            "/version" => read_only(request, || self.options.version.to_string().into()),
+            "/metrics" => self.options.metrics.response(),
+            "" => read_only(request, || paths(self.options.registry.catalog())),
+            _ => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
+        }
+    }
+}
+
+/// `/`: where a person can go from here.
+fn paths(catalog: &revisor_catalog::Catalog) -> bytes::Bytes {
+    let mut paths: Vec<String> = ["/api", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"].map(str::to_owned).into();
+    for known in catalog.group_versions() {
+        if known.group.is_empty() {
+            paths.push(format!("/api/{}", known.version));
+        } else {
+            paths.push(format!("/apis/{}", known.group));
+            paths.push(format!("/apis/{}/{}", known.group, known.version));
+        }
+    }
+    paths.sort();
+    serde_json::json!({"paths": paths}).to_string().into()
+}
+
+fn read_only(request: &Request<Incoming>, body: impl FnOnce() -> bytes::Bytes) -> Response<Body> {
+    if request.method() != Method::GET {
+        return answer::status(&Status::method_not_allowed());
+    }
+    answer::json(StatusCode::OK, body())
+}
+
+fn is_json(response: &Response<Body>) -> bool {
+    let content_type = response.headers().get(http::header::CONTENT_TYPE);
+    content_type.is_some_and(|value| value.as_bytes() == b"application/json")
+}
+
+/// What a request asks for, as far as its head says.
+pub(crate) struct Asked {
+    method: Method,
+    /// `None` where the method means nothing there.
+    pub(crate) verb: Option<Verb>,
+    is_pretty: bool,
+    is_dry_run: bool,
+}
+
+impl Asked {
+    fn new(route: &Route, request: &Request<Incoming>) -> Asked {
+        let query = Query::parse(request.uri().query());
+        let verb = match route {
+            Route::Objects(route) => verb_of(route, request.method(), &query),
+            _ => None,
+        };
+        Asked {
+            method: request.method().clone(),
+            verb,
+            is_pretty: is_pretty(request.headers(), &query),
+            is_dry_run: !query.text("dryRun").is_empty(),
+        }
+    }
+
+    fn kind(&self) -> RequestKind {
+        match self.method {
+            Method::GET | Method::HEAD | Method::OPTIONS => RequestKind::ReadOnly,
+            _ => RequestKind::Mutating,
+        }
+    }
+
+    fn labels<'a>(&'a self, route: &'a Route) -> RequestLabels<'a> {
+        let Route::Objects(route) = route else {
+            return RequestLabels { verb: self.method.as_str(), ..RequestLabels::default() };
+        };
+        RequestLabels {
+            verb: match self.verb {
+                Some(verb) => metric_name(verb),
+                None => self.method.as_str(),
+            },
+            group: route.resource.group,
+            version: route.resource.version,
+            resource: route.resource.plural,
+            subresource: route.subresource.as_deref().unwrap_or_default(),
+            scope: match route {
+                ObjectRoute { name: Some(_), .. } => "resource",
+                ObjectRoute { namespace: Some(_), .. } => "namespace",
+                _ => "cluster",
+            },
+            dry_run: if self.is_dry_run { "All" } else { "" },
+        }
+    }
+}
+
+fn is_pretty(headers: &HeaderMap, query: &Query<'_>) -> bool {
+    negotiate::is_pretty(headers, query.truth("pretty"))
+}
+
+/// What a method means on a path; `None` where it means nothing.
+fn verb_of(route: &ObjectRoute, method: &Method, query: &Query<'_>) -> Option<Verb> {
+    let has_name = route.name.is_some();
+    let verb = match *method {
+        Method::GET if route.is_watch_path => Verb::Watch,
+        _ if route.is_watch_path => return None,
+        Method::GET if has_name => Verb::Get,
+        Method::GET if query.truth("watch") == Some(true) => Verb::Watch,
+        Method::GET => Verb::List,
+        Method::POST if !has_name => Verb::Create,
+        Method::PUT if has_name => Verb::Update,
+        Method::PATCH if has_name => Verb::Patch,
+        Method::DELETE if has_name => Verb::Delete,
+        Method::DELETE => Verb::DeleteCollection,
+        _ => return None,
+    };
+    // A collection over all namespaces can be read, but not written to.
+    let is_over_namespaces = route.resource.namespaced && route.namespace.is_none();
+    if is_over_namespaces && !matches!(verb, Verb::List | Verb::Watch) {
+        return None;
+    }
+    let allowed = match &route.subresource {
+        Some(name) => route.resource.subresource(name)?.verbs,
+        None => route.resource.verbs,
+    };
+    allowed.contains(&verb).then_some(verb)
+}

@@ -1,0 +1,90 @@
+//! Discovery: which groups, versions and resources there are.
+
+use bytes::Bytes;
+use revisor_catalog::{Catalog, GroupVersion, Resource, Verb};
+use serde_json::{Value, json};
+
+/// `/api`
+pub(crate) fn core_versions(catalog: &Catalog) -> Bytes {
+    let versions: Vec<&str> = versions_of(catalog, "").map(|known| known.version).collect();
+    bytes(&json!({"kind": "APIVersions", "versions": versions, "serverAddressByClientCIDRs": []}))
+}
+
+/// `/apis`
+pub(crate) fn groups(catalog: &Catalog) -> Bytes {
+    let mut names: Vec<&str> = catalog.group_versions().iter().map(|known| known.group).collect();
+    names.dedup();
+    let groups: Vec<Value> = names.iter().filter(|name| !name.is_empty()).map(|name| group_value(catalog, name)).collect();
+    bytes(&json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
+}
+
+/// `/apis/GROUP`
+pub(crate) fn group(catalog: &Catalog, name: &str) -> Bytes {
+    let mut value = group_value(catalog, name);
+    value["kind"] = json!("APIGroup");
+    value["apiVersion"] = json!("v1");
+    bytes(&value)
+}
+
+/// `/api/VERSION` and `/apis/GROUP/VERSION`
+pub(crate) fn resources(group_version: &GroupVersion) -> Bytes {
+    let resources: Vec<Value> = group_version.resources.iter().flat_map(|resource| resource_values(resource)).collect();
+    bytes(&json!({
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": qualified(group_version),
+        "resources": resources,
+    }))
+}
+
+fn versions_of<'a>(catalog: &'a Catalog, group: &'a str) -> impl Iterator<Item = &'a GroupVersion> {
+    catalog.group_versions().iter().filter(move |known| known.group == group)
+}
+
+fn qualified(known: &GroupVersion) -> String {
+    if known.group.is_empty() { known.version.to_owned() } else { format!("{}/{}", known.group, known.version) }
+}
+
+fn group_value(catalog: &Catalog, name: &str) -> Value {
+    let versions: Vec<Value> = versions_of(catalog, name)
+        .map(|known| json!({"groupVersion": qualified(known), "version": known.version}))
+        .collect();
+    json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
+}
+
+fn resource_values(resource: &Resource) -> Vec<Value> {
+    let mut whole = json!({
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": verb_names(resource.verbs),
+    });
+    if !resource.short_names.is_empty() {
+        whole["shortNames"] = json!(resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        whole["categories"] = json!(resource.categories);
+    }
+    whole["storageVersionHash"] = json!(resource.storage_version_hash());
+    let parts = resource.subresources.iter().map(|part| {
+        json!({
+            "name": format!("{}/{}", resource.plural, part.name),
+            "singularName": "",
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "verbs": verb_names(part.verbs),
+        })
+    });
+    std::iter::once(whole).chain(parts).collect()
+}
+
+fn verb_names(verbs: &[Verb]) -> Vec<&'static str> {
+    let mut names: Vec<&str> = verbs.iter().map(|verb| verb.as_str()).collect();
+    names.sort_unstable();
+    names
+}
+
+fn bytes(value: &Value) -> Bytes {
+    value.to_string().into()
+}

@@ -1,0 +1,245 @@
+//! `/healthz`, `/livez` and `/readyz`: named checks, and the text in which they report.
+//!
+//! The texts are read by probes and scripts, so they are the original's to the byte. Reasons for failure go to the
+//! log and to the single-check paths, not to the public summary.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Response, StatusCode};
+
+use crate::body::Body;
+use crate::drain::Drain;
+
+/// Looks whether something works, quickly and without waiting. The error says what does not.
+pub type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// A named check.
+#[derive(Clone)]
+pub struct HealthCheck {
+    name: String,
+    check: Check,
+    ready_only: bool,
+}
+
+impl HealthCheck {
+    /// A check that all three endpoints make.
+    pub fn new(name: impl Into<String>, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> HealthCheck {
+        HealthCheck { name: name.into(), check: Arc::new(check), ready_only: false }
+    }
+
+    /// A check that only `/readyz` makes: restarting the server would not help.
+    pub fn readiness(
+        name: impl Into<String>,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> HealthCheck {
+        HealthCheck { ready_only: true, ..HealthCheck::new(name, check) }
+    }
+}
+
+/// All checks of a server, in the order in which they are reported.
+pub struct HealthChecks {
+    checks: Vec<HealthCheck>,
+}
+
+impl HealthChecks {
+    /// `ping`, then `checks`, then for readiness `shutdown`, which fails while the server is going away.
+    pub fn new(drain: Drain, checks: Vec<HealthCheck>) -> HealthChecks {
+        let mut all = vec![HealthCheck::new("ping", || Ok(()))];
+        all.extend(checks);
+        all.push(HealthCheck::readiness("shutdown", move || {
+            if drain.draining() { Err("process is shutting down".to_owned()) } else { Ok(()) }
+        }));
+        HealthChecks { checks: all }
+    }
+
+    /// The answer to a request for `path` with this query, or nothing if the path is not about health.
+    pub fn answer(&self, path: &str, query: Option<&str>) -> Option<Response<Body>> {
+        let path = path.strip_prefix('/')?;
+        let (endpoint, name) = match path.split_once('/') {
+            Some((endpoint, name)) => (endpoint, Some(name)),
+            None => (path, None),
+        };
+        let ready = match endpoint {
+            "healthz" | "livez" => false,
+            "readyz" => true,
+            _ => return None,
+        };
+        let mut checks = self.checks.iter().filter(|check| ready || !check.ready_only);
+        Some(match name {
+            None => summary(endpoint, checks, &Query::parse(query.unwrap_or_default())),
+            Some(name) => match checks.find(|check| check.name == name) {
+                Some(check) => single(check),
+                None => text(StatusCode::NOT_FOUND, "404 page not found\n".to_owned()),
+            },
+        })
+    }
+}
+
+/// What a client may ask of a summary.
+struct Query {
+    verbose: bool,
+    excluded: BTreeSet<String>,
+}
+
+impl Query {
+    fn parse(query: &str) -> Query {
+        let mut parsed = Query { verbose: false, excluded: BTreeSet::new() };
+        for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*key {
+                "verbose" => parsed.verbose = true,
+                "exclude" => drop(parsed.excluded.insert(value.into_owned())),
+                _ => {}
+            }
+        }
+        parsed
+    }
+}
+
+fn summary<'a>(endpoint: &str, checks: impl Iterator<Item = &'a HealthCheck>, query: &Query) -> Response<Body> {
+    let mut unknown = query.excluded.clone();
+    let mut report = String::new();
+    let mut failures = Vec::new();
+    for check in checks {
+        let name = &check.name;
+        unknown.remove(name);
+        let line = if query.excluded.contains(name) {
+            format!("[+]{name} excluded: ok\n")
+        } else if let Err(reason) = (check.check)() {
+            failures.push(format!("{name}: {reason}"));
+            format!("[-]{name} failed: reason withheld\n")
+        } else {
+            format!("[+]{name} ok\n")
+        };
+        report.push_str(&line);
+    }
+    if !unknown.is_empty() {
+        let names: Vec<String> = unknown.iter().map(|name| format!("{name:?}")).collect();
+        let names = names.join(",");
+        let _ = writeln!(report, "warn: some health checks cannot be excluded: no matches for {names}");
+    }
+    if !failures.is_empty() {
+        tracing::info!(endpoint, failures = failures.join("; "), "health check failed");
+        let _ = writeln!(report, "{endpoint} check failed");
+        return text(StatusCode::INTERNAL_SERVER_ERROR, report);
+    }
+    if !query.verbose {
+        return text(StatusCode::OK, "ok".to_owned());
+    }
+    let _ = writeln!(report, "{endpoint} check passed");
+    text(StatusCode::OK, report)
+}
+
+fn single(check: &HealthCheck) -> Response<Body> {
+    match (check.check)() {
+        Ok(()) => text(StatusCode::OK, "ok".to_owned()),
+        Err(reason) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {reason}\n")),
+    }
+}
+
+fn text(status: StatusCode, body: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drain::Phase;
+
+    #[test]
+    fn texts() {
+        let checks = |etcd: Result<(), String>, draining: bool| {
+            let drain = Drain::new();
+            if draining {
+                drain.advance(Phase::Draining);
+            }
+            HealthChecks::new(
+                drain,
+                vec![
+                    HealthCheck::new("etcd", move || etcd.clone()),
+                    HealthCheck::readiness("informer-sync", || Ok(())),
+                    HealthCheck::new("poststarthook/rbac/bootstrap-roles", || Ok(())),
+                ],
+            )
+        };
+        let well = checks(Ok(()), false);
+        let ill = checks(Err("disk is gone".to_owned()), false);
+        let leaving = checks(Ok(()), true);
+        for (checks, path, query, status, want) in [
+            (&well, "/healthz", "", 200, "ok"),
+            (&well, "/livez", "", 200, "ok"),
+            (&well, "/readyz", "", 200, "ok"),
+            (
+                &well,
+                "/livez",
+                "verbose",
+                200,
+                "[+]ping ok\n[+]etcd ok\n[+]poststarthook/rbac/bootstrap-roles ok\nlivez check passed\n",
+            ),
+            (
+                &well,
+                "/readyz",
+                "verbose=true&exclude=etcd",
+                200,
+                "[+]ping ok\n[+]etcd excluded: ok\n[+]informer-sync ok\n[+]poststarthook/rbac/bootstrap-roles ok\n\
+                 [+]shutdown ok\nreadyz check passed\n",
+            ),
+            (
+                &well,
+                "/healthz",
+                "exclude=z&exclude=a&verbose",
+                200,
+                "[+]ping ok\n[+]etcd ok\n[+]poststarthook/rbac/bootstrap-roles ok\n\
+                 warn: some health checks cannot be excluded: no matches for \"a\",\"z\"\nhealthz check passed\n",
+            ),
+            (
+                &ill,
+                "/healthz",
+                "",
+                500,
+                "[+]ping ok\n[-]etcd failed: reason withheld\n[+]poststarthook/rbac/bootstrap-roles ok\n\
+                 healthz check failed\n",
+            ),
+            (&ill, "/healthz", "exclude=etcd", 200, "ok"),
+            (&ill, "/healthz/etcd", "", 500, "internal server error: disk is gone\n"),
+            (&ill, "/healthz/ping", "", 200, "ok"),
+            (&well, "/readyz/poststarthook/rbac/bootstrap-roles", "", 200, "ok"),
+            (&well, "/livez/shutdown", "", 404, "404 page not found\n"),
+            (&well, "/readyz/nope", "", 404, "404 page not found\n"),
+            (&well, "/readyz/", "", 404, "404 page not found\n"),
+            (&leaving, "/livez", "", 200, "ok"),
+            (&leaving, "/readyz/shutdown", "", 500, "internal server error: process is shutting down\n"),
+            (
+                &leaving,
+                "/readyz",
+                "exclude=poststarthook/rbac/bootstrap-roles",
+                500,
+                "[+]ping ok\n[+]etcd ok\n[+]informer-sync ok\n\
+                 [+]poststarthook/rbac/bootstrap-roles excluded: ok\n[-]shutdown failed: reason withheld\n\
+                 readyz check failed\n",
+            ),
+        ] {
+            let response = checks.answer(path, Some(query)).expect("a path about health");
+            assert_eq!(response.status(), status, "{path}?{query}");
+            assert_eq!(response.headers()[CONTENT_TYPE], "text/plain; charset=utf-8", "{path}?{query}");
+            assert_eq!(response.headers()[X_CONTENT_TYPE_OPTIONS], "nosniff", "{path}?{query}");
+            let Body::Full(body) = response.into_body() else { panic!("{path}: a text") };
+            assert_eq!(body, want, "{path}?{query}");
+        }
+    }
+
+    #[test]
+    fn other_paths_are_not_about_health() {
+        let checks = HealthChecks::new(Drain::new(), Vec::new());
+        for path in ["", "/", "/healthzz", "/api/healthz", "healthz"] {
+            assert!(checks.answer(path, None).is_none(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! HTTP in front of the registry: connections, bodies, limits, and what an operator may look at.
+//!
+//! The transport half knows nothing of Kubernetes objects. A connection is accepted, encrypted and bounded by
+//! [`Server`]; a request goes to one [`Handler`]; its answer is a [`Body`], whole or streamed. Around it stand the
+//! parts a handler calls: [`read_body`], [`Inflight`], [`maybe_compress`], [`HealthChecks`], [`Metrics`].
+
+mod access_log;
+mod answer;
+mod api;
+mod body;
+mod compress;
+mod discovery;
+mod drain;
+mod health;
+mod inflight;
+mod list_body;
+mod metrics;
+mod negotiate;
+mod objects;
+mod pretty;
+mod query;
+mod request_body;
+mod route;
+mod server;
+mod watch_body;
+
+pub use api::{Api, ApiOptions};
+pub use access_log::{LongRunning, RequestId};
+pub use body::{Body, ByteSource, ObservedBody};
+pub use compress::{GZIP_THRESHOLD, accepts_gzip, maybe_compress};
+pub use drain::{Drain, WatchEnd};
+pub use health::{Check, HealthCheck, HealthChecks};
+pub use inflight::{Inflight, InflightGuard, InflightLimits, RequestKind, TooManyRequests};
+pub use metrics::{LongRunningGuard, Metrics, RequestLabels, RequestSeries, ResourceSample};
+pub use request_body::{MAX_REQUEST_BODY, RequestBodyError, read_body};
+pub use server::{Drained, Handler, Limits, Server, ServerOptions};

@@ -1,0 +1,216 @@
+//! [`Metrics`]: what the server counts, and the text in which it tells.
+//!
+//! Names, labels and buckets are the original's, so that dashboards and alerts made for it work here. Three parts:
+//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`), and
+//! what the operating system knows about the process (`process`).
+
+mod process;
+mod requests;
+mod resources;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response};
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+
+use crate::body::Body;
+use crate::inflight::RequestKind;
+use process::ProcessCollector;
+use requests::RequestMetrics;
+pub use requests::{LongRunningGuard, RequestLabels, RequestSeries};
+use resources::ResourceCollector;
+pub use resources::ResourceSample;
+
+/// Everything that the server counts. Built once and passed down.
+pub struct Metrics {
+    registry: Registry,
+    requests: RequestMetrics,
+    inflight: IntGaugeVec,
+    watch_events: IntCounterVec,
+    handshake_errors: IntCounter,
+}
+
+impl Metrics {
+    /// Metrics in which nothing has happened yet. `resources` is asked at every scrape what is stored and cached.
+    pub fn new(resources: impl Fn() -> Vec<ResourceSample> + Send + Sync + 'static) -> Metrics {
+        let registry = Registry::new();
+        let requests = RequestMetrics::new(&registry);
+        let inflight = registered(
+            &registry,
+            IntGaugeVec::new(
+                Opts::new(
+                    "apiserver_current_inflight_requests",
+                    "Requests being served, by kind, without long-running ones",
+                ),
+                &["request_kind"],
+            ),
+        );
+        let watch_events = registered(
+            &registry,
+            IntCounterVec::new(
+                Opts::new("apiserver_watch_events_total", "Events sent to watchers, by resource"),
+                &["group", "version", "resource"],
+            ),
+        );
+        let handshake_errors = registered(
+            &registry,
+            IntCounter::new(
+                "apiserver_tls_handshake_errors_total",
+                "Connections that ended before they were encrypted, by failure or by timeout",
+            ),
+        );
+        for kind in [RequestKind::ReadOnly, RequestKind::Mutating] {
+            inflight.with_label_values(&[kind_label(kind)]);
+        }
+        registered(&registry, Ok(ResourceCollector::new(resources)));
+        registered(&registry, Ok(ProcessCollector::new()));
+        Metrics { registry, requests, inflight, watch_events, handshake_errors }
+    }
+
+    /// The registry behind these metrics, for what other parts of the program want to tell.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The series to which requests of this kind add. Unknown label values are folded into fixed ones, so clients
+    /// cannot make the server remember what they send.
+    pub fn requests(&self, labels: &RequestLabels<'_>) -> std::sync::Arc<RequestSeries> {
+        self.requests.resolve(labels)
+    }
+
+    /// The counter of events sent to watchers of one resource. Watches keep it rather than ask per event.
+    pub fn watch_events(&self, group: &str, version: &str, resource: &str) -> IntCounter {
+        self.watch_events.with_label_values(&[group, version, resource])
+    }
+
+    /// How many requests of a kind are being served.
+    pub(crate) fn inflight(&self, kind: RequestKind) -> IntGauge {
+        self.inflight.with_label_values(&[kind_label(kind)])
+    }
+
+    pub(crate) fn handshake_failed(&self) {
+        self.handshake_errors.inc();
+    }
+
+    /// All metrics as text, in Prometheus' exposition format 0.0.4.
+    pub fn render(&self) -> String {
+        let mut text = String::with_capacity(64 * 1024);
+        // Writing to memory fails only on a family without metrics or a name, and the registry yields neither.
+        TextEncoder::new()
+            .encode_utf8(&self.registry.gather(), &mut text)
+            .expect("gathered families have a name and metrics");
+        text
+    }
+
+    /// The answer to a scrape.
+    pub fn response(&self) -> Response<Body> {
+        let mut response = Response::new(Body::from(self.render()));
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
+        response
+    }
+}
+
+fn kind_label(kind: RequestKind) -> &'static str {
+    match kind {
+        RequestKind::ReadOnly => "readOnly",
+        RequestKind::Mutating => "mutating",
+    }
+}
+
+/// The metric, known to the registry. Names and labels are constants of this crate, so a failure is a mistake in it.
+fn registered<C: prometheus::core::Collector + Clone + 'static>(registry: &Registry, made: prometheus::Result<C>) -> C {
+    let collector = made.expect("metric names and labels are valid");
+    registry.register(Box::new(collector.clone())).expect("metric names are distinct");
+    collector
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn text() {
+        let metrics = Metrics::new(|| {
+            vec![ResourceSample {
+                group: "apps".to_owned(),
+                resource: "deployments".to_owned(),
+                objects: 7,
+                watchers: 3,
+                window_events: 40,
+                window_capacity: 100,
+                resource_version: 1234,
+                events_received: 55,
+                watchers_terminated: 2,
+            }]
+        });
+        let labels = RequestLabels {
+            verb: "GET",
+            group: "apps",
+            version: "v1",
+            resource: "deployments",
+            subresource: "",
+            scope: "resource",
+            dry_run: "",
+        };
+        metrics.requests(&labels).observe(200, Duration::from_millis(30), 1500);
+        let watch = RequestLabels { verb: "WATCH", scope: "cluster", ..labels };
+        let _long_running = metrics.requests(&watch).long_running();
+        metrics.watch_events("apps", "v1", "deployments").inc_by(9);
+        metrics.handshake_failed();
+        let text = metrics.render();
+        for line in [
+            "apiserver_request_total{code=\"200\",component=\"apiserver\",dry_run=\"\",group=\"apps\",\
+             resource=\"deployments\",scope=\"resource\",subresource=\"\",verb=\"GET\",version=\"v1\"} 1",
+            "apiserver_request_duration_seconds_bucket{component=\"apiserver\",dry_run=\"\",group=\"apps\",\
+             resource=\"deployments\",scope=\"resource\",subresource=\"\",verb=\"GET\",version=\"v1\",le=\"0.025\"} 0",
+            "apiserver_request_duration_seconds_bucket{component=\"apiserver\",dry_run=\"\",group=\"apps\",\
+             resource=\"deployments\",scope=\"resource\",subresource=\"\",verb=\"GET\",version=\"v1\",le=\"0.05\"} 1",
+            "apiserver_response_sizes_bucket{component=\"apiserver\",group=\"apps\",resource=\"deployments\",\
+             scope=\"resource\",subresource=\"\",verb=\"GET\",version=\"v1\",le=\"10000\"} 1",
+            "apiserver_longrunning_requests{component=\"apiserver\",group=\"apps\",resource=\"deployments\",\
+             scope=\"cluster\",subresource=\"\",verb=\"WATCH\",version=\"v1\"} 1",
+            "apiserver_current_inflight_requests{request_kind=\"mutating\"} 0",
+            "apiserver_current_inflight_requests{request_kind=\"readOnly\"} 0",
+            "apiserver_watch_events_total{group=\"apps\",resource=\"deployments\",version=\"v1\"} 9",
+            "apiserver_tls_handshake_errors_total 1",
+            "apiserver_storage_objects{resource=\"deployments.apps\"} 7",
+            "apiserver_resource_objects{group=\"apps\",resource=\"deployments\"} 7",
+            "apiserver_registered_watchers{group=\"apps\",resource=\"deployments\"} 3",
+            "apiserver_watch_cache_capacity{group=\"apps\",resource=\"deployments\"} 100",
+            "apiserver_watch_cache_window_events{group=\"apps\",resource=\"deployments\"} 40",
+            "apiserver_watch_cache_resource_version{group=\"apps\",resource=\"deployments\"} 1234",
+            "apiserver_watch_cache_events_received_total{group=\"apps\",resource=\"deployments\"} 55",
+            "apiserver_terminated_watchers_total{group=\"apps\",resource=\"deployments\"} 2",
+            "# TYPE apiserver_terminated_watchers_total counter",
+            "# TYPE apiserver_request_duration_seconds histogram",
+        ] {
+            assert!(text.lines().any(|got| got == line), "{line}\nis not in\n{text}");
+        }
+        for name in ["process_start_time_seconds", "process_resident_memory_bytes", "process_open_fds"] {
+            let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).expect(name);
+            let value: f64 = line.split(' ').nth(1).and_then(|value| value.parse().ok()).expect(line);
+            assert!(value > 0.0, "{line}");
+        }
+        assert!(text.contains("\nprocess_cpu_seconds_total "));
+        assert_eq!(metrics.response().headers()[CONTENT_TYPE], "text/plain; version=0.0.4; charset=utf-8");
+    }
+
+    #[test]
+    fn long_running_requests_go_down_again() {
+        let metrics = Metrics::new(Vec::new);
+        let labels = RequestLabels { verb: "WATCH", resource: "pods", version: "v1", ..RequestLabels::default() };
+        let guards: Vec<_> = (0..3).map(|_| metrics.requests(&labels).long_running()).collect();
+        let line = |count: u8| {
+            format!(
+                "apiserver_longrunning_requests{{component=\"apiserver\",group=\"\",resource=\"pods\",scope=\"\",\
+                 subresource=\"\",verb=\"WATCH\",version=\"v1\"}} {count}"
+            )
+        };
+        assert!(metrics.render().contains(&line(3)));
+        drop(guards);
+        assert!(metrics.render().contains(&line(0)));
+    }
+}

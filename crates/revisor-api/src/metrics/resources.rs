@@ -1,0 +1,144 @@
+//! What is stored and cached, per resource. Nobody counts along: the owners are asked when someone wants to know.
+
+use std::sync::Arc;
+
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType};
+
+/// One resource at the time of a scrape.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResourceSample {
+    /// The API group, empty for the core group.
+    pub group: String,
+    /// The plural name.
+    pub resource: String,
+    /// How many objects there are.
+    pub objects: u64,
+    /// How many watches are open.
+    pub watchers: u64,
+    /// How many events the window holds.
+    pub window_events: u64,
+    /// How many events the window may hold.
+    pub window_capacity: u64,
+    /// The newest revision that the cache has seen.
+    pub resource_version: u64,
+    /// How many events the cache has taken in since it was made.
+    pub events_received: u64,
+    /// How many watchers were dropped because they did not keep up.
+    pub watchers_terminated: u64,
+}
+
+impl ResourceSample {
+    fn qualified(&self) -> String {
+        match self.group.as_str() {
+            "" => self.resource.clone(),
+            group => format!("{}.{group}", self.resource),
+        }
+    }
+}
+
+/// A family: name, help, type, whether it is labelled by the qualified name alone, and where its values come from.
+struct Row(&'static str, &'static str, MetricType, bool, fn(&ResourceSample) -> u64);
+
+const ROWS: [Row; 8] = [
+    Row("apiserver_storage_objects", "Objects stored, by qualified resource", MetricType::GAUGE, true, |s| s.objects),
+    Row("apiserver_resource_objects", "Objects stored", MetricType::GAUGE, false, |s| s.objects),
+    Row("apiserver_registered_watchers", "Watches that are open", MetricType::GAUGE, false, |s| s.watchers),
+    Row("apiserver_watch_cache_capacity", "Events that the watch window may hold", MetricType::GAUGE, false, |s| {
+        s.window_capacity
+    }),
+    Row("apiserver_watch_cache_window_events", "Events that the watch window holds", MetricType::GAUGE, false, |s| {
+        s.window_events
+    }),
+    Row(
+        "apiserver_watch_cache_resource_version",
+        "Newest version that the cache has seen",
+        MetricType::GAUGE,
+        false,
+        |s| s.resource_version,
+    ),
+    Row(
+        "apiserver_watch_cache_events_received_total",
+        "Events that the cache has taken in",
+        MetricType::COUNTER,
+        false,
+        |s| s.events_received,
+    ),
+    Row(
+        "apiserver_terminated_watchers_total",
+        "Watches ended because they did not keep up",
+        MetricType::COUNTER,
+        false,
+        |s| s.watchers_terminated,
+    ),
+];
+
+#[derive(Clone)]
+pub(super) struct ResourceCollector {
+    source: Arc<dyn Fn() -> Vec<ResourceSample> + Send + Sync>,
+    descriptions: Vec<Desc>,
+}
+
+impl ResourceCollector {
+    pub(super) fn new(source: impl Fn() -> Vec<ResourceSample> + Send + Sync + 'static) -> ResourceCollector {
+        let labels = |by_name| {
+            if by_name { vec!["resource".to_owned()] } else { vec!["group".to_owned(), "resource".to_owned()] }
+        };
+        let describe = |Row(name, help, _, by_name, _): &Row| {
+            Desc::new((*name).to_owned(), (*help).to_owned(), labels(*by_name), Default::default())
+                .expect("metric names and labels are valid")
+        };
+        ResourceCollector { source: Arc::new(source), descriptions: ROWS.iter().map(describe).collect() }
+    }
+}
+
+impl Collector for ResourceCollector {
+    fn desc(&self) -> Vec<&Desc> {
+        self.descriptions.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let samples = (self.source)();
+        ROWS.iter().map(|row| family(row, &samples)).collect()
+    }
+}
+
+fn family(Row(name, help, kind, by_name, value): &Row, samples: &[ResourceSample]) -> MetricFamily {
+    let metrics = samples.iter().map(|sample| {
+        let labels = if *by_name {
+            vec![pair("resource", sample.qualified())]
+        } else {
+            vec![pair("group", sample.group.clone()), pair("resource", sample.resource.clone())]
+        };
+        metric(*kind, value(sample) as f64, labels)
+    });
+    let mut family = MetricFamily::default();
+    family.set_name((*name).to_owned());
+    family.set_help((*help).to_owned());
+    family.set_field_type(*kind);
+    family.set_metric(metrics.collect());
+    family
+}
+
+/// A counter or a gauge with this value.
+pub(super) fn metric(kind: MetricType, value: f64, labels: Vec<LabelPair>) -> Metric {
+    let mut metric = Metric::default();
+    metric.set_label(labels);
+    if kind == MetricType::COUNTER {
+        let mut counter = Counter::default();
+        counter.set_value(value);
+        metric.set_counter(counter);
+    } else {
+        let mut gauge = Gauge::default();
+        gauge.set_value(value);
+        metric.set_gauge(gauge);
+    }
+    metric
+}
+
+fn pair(name: &str, value: String) -> LabelPair {
+    let mut pair = LabelPair::default();
+    pair.set_name(name.to_owned());
+    pair.set_value(value);
+    pair
+}

@@ -1,0 +1,336 @@
+//! The verbs on objects: what HTTP says, turned into a request to the registry, and its result turned into an answer.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use revisor_catalog::{DeleteAnswer, Resource, Verb};
+use revisor_object::{Status, StatusDetails};
+use revisor_registry::{
+    Decoded, DeleteOptions, Deleted, Format, GetRequest, ListRequest, Place, RegistryError, Saved, Selection,
+    WatchRequest, Watched, WriteOptions,
+};
+
+use crate::list_body::{ItemWriter, ListBody, list_head};
+use crate::query::Query;
+use crate::route::ObjectRoute;
+use crate::watch_body::{WatchBody, WatchOptions, error_frame};
+use crate::{
+    Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, answer, negotiate, read_body,
+};
+
+/// How the metrics call a verb.
+pub(crate) fn metric_name(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Create => "POST",
+        Verb::Delete => "DELETE",
+        Verb::DeleteCollection => "DELETECOLLECTION",
+        Verb::Get => "GET",
+        Verb::List => "LIST",
+        Verb::Patch => "PATCH",
+        Verb::Update => "PUT",
+        Verb::Watch => "WATCH",
+    }
+}
+
+/// Why a request on objects was not done.
+enum Refusal {
+    Registry(RegistryError),
+    Status(Status),
+}
+
+impl From<RegistryError> for Refusal {
+    fn from(error: RegistryError) -> Refusal {
+        Refusal::Registry(error)
+    }
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Refusal {
+        Refusal::Status(status)
+    }
+}
+
+impl Api {
+    pub(crate) async fn serve_objects(
+        &self,
+        route: ObjectRoute,
+        verb: Verb,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let served = match verb {
+            Verb::Get => self.get(&route, &request).await,
+            Verb::List => self.list(&route, &request).await,
+            Verb::Watch => self.watch(&route, &request).await,
+            Verb::Create => self.create(&route, request).await,
+            Verb::Update => self.update(&route, request).await,
+            Verb::Patch => self.patch(&route, request).await,
+            Verb::Delete => self.delete(&route, request).await,
+            Verb::DeleteCollection => self.delete_collection(&route, request).await,
+        };
+        match served {
+            Ok(response) => response,
+            Err(Refusal::Status(status)) => answer::status(&status),
+            Err(Refusal::Registry(error)) => {
+                if let RegistryError::Store(error) = &error {
+                    tracing::error!(error = error as &dyn std::error::Error, "the store failed a request");
+                }
+                answer::status(&answer::error_status(&error))
+            }
+        }
+    }
+
+    async fn get(&self, route: &ObjectRoute, request: &Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        check_accept(request)?;
+        let query = Query::parse(request.uri().query());
+        let got = self
+            .options
+            .registry
+            .get(GetRequest {
+                resource: &route.resource,
+                namespace: route.namespace.as_deref(),
+                name: route.name.as_deref().unwrap_or_default(),
+                resource_version: query.text("resourceVersion"),
+                resource_version_match: query.text("resourceVersionMatch"),
+            })
+            .await?;
+        Ok(answer::json_served_at(got.bytes, got.served_at))
+    }
+
+    async fn list(&self, route: &ObjectRoute, request: &Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        check_accept(request)?;
+        let query = Query::parse(request.uri().query());
+        let selection = selection(route, &query)?;
+        let limit = query.number("limit")?.unwrap_or_default();
+        query.number("timeoutSeconds")?;
+        let listed = self
+            .options
+            .registry
+            .list(ListRequest {
+                resource: &route.resource,
+                namespace: route.namespace.as_deref(),
+                selection: &selection,
+                versions: query.versions(),
+                limit,
+            })
+            .await?;
+        let revision = listed.revision;
+        Ok(answer::json_served_at(Body::stream(ListBody::new(&route.resource, listed)), revision))
+    }
+
+    async fn watch(&self, route: &ObjectRoute, request: &Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        check_accept(request)?;
+        let query = Query::parse(request.uri().query());
+        let selection = selection(route, &query)?;
+        query.number("limit")?;
+        let lifetime = self.watch_lifetime(query.number("timeoutSeconds")?);
+        let watched = self
+            .options
+            .registry
+            .watch(WatchRequest {
+                resource: &route.resource,
+                namespace: route.namespace.as_deref(),
+                name: route.name.as_deref(),
+                selection: &selection,
+                versions: query.versions(),
+            })
+            .await?;
+        let resource = &route.resource;
+        let body = match watched {
+            Watched::Failed(error) => Body::stream(OneFrame(Some(error_frame(&answer::error_status(&error))))),
+            Watched::Stream { watcher, .. } => {
+                let labels = RequestLabels {
+                    verb: "WATCH",
+                    group: resource.group,
+                    version: resource.version,
+                    resource: resource.plural,
+                    scope: if route.namespace.is_some() { "namespace" } else { "cluster" },
+                    ..RequestLabels::default()
+                };
+                let metrics = &self.options.metrics;
+                Body::stream(WatchBody::new(
+                    watcher,
+                    WatchOptions {
+                        resource: resource.clone(),
+                        bookmarks: query.truth("allowWatchBookmarks") == Some(true),
+                        lifetime,
+                        sent: metrics.watch_events(resource.group, resource.version, resource.plural),
+                        end: self.options.drain.watches_should_end(),
+                        guard: metrics.requests(&labels).long_running(),
+                    },
+                ))
+            }
+        };
+        let mut response = answer::json(StatusCode::OK, body);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response.extensions_mut().insert(LongRunning);
+        Ok(response)
+    }
+
+    /// How long a watch lasts: as long as the client says, or some time between the least and twice that, so that
+    /// watches that began together do not end together.
+    fn watch_lifetime(&self, asked: Option<i64>) -> Duration {
+        match asked.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0) {
+            Some(seconds) => Duration::from_secs(seconds.min(MAX_WATCH_SECONDS)),
+            None => {
+                let least = self.options.min_request_timeout;
+                let spread = uuid::Uuid::new_v4().as_u128() % (least.as_millis().max(1));
+                least + Duration::from_millis(spread as u64)
+            }
+        }
+    }
+
+    async fn create(&self, route: &ObjectRoute, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        let (parts, body) = request.into_parts();
+        check_accept_headers(&parts.headers)?;
+        let query = Query::parse(parts.uri.query());
+        let (dry_run, validation) = query.write_options("CreateOptions")?;
+        let format = body_format(&parts.headers)?;
+        let text = self.read(body).await?;
+        let decoded = Decoded::read(&route.resource, format, &text, validation)?;
+        let options = WriteOptions { dry_run, subresource: None, validation };
+        let saved = self.options.registry.create(place(route), decoded, options).await?;
+        Ok(answer_saved(saved))
+    }
+
+    async fn update(&self, route: &ObjectRoute, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        let (parts, body) = request.into_parts();
+        check_accept_headers(&parts.headers)?;
+        let query = Query::parse(parts.uri.query());
+        let (dry_run, validation) = query.write_options("UpdateOptions")?;
+        let format = body_format(&parts.headers)?;
+        let text = self.read(body).await?;
+        let decoded = Decoded::read(&route.resource, format, &text, validation)?;
+        let options = WriteOptions { dry_run, subresource: route.subresource.as_deref(), validation };
+        let saved = self.options.registry.update(place(route), decoded, options).await?;
+        Ok(answer_saved(saved))
+    }
+
+    async fn patch(&self, route: &ObjectRoute, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        let (parts, body) = request.into_parts();
+        check_accept_headers(&parts.headers)?;
+        let query = Query::parse(parts.uri.query());
+        let (dry_run, validation) = query.write_options("PatchOptions")?;
+        let Some(kind) = negotiate::patch_kind(&parts.headers) else {
+            return Err(Status::unsupported_media_type(negotiate::PATCHES).into());
+        };
+        let text = self.read(body).await?;
+        let options = WriteOptions { dry_run, subresource: route.subresource.as_deref(), validation };
+        let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
+        Ok(answer_saved(saved))
+    }
+
+    async fn delete(&self, route: &ObjectRoute, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        let (parts, body) = request.into_parts();
+        check_accept_headers(&parts.headers)?;
+        let options = self.delete_options(&parts, body).await?;
+        let deleted = self.options.registry.delete(place(route), &options).await?;
+        let body = match deleted {
+            Deleted::Marked(bytes) => bytes,
+            Deleted::Gone { bytes, uid } => match route.resource.rules.delete_answer {
+                DeleteAnswer::Object => bytes,
+                DeleteAnswer::Status => {
+                    let details = StatusDetails {
+                        name: route.name.clone().unwrap_or_default(),
+                        group: route.resource.group.to_owned(),
+                        kind: route.resource.plural.to_owned(),
+                        uid,
+                        ..StatusDetails::default()
+                    };
+                    Status::success(details).to_json().into()
+                }
+            },
+        };
+        Ok(answer::json(StatusCode::OK, body))
+    }
+
+    async fn delete_collection(
+        &self,
+        route: &ObjectRoute,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Refusal> {
+        let (parts, body) = request.into_parts();
+        check_accept_headers(&parts.headers)?;
+        let query = Query::parse(parts.uri.query());
+        let selection = selection(route, &query)?;
+        let limit = query.number("limit")?.unwrap_or_default();
+        let options = self.delete_options(&parts, body).await?;
+        let registry = &self.options.registry;
+        let (resource, namespace) = (&route.resource, route.namespace.as_deref());
+        let deleted =
+            registry.delete_collection(resource, namespace, &selection, query.versions(), limit, &options).await?;
+        Ok(answer::json(StatusCode::OK, whole_list(resource, &deleted, registry.cache().revision())))
+    }
+
+    /// How to delete: as the body says, if there is one, or else as the query says.
+    async fn delete_options(&self, parts: &http::request::Parts, body: Incoming) -> Result<DeleteOptions, Refusal> {
+        let text = self.read(body).await?;
+        if text.is_empty() {
+            return Ok(Query::parse(parts.uri.query()).delete_options()?);
+        }
+        let format = body_format(&parts.headers)?;
+        Ok(DeleteOptions::read(format, &text)?)
+    }
+
+    async fn read(&self, body: Incoming) -> Result<Bytes, Status> {
+        let deadline = tokio::time::Instant::now() + self.options.request_timeout;
+        read_body(body, MAX_REQUEST_BODY, deadline).await.map_err(|error| match error {
+            RequestBodyError::TooLarge { limit } => Status::request_entity_too_large(format!("limit is {limit}")),
+            RequestBodyError::TimedOut => Status::timeout("the request body was not received in time", 1),
+            RequestBodyError::Broken(error) => Status::bad_request(format!("the request body could not be read: {error}")),
+        })
+    }
+}
+
+/// No client needs a watch for longer than this, and timers have an end.
+const MAX_WATCH_SECONDS: u64 = 10 * 365 * 24 * 60 * 60;
+
+fn place(route: &ObjectRoute) -> Place<'_> {
+    Place { resource: &route.resource, namespace: route.namespace.as_deref(), name: route.name.as_deref() }
+}
+
+fn selection(route: &ObjectRoute, query: &Query<'_>) -> Result<Selection, RegistryError> {
+    Selection::parse(&route.resource, query.text("labelSelector"), query.text("fieldSelector"))
+}
+
+fn check_accept(request: &Request<Incoming>) -> Result<(), Status> {
+    check_accept_headers(request.headers())
+}
+
+fn check_accept_headers(headers: &http::HeaderMap) -> Result<(), Status> {
+    if negotiate::accepts_json(headers) { Ok(()) } else { Err(Status::not_acceptable(negotiate::ANSWERED)) }
+}
+
+fn body_format(headers: &http::HeaderMap) -> Result<Format, Status> {
+    negotiate::body_format(headers).ok_or_else(|| Status::unsupported_media_type(negotiate::READ))
+}
+
+fn answer_saved(saved: Saved) -> Response<Body> {
+    let code = if saved.created { StatusCode::CREATED } else { StatusCode::OK };
+    let mut response = answer::json(code, saved.bytes);
+    answer::add_warnings(&mut response, &saved.warnings);
+    response
+}
+
+/// A list of objects that are no longer stored.
+fn whole_list(resource: &Resource, objects: &[Bytes], revision: Option<revisor_version::Revision>) -> Bytes {
+    let metadata = format!("{{\"resourceVersion\":\"{}\"}}", revision.map_or(0, |revision| revision.get()));
+    let mut list = BytesMut::from(list_head(resource, &metadata).as_bytes());
+    let mut is_first = true;
+    for object in objects {
+        ItemWriter { resource, chunk: &mut list, is_first: &mut is_first }.push(object);
+    }
+    list.extend_from_slice(b"]}");
+    list.freeze()
+}
+
+/// A stream of one line.
+struct OneFrame(Option<Bytes>);
+
+impl crate::ByteSource for OneFrame {
+    fn poll_next(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Option<Bytes>> {
+        std::task::Poll::Ready(self.0.take())
+    }
+}

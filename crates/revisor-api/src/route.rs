@@ -1,0 +1,165 @@
+//! [`Route`]: what a path is about.
+
+use std::sync::Arc;
+
+use percent_encoding::percent_decode_str;
+use revisor_catalog::{Catalog, Resource};
+
+/// What a path is about.
+#[derive(Debug, Clone)]
+pub(crate) enum Route {
+    /// Objects of the catalog.
+    Objects(ObjectRoute),
+    /// The versions of the core group: `/api`.
+    CoreVersions,
+    /// All groups: `/apis`.
+    Groups,
+    /// One group: `/apis/apps`.
+    Group(String),
+    /// The resources of one version of a group.
+    Resources {
+        /// The group; empty for the core group.
+        group: String,
+        /// The version.
+        version: String,
+    },
+    /// A resource that is not served, of a group that is: answered with a `Status`.
+    NoSuchResource,
+    /// Anything else.
+    Other,
+}
+
+/// Objects of the catalog.
+#[derive(Debug, Clone)]
+pub(crate) struct ObjectRoute {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+    /// Whether this is a `/watch/` path of old.
+    pub(crate) is_watch_path: bool,
+}
+
+impl Route {
+    /// Reads a path as it stands in the request line, without the query.
+    pub(crate) fn parse(catalog: &Catalog, path: &str) -> Route {
+        // As in the original, an encoded slash separates like any other.
+        let Ok(path) = percent_decode_str(path).decode_utf8() else { return Route::Other };
+        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let (group, rest) = match segments.as_slice() {
+            ["api"] => return Route::CoreVersions,
+            ["apis"] => return Route::Groups,
+            ["api", rest @ ..] => ("", rest),
+            ["apis", group] if catalog.has_group(group) && !group.is_empty() => return Route::Group((*group).to_owned()),
+            ["apis", group, rest @ ..] if !group.is_empty() => (*group, rest),
+            _ => return Route::Other,
+        };
+        let [version, rest @ ..] = rest else { return Route::Other };
+        if catalog.group_version(group, version).is_none() {
+            // An unknown group could be anything; an unknown version of a known group is an API that is not served.
+            return if catalog.has_group(group) { Route::NoSuchResource } else { Route::Other };
+        }
+        if rest.is_empty() {
+            return Route::Resources { group: group.to_owned(), version: (*version).to_owned() };
+        }
+        objects(catalog, group, version, rest).map_or(Route::NoSuchResource, Route::Objects)
+    }
+}
+
+fn objects(catalog: &Catalog, group: &str, version: &str, segments: &[&str]) -> Option<ObjectRoute> {
+    let (is_watch_path, segments) = match segments {
+        ["watch", rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    // `namespaces/NAME/status` is about the namespace, `namespaces/NAME/configmaps` about what is in it.
+    let (namespace, segments) = match segments {
+        ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, segments),
+        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some(*namespace), rest),
+        rest => (None, rest),
+    };
+    let (plural, name, subresource) = match segments {
+        [plural] => (*plural, None, None),
+        [plural, name] => (*plural, Some(*name), None),
+        [plural, name, subresource] => (*plural, Some(*name), Some(*subresource)),
+        _ => return None,
+    };
+    let resource = catalog.resource(group, version, plural)?;
+    let is_whole_path = segments.iter().chain(&namespace).all(|segment| !segment.is_empty());
+    let scope_fits = match namespace {
+        Some(_) => resource.namespaced,
+        None => !resource.namespaced || name.is_none(),
+    };
+    let subresource_exists = subresource.is_none_or(|name| resource.subresource(name).is_some());
+    if !is_whole_path || !scope_fits || !subresource_exists || (is_watch_path && subresource.is_some()) {
+        return None;
+    }
+    Some(ObjectRoute {
+        resource: resource.clone(),
+        namespace: namespace.map(str::to_owned),
+        name: name.map(str::to_owned),
+        subresource: subresource.map(str::to_owned),
+        is_watch_path,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(path: &str) -> String {
+        match Route::parse(&Catalog::build(), path) {
+            Route::Objects(ObjectRoute { resource, namespace, name, subresource, is_watch_path }) => format!(
+                "{}{} ns={} name={} sub={}",
+                if is_watch_path { "watch " } else { "" },
+                resource.plural,
+                namespace.unwrap_or_default(),
+                name.unwrap_or_default(),
+                subresource.unwrap_or_default()
+            ),
+            Route::CoreVersions => "core versions".to_owned(),
+            Route::Groups => "groups".to_owned(),
+            Route::Group(group) => format!("group {group}"),
+            Route::Resources { group, version } => format!("resources {group} {version}"),
+            Route::NoSuchResource => "no such resource".to_owned(),
+            Route::Other => "other".to_owned(),
+        }
+    }
+
+    #[test]
+    fn paths_are_about_what_the_original_says() {
+        for (path, want) in [
+            ("/api", "core versions"),
+            ("/api/v1", "resources  v1"),
+            ("/api/v1/", "resources  v1"),
+            ("/apis", "groups"),
+            ("/apis/coordination.k8s.io", "group coordination.k8s.io"),
+            ("/apis/nope.io", "other"),
+            ("/apis/nope.io/v1/things", "other"),
+            ("/apis/coordination.k8s.io/v9/leases", "no such resource"),
+            ("/apis/coordination.k8s.io/v1/leases", "leases ns= name= sub="),
+            ("/api/v1/configmaps", "configmaps ns= name= sub="),
+            ("/api/v1/configmaps/a", "no such resource"),
+            ("/api/v1/namespaces/n/configmaps", "configmaps ns=n name= sub="),
+            ("/api/v1/namespaces/n/configmaps/a", "configmaps ns=n name=a sub="),
+            ("/api/v1/namespaces/n/configmaps/a/b", "no such resource"),
+            ("/api/v1/namespaces/n/configmaps/a%2Fb", "no such resource"),
+            ("/api/v1/namespaces/n/configmaps/a%20b", "configmaps ns=n name=a b sub="),
+            ("/api/v1/namespaces/n", "namespaces ns= name=n sub="),
+            ("/api/v1/namespaces/n/status", "namespaces ns= name=n sub=status"),
+            ("/api/v1/namespaces/n/finalize", "namespaces ns= name=n sub=finalize"),
+            ("/api/v1/namespaces/n/namespaces/m", "no such resource"),
+            ("/api/v1/watch/namespaces/n/configmaps", "watch configmaps ns=n name= sub="),
+            ("/api/v1/watch/namespaces/n/configmaps/a", "watch configmaps ns=n name=a sub="),
+            ("/api/v1/watch/namespaces", "watch namespaces ns= name= sub="),
+            ("/api/v1/watch/configmaps", "watch configmaps ns= name= sub="),
+            ("/api/v1/nothings", "no such resource"),
+            ("/api/v1/namespaces//configmaps", "no such resource"),
+            ("/api/v1/%ff", "other"),
+            ("/", "other"),
+            ("/foo", "other"),
+            ("//", "other"),
+        ] {
+            assert_eq!(shown(path), want, "{path}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! [`Server`]: accepts connections, encrypts them, speaks HTTP/1.1 and HTTP/2 on them, hands every request to a
+//! [`Handler`], and goes away in good order.
+//!
+//! Everything that a client could make large is bounded here: connections, handshakes, time in a handshake, idle
+//! time, headers, streams, buffers. What a request means is none of this file's business. `connection` drives one
+//! connection; `listener` owns the socket.
+
+mod connection;
+mod listener;
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use rustls_pki_types::CertificateDer;
+use tokio::sync::Semaphore;
+
+use crate::body::Body;
+use crate::drain::{Drain, Phase};
+use crate::metrics::Metrics;
+use connection::ConnectionServer;
+use listener::Listener;
+
+/// How long cut-off connections get to notice that they were cut off.
+const ABORT_GRACE: Duration = Duration::from_secs(1);
+
+/// Answers requests.
+pub trait Handler: Send + Sync + 'static {
+    /// What is known about a connection, computed once and shared by its requests.
+    type Connection: Send + Sync + 'static;
+
+    /// Called once per connection, after its handshake. `certificates` are those that the client presented, its own
+    /// first; whether they are worth anything was for the TLS configuration to decide.
+    fn connected(&self, address: SocketAddr, certificates: &[CertificateDer<'static>]) -> Self::Connection;
+
+    /// Answers one request. The request's extensions hold its [`crate::RequestId`].
+    ///
+    /// The future is dropped when the client goes away: what must not be left half done does not belong in it. A
+    /// panic ends this request only.
+    ///
+    /// A long-running answer should copy what it keeps of the request: headers and path are pieces of the buffer
+    /// that they were read into, and keep all of it alive.
+    fn handle(
+        self: Arc<Self>,
+        connection: Arc<Self::Connection>,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<Body>> + Send + 'static;
+}
+
+/// What a server needs to know before it can listen.
+pub struct ServerOptions {
+    /// Where to listen. Port 0 takes any free port, see [`Server::address`].
+    pub address: SocketAddr,
+    /// The certificate to show and what to ask of clients. Without ALPN protocols, those for HTTP/2 and HTTP/1.1
+    /// are filled in.
+    pub tls: Arc<rustls::ServerConfig>,
+    /// Where failures are counted.
+    pub metrics: Arc<Metrics>,
+    /// How long to go on serving after the request to stop, with readiness failing.
+    pub shutdown_delay: Duration,
+    /// The bounds.
+    pub limits: Limits,
+}
+
+/// What a server allows its clients, taken together and one by one.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Connections at once. One more waits in the kernel's queue until one ends.
+    pub connections: u32,
+    /// Handshakes at once.
+    pub handshakes: u32,
+    /// Time for a handshake.
+    pub handshake_timeout: Duration,
+    /// Time without a request after which a connection is closed, and time for a request's head to arrive. Longer
+    /// than the 90 seconds after which common clients drop idle connections themselves: if the server were first, it
+    /// could close a connection on which a request is just being sent.
+    pub idle_timeout: Duration,
+    /// Time between signs of life that are asked of an HTTP/2 client, and time to give one.
+    pub ping_interval: Duration,
+    /// Bytes in a request's head.
+    pub head_bytes: u32,
+    /// Requests at once on one HTTP/2 connection.
+    pub streams: u32,
+    /// Time that requests get to finish after the server stopped accepting.
+    pub drain_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 10_000,
+            handshakes: 1_000,
+            handshake_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(120),
+            ping_interval: Duration::from_secs(30),
+            head_bytes: 64 * 1024,
+            streams: 1_000,
+            drain_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// How a server's end went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drained {
+    /// Connections that had to be cut off because they did not finish in time.
+    pub cut_off: usize,
+}
+
+/// A server that listens. Connections wait until [`Server::run`].
+pub struct Server {
+    options: ServerOptions,
+    listener: Listener,
+    address: SocketAddr,
+    drain: Drain,
+}
+
+impl Server {
+    /// Listens. Must be called within a tokio runtime.
+    pub fn bind(options: ServerOptions) -> io::Result<Server> {
+        let listener = Listener::bind(options.address)?;
+        let address = listener.address()?;
+        Ok(Server { options, listener, address, drain: Drain::new() })
+    }
+
+    /// Where the server listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A view of the server's way out, for health checks and for watches.
+    pub fn drain(&self) -> Drain {
+        self.drain.clone()
+    }
+
+    /// Serves until `shutdown` completes, and then until everything under way has ended or had its time.
+    ///
+    /// First readiness fails, for the shutdown delay, while everything is still served. Then nothing more is
+    /// accepted, connections are told to finish, and watches end. What is left after the drain timeout is cut off.
+    pub async fn run<H: Handler>(self, handler: Arc<H>, shutdown: impl Future<Output = ()>) -> Drained {
+        let Server { options, mut listener, drain, .. } = self;
+        let all = options.limits.connections;
+        let connections = Arc::new(Semaphore::new(all as usize));
+        let handshakes = Arc::new(Semaphore::new(options.limits.handshakes as usize));
+        let server = Arc::new(ConnectionServer::new(&options, handler, drain.clone()));
+
+        let accepting = async {
+            loop {
+                let place = Arc::clone(&connections).acquire_owned().await.expect("never closed");
+                let handshake = Arc::clone(&handshakes).acquire_owned().await.expect("never closed");
+                let (stream, address) = listener.accept().await;
+                let serving = Arc::clone(&server).serve(stream, address, handshake);
+                tokio::spawn(async move {
+                    serving.await;
+                    drop(place);
+                });
+            }
+        };
+        let leaving = async {
+            shutdown.await;
+            tracing::info!(delay = ?options.shutdown_delay, "shutting down, not ready any more");
+            drain.advance(Phase::Draining);
+            tokio::time::sleep(options.shutdown_delay).await;
+        };
+        tokio::select! {
+            () = accepting => {}
+            () = leaving => {}
+        }
+        // Refuses newcomers from here on: with the listener closed, the kernel does.
+        drop(listener);
+        drain.advance(Phase::Closing);
+
+        // Every connection holds one place, so when all places are free, all connections have ended.
+        let everything = connections.acquire_many(all);
+        if tokio::time::timeout(options.limits.drain_timeout, everything).await.is_ok() {
+            tracing::info!("shut down, everything has ended");
+            return Drained { cut_off: 0 };
+        }
+        let cut_off = (all as usize).saturating_sub(connections.available_permits());
+        tracing::warn!(cut_off, "shut down, some connections did not end in time and are cut off");
+        drain.advance(Phase::Aborting);
+        // Nothing depends on this wait; it lets sockets close before the process does.
+        let _ = tokio::time::timeout(ABORT_GRACE, connections.acquire_many(all)).await;
+        Drained { cut_off }
+    }
+}

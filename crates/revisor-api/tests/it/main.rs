@@ -1,0 +1,6 @@
+//! The transport on real sockets: TLS on the loopback interface, HTTP/1.1 and HTTP/2, by a client that is not ours.
+
+mod harness;
+mod limits;
+mod requests;
+mod shutdown;
