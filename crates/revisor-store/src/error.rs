@@ -37,7 +37,8 @@ pub enum StoreError {
         /// The newest revision of the store.
         newest: Option<Revision>,
     },
-    /// A write or a sync failed earlier; the store serves reads and refuses writes until it is opened again.
+    /// A write or a sync failed; the store serves reads and refuses writes until it is opened again. A writer that
+    /// waited for the failed sync gets this too, and cannot know whether its write is there after that.
     #[error("the store is read-only since a write failed: {0}")]
     ReadOnly(Arc<str>),
     /// The store was shut down.
@@ -46,6 +47,16 @@ pub enum StoreError {
     /// The write queue is full: the caller should tell its client to retry.
     #[error("too many writes are waiting")]
     Overloaded,
+    /// A key or an object is larger than a store takes.
+    #[error("the {what} has {size} bytes, a store takes at most {limit}")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// How large it is.
+        size: usize,
+        /// How large it may be.
+        limit: usize,
+    },
     /// The backend failed in a way that says nothing about the request.
     #[error("the backend failed")]
     Backend(#[source] Arc<dyn std::error::Error + Send + Sync>),

@@ -3,6 +3,8 @@
 //!
 //! A store knows keys, bytes and revisions. It knows nothing of kinds, schemas or HTTP.
 
+pub mod contract;
+pub mod embedded;
 mod entry;
 mod error;
 mod event;
@@ -13,6 +15,4 @@ pub use entry::{Draft, Entry};
 pub use error::{BoxError, StoreError};
 pub use event::Event;
 pub use key::Key;
-pub use store::{
-    BoxFuture, Change, Committed, Expect, Listing, News, Page, Progress, Sink, Store, WatchGuard, Write,
-};
+pub use store::{BoxFuture, Change, Committed, Expect, Listing, News, Page, Progress, Sink, Store, WatchGuard, Write};

@@ -1,0 +1,349 @@
+//! [`EmbeddedStore`]: a store in one folder of one machine.
+//!
+//! On disk it is a log: one record per write, in order (`record`, `log`). In memory are the newest state and a window
+//! of recent events (`view`, `window`), so that no read goes to disk. One thread puts writes in order (`sequencer`),
+//! another removes what history no longer needs (`sweeper`).
+
+mod folder;
+mod journal;
+mod log;
+mod manifest;
+mod mark;
+mod open_error;
+mod options;
+mod record;
+mod recovery;
+mod sequencer;
+mod sinks;
+mod sweeper;
+mod view;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
+
+use revisor_version::Revision;
+use tokio::sync::{Semaphore, oneshot, watch};
+
+pub use open_error::OpenError;
+pub use options::{Clock, EmbeddedOptions, HistoryLimits, Tuning};
+
+use crate::{BoxFuture, Change, Committed, Entry, Listing, Page, Progress, Sink, Store, StoreError, WatchGuard, Write};
+use folder::{Folder, Head};
+use log::Log;
+use recovery::Recovered;
+use sequencer::{Command, PendingWrite, Sequencer};
+use sinks::{Registration, Sinks};
+use sweeper::Sweeper;
+use view::View;
+
+/// The longest key that is taken.
+pub const MOST_KEY_BYTES: usize = 4 << 10;
+/// The largest object that is taken.
+pub const MOST_OBJECT_BYTES: usize = 8 << 20;
+
+/// The unit in which the room of the write queue is counted, and what a write takes at least.
+const QUEUE_UNIT: usize = 1 << 10;
+const LEAST_UNITS: usize = 16;
+/// How many other commands may wait beside the writes.
+const OTHER_COMMANDS: usize = 1024;
+
+/// A [`Store`] in one folder. To drop it without [`close`](Store::close) is to let it crash in good order: nothing
+/// that was acknowledged is lost.
+pub struct EmbeddedStore {
+    shared: Arc<Shared>,
+    room: Arc<Semaphore>,
+    /// There until the store is dropped.
+    commands: Option<SyncSender<Command>>,
+    thread: Option<JoinHandle<()>>,
+    progress: Progress,
+    stopped: watch::Receiver<bool>,
+}
+
+/// What the store and its threads have in common.
+struct Shared {
+    view: RwLock<View>,
+    sinks: Arc<Sinks>,
+    health: Arc<Health>,
+    closing: AtomicBool,
+    closed: AtomicBool,
+}
+
+/// Whether the disk can be trusted.
+#[derive(Default)]
+struct Health {
+    failure: OnceLock<Arc<str>>,
+}
+
+impl Health {
+    fn failure(&self) -> Option<StoreError> {
+        self.failure.get().cloned().map(StoreError::ReadOnly)
+    }
+
+    /// Refuses writes from now on. The first cause is the one to tell.
+    fn fail(&self, cause: Arc<str>) -> StoreError {
+        tracing::error!(%cause, "the store is read-only from now on");
+        StoreError::ReadOnly(self.failure.get_or_init(|| cause).clone())
+    }
+}
+
+impl Shared {
+    // A panic while the lock was held leaves a view that is whole: each step on it is one assignment to a map.
+    fn view(&self) -> RwLockReadGuard<'_, View> {
+        self.view.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn view_mut(&self) -> RwLockWriteGuard<'_, View> {
+        self.view.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_open(&self) -> Result<(), StoreError> {
+        if self.closed.load(Ordering::Acquire) { Err(StoreError::Closed) } else { Ok(()) }
+    }
+}
+
+impl EmbeddedStore {
+    /// Opens the store in a folder, or makes a new one there. Reads and checks everything that is in it.
+    ///
+    /// ```
+    /// use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore};
+    /// use revisor_store::{Change, Draft, Expect, Key, Store, Write};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let store = EmbeddedStore::open(EmbeddedOptions::new(folder.path())).await.unwrap();
+    /// let change = Change::Put(Draft::opaque("hello"));
+    /// let write = Write { key: Key::new("/registry/greetings/a"), expect: Expect::Absent, change };
+    /// let committed = store.write(write).await.unwrap();
+    /// assert_eq!(committed.revision.get(), 1);
+    /// store.close().await;
+    /// # });
+    /// ```
+    pub async fn open(options: EmbeddedOptions) -> Result<EmbeddedStore, OpenError> {
+        let folder = options.folder.clone();
+        match tokio::task::spawn_blocking(move || EmbeddedStore::open_blocking(options)).await {
+            Ok(result) => result,
+            Err(error) if error.is_panic() => Err(OpenError::damaged(folder, log::panic_text(&*error.into_panic()))),
+            Err(error) => Err(OpenError::io("open", folder)(std::io::Error::other(error))),
+        }
+    }
+
+    fn open_blocking(options: EmbeddedOptions) -> Result<EmbeddedStore, OpenError> {
+        let EmbeddedOptions { folder: path, history: limits, clock, tuning } = options;
+        let folder = Folder::lock(&path)?;
+        let head = folder.prepare()?;
+        if head != Head::Creating && !folder.engine().is_dir() {
+            return Err(OpenError::damaged(folder.engine(), "the folder is missing"));
+        }
+        manifest::check(&folder.engine())?;
+        let witnessed = journal::mend(&folder.engine())?;
+        let log = Log::open(&folder.engine(), tuning.memtable_bytes)?;
+        let Recovered { view, mark, dead } = recovery::recover(&log, &limits)?;
+        let newest = view.newest();
+        let reached = newest.map_or(0, Revision::get);
+        let promised = match head {
+            Head::Creating => 0,
+            Head::Durable(revision) => revision.max(witnessed),
+        };
+        if reached < promised {
+            let what = format!("its journal or tables end at revision {reached}, but {promised} was durable");
+            return Err(OpenError::damaged(folder.engine(), what));
+        }
+        folder.write_head(Head::Durable(reached)).map_err(OpenError::io("write", folder.file("HEAD")))?;
+        tracing::info!(folder = %path.display(), revision = reached, "opened the store");
+
+        let (log, folder, health) = (Arc::new(log), Arc::new(folder), Arc::<Health>::default());
+        let last_time =
+            view.window.after(view.window.oldest()).last().map_or(SystemTime::UNIX_EPOCH, |event| event.time);
+        let shared = Arc::new(Shared {
+            view: RwLock::new(view),
+            sinks: Arc::default(),
+            health: health.clone(),
+            closing: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+        });
+        let units = (tuning.queue_bytes / QUEUE_UNIT).clamp(LEAST_UNITS, Semaphore::MAX_PERMITS);
+        let (commands, receiver) = sync_channel(units / LEAST_UNITS + OTHER_COMMANDS);
+        let (progress, progress_receiver) = watch::channel(newest);
+        let (stopped, stopped_receiver) = watch::channel(false);
+        let spawn = OpenError::io("start a thread for", &path);
+        let sweeper = Sweeper::start(log.clone(), folder.clone(), health, mark, dead, newest);
+        let sweeper = sweeper.map_err(OpenError::io("start a thread for", &path))?;
+        let sequencer = Sequencer {
+            shared: shared.clone(),
+            commands: receiver,
+            log,
+            folder,
+            sweeper,
+            progress,
+            mark,
+            limits,
+            clock,
+            tuning,
+            last_time,
+        };
+        let thread = thread::Builder::new().name("store-sequencer".to_owned()).spawn({
+            let shared = shared.clone();
+            move || {
+                if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sequencer.run())).is_err() {
+                    shared.sinks.end(&shared.health.fail("the sequencer panicked".into()));
+                } else {
+                    shared.closed.store(true, Ordering::Release);
+                }
+                stopped.send_replace(true);
+            }
+        });
+        Ok(EmbeddedStore {
+            shared,
+            room: Arc::new(Semaphore::new(units)),
+            commands: Some(commands),
+            thread: Some(thread.map_err(spawn)?),
+            progress: progress_receiver,
+            stopped: stopped_receiver,
+        })
+    }
+
+    /// Hands a command to the sequencer and waits for what becomes of it.
+    async fn ask<T>(
+        &self,
+        command: Command,
+        answer: oneshot::Receiver<Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let commands = self.commands.as_ref().ok_or(StoreError::Closed)?;
+        match commands.try_send(command) {
+            Ok(()) => answer.await.unwrap_or_else(|_| Err(self.gone())),
+            Err(TrySendError::Full(_)) => Err(StoreError::Overloaded),
+            Err(TrySendError::Disconnected(_)) => Err(self.gone()),
+        }
+    }
+
+    /// Why the sequencer no longer answers.
+    fn gone(&self) -> StoreError {
+        self.shared.health.failure().unwrap_or(StoreError::Closed)
+    }
+
+    async fn perform(&self, write: Write) -> Result<Committed, StoreError> {
+        check_size(&write)?;
+        if self.shared.closing.load(Ordering::Acquire) {
+            return Err(StoreError::Closed);
+        }
+        if let Some(failure) = self.shared.health.failure() {
+            return Err(failure);
+        }
+        let units = sequencer::size(&write).div_ceil(QUEUE_UNIT).max(LEAST_UNITS);
+        let units = u32::try_from(units).expect("the size of a write is bounded");
+        let room = self.room.clone().try_acquire_many_owned(units).map_err(|_| StoreError::Overloaded)?;
+        let (answer, result) = oneshot::channel();
+        self.ask(Command::Write(PendingWrite { write, answer, _room: room }), result).await
+    }
+}
+
+impl Store for EmbeddedStore {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Entry>>, StoreError>> {
+        Box::pin(async move {
+            self.shared.check_open()?;
+            Ok(self.shared.view().get(key).cloned())
+        })
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, page: Page) -> BoxFuture<'a, Result<Listing, StoreError>> {
+        Box::pin(async move {
+            self.shared.check_open()?;
+            // Of a snapshot, so that a long listing does not hold the writer up.
+            let snapshot = self.shared.view().snapshot(&page);
+            snapshot.list(prefix, &page)
+        })
+    }
+
+    fn write(&self, write: Write) -> BoxFuture<'_, Result<Committed, StoreError>> {
+        Box::pin(self.perform(write))
+    }
+
+    fn watch<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<Revision>,
+        sink: Arc<dyn Sink>,
+    ) -> BoxFuture<'a, Result<WatchGuard, StoreError>> {
+        Box::pin(async move {
+            let (answer, result) = oneshot::channel();
+            let registration = Registration::new(prefix, sink);
+            self.ask(Command::Watch { registration, after, answer }, result).await
+        })
+    }
+
+    fn current_revision(&self) -> BoxFuture<'_, Result<Option<Revision>, StoreError>> {
+        Box::pin(async move {
+            self.shared.check_open()?;
+            Ok(self.shared.view().newest())
+        })
+    }
+
+    fn oldest_revision(&self) -> Option<Revision> {
+        self.shared.view().window.oldest()
+    }
+
+    fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let (answer, result) = oneshot::channel();
+            self.ask(Command::Compact { revision, answer }, result).await
+        })
+    }
+
+    fn failure(&self) -> Option<StoreError> {
+        self.shared.health.failure()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.shared.closing.store(true, Ordering::Release);
+            if let Some(commands) = &self.commands {
+                // A queue that is full wakes the sequencer too.
+                let _ = commands.try_send(Command::Wake);
+            }
+            // An error says that the thread is gone, which is what is waited for.
+            let _ = self.stopped.clone().wait_for(|stopped| *stopped).await;
+        })
+    }
+}
+
+impl Drop for EmbeddedStore {
+    fn drop(&mut self) {
+        self.commands = None;
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != thread::current().id()
+        {
+            // A panic of the thread was told to those who waited for it.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for EmbeddedStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EmbeddedStore").field("newest", &self.shared.view().newest()).finish_non_exhaustive()
+    }
+}
+
+fn check_size(write: &Write) -> Result<(), StoreError> {
+    let key = write.key.as_str().len();
+    if key > MOST_KEY_BYTES {
+        return Err(StoreError::TooLarge { what: "key", size: key, limit: MOST_KEY_BYTES });
+    }
+    match &write.change {
+        Change::Put(draft) if draft.bytes().len() > MOST_OBJECT_BYTES => {
+            Err(StoreError::TooLarge { what: "object", size: draft.bytes().len(), limit: MOST_OBJECT_BYTES })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,214 @@
+//! [`Log`]: the records on disk, by way of the engine (fjall).
+//!
+//! One keyspace, `log`, holds a [`Record`] per revision, so every object is written once and in order. The keyspace
+//! `meta` holds the [`Mark`]. Nothing else in this crate knows the engine.
+//!
+//! What the engine itself notices: a block of a table whose checksum does not fit, a table that is missing. What it
+//! does not notice: a journal that lost its tail, because it takes that for the mark of a crash, and a manifest that
+//! changed; see [`journal`](super::journal), [`manifest`](super::manifest) and [`Folder`](super::folder::Folder).
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use revisor_version::Revision;
+
+use super::OpenError;
+use super::mark::Mark;
+use super::record::Record;
+
+const MARK: &[u8] = b"mark";
+
+/// The open log.
+pub(super) struct Log {
+    database: Database,
+    records: Keyspace,
+    meta: Keyspace,
+    /// Writes wait when this many bytes are in memory only.
+    most_buffered: u64,
+}
+
+impl Log {
+    /// Opens the engine in `folder`, or makes a new one if there is none.
+    pub(super) fn open(folder: &Path, memtable_bytes: u64) -> Result<Log, OpenError> {
+        guarded(folder, || {
+            let database = Database::builder(folder)
+                // Objects are served from memory; blocks are read once, at open, and by the engine's compaction.
+                .cache_size(1 << 20)
+                .max_cached_files(Some(128))
+                .max_journaling_size(128 << 20)
+                // One thread writes tables while the other merges them.
+                .worker_threads(2)
+                .manual_journal_persist(true)
+                .open()?;
+            let options = || {
+                KeyspaceCreateOptions::default()
+                    .data_block_compression_policy(CompressionPolicy::disabled())
+                    .filter_policy(FilterPolicy::disabled())
+                    .expect_point_read_hits(true)
+                    .manual_journal_persist(true)
+            };
+            let records = database.keyspace("log", || {
+                options().max_memtable_size(memtable_bytes).data_block_size_policy(BlockSizePolicy::all(32 << 10))
+            })?;
+            let meta = database.keyspace("meta", || options().max_memtable_size(1 << 20))?;
+            Ok(Log { database, records, meta, most_buffered: memtable_bytes.saturating_mul(4).max(32 << 20) })
+        })
+    }
+
+    /// Where history begins.
+    pub(super) fn mark(&self) -> Result<Mark, OpenError> {
+        let folder = self.meta.path();
+        let bytes = guarded(folder, || self.meta.get(MARK))?;
+        bytes.map_or(Ok(Mark::default()), |bytes| Mark::decode(&bytes).map_err(|what| OpenError::damaged(folder, what)))
+    }
+
+    /// Shows every record to `visit`, in order of revisions.
+    pub(super) fn scan(
+        &self,
+        mut visit: impl FnMut(Revision, Record) -> Result<(), OpenError>,
+    ) -> Result<(), OpenError> {
+        let folder = self.records.path();
+        let mut items = guarded(folder, || Ok(self.records.iter()))?;
+        let about = self.records.approximate_len();
+        let mut reported = Instant::now();
+        for count in 0usize.. {
+            let Some((key, value)) = guarded(folder, || items.next().map(fjall::Guard::into_inner).transpose())? else {
+                break;
+            };
+            let revision = <[u8; 8]>::try_from(&key[..]).ok().and_then(|key| Revision::new(u64::from_be_bytes(key)));
+            let revision =
+                revision.ok_or_else(|| OpenError::damaged(folder, "it holds a record without a revision"))?;
+            let record = Record::decode(revision, &value)
+                .map_err(|what| OpenError::damaged(folder, format!("record {revision}: {what}")))?;
+            visit(revision, record)?;
+            if count % 1024 == 0 && reported.elapsed() >= Duration::from_secs(1) {
+                tracing::info!("opened {count} of about {about} records");
+                reported = Instant::now();
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the records are, for those who report on them.
+    pub(super) fn records_folder(&self) -> &Path {
+        self.records.path()
+    }
+
+    /// Makes `records` durable, all or none. After a failure the log takes no more.
+    pub(super) fn append(&self, records: Vec<(Revision, Vec<u8>)>) -> Result<(), Arc<str>> {
+        self.attempt(|| {
+            self.wait_for_room()?;
+            // Enough to survive a crash of the machine: the journal's length is data in the sense of fdatasync.
+            let mut batch = self.database.batch().durability(Some(PersistMode::SyncData));
+            for (revision, bytes) in records {
+                batch.insert(&self.records, revision.get().to_be_bytes(), bytes);
+            }
+            batch.commit()
+        })
+    }
+
+    /// Moves the mark and removes `dead` records, all or nothing. Not made durable on its own: to lose it in a crash
+    /// leaves more history than asked for, and the next removal is after it in the journal.
+    pub(super) fn forget(&self, mark: &Mark, dead: &[Revision]) -> Result<(), Arc<str>> {
+        self.attempt(|| {
+            self.wait_for_room()?;
+            let mut batch = self.database.batch().durability(Some(PersistMode::Buffer));
+            for revision in dead {
+                batch.remove(&self.records, revision.get().to_be_bytes());
+            }
+            batch.insert(&self.meta, MARK, mark.encode());
+            batch.commit()
+        })
+    }
+
+    /// Makes everything durable.
+    pub(super) fn sync(&self) -> Result<(), Arc<str>> {
+        self.attempt(|| self.database.persist(PersistMode::SyncAll))
+    }
+
+    /// Whether the engine still takes writes: its own threads may have met a failure that no writer has heard of.
+    pub(super) fn check(&self) -> Result<(), Arc<str>> {
+        self.attempt(|| self.database.persist(PersistMode::Buffer))
+    }
+
+    /// Waits while the engine's own threads are behind. The engine would wait as well, but without an end when those
+    /// threads have died of a full disk.
+    fn wait_for_room(&self) -> fjall::Result<()> {
+        while self.records.sealed_memtable_count() >= 3
+            || self.records.l0_table_count() >= 24
+            || self.database.write_buffer_size() > self.most_buffered
+        {
+            // Says so if the engine has failed.
+            self.database.persist(PersistMode::Buffer)?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Runs a write to the engine; a panic in it is a failure like others.
+    fn attempt(&self, write: impl FnOnce() -> fjall::Result<()>) -> Result<(), Arc<str>> {
+        let cause = match catch_unwind(AssertUnwindSafe(write)) {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(fjall::Error::Io(error))) => error.to_string(),
+            Ok(Err(fjall::Error::Poisoned)) => "the engine could not write its files".to_owned(),
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => panic_text(&*panic),
+        };
+        Err(cause.into())
+    }
+}
+
+/// Runs a read of the engine in `folder`. What damaged files make it say, or make it panic with, becomes an error
+/// that names where they are.
+fn guarded<T>(folder: &Path, read: impl FnOnce() -> fjall::Result<T>) -> Result<T, OpenError> {
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(explain(folder, error)),
+        Err(panic) => Err(OpenError::damaged(folder, panic_text(&*panic))),
+    }
+}
+
+fn explain(folder: &Path, error: fjall::Error) -> OpenError {
+    use std::io::ErrorKind;
+    let keyspaces = || folder.join("keyspaces");
+    let place = |inner: PathBuf| if inner.exists() { inner } else { folder.to_owned() };
+    match error {
+        fjall::Error::Locked => OpenError::InUse { folder: folder.to_owned() },
+        // What the operating system says about files that should be there, or be longer, is damage; the rest is not.
+        fjall::Error::Io(error)
+            if !matches!(
+                error.kind(),
+                ErrorKind::NotFound
+                    | ErrorKind::UnexpectedEof
+                    | ErrorKind::InvalidData
+                    | ErrorKind::InvalidInput
+                    | ErrorKind::AlreadyExists
+            ) =>
+        {
+            OpenError::Io { doing: "read", path: folder.to_owned(), source: error }
+        }
+        fjall::Error::Io(error) => OpenError::damaged(folder, error.to_string()),
+        fjall::Error::InvalidVersion(_) => {
+            OpenError::damaged(place(folder.join("version")), "it names no known format of the engine")
+        }
+        fjall::Error::JournalRecovery(error) => {
+            OpenError::damaged(folder, format!("a journal (*.jnl) in it cannot be read: {error:?}"))
+        }
+        fjall::Error::Storage(error) => {
+            OpenError::damaged(place(keyspaces()), format!("a table in it cannot be read: {error:?}"))
+        }
+        error => OpenError::damaged(folder, format!("{error:?}")),
+    }
+}
+
+/// What a panic said.
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("the engine panicked").to_owned()
+}

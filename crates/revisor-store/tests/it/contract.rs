@@ -1,0 +1,3 @@
+//! The contract suite on the embedded engine.
+
+revisor_store::contract_tests!(crate::fixture::Folder::new());

@@ -1,0 +1,14 @@
+//! The embedded engine on real disks: its contract, its limits, and what becomes of it when things go wrong.
+
+mod child;
+mod contract;
+mod damage;
+mod dice;
+mod fixture;
+mod frozen_disk;
+mod kill;
+mod ledger;
+mod opening;
+mod properties;
+mod read_only;
+mod retention;
