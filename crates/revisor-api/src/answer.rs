@@ -123,7 +123,9 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
 
 fn store_status(error: &StoreError) -> Status {
     match error {
-        StoreError::Overloaded => Status::too_many_requests("the server is busy writing, please try again later", RETRY_SECONDS),
+        StoreError::Overloaded => {
+            Status::too_many_requests("the server is busy writing, please try again later", RETRY_SECONDS)
+        }
         StoreError::ReadOnly(_) | StoreError::Closed => Status::service_unavailable(error.to_string()),
         StoreError::Compacted { .. } => Status::expired(error.to_string()),
         StoreError::Future { asked, newest } => {
@@ -202,12 +204,7 @@ mod tests {
                 "Forbidden",
                 "leases.coordination.k8s.io \"a\" is forbidden: why",
             ),
-            (
-                RegistryError::Expired { message: "too old".to_owned(), continue_token: None },
-                410,
-                "Expired",
-                "too old",
-            ),
+            (RegistryError::Expired { message: "too old".to_owned(), continue_token: None }, 410, "Expired", "too old"),
             (
                 RegistryError::TooLargeResourceVersion { asked: 9, current: 5 },
                 504,

@@ -2,7 +2,6 @@
 //!
 //! A request that cannot be authorised is answered before its body is read (A2).
 
-use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -78,12 +77,8 @@ impl Handler for Api {
         self.options.peers.verify_peer(chain, SystemTime::now())
     }
 
-    fn handle(
-        self: Arc<Self>,
-        connection: Arc<PeerIdentity>,
-        request: Request<Incoming>,
-    ) -> impl Future<Output = Response<Body>> + Send + 'static {
-        async move { self.answer(&connection, request).await }
+    async fn handle(self: Arc<Self>, connection: Arc<PeerIdentity>, request: Request<Incoming>) -> Response<Body> {
+        self.answer(&connection, request).await
     }
 }
 
@@ -143,7 +138,13 @@ impl Api {
         })
     }
 
-    fn authorize(&self, user: &Identity, route: &Route, asked: &Asked, request: &Request<Incoming>) -> Result<(), Status> {
+    fn authorize(
+        &self,
+        user: &Identity,
+        route: &Route,
+        asked: &Asked,
+        request: &Request<Incoming>,
+    ) -> Result<(), Box<Status>> {
         let path = request.uri().path();
         let resource = match route {
             Route::Objects(route) => Some(ResourceAttributes {
@@ -156,7 +157,8 @@ impl Api {
             }),
             _ => None,
         };
-        let verb = asked.verb.map_or_else(|| request.method().as_str().to_ascii_lowercase(), |verb| verb.as_str().to_owned());
+        let verb =
+            asked.verb.map_or_else(|| request.method().as_str().to_ascii_lowercase(), |verb| verb.as_str().to_owned());
         let attributes = Attributes { user, verb: &verb, path, resource };
         match self.options.authorizer.authorize(&attributes) {
             Decision::Allow => Ok(()),
@@ -168,7 +170,7 @@ impl Api {
                     details.kind = resource.resource.to_owned();
                     details.name = resource.name.unwrap_or_default().to_owned();
                 }
-                Err(status)
+                Err(Box::new(status))
             }
         }
     }
@@ -209,7 +211,8 @@ impl Api {
 
 /// `/`: where a person can go from here.
 fn paths(catalog: &revisor_catalog::Catalog) -> bytes::Bytes {
-    let mut paths: Vec<String> = ["/api", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"].map(str::to_owned).into();
+    let mut paths: Vec<String> =
+        ["/api", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"].map(str::to_owned).into();
     for known in catalog.group_versions() {
         if known.group.is_empty() {
             paths.push(format!("/api/{}", known.version));

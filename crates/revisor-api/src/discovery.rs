@@ -14,7 +14,8 @@ pub(crate) fn core_versions(catalog: &Catalog) -> Bytes {
 pub(crate) fn groups(catalog: &Catalog) -> Bytes {
     let mut names: Vec<&str> = catalog.group_versions().iter().map(|known| known.group).collect();
     names.dedup();
-    let groups: Vec<Value> = names.iter().filter(|name| !name.is_empty()).map(|name| group_value(catalog, name)).collect();
+    let groups: Vec<Value> =
+        names.iter().filter(|name| !name.is_empty()).map(|name| group_value(catalog, name)).collect();
     bytes(&json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
 }
 

@@ -24,8 +24,8 @@ mod route;
 mod server;
 mod watch_body;
 
-pub use api::{Api, ApiOptions};
 pub use access_log::{LongRunning, RequestId};
+pub use api::{Api, ApiOptions};
 pub use body::{Body, ByteSource, ObservedBody};
 pub use compress::{GZIP_THRESHOLD, accepts_gzip, maybe_compress};
 pub use drain::{Drain, WatchEnd};

@@ -15,7 +15,8 @@ pub(crate) const PATCHES: &[&str] = &["application/json-patch+json", "applicatio
 
 /// Whether one of the types that the client accepts is JSON of whole objects.
 pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
-    let mut clauses = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let mut clauses =
+        headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
     let Some(first) = clauses.next() else { return true };
     std::iter::once(first).chain(clauses).any(|clause| {
         let mut parts = clause.split(';').map(str::trim);

@@ -17,9 +17,7 @@ use crate::list_body::{ItemWriter, ListBody, list_head};
 use crate::query::Query;
 use crate::route::ObjectRoute;
 use crate::watch_body::{WatchBody, WatchOptions, error_frame};
-use crate::{
-    Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, answer, negotiate, read_body,
-};
+use crate::{Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, answer, negotiate, read_body};
 
 /// How the metrics call a verb.
 pub(crate) fn metric_name(verb: Verb) -> &'static str {
@@ -38,7 +36,7 @@ pub(crate) fn metric_name(verb: Verb) -> &'static str {
 /// Why a request on objects was not done.
 enum Refusal {
     Registry(RegistryError),
-    Status(Status),
+    Status(Box<Status>),
 }
 
 impl From<RegistryError> for Refusal {
@@ -47,8 +45,8 @@ impl From<RegistryError> for Refusal {
     }
 }
 
-impl From<Status> for Refusal {
-    fn from(status: Status) -> Refusal {
+impl From<Box<Status>> for Refusal {
+    fn from(status: Box<Status>) -> Refusal {
         Refusal::Status(status)
     }
 }
@@ -214,7 +212,7 @@ impl Api {
         let query = Query::parse(parts.uri.query());
         let (dry_run, validation) = query.write_options("PatchOptions")?;
         let Some(kind) = negotiate::patch_kind(&parts.headers) else {
-            return Err(Status::unsupported_media_type(negotiate::PATCHES).into());
+            return Err(Box::new(Status::unsupported_media_type(negotiate::PATCHES)).into());
         };
         let text = self.read(body).await?;
         let options = WriteOptions { dry_run, subresource: route.subresource.as_deref(), validation };
@@ -274,12 +272,16 @@ impl Api {
         Ok(DeleteOptions::read(format, &text)?)
     }
 
-    async fn read(&self, body: Incoming) -> Result<Bytes, Status> {
+    async fn read(&self, body: Incoming) -> Result<Bytes, Box<Status>> {
         let deadline = tokio::time::Instant::now() + self.options.request_timeout;
-        read_body(body, MAX_REQUEST_BODY, deadline).await.map_err(|error| match error {
-            RequestBodyError::TooLarge { limit } => Status::request_entity_too_large(format!("limit is {limit}")),
-            RequestBodyError::TimedOut => Status::timeout("the request body was not received in time", 1),
-            RequestBodyError::Broken(error) => Status::bad_request(format!("the request body could not be read: {error}")),
+        read_body(body, MAX_REQUEST_BODY, deadline).await.map_err(|error| {
+            Box::new(match error {
+                RequestBodyError::TooLarge { limit } => Status::request_entity_too_large(format!("limit is {limit}")),
+                RequestBodyError::TimedOut => Status::timeout("the request body was not received in time", 1),
+                RequestBodyError::Broken(error) => {
+                    Status::bad_request(format!("the request body could not be read: {error}"))
+                }
+            })
         })
     }
 }
@@ -295,16 +297,16 @@ fn selection(route: &ObjectRoute, query: &Query<'_>) -> Result<Selection, Regist
     Selection::parse(&route.resource, query.text("labelSelector"), query.text("fieldSelector"))
 }
 
-fn check_accept(request: &Request<Incoming>) -> Result<(), Status> {
+fn check_accept(request: &Request<Incoming>) -> Result<(), Box<Status>> {
     check_accept_headers(request.headers())
 }
 
-fn check_accept_headers(headers: &http::HeaderMap) -> Result<(), Status> {
-    if negotiate::accepts_json(headers) { Ok(()) } else { Err(Status::not_acceptable(negotiate::ANSWERED)) }
+fn check_accept_headers(headers: &http::HeaderMap) -> Result<(), Box<Status>> {
+    if negotiate::accepts_json(headers) { Ok(()) } else { Err(Box::new(Status::not_acceptable(negotiate::ANSWERED))) }
 }
 
-fn body_format(headers: &http::HeaderMap) -> Result<Format, Status> {
-    negotiate::body_format(headers).ok_or_else(|| Status::unsupported_media_type(negotiate::READ))
+fn body_format(headers: &http::HeaderMap) -> Result<Format, Box<Status>> {
+    negotiate::body_format(headers).ok_or_else(|| Box::new(Status::unsupported_media_type(negotiate::READ)))
 }
 
 fn answer_saved(saved: Saved) -> Response<Body> {

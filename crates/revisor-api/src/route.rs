@@ -50,7 +50,9 @@ impl Route {
             ["api"] => return Route::CoreVersions,
             ["apis"] => return Route::Groups,
             ["api", rest @ ..] => ("", rest),
-            ["apis", group] if catalog.has_group(group) && !group.is_empty() => return Route::Group((*group).to_owned()),
+            ["apis", group] if catalog.has_group(group) && !group.is_empty() => {
+                return Route::Group((*group).to_owned());
+            }
             ["apis", group, rest @ ..] if !group.is_empty() => (*group, rest),
             _ => return Route::Other,
         };

@@ -104,10 +104,8 @@ impl WatchBody {
         } else {
             String::new()
         };
-        let object = format!(
-            "{}\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}}}",
-            self.resource.type_prefix
-        );
+        let object =
+            format!("{}\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}}}", self.resource.type_prefix);
         event_frame("BOOKMARK", object.as_bytes())
     }
 

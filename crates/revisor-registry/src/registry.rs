@@ -7,7 +7,6 @@ use std::time::Duration;
 use revisor_cache::{Cache, ResourceCache};
 use revisor_catalog::{Catalog, Resource};
 use revisor_object::TokenSealer;
-use revisor_store::StoreError;
 
 use crate::{Environment, RegistryError};
 
@@ -39,7 +38,7 @@ impl Registry {
     pub async fn start(cache: Arc<Cache>, options: RegistryOptions) -> Result<Registry, RegistryError> {
         let mut caches = HashMap::new();
         for resource in options.catalog.resources() {
-            let added = cache.add(&resource.prefix, resource.namespaced).await.map_err(StoreError::from)?;
+            let added = cache.add(&resource.prefix, resource.namespaced).await?;
             caches.insert(resource.prefix.clone(), added);
         }
         let registry = Registry {

@@ -54,16 +54,12 @@ impl Strategy for Secrets {
             }
             "kubernetes.io/dockercfg" => errors.extend(json_object(data, ".dockercfg")),
             "kubernetes.io/dockerconfigjson" => errors.extend(json_object(data, ".dockerconfigjson")),
-            "kubernetes.io/basic-auth" => {
-                if !data.contains("username") && !data.contains("password") {
-                    errors.extend(require("username"));
-                    errors.extend(require("password"));
-                }
+            "kubernetes.io/basic-auth" if !data.contains("username") && !data.contains("password") => {
+                errors.extend(require("username"));
+                errors.extend(require("password"));
             }
-            "kubernetes.io/ssh-auth" => {
-                if data.str("ssh-privatekey").unwrap_or_default().is_empty() {
-                    errors.push(FieldError::required(path.key("ssh-privatekey"), ""));
-                }
+            "kubernetes.io/ssh-auth" if data.str("ssh-privatekey").unwrap_or_default().is_empty() => {
+                errors.push(FieldError::required(path.key("ssh-privatekey"), ""));
             }
             "kubernetes.io/tls" => {
                 errors.extend(require("tls.crt"));
