@@ -77,7 +77,13 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
         RegistryError::NoSuchNamespace(name) => {
             Status::not_found(ResourceRef { group: "", resource: "namespaces" }, name)
         }
-        RegistryError::AlreadyExists { resource, name } => Status::already_exists(resource_ref(resource), name),
+        RegistryError::AlreadyExists { resource, name, being_deleted } => {
+            let mut status = Status::already_exists(resource_ref(resource), name);
+            if *being_deleted {
+                status.message.insert_str(0, "object is being deleted: ");
+            }
+            status
+        }
         RegistryError::Conflict { resource, name, why } => Status::conflict(resource_ref(resource), name, why),
         RegistryError::Invalid { resource, name, errors } => {
             Status::invalid(KindRef { group: resource.group, kind: resource.kind }, name, errors)
@@ -162,10 +168,10 @@ mod tests {
             ),
             (RegistryError::NoSuchNamespace(name()), 404, "NotFound", "namespaces \"a\" not found"),
             (
-                RegistryError::AlreadyExists { resource: resource(), name: name() },
+                RegistryError::AlreadyExists { resource: resource(), name: name(), being_deleted: true },
                 409,
                 "AlreadyExists",
-                "leases.coordination.k8s.io \"a\" already exists",
+                "object is being deleted: leases.coordination.k8s.io \"a\" already exists",
             ),
             (
                 RegistryError::Conflict { resource: resource(), name: name(), why: "why".to_owned() },

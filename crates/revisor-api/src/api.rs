@@ -152,7 +152,11 @@ impl Api {
                 version: route.resource.version,
                 resource: route.resource.plural,
                 subresource: route.subresource.as_deref(),
-                namespace: route.namespace.as_deref(),
+                // As in the original, a namespace is in itself: who may read what is in it may be let read it too.
+                namespace: match route.resource.plural {
+                    "namespaces" if route.resource.group.is_empty() => route.name.as_deref(),
+                    _ => route.namespace.as_deref(),
+                },
                 name: route.name.as_deref(),
             }),
             _ => None,

@@ -37,8 +37,12 @@ fn media_type(headers: &HeaderMap) -> &str {
 
 /// How the body is written; JSON if the client does not say. `None` for a type that is not read.
 pub(crate) fn body_format(headers: &HeaderMap) -> Option<Format> {
+    // A header that says something else than a type is not silence.
+    if headers.get(CONTENT_TYPE).is_none_or(|value| value.as_bytes().trim_ascii().is_empty()) {
+        return Some(Format::Json);
+    }
     match media_type(headers) {
-        "" | "application/json" => Some(Format::Json),
+        "application/json" => Some(Format::Json),
         "application/yaml" => Some(Format::Yaml),
         _ => None,
     }
@@ -86,6 +90,24 @@ mod tests {
                 headers.insert(ACCEPT, accept.parse().expect("a header"));
             }
             assert_eq!(accepts_json(&headers), want, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn bodies_are_json_unless_the_client_says_otherwise() {
+        for (content_type, want) in [
+            (None, Some(Format::Json)),
+            (Some(""), Some(Format::Json)),
+            (Some("application/json; charset=utf-8"), Some(Format::Json)),
+            (Some("application/yaml"), Some(Format::Yaml)),
+            (Some(";;;"), None),
+            (Some("text/plain"), None),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(content_type) = content_type {
+                headers.insert(CONTENT_TYPE, content_type.parse().expect("a header"));
+            }
+            assert_eq!(body_format(&headers), want, "{content_type:?}");
         }
     }
 }

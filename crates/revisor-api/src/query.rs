@@ -140,7 +140,9 @@ mod tests {
 
     #[test]
     fn options_are_refused_with_every_cause() {
-        let error = Query::parse(Some("fieldValidation=x&dryRun=b")).write_options("CreateOptions").expect_err("both are wrong");
+        let error = Query::parse(Some("fieldValidation=x&dryRun=b"))
+            .write_options("CreateOptions")
+            .expect_err("both are wrong");
         let RegistryError::InvalidOptions { errors, .. } = error else { panic!("{error}") };
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(

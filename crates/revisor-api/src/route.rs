@@ -43,9 +43,10 @@ pub(crate) struct ObjectRoute {
 impl Route {
     /// Reads a path as it stands in the request line, without the query.
     pub(crate) fn parse(catalog: &Catalog, path: &str) -> Route {
-        // As in the original, an encoded slash separates like any other.
-        let Ok(path) = percent_decode_str(path).decode_utf8() else { return Route::Other };
-        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+        // As in the original, an encoded slash separates like any other. What is no UTF-8 names nothing that there is.
+        let path = percent_decode_str(path).decode_utf8_lossy();
+        let Some(path) = path.strip_prefix('/') else { return Route::Other };
+        let segments: Vec<&str> = path.trim_end_matches('/').split('/').collect();
         let (group, rest) = match segments.as_slice() {
             ["api"] => return Route::CoreVersions,
             ["apis"] => return Route::Groups,
@@ -156,7 +157,11 @@ mod tests {
             ("/api/v1/watch/configmaps", "watch configmaps ns= name= sub="),
             ("/api/v1/nothings", "no such resource"),
             ("/api/v1/namespaces//configmaps", "no such resource"),
-            ("/api/v1/%ff", "other"),
+            ("/api/v1/%ff", "no such resource"),
+            ("/api/v1/namespaces/n/configmaps/%ff", "configmaps ns=n name=\u{fffd} sub="),
+            ("/api/v1/namespaces/n/configmaps//", "configmaps ns=n name= sub="),
+            ("//api/v1/namespaces", "other"),
+            ("/%ff", "other"),
             ("/", "other"),
             ("/foo", "other"),
             ("//", "other"),

@@ -1,6 +1,6 @@
 //! What must be true of `metadata`, whatever the kind.
 
-use revisor_object::names::{NameRule, dns1123_label, label_value, qualified_name};
+use revisor_object::names::{NameRule, builtin_kind_finalizer, dns1123_label, label_value, qualified_name};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 const METADATA: FieldPath<'static> = FieldPath::root("metadata");
@@ -162,9 +162,12 @@ fn validate_owners(metadata: &Object, errors: &mut Vec<FieldError>) {
 fn validate_finalizers(metadata: &Object, errors: &mut Vec<FieldError>) {
     let path = METADATA.child("finalizers");
     let finalizers: Vec<&str> = metadata.array("finalizers").iter().filter_map(Value::as_str).collect();
-    for name in &finalizers {
+    for (at, name) in finalizers.iter().enumerate() {
         for problem in qualified_name(name) {
             errors.push(FieldError::invalid(path, *name, problem));
+        }
+        for problem in builtin_kind_finalizer(name) {
+            errors.push(FieldError::invalid(path.index(at), *name, problem));
         }
     }
     if finalizers.contains(&ORPHAN) && finalizers.contains(&FOREGROUND) {

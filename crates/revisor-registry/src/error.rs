@@ -25,6 +25,8 @@ pub enum RegistryError {
         resource: Arc<Resource>,
         /// The name that is taken.
         name: String,
+        /// Whether the object that has it is on its way out.
+        being_deleted: bool,
     },
     /// The object is not what the writer believed it to be.
     #[error("conflict on {} {name:?}: {why}", resource.qualified_name())]

@@ -137,13 +137,15 @@ impl Registry {
         let key = Key::new(resource.key(namespace, name));
         let draft = encode(resource, &object);
         if options.dry_run {
-            let is_taken = self.cache_of(resource).get(key.as_str()).is_some();
-            return if is_taken { Err(already_exists(resource, name)) } else { Ok(draft.bytes().clone()) };
+            return match self.cache_of(resource).get(key.as_str()) {
+                Some(item) => Err(already_exists(resource, name, Some(item.entry()))),
+                None => Ok(draft.bytes().clone()),
+            };
         }
         let write = Write { key, expect: Expect::Absent, change: Change::Put(draft) };
         match self.cache.store().write(write).await {
             Ok(event) => Ok(event.new.map(|entry| entry.bytes().clone()).unwrap_or_default()),
-            Err(StoreError::Conflict { .. }) => Err(already_exists(resource, name)),
+            Err(StoreError::Conflict { current, .. }) => Err(already_exists(resource, name, current.as_deref())),
             Err(error) => Err(error.into()),
         }
     }
@@ -170,8 +172,7 @@ impl Registry {
         let Some(item) = self.cache_of(namespaces).get(&namespaces.key(None, namespace)) else {
             return Err(RegistryError::NoSuchNamespace(namespace.to_owned()));
         };
-        let is_terminating = sonic_rs::get(&item.bytes()[..], ["metadata", "deletionTimestamp"]).is_ok();
-        if is_terminating {
+        if is_marked(item.entry()) {
             return Err(RegistryError::Forbidden {
                 resource: resource.clone(),
                 name: name.to_owned(),
@@ -336,8 +337,6 @@ fn prepare_update(resource: &Resource, object: &mut Object, old: &Object, part: 
     }
     if let Some(marked) = old_metadata.get("deletionTimestamp") {
         metadata.insert("deletionTimestamp", marked.clone());
-    } else {
-        metadata.remove("deletionTimestamp");
     }
     if !metadata.contains("deletionGracePeriodSeconds") {
         metadata.set("deletionGracePeriodSeconds", old_metadata.get("deletionGracePeriodSeconds").cloned());
@@ -369,8 +368,14 @@ fn reject_invalid(resource: &Arc<Resource>, name: &str, errors: Vec<FieldError>)
     Err(RegistryError::Invalid { resource: resource.clone(), name: name.to_owned(), errors })
 }
 
-fn already_exists(resource: &Arc<Resource>, name: &str) -> RegistryError {
-    RegistryError::AlreadyExists { resource: resource.clone(), name: name.to_owned() }
+fn already_exists(resource: &Arc<Resource>, name: &str, current: Option<&Entry>) -> RegistryError {
+    let being_deleted = current.is_some_and(is_marked);
+    RegistryError::AlreadyExists { resource: resource.clone(), name: name.to_owned(), being_deleted }
+}
+
+/// Whether a stored object is marked as deleted, without reading all of it.
+fn is_marked(entry: &Entry) -> bool {
+    sonic_rs::get(&entry.bytes()[..], ["metadata", "deletionTimestamp"]).is_ok()
 }
 
 /// The namespace of an object is that of its address. It may be left out, but not be another.

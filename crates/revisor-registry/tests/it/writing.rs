@@ -182,3 +182,21 @@ async fn namespaces_that_the_server_needs_cannot_be_deleted() {
         assert!(matches!(refused, Err(RegistryError::Forbidden { .. })), "{name}: {refused:?}");
     }
 }
+
+#[tokio::test]
+async fn marks_of_deletion_are_not_for_clients_to_set() {
+    let fixture = Fixture::new().await;
+    fixture.create("configmaps", r#"{"metadata":{"name":"a"}}"#).await.expect("is created");
+    let resource = fixture.config_maps();
+    let place = Place { resource: &resource, namespace: Some("default"), name: Some("a") };
+    for (patch, field) in [
+        (r#"{"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z"}}"#, "metadata.deletionTimestamp"),
+        (r#"{"metadata":{"deletionGracePeriodSeconds":4}}"#, "metadata.deletionGracePeriodSeconds"),
+        (r#"{"metadata":{"uid":"other"}}"#, "metadata.uid"),
+        (r#"{"metadata":{"finalizers":["nodomain"]}}"#, "metadata.finalizers[0]"),
+    ] {
+        let patched = fixture.registry.patch(place, PatchKind::Merge, patch.as_bytes(), WriteOptions::default()).await;
+        let Err(RegistryError::Invalid { errors, .. }) = patched else { panic!("{patch}: {patched:?}") };
+        assert_eq!(errors.iter().map(|error| error.field.as_str()).collect::<Vec<_>>(), [field]);
+    }
+}
