@@ -1,2 +1,68 @@
-//! Tasks of the project.
-fn main() {}
+//! Developers' tasks, run as `cargo xtask <task>`.
+//!
+//! | task | does | module |
+//! |---|---|---|
+//! | `test` | exactly what CI runs | `pipeline` |
+//! | `tidy` | the rules that the compiler cannot check | `tidy` |
+//! | `kubectl` | provides a kubectl and prints its path | `kubectl` |
+//! | `fuzz` | runs the fuzz targets under a coverage-guided engine | `fuzz` |
+//! | `bench` | measures a server, alone or beside another | `bench` |
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who runs it")]
+
+mod bench;
+mod fuzz;
+mod kubectl;
+mod pipeline;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::workspace::Workspace;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Developers' tasks of Revisor")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run exactly what CI runs, and stop at the first failure
+    Test,
+    /// Check the crate table, the invariants, the licences and the rules for sources
+    Tidy,
+    /// Print the path of a kubectl that the tests can use; build it if need be
+    Kubectl,
+    /// Run fuzz targets under libFuzzer, guided by coverage, on the stable toolchain
+    Fuzz(fuzz::Options),
+    /// Measure a server; see `cargo xtask bench --help`
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// Passed on to `revisor-bench`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let workspace = Workspace::of_this_build();
+    let outcome = match arguments.task {
+        Task::Test => pipeline::run(&workspace),
+        Task::Tidy => tidy::run(&workspace),
+        Task::Kubectl => kubectl::provide(&workspace).map(|path| println!("{}", path.display())),
+        Task::Fuzz(options) => fuzz::run(&workspace, &options),
+        Task::Bench { arguments } => bench::run(&workspace, &arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -43,6 +43,13 @@ use sinks::{Registration, Sinks};
 use sweeper::Sweeper;
 use view::View;
 
+/// Reads a stored record whose checksum is taken for granted, and writes it again; `None` if it is no record. For
+/// tests of the format only.
+#[doc(hidden)]
+pub fn reread_record(revision: Revision, body: &[u8]) -> Option<Vec<u8>> {
+    record::reread(revision, body)
+}
+
 /// The longest key that is taken.
 pub const MOST_KEY_BYTES: usize = 4 << 10;
 /// The largest object that is taken.

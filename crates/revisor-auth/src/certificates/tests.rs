@@ -1,3 +1,5 @@
+//! Certificates on a real folder: made, kept, renewed, refused.
+
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, UNIX_EPOCH};
 

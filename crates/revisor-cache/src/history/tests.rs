@@ -1,3 +1,5 @@
+//! The window and its snapshots against a model.
+
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 

@@ -1,3 +1,5 @@
+//! What a resource's cache does with the news of the store.
+
 use std::time::SystemTime;
 
 use revisor_store::{Draft, Entry, Event, Key};

@@ -1,3 +1,5 @@
+//! RFC 6902, and where the original differs from it.
+
 use proptest::prelude::*;
 use revisor_object::parse_json;
 

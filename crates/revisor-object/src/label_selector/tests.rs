@@ -1,3 +1,5 @@
+//! Label selectors and their errors, as the original has them.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Names and the sentences about wrong ones, as the original has them.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The shapes and sentences of every Status.
+
 use super::*;
 
 const PODS: ResourceRef<'static> = ResourceRef { group: "", resource: "pods" };

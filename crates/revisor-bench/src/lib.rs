@@ -1,0 +1,27 @@
+//! A load generator for API servers.
+//!
+//! It shares the machine with the server that it measures, so it is built to be light: one thread, prepared requests, a
+//! reader of HTTP/1.1 that knows just what API servers send. It counts the server's CPU time from outside, which says
+//! more than throughput on a machine where client and server compete.
+//!
+//! `options` says what to do, `run` does it in order, `workload` and `fan_out` hold the phases, `report` prints.
+
+mod connection;
+mod endpoint;
+mod fan_out;
+mod http;
+mod latency;
+mod objects;
+mod options;
+mod process;
+mod report;
+mod run;
+mod scale;
+mod server;
+mod worker;
+mod workload;
+
+pub use endpoint::{Endpoint, EndpointError};
+pub use options::Options;
+pub use report::{Phase, Report, ServerReport};
+pub use run::run;

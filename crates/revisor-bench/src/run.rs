@@ -1,0 +1,194 @@
+//! The whole measurement, in order: our server first, then its peer, with the same work.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+
+use crate::connection::Connector;
+use crate::objects::Namespace;
+use crate::process::Processes;
+use crate::report::{Phase, Report, ServerReport};
+use crate::server::OwnServer;
+use crate::worker::{Operation, Worker};
+use crate::workload::{Outcome, Plan};
+use crate::{Endpoint, Options, fan_out, scale, workload};
+
+/// Workers that list everything at the same time. More would only wait for each other's megabytes.
+const LISTERS: usize = 4;
+
+/// The longest time to set a server up: connections, namespace.
+const SETUP: Duration = Duration::from_secs(60);
+
+/// Measures what the options ask for. Lines about the progress go to `progress`.
+pub async fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report> {
+    let peer = match (&options.peer, &options.peer_token) {
+        (Some(url), Some(token)) => Some((Endpoint::new(url, token)?, Processes::new(options.peer_pid.clone()))),
+        _ => None,
+    };
+    let mut servers = Vec::new();
+    match (&options.server, &options.token) {
+        (Some(url), Some(token)) => {
+            let processes = Processes::new(options.pid.clone());
+            servers.push(measure("revisor", Endpoint::new(url, token)?, processes, options, progress).await?);
+        }
+        _ => {
+            let Some(binary) = &options.binary else { bail!("give either --server or --binary") };
+            progress("starting a server on an empty folder");
+            let server = OwnServer::start(binary).await?;
+            let processes = Processes::new(vec![server.pid()]);
+            let mut report = measure("revisor", server.endpoint.clone(), processes, options, progress).await?;
+            report.ready_seconds = Some(server.ready.as_secs_f64());
+            servers.push(report);
+        }
+    }
+    if let Some((endpoint, processes)) = peer {
+        servers.push(measure("peer", endpoint, processes, options, progress).await?);
+    }
+    Ok(Report { servers })
+}
+
+async fn measure(
+    name: &str,
+    endpoint: Endpoint,
+    processes: Processes,
+    options: &Options,
+    progress: &mut dyn FnMut(&str),
+) -> Result<ServerReport> {
+    let mut session = tokio::time::timeout(SETUP, Session::open(endpoint, processes, options))
+        .await
+        .with_context(|| format!("{name} does not answer"))?
+        .with_context(|| format!("{name} cannot be set up"))?;
+    let mut report = ServerReport { name: name.to_owned(), idle_bytes: session.resident()?, ..ServerReport::default() };
+    let phases = if options.scale {
+        scale::phases(&mut session, options, &mut |line| progress(&format!("{name}: {line}"))).await
+    } else {
+        phases(&mut session, options, &mut report, &mut |line| progress(&format!("{name}: {line}"))).await
+    };
+    report.phases = phases.with_context(|| format!("{name} cannot be measured"))?;
+    session.close().await;
+    Ok(report)
+}
+
+async fn phases(
+    session: &mut Session,
+    options: &Options,
+    report: &mut ServerReport,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<Phase>> {
+    let everyone = session.workers.len();
+    let time = Duration::from_secs(options.seconds.into());
+    let mut phases = Vec::new();
+
+    progress("create");
+    let created = session.fill(options.objects, options).await?;
+    phases.push(session.phase("create", created)?);
+    report.loaded_bytes = session.resident()?;
+    report.objects = options.objects;
+
+    for (name, operation, workers) in [
+        ("get", Operation::Get, everyone),
+        ("update", Operation::Update, everyone),
+        ("list", Operation::List, LISTERS),
+        ("list, pages of 500", Operation::Page, LISTERS),
+    ] {
+        progress(name);
+        let outcome = session.run(Plan { operation, workers, time }).await?;
+        phases.push(session.phase(name, outcome)?);
+    }
+
+    progress("watch");
+    let name = format!("events to {} watchers", options.watchers);
+    let outcome = session.fan_out(options.watchers, time).await?;
+    phases.push(session.phase(&name, outcome)?);
+
+    progress("delete");
+    let outcome = session.shrink(0, options).await?;
+    phases.push(session.phase("delete", outcome)?);
+    Ok(phases)
+}
+
+/// A server, the workers connected to it, and the namespace that they work in.
+pub(crate) struct Session {
+    connector: Connector,
+    namespace: Arc<Namespace>,
+    processes: Processes,
+    workers: Vec<Worker>,
+    /// Objects below this number have been created.
+    numbers: u32,
+}
+
+impl Session {
+    async fn open(endpoint: Endpoint, processes: Processes, options: &Options) -> Result<Self> {
+        let connector = Connector::new(endpoint)?;
+        // A name of its own, so that a second run on the same server does not meet the objects of the first.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let namespace = Arc::new(Namespace::new(format!("bench-{}-{}", std::process::id(), now.as_millis())));
+        let mut workers = Vec::new();
+        for first in 0..options.connections {
+            workers.push(Worker::connect(&connector, &namespace, first, options.connections).await?);
+        }
+        let first = workers.first_mut().context("there is no worker")?;
+        first.call("POST", "/api/v1/namespaces", &namespace.manifest()).await?;
+        Ok(Self { connector, namespace, processes, workers, numbers: 0 })
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    pub(crate) async fn run(&mut self, plan: Plan) -> Result<Outcome> {
+        workload::run(&mut self.workers, plan, &self.processes).await
+    }
+
+    /// Creates objects until there are as many as asked for. Numbers go on where they ended, also after deletions, so
+    /// that no name is used twice.
+    pub(crate) async fn fill(&mut self, objects: u32, options: &Options) -> Result<Outcome> {
+        self.numbers += objects.saturating_sub(self.live());
+        let end = self.numbers;
+        self.workers.iter_mut().for_each(|worker| worker.create_up_to(end));
+        let outcome = self.run(self.to_the_end(Operation::Create, options)).await?;
+        let live = self.live();
+        if live < objects {
+            bail!("{live} of {objects} objects were created in the given time; raise --limit-seconds");
+        }
+        Ok(outcome)
+    }
+
+    fn live(&self) -> u32 {
+        let live: usize = self.workers.iter().map(Worker::items).sum();
+        u32::try_from(live).unwrap_or(u32::MAX)
+    }
+
+    /// Deletes objects until each worker has no more than its share of `keep`.
+    pub(crate) async fn shrink(&mut self, keep: u32, options: &Options) -> Result<Outcome> {
+        let share = keep as usize / self.workers.len().max(1);
+        self.workers.iter_mut().for_each(|worker| worker.delete_down_to(share));
+        self.run(self.to_the_end(Operation::Delete, options)).await
+    }
+
+    async fn fan_out(&mut self, watchers: u32, time: Duration) -> Result<Outcome> {
+        let Self { connector, namespace, processes, workers, .. } = self;
+        fan_out::run(connector, namespace, workers, watchers, time, processes).await
+    }
+
+    fn to_the_end(&self, operation: Operation, options: &Options) -> Plan {
+        Plan { operation, workers: self.workers.len(), time: Duration::from_secs(options.limit_seconds.into()) }
+    }
+
+    pub(crate) fn phase(&self, name: &str, outcome: Outcome) -> Result<Phase> {
+        Ok(Phase::new(name, outcome, self.resident()?))
+    }
+
+    fn resident(&self) -> Result<Option<u64>> {
+        self.processes.resident()
+    }
+
+    /// Leaves the server as it was found. The figures are in already, so a failure here does not matter.
+    async fn close(mut self) {
+        let path = format!("/api/v1/namespaces/{}", self.namespace.name);
+        if let Some(worker) = self.workers.first_mut() {
+            let _ = tokio::time::timeout(SETUP, worker.call("DELETE", &path, "")).await;
+        }
+    }
+}

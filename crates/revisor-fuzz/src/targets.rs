@@ -1,0 +1,30 @@
+//! The table of targets.
+
+mod continue_token;
+mod patches;
+mod paths;
+mod records;
+mod selectors;
+mod text;
+
+/// A parser under test.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// The name, by which its folder of seeds is found too.
+    pub name: &'static str,
+    /// Takes any bytes; panics if a law is broken.
+    pub run: fn(&[u8]),
+}
+
+/// Every target, sorted by name.
+pub const TARGETS: &[Target] = &[
+    Target { name: "continue_token", run: continue_token::open },
+    Target { name: "field_selector", run: selectors::field },
+    Target { name: "json", run: text::json },
+    Target { name: "json_patch", run: patches::json },
+    Target { name: "label_selector", run: selectors::label },
+    Target { name: "merge_patch", run: patches::merge },
+    Target { name: "path", run: paths::route },
+    Target { name: "stored_record", run: records::stored },
+    Target { name: "yaml", run: text::yaml },
+];

