@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body::Body as _;
 use hyper::body::Incoming;
 use revisor_auth::{
     Attributes, Authenticator, Authorizer, Decision, Identity, PeerIdentity, PeerVerifier, ResourceAttributes,
@@ -20,6 +21,7 @@ use rustls_pki_types::CertificateDer;
 use crate::objects::metric_name;
 use crate::query::Query;
 use crate::route::{ObjectRoute, Route};
+use crate::unread_body::UnreadBody;
 use crate::{
     Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, accepts_gzip, answer, discovery,
     maybe_compress, negotiate, pretty,
@@ -78,12 +80,12 @@ impl Handler for Api {
     }
 
     async fn handle(self: Arc<Self>, connection: Arc<PeerIdentity>, request: Request<Incoming>) -> Response<Body> {
-        self.answer(&connection, request).await
+        self.answer(&connection, UnreadBody::of(request)).await
     }
 }
 
 impl Api {
-    async fn answer(&self, peer: &PeerIdentity, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(&self, peer: &PeerIdentity, request: Request<UnreadBody>) -> Response<Body> {
         let started = Instant::now();
         let route = Route::parse(self.options.registry.catalog(), request.uri().path());
         let asked = Asked::new(&route, &request);
@@ -102,6 +104,9 @@ impl Api {
             }
             response = maybe_compress(wants_gzip, response).await;
         }
+        if asked.method == Method::HEAD {
+            response = without_body(response);
+        }
         let code = response.status().as_u16();
         response.map(|body| body.on_end(move |bytes| series.observe(code, started.elapsed(), bytes)))
     }
@@ -112,7 +117,7 @@ impl Api {
         peer: &PeerIdentity,
         route: Route,
         asked: &Asked,
-        request: Request<Incoming>,
+        request: Request<UnreadBody>,
     ) -> Response<Body> {
         let user = match self.options.authenticator.authenticate(request.headers(), peer, SystemTime::now()) {
             Ok(user) => user,
@@ -143,7 +148,7 @@ impl Api {
         user: &Identity,
         route: &Route,
         asked: &Asked,
-        request: &Request<Incoming>,
+        request: &Request<UnreadBody>,
     ) -> Result<(), Box<Status>> {
         let path = request.uri().path();
         let resource = match route {
@@ -179,7 +184,7 @@ impl Api {
         }
     }
 
-    async fn serve(&self, route: Route, asked: &Asked, request: Request<Incoming>) -> Response<Body> {
+    async fn serve(&self, route: Route, asked: &Asked, request: Request<UnreadBody>) -> Response<Body> {
         let catalog = self.options.registry.catalog();
         match route {
             Route::Objects(route) => match asked.verb {
@@ -199,18 +204,27 @@ impl Api {
     }
 
     /// The server's own paths.
-    fn serve_other(&self, request: &Request<Incoming>) -> Response<Body> {
+    fn serve_other(&self, request: &Request<UnreadBody>) -> Response<Body> {
         let (path, query) = (request.uri().path(), request.uri().query());
         if let Some(response) = self.options.health.answer(path, query) {
             return response;
         }
-        match path.trim_end_matches('/') {
-            "/version" => read_only(request, || self.options.version.to_string().into()),
+        match path {
+            "/version" | "/version/" => read_only(request, || self.options.version.to_string().into()),
             "/metrics" => self.options.metrics.response(),
-            "" => read_only(request, || paths(self.options.registry.catalog())),
+            "/" => read_only(request, || paths(self.options.registry.catalog())),
             _ => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
         }
     }
+}
+
+/// The answer to a HEAD: it tells the length of what it leaves out. HTTP/1.1 would leave it out by itself, but over
+/// HTTP/2 clients take a body here for a broken connection.
+fn without_body(mut response: Response<Body>) -> Response<Body> {
+    if let Some(length) = response.body().size_hint().exact() {
+        response.headers_mut().insert(http::header::CONTENT_LENGTH, length.into());
+    }
+    response.map(|_| Body::Empty)
 }
 
 /// `/`: where a person can go from here.
@@ -229,7 +243,7 @@ fn paths(catalog: &revisor_catalog::Catalog) -> bytes::Bytes {
     serde_json::json!({"paths": paths}).to_string().into()
 }
 
-fn read_only(request: &Request<Incoming>, body: impl FnOnce() -> bytes::Bytes) -> Response<Body> {
+fn read_only(request: &Request<UnreadBody>, body: impl FnOnce() -> bytes::Bytes) -> Response<Body> {
     if request.method() != Method::GET {
         return answer::status(&Status::method_not_allowed());
     }
@@ -251,7 +265,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    fn new(route: &Route, request: &Request<Incoming>) -> Asked {
+    fn new(route: &Route, request: &Request<UnreadBody>) -> Asked {
         let query = Query::parse(request.uri().query());
         let verb = match route {
             Route::Objects(route) => verb_of(route, request.method(), &query),

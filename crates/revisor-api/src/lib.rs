@@ -22,6 +22,7 @@ mod query;
 mod request_body;
 mod route;
 mod server;
+mod unread_body;
 mod watch_body;
 
 pub use access_log::{LongRunning, RequestId};
@@ -33,4 +34,5 @@ pub use health::{Check, HealthCheck, HealthChecks};
 pub use inflight::{Inflight, InflightGuard, InflightLimits, RequestKind, TooManyRequests};
 pub use metrics::{LongRunningGuard, Metrics, RequestLabels, RequestSeries, ResourceSample};
 pub use request_body::{MAX_REQUEST_BODY, RequestBodyError, read_body};
+pub use route::{ObjectRoute, Route};
 pub use server::{Drained, Handler, Limits, Server, ServerOptions};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
 use revisor_catalog::{DeleteAnswer, Resource, Verb};
+use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
     Decoded, DeleteOptions, Deleted, Format, GetRequest, ListRequest, Place, RegistryError, Saved, Selection,
@@ -16,6 +16,7 @@ use revisor_registry::{
 use crate::list_body::{ItemWriter, ListBody, list_head};
 use crate::query::Query;
 use crate::route::ObjectRoute;
+use crate::unread_body::UnreadBody;
 use crate::watch_body::{WatchBody, WatchOptions, error_frame};
 use crate::{Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, answer, negotiate, read_body};
 
@@ -56,8 +57,11 @@ impl Api {
         &self,
         route: ObjectRoute,
         verb: Verb,
-        request: Request<Incoming>,
+        request: Request<UnreadBody>,
     ) -> Response<Body> {
+        if let Some(status) = unusable_name(&route) {
+            return answer::status(&status);
+        }
         let served = match verb {
             Verb::Get => self.get(&route, &request).await,
             Verb::List => self.list(&route, &request).await,
@@ -80,7 +84,7 @@ impl Api {
         }
     }
 
-    async fn get(&self, route: &ObjectRoute, request: &Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn get(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         check_accept(request)?;
         let query = Query::parse(request.uri().query());
         let got = self
@@ -97,7 +101,7 @@ impl Api {
         Ok(answer::json_served_at(got.bytes, got.served_at))
     }
 
-    async fn list(&self, route: &ObjectRoute, request: &Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn list(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         check_accept(request)?;
         let query = Query::parse(request.uri().query());
         let selection = selection(route, &query)?;
@@ -118,7 +122,7 @@ impl Api {
         Ok(answer::json_served_at(Body::stream(ListBody::new(&route.resource, listed)), revision))
     }
 
-    async fn watch(&self, route: &ObjectRoute, request: &Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn watch(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         check_accept(request)?;
         let query = Query::parse(request.uri().query());
         let selection = selection(route, &query)?;
@@ -180,7 +184,7 @@ impl Api {
         }
     }
 
-    async fn create(&self, route: &ObjectRoute, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn create(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         check_accept_headers(&parts.headers)?;
         let query = Query::parse(parts.uri.query());
@@ -193,7 +197,7 @@ impl Api {
         Ok(answer_saved(saved))
     }
 
-    async fn update(&self, route: &ObjectRoute, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn update(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         check_accept_headers(&parts.headers)?;
         let query = Query::parse(parts.uri.query());
@@ -206,7 +210,7 @@ impl Api {
         Ok(answer_saved(saved))
     }
 
-    async fn patch(&self, route: &ObjectRoute, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn patch(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         check_accept_headers(&parts.headers)?;
         let query = Query::parse(parts.uri.query());
@@ -220,7 +224,7 @@ impl Api {
         Ok(answer_saved(saved))
     }
 
-    async fn delete(&self, route: &ObjectRoute, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn delete(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         check_accept_headers(&parts.headers)?;
         let options = self.delete_options(&parts, body).await?;
@@ -247,7 +251,7 @@ impl Api {
     async fn delete_collection(
         &self,
         route: &ObjectRoute,
-        request: Request<Incoming>,
+        request: Request<UnreadBody>,
     ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         check_accept_headers(&parts.headers)?;
@@ -263,7 +267,7 @@ impl Api {
     }
 
     /// How to delete: as the body says, if there is one, or else as the query says.
-    async fn delete_options(&self, parts: &http::request::Parts, body: Incoming) -> Result<DeleteOptions, Refusal> {
+    async fn delete_options(&self, parts: &http::request::Parts, body: UnreadBody) -> Result<DeleteOptions, Refusal> {
         let text = self.read(body).await?;
         if text.is_empty() {
             return Ok(Query::parse(parts.uri.query()).delete_options()?);
@@ -272,7 +276,7 @@ impl Api {
         Ok(DeleteOptions::read(format, &text)?)
     }
 
-    async fn read(&self, body: Incoming) -> Result<Bytes, Box<Status>> {
+    async fn read(&self, body: UnreadBody) -> Result<Bytes, Box<Status>> {
         let deadline = tokio::time::Instant::now() + self.options.request_timeout;
         read_body(body, MAX_REQUEST_BODY, deadline).await.map_err(|error| {
             Box::new(match error {
@@ -297,7 +301,15 @@ fn selection(route: &ObjectRoute, query: &Query<'_>) -> Result<Selection, Regist
     Selection::parse(&route.resource, query.text("labelSelector"), query.text("fieldSelector"))
 }
 
-fn check_accept(request: &Request<Incoming>) -> Result<(), Box<Status>> {
+/// What a client is told about a name that no object can have, because it would not be one segment of a path.
+fn unusable_name(route: &ObjectRoute) -> Option<Status> {
+    let name = route.name.as_deref()?;
+    let problems = NameRule::PathSegment.check(name);
+    let refused = || Status::bad_request(format!("Name parameter invalid: {name:?}: {}", problems.join(";")));
+    (!problems.is_empty()).then(refused)
+}
+
+fn check_accept(request: &Request<UnreadBody>) -> Result<(), Box<Status>> {
     check_accept_headers(request.headers())
 }
 

@@ -149,6 +149,7 @@ mod tests {
             }
         }
     }
+
     #[tokio::test(start_paused = true)]
     async fn a_silent_client_runs_into_the_deadline() {
         let body = Scripted { announced: 8, chunks: vec![Some("abcd")].into(), silent: true };

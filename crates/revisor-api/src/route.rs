@@ -7,7 +7,7 @@ use revisor_catalog::{Catalog, Resource};
 
 /// What a path is about.
 #[derive(Debug, Clone)]
-pub(crate) enum Route {
+pub enum Route {
     /// Objects of the catalog.
     Objects(ObjectRoute),
     /// The versions of the core group: `/api`.
@@ -31,18 +31,22 @@ pub(crate) enum Route {
 
 /// Objects of the catalog.
 #[derive(Debug, Clone)]
-pub(crate) struct ObjectRoute {
-    pub(crate) resource: Arc<Resource>,
-    pub(crate) namespace: Option<String>,
-    pub(crate) name: Option<String>,
-    pub(crate) subresource: Option<String>,
+pub struct ObjectRoute {
+    /// Of this resource.
+    pub resource: Arc<Resource>,
+    /// In this namespace; `None` for all, and for kinds without.
+    pub namespace: Option<String>,
+    /// The one with this name; `None` for the collection.
+    pub name: Option<String>,
+    /// This part of it.
+    pub subresource: Option<String>,
     /// Whether this is a `/watch/` path of old.
-    pub(crate) is_watch_path: bool,
+    pub is_watch_path: bool,
 }
 
 impl Route {
     /// Reads a path as it stands in the request line, without the query.
-    pub(crate) fn parse(catalog: &Catalog, path: &str) -> Route {
+    pub fn parse(catalog: &Catalog, path: &str) -> Route {
         // As in the original, an encoded slash separates like any other. What is no UTF-8 names nothing that there is.
         let path = percent_decode_str(path).decode_utf8_lossy();
         let Some(path) = path.strip_prefix('/') else { return Route::Other };

@@ -130,10 +130,11 @@ impl Registry {
         let empty = Object::new();
         let metadata = object.object("metadata").unwrap_or(&empty);
         let name = metadata.str("name").unwrap_or_default();
+        // As in the original, that there is no place for the object is said before what is wrong with it.
+        self.admit_into_namespace(resource, namespace, name)?;
         let mut errors = check_metadata(resource, metadata);
         errors.extend(resource.strategy.validate(&object));
         reject_invalid(resource, name, errors)?;
-        self.admit_into_namespace(resource, namespace, name)?;
         let key = Key::new(resource.key(namespace, name));
         let draft = encode(resource, &object);
         if options.dry_run {

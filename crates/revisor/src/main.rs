@@ -1,2 +1,64 @@
-//! The program.
-fn main() {}
+//! The program: its sub-commands, and what becomes of their errors.
+
+mod controllers;
+mod duration;
+mod flags;
+mod ip_range;
+mod kept_secret;
+mod logging;
+mod serve;
+mod version;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use flags::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse_from(flags::with_default_command(std::env::args_os())) {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
+    let done = match arguments.command {
+        Command::Serve(flags) => serve::serve(*flags),
+        Command::Version => print(&version::text()),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "revisor", &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("revisor: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Help is no error; everything else that is wrong with the flags ends the program with code 1.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        complain(error.to_string().trim_end());
+        return ExitCode::FAILURE;
+    }
+    match print(&error.to_string()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+fn complain(text: &str) {
+    // If nobody can be told, there is nobody to tell that either.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

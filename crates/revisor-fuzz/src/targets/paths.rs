@@ -1,23 +1,14 @@
 //! The paths of requests.
 
-use std::cell::OnceCell;
-
 use revisor_api::Route;
 use revisor_catalog::Catalog;
-
-thread_local! {
-    static CATALOG: OnceCell<Catalog> = const { OnceCell::new() };
-}
 
 /// Any path is about something, and what it names has no slash in it.
 pub(super) fn route(data: &[u8]) {
     let Ok(path) = std::str::from_utf8(data) else { return };
-    CATALOG.with(|catalog| {
-        let route = Route::parse(catalog.get_or_init(Catalog::build), path);
-        let Route::Objects(route) = route else { return };
-        for part in [&route.namespace, &route.name, &route.subresource].into_iter().flatten() {
-            assert!(!part.is_empty() && !part.contains('/'), "{path}: {part}");
-        }
-        assert!(route.namespace.is_none() || route.resource.namespaced, "{path}");
-    });
+    let Route::Objects(route) = Route::parse(&Catalog::build(), path) else { return };
+    for part in [&route.namespace, &route.name, &route.subresource].into_iter().flatten() {
+        assert!(!part.is_empty() && !part.contains('/'), "{path}: {part}");
+    }
+    assert!(route.namespace.is_none() || route.resource.namespaced, "{path}");
 }

@@ -1,0 +1,193 @@
+//! The command line. Flags are named as kube-apiserver's wherever they mean the same.
+
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use revisor_auth::AuthorizationModes;
+
+use crate::controllers::Controllers;
+use crate::duration::parse_duration;
+use crate::ip_range::IpRange;
+
+/// A Kubernetes API server in one program, built around versions.
+#[derive(Debug, Parser)]
+#[command(name = "revisor", version, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the API. This is what happens if no command is named.
+    Serve(Box<ServeFlags>),
+    /// Print the version of this program and of the Kubernetes release that it behaves as.
+    Version,
+    /// Print a script that completes commands and flags in a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Puts `serve` where no command is named.
+pub(crate) fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    let names_command = match arguments.get(1).map(|first| first.to_string_lossy()) {
+        None => false,
+        Some(first) => !first.starts_with('-') || ["-h", "--help", "-V", "--version"].contains(&&*first),
+    };
+    if !names_command {
+        arguments.insert(1.min(arguments.len()), "serve".into());
+    }
+    arguments
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeFlags {
+    /// The folder that keeps all state: objects, certificates, the kubeconfig
+    #[arg(long, value_name = "FOLDER", default_value = "revisor-data")]
+    pub(crate) data_dir: PathBuf,
+
+    /// How long the past can be read and watched from
+    #[arg(long, alias = "etcd-compaction-interval", value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
+    pub(crate) history: Duration,
+
+    /// How many events of the past are kept at most
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
+    pub(crate) history_events: usize,
+
+    /// How many bytes of replaced and deleted objects are kept at most
+    #[arg(long, value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
+    pub(crate) history_bytes: usize,
+
+    /// The address to listen on
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    pub(crate) bind_address: IpAddr,
+
+    /// The port to listen on; 0 takes any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 6443)]
+    pub(crate) secure_port: u16,
+
+    /// The folder for certificates that the server makes for itself [default: certificates in the data folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cert_dir: Option<PathBuf>,
+
+    /// The server's certificate, instead of one that it makes
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    pub(crate) tls_cert_file: Option<PathBuf>,
+
+    /// The key of the server's certificate
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub(crate) tls_private_key_file: Option<PathBuf>,
+
+    /// The authorities whose client certificates are trusted, beside the server's own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_ca_file: Option<PathBuf>,
+
+    /// Tokens and whom they belong to: lines of token,user,uid,"group1,group2"
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_auth_file: Option<PathBuf>,
+
+    /// Whether a request without credentials is taken as one of system:anonymous
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    pub(crate) anonymous_auth: bool,
+
+    /// Who may do what: RBAC, Node, AlwaysAllow or AlwaysDeny, in the order in which they are asked. Until there are
+    /// rules, RBAC lets system:masters do all and everybody ask for health and version
+    #[arg(long, value_name = "MODES", default_value = "RBAC")]
+    pub(crate) authorization_mode: AuthorizationModes,
+
+    /// Who issues the tokens of service accounts
+    #[arg(long, value_name = "URL")]
+    pub(crate) service_account_issuer: Vec<String>,
+
+    /// Keys that verify the tokens of service accounts
+    #[arg(long, value_name = "FILE")]
+    pub(crate) service_account_key_file: Vec<PathBuf>,
+
+    /// The key that signs the tokens of service accounts [default: one that the server makes]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) service_account_signing_key_file: Option<PathBuf>,
+
+    /// The addresses of services; the first of them is the server's own
+    #[arg(long, value_name = "CIDR", default_value = "10.0.0.0/24", value_delimiter = ',')]
+    pub(crate) service_cluster_ip_range: Vec<IpRange>,
+
+    /// How many requests that change nothing are served at once; 0 for any number
+    #[arg(long, value_name = "COUNT", default_value_t = 400)]
+    pub(crate) max_requests_inflight: usize,
+
+    /// How many requests that change something are served at once; 0 for any number
+    #[arg(long, value_name = "COUNT", default_value_t = 200)]
+    pub(crate) max_mutating_requests_inflight: usize,
+
+    /// How long a request may take that is not a watch
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_duration)]
+    pub(crate) request_timeout: Duration,
+
+    /// How many seconds a watch lasts at least if the client does not say
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
+    pub(crate) min_request_timeout: u32,
+
+    /// How long to go on serving after the signal to stop, with /readyz failing
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
+    pub(crate) shutdown_delay_duration: Duration,
+
+    /// The controllers to run: '*' for all, 'none', a name, or '-' and a name to leave one out
+    #[arg(long, value_name = "NAMES", default_value = "*", allow_hyphen_values = true)]
+    pub(crate) controllers: Controllers,
+
+    /// How much to log: 0 to 3 for what an operator wants to know, 4 for every request, 6 for everything
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
+    pub(crate) verbosity: u8,
+
+    /// How to write the log
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) logging_format: LoggingFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LoggingFormat {
+    Text,
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Arguments, String> {
+        let arguments = std::iter::once("revisor").chain(line.split_whitespace()).map(OsString::from);
+        Arguments::try_parse_from(with_default_command(arguments)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn serve_is_what_happens_if_no_command_is_named() {
+        for line in ["", "serve", "--secure-port=1", "serve --secure-port=1", "-v=4", "-v 4"] {
+            let arguments = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert!(matches!(arguments.command, Command::Serve(_)), "{line}");
+        }
+        assert!(matches!(parse("version").map(|arguments| arguments.command), Ok(Command::Version)));
+    }
+
+    #[test]
+    fn unknown_and_contradictory_flags_are_refused_with_a_sentence() {
+        for (line, want) in [
+            ("--no-such-flag", "--no-such-flag"),
+            ("--tls-cert-file=a", "--tls-private-key-file"),
+            ("--secure-port=x", "--secure-port"),
+            ("--authorization-mode=Nobody", "Nobody"),
+            ("--controllers=nothing-we-know", "nothing-we-know"),
+            ("--service-cluster-ip-range=10.0.0.0", "10.0.0.0"),
+            ("--history=5", "--history"),
+            ("nonsense", "nonsense"),
+        ] {
+            let error = parse(line).expect_err(line);
+            assert!(error.contains(want), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! [`IpRange`]: a range of addresses, as `--service-cluster-ip-range` takes it.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// A range of addresses in CIDR notation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IpRange {
+    base: IpAddr,
+}
+
+impl IpRange {
+    /// The first address that can be given to a service: the server's own.
+    pub(crate) fn first_service(self) -> IpAddr {
+        match self.base {
+            IpAddr::V4(base) => IpAddr::V4((u32::from(base) + 1).into()),
+            IpAddr::V6(base) => IpAddr::V6((u128::from(base) + 1).into()),
+        }
+    }
+}
+
+impl FromStr for IpRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<IpRange, String> {
+        let problem = || format!("expected a range of addresses such as 10.0.0.0/24, not {text:?}");
+        let (address, bits) = text.split_once('/').ok_or_else(problem)?;
+        let address: IpAddr = address.parse().map_err(|_| problem())?;
+        let bits: u32 = bits.parse().map_err(|_| problem())?;
+        let base = match address {
+            // The smallest range has room for the server's own service.
+            IpAddr::V4(address) if bits <= 30 => {
+                let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
+                IpAddr::V4((u32::from(address) & mask).into())
+            }
+            IpAddr::V6(address) if bits <= 126 => {
+                let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
+                IpAddr::V6((u128::from(address) & mask).into())
+            }
+            _ => return Err(problem()),
+        };
+        Ok(IpRange { base })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_address_of_a_range_is_the_servers_own() {
+        for (text, want) in [
+            ("10.0.0.0/24", Some("10.0.0.1")),
+            ("10.96.3.7/12", Some("10.96.0.1")),
+            ("fd00::/108", Some("fd00::1")),
+            ("10.0.0.0/32", None),
+            ("10.0.0.0", None),
+            ("x/24", None),
+        ] {
+            let first = text.parse::<IpRange>().ok().map(|range| range.first_service().to_string());
+            assert_eq!(first.as_deref(), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! `revisor serve`: puts the parts together, serves until a signal comes, and takes them apart in order.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Context;
+use revisor_api::{
+    Api, ApiOptions, HealthCheck, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample, Server,
+    ServerOptions,
+};
+use revisor_auth::{
+    Authenticator, Authorizer, Certificates, PeerVerifier, ServingFiles, TokenFile, kubeconfig, roots_from_pem_file,
+    server_config, server_names, write_kubeconfig,
+};
+use revisor_cache::{Cache, CacheOptions};
+use revisor_catalog::Catalog;
+use revisor_object::TokenSealer;
+use revisor_registry::{Environment, Registry, RegistryOptions};
+use revisor_store::Store;
+use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::flags::ServeFlags;
+use crate::kept_secret::kept_secret;
+use crate::{logging, version};
+
+/// How long a read waits for a version that the server has not reached.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Serves until a signal comes.
+pub(crate) fn serve(flags: ServeFlags) -> anyhow::Result<()> {
+    logging::start(flags.verbosity, flags.logging_format);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+    runtime.block_on(run(flags))
+}
+
+async fn run(flags: ServeFlags) -> anyhow::Result<()> {
+    let started = Instant::now();
+    for file in flags.service_account_key_file.iter().chain(&flags.service_account_signing_key_file) {
+        std::fs::metadata(file)
+            .with_context(|| format!("cannot read the key of service accounts {}", file.display()))?;
+    }
+    std::fs::create_dir_all(&flags.data_dir).with_context(|| format!("cannot make {}", flags.data_dir.display()))?;
+    let tokens = match &flags.token_auth_file {
+        Some(path) => TokenFile::load(path)?,
+        None => TokenFile::default(),
+    };
+    // Keys are made while the folder is opened: both take their time, one of the processor and one of the disk.
+    let flags = Arc::new(flags);
+    let making = tokio::task::spawn_blocking({
+        let flags = flags.clone();
+        move || certificates(&flags)
+    });
+    let store: Arc<dyn Store> = Arc::new(open_store(&flags).await?);
+    let certificates = making.await??;
+    let peers = peers(&flags, &certificates)?;
+    let tls = server_config(certificates.server_chain(), certificates.server_key(), &peers)?;
+
+    let cache = Cache::start(store.clone(), CacheOptions::default());
+    let registry = Registry::start(
+        cache,
+        RegistryOptions {
+            catalog: Arc::new(Catalog::build()),
+            environment: Environment::system(),
+            sealer: TokenSealer::new(kept_secret(&flags.data_dir.join("continue.key"))?),
+            patience: PATIENCE,
+        },
+    )
+    .await
+    .context("cannot read the stored objects")?;
+    let registry = Arc::new(registry);
+    let metrics = Arc::new(Metrics::new({
+        let registry = registry.clone();
+        move || resource_samples(&registry)
+    }));
+    let server = Server::bind(ServerOptions {
+        address: SocketAddr::new(flags.bind_address, flags.secure_port),
+        tls,
+        metrics: metrics.clone(),
+        shutdown_delay: flags.shutdown_delay_duration,
+        limits: Limits::default(),
+    })
+    .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
+    let health = HealthChecks::new(server.drain(), vec![store_check(&store)]);
+    let limits =
+        InflightLimits { read_only: flags.max_requests_inflight, mutating: flags.max_mutating_requests_inflight };
+    let api = Arc::new(Api::new(ApiOptions {
+        registry,
+        authenticator: Authenticator::new(tokens, flags.anonymous_auth),
+        peers,
+        authorizer: Authorizer::new(flags.authorization_mode.clone()),
+        inflight: Inflight::new(limits, &metrics),
+        metrics,
+        health,
+        drain: server.drain(),
+        version: version::info(),
+        request_timeout: flags.request_timeout,
+        min_request_timeout: Duration::from_secs(flags.min_request_timeout.into()),
+    }));
+
+    let address = server.address();
+    announce(&flags, address, &certificates)?;
+    tracing::info!(%address, controllers = ?flags.controllers.enabled(), elapsed = ?started.elapsed(), "serving");
+    let drained = server.run(api, stop_signal()?).await;
+    if drained.cut_off > 0 {
+        tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");
+    }
+    store.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn open_store(flags: &ServeFlags) -> anyhow::Result<EmbeddedStore> {
+    let mut options = EmbeddedOptions::new(flags.data_dir.join("store"));
+    options.history = HistoryLimits { age: flags.history, events: flags.history_events, bytes: flags.history_bytes };
+    Ok(EmbeddedStore::open(options).await?)
+}
+
+fn certificates(flags: &ServeFlags) -> anyhow::Result<Certificates> {
+    let folder = flags.cert_dir.clone().unwrap_or_else(|| flags.data_dir.join("certificates"));
+    let own = flags.service_cluster_ip_range.iter().map(|range| range.first_service());
+    let names = server_names(std::iter::once(flags.bind_address).chain(own));
+    let certificates = Certificates::load_or_create(&folder, &names, SystemTime::now())?;
+    let given = ServingFiles::from_flags(flags.tls_cert_file.clone(), flags.tls_private_key_file.clone())?;
+    Ok(match given {
+        Some(files) => certificates.with_serving_files(&files)?,
+        None => certificates,
+    })
+}
+
+fn peers(flags: &ServeFlags, certificates: &Certificates) -> anyhow::Result<PeerVerifier> {
+    let mut roots = certificates.client_roots().clone();
+    if let Some(path) = &flags.client_ca_file {
+        roots.extend(roots_from_pem_file(path)?.roots);
+    }
+    Ok(PeerVerifier::new(roots)?)
+}
+
+fn store_check(store: &Arc<dyn Store>) -> HealthCheck {
+    let store = store.clone();
+    HealthCheck::new("store", move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string())))
+}
+
+fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {
+    let revision = registry.cache().revision().map_or(0, |revision| revision.get());
+    let sample = |resource: &Arc<revisor_catalog::Resource>| {
+        let cache = registry.cache_of(resource);
+        ResourceSample {
+            group: resource.group.to_owned(),
+            resource: resource.plural.to_owned(),
+            objects: cache.len() as u64,
+            watchers: cache.watcher_count() as u64,
+            window_events: cache.window_len() as u64,
+            resource_version: revision,
+            ..ResourceSample::default()
+        }
+    };
+    registry.catalog().resources().map(sample).collect()
+}
+
+/// Writes the kubeconfig and tells the person who started this what to do next.
+fn announce(flags: &ServeFlags, address: SocketAddr, certificates: &Certificates) -> anyhow::Result<()> {
+    let host = match flags.bind_address {
+        any if any.is_unspecified() => SocketAddr::new([127, 0, 0, 1].into(), address.port()),
+        _ => address,
+    };
+    let path = flags.data_dir.join("kubeconfig");
+    write_kubeconfig(&path, &kubeconfig(&format!("https://{host}"), certificates))?;
+    crate::print(&format!("KUBECONFIG={} kubectl get namespaces\n", shell_path(&path)))
+}
+
+/// A path that can be pasted into a shell.
+fn shell_path(path: &Path) -> String {
+    let path: PathBuf = if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) };
+    let text = path.display().to_string();
+    let is_plain = text.chars().all(|c| c.is_alphanumeric() || "/._-+@:".contains(c));
+    if is_plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+/// Resolves when the program is told to stop.
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
+    Ok(async move {
+        let name = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        };
+        tracing::info!(signal = name, "stopping");
+    })
+}

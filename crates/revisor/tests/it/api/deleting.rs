@@ -1,0 +1,110 @@
+//! Deleting: preconditions, finalizers, collections.
+
+use serde_json::json;
+
+use crate::client::{MERGE, name_of};
+use crate::harness::Server;
+use crate::objects::{CONFIG_MAPS, SECRETS, config_map, labelled, make_config_maps};
+
+#[tokio::test]
+async fn preconditions_decide_whether_an_object_goes() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let one = format!("{CONFIG_MAPS}/a");
+    let made = client.post(CONFIG_MAPS, &config_map("a", "1")).await.expect(201).json();
+    let uid = made["metadata"]["uid"].as_str().expect("a uid");
+    let version = made["metadata"]["resourceVersion"].as_str().expect("a version");
+    for (conditions, message) in [
+        (json!({"uid": "other"}), "the UID in the precondition (other) does not match the UID in record"),
+        (json!({"resourceVersion": "1"}), "the ResourceVersion in the precondition (1) does not match"),
+        (json!({"uid": uid, "resourceVersion": "1"}), "the ResourceVersion in the precondition (1) does not match"),
+    ] {
+        let status = client.delete_with(&one, &json!({"preconditions": conditions})).await.fails(409, "Conflict");
+        assert!(status["message"].as_str().is_some_and(|text| text.contains(message)), "{status}");
+    }
+    assert_eq!(client.get(&one).await.expect(200).json(), made);
+    let fitting = json!({"preconditions": {"uid": uid, "resourceVersion": version}});
+    client.delete_with(&one, &fitting).await.expect(200);
+    client.get(&one).await.fails(404, "NotFound");
+}
+
+#[tokio::test]
+async fn a_finalizer_holds_an_object_that_is_marked() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let one = format!("{CONFIG_MAPS}/a");
+    let mut object = config_map("a", "1");
+    object["metadata"]["finalizers"] = json!(["example.com/held"]);
+    client.post(CONFIG_MAPS, &object).await.expect(201);
+
+    let marked = client.delete(&one).await.expect(200);
+    let shown = marked.json();
+    assert_eq!(shown["kind"], "ConfigMap", "what is still there is shown");
+    assert!(shown["metadata"]["deletionTimestamp"].is_string(), "{shown}");
+    assert_eq!(shown["metadata"]["deletionGracePeriodSeconds"], 0, "{shown}");
+    assert_eq!(client.delete(&one).await.expect(200).version(), marked.version(), "marked once");
+
+    let more = json!({"metadata": {"finalizers": ["example.com/held", "example.com/more"]}});
+    let status = client.patch(&one, MERGE, &more).await.fails(422, "Invalid");
+    assert_eq!(status["details"]["causes"][0]["field"], "metadata.finalizers", "{status}");
+    let unmarked = client.patch(&one, MERGE, &json!({"metadata": {"deletionTimestamp": null}})).await.expect(200);
+    assert_eq!(unmarked.json(), shown, "a mark cannot be taken away");
+
+    let mut watch = client.watch(CONFIG_MAPS, &format!("resourceVersion={}", marked.version())).await;
+    let changed = client.patch(&one, MERGE, &json!({"data": {"k": "2"}})).await.expect(200);
+    client.patch(&one, MERGE, &json!({"metadata": {"finalizers": null}, "data": {"k": "3"}})).await.expect(200);
+    client.get(&one).await.fails(404, "NotFound");
+    watch.expect("MODIFIED", "a", changed.version()).await;
+    let gone = watch.event().await;
+    assert_eq!((&*gone.kind, name_of(&gone.object)), ("DELETED", "a"));
+    assert!(gone.version() > changed.version());
+    assert_eq!(gone.object["data"], json!({"k": "2"}), "the state before the write that let it go");
+}
+
+#[tokio::test]
+async fn propagation_is_asked_for_by_finalizers() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    for (options, finalizer) in [
+        (json!({"propagationPolicy": "Foreground"}), "foregroundDeletion"),
+        (json!({"propagationPolicy": "Orphan"}), "orphan"),
+        (json!({"orphanDependents": true}), "orphan"),
+    ] {
+        client.post(CONFIG_MAPS, &config_map("a", "1")).await.expect(201);
+        let one = format!("{CONFIG_MAPS}/a");
+        let marked = client.delete_with(&one, &options).await.expect(200).json();
+        assert_eq!(marked["metadata"]["finalizers"], json!([finalizer]), "{options}");
+        client.delete_with(&one, &json!({"propagationPolicy": "Background"})).await.expect(200);
+        client.get(&one).await.fails(404, "NotFound");
+    }
+    let bad = json!({"propagationPolicy": "Whatever"});
+    client.delete_with(&format!("{CONFIG_MAPS}/a"), &bad).await.fails(422, "Invalid");
+}
+
+#[tokio::test]
+async fn a_collection_is_deleted_as_far_as_it_is_selected() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    for (name, value) in [("a", "x"), ("b", "y"), ("c", "x"), ("d", "z")] {
+        client.post(CONFIG_MAPS, &labelled(name, "l", value)).await.expect(201);
+    }
+    let elsewhere = "/api/v1/namespaces/kube-system/configmaps";
+    client.post(elsewhere, &labelled("a", "l", "x")).await.expect(201);
+    client.post(SECRETS, &json!({"metadata": {"name": "a", "labels": {"l": "x"}}})).await.expect(201);
+    for (query, deleted, left) in [
+        ("labelSelector=l%3Dx", vec!["a", "c"], vec!["b", "d"]),
+        ("labelSelector=l%3Dx", vec![], vec!["b", "d"]),
+        ("fieldSelector=metadata.name%3Dd", vec!["d"], vec!["b"]),
+        ("", vec!["b"], vec![]),
+    ] {
+        let reply = client.delete(&format!("{CONFIG_MAPS}?{query}")).await.expect(200);
+        assert_eq!(reply.names(), deleted, "{query}");
+        assert_eq!(client.get(CONFIG_MAPS).await.names(), left, "{query}");
+    }
+    assert_eq!(client.get(elsewhere).await.names(), ["a"]);
+    assert_eq!(client.get(SECRETS).await.names(), ["a"]);
+    client.delete("/api/v1/configmaps").await.fails(405, "MethodNotAllowed");
+    make_config_maps(&client, &["e"]).await;
+    client.delete(&format!("{CONFIG_MAPS}?labelSelector=%3D%3D")).await.fails(400, "BadRequest");
+    assert_eq!(client.get(CONFIG_MAPS).await.names(), ["e"]);
+}

@@ -1,0 +1,4 @@
+//! Input that nobody should send: each gets the fitting answer, and the server goes on as if nothing had been.
+
+mod requests;
+mod wire;

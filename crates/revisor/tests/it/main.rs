@@ -1,0 +1,15 @@
+//! Tests of the whole program: the real binary, on a real port, with real clients.
+//!
+//! `harness` starts and ends servers, `client` talks to them; every other module is one promise of the program.
+
+mod api;
+mod auth;
+mod bad_input;
+mod client;
+mod crash;
+mod dice;
+mod harness;
+mod kubectl;
+mod lifecycle;
+mod objects;
+mod versions;

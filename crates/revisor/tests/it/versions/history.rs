@@ -1,0 +1,127 @@
+//! The past as it was: exact reads, and what a restart leaves of it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::client::{MERGE, name_of, version_of};
+use crate::dice::Dice;
+use crate::harness::Server;
+use crate::objects::{CONFIG_MAPS, config_map, make_config_maps};
+
+/// A list as a map from names to versions and data.
+fn state(list: &Value) -> BTreeMap<String, (u64, Value)> {
+    let items = list["items"].as_array().expect("a list").iter();
+    items.map(|item| (name_of(item).to_owned(), (version_of(item), item["data"].clone()))).collect()
+}
+
+#[tokio::test]
+async fn exact_lists_at_every_version_agree_with_a_watch() {
+    let seed = Dice::any_seed();
+    let mut dice = Dice::new(seed);
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let start = client.get(CONFIG_MAPS).await.version();
+    let mut changes = 0;
+    for step in 0..120 {
+        let name = format!("n{}", dice.below(6));
+        let one = format!("{CONFIG_MAPS}/{name}");
+        let value = step.to_string();
+        let reply = match dice.below(3) {
+            0 => client.post(CONFIG_MAPS, &config_map(&name, &value)).await,
+            1 => client.patch(&one, MERGE, &json!({"data": {"k": value}})).await,
+            _ => client.delete(&one).await,
+        };
+        assert!([200, 201, 404, 409].contains(&reply.code), "{}", reply.text());
+        changes += usize::from(reply.code < 300);
+    }
+
+    let mut watch = client.watch(CONFIG_MAPS, &format!("resourceVersion={start}")).await;
+    let mut replayed = BTreeMap::new();
+    let mut last = start;
+    for _ in 0..changes {
+        let event = watch.event().await;
+        let (kind, name, version) = event.facts();
+        assert!(version > last, "seed {seed}: {version} comes after {last}");
+        last = version;
+        let existed = match kind {
+            "DELETED" => replayed.remove(name).is_some(),
+            _ => replayed.insert(name.to_owned(), (version, event.object["data"].clone())).is_some(),
+        };
+        assert_eq!(existed, kind != "ADDED", "seed {seed}: {kind} of {name} at {version}");
+        let exact = format!("{CONFIG_MAPS}?resourceVersionMatch=Exact&resourceVersion={version}");
+        let list = client.get(&exact).await.expect(200).json();
+        assert_eq!(version_of(&list), version);
+        assert_eq!(state(&list), replayed, "seed {seed}: the state at {version}");
+    }
+    let newest = client.get(CONFIG_MAPS).await.json();
+    assert_eq!((version_of(&newest), state(&newest)), (last, replayed), "seed {seed}");
+}
+
+#[tokio::test]
+async fn a_restart_keeps_versions_growing_and_lets_watchers_go_on() {
+    let mut server = Server::start(&[]).await;
+    let start = server.client().get(CONFIG_MAPS).await.version();
+    let mut versions = Vec::new();
+    for (turn, in_order) in [true, false, true, false].into_iter().enumerate() {
+        let client = server.client();
+        let name = format!("n{turn}");
+        versions.extend(make_config_maps(&client, &[&name]).await);
+        let patch = json!({"data": {"k": "2"}});
+        let patched = client.patch(&format!("{CONFIG_MAPS}/{name}"), MERGE, &patch).await.expect(200);
+        versions.push(patched.version());
+        let before = client.get(CONFIG_MAPS).await.expect(200).json();
+        server = if in_order { server.restart_in_order().await } else { server.restart().await };
+        assert_eq!(server.client().get(CONFIG_MAPS).await.expect(200).json(), before);
+    }
+    let client = server.client();
+    versions.extend(make_config_maps(&client, &["last"]).await);
+    assert!(versions.is_sorted_by(|earlier, later| earlier < later), "{versions:?}");
+    // From each point before any of the restarts all that came later is there.
+    let points: Vec<u64> = std::iter::once(start).chain(versions.iter().copied()).collect();
+    for (at, from) in points.iter().enumerate() {
+        let mut watch = client.watch(CONFIG_MAPS, &format!("resourceVersion={from}")).await;
+        for version in &versions[at..] {
+            assert_eq!(watch.event().await.version(), *version, "from {from}");
+        }
+    }
+    for (at, version) in versions.iter().enumerate() {
+        let exact = format!("{CONFIG_MAPS}?resourceVersionMatch=Exact&resourceVersion={version}");
+        assert_eq!(client.get(&exact).await.expect(200).names().len(), at / 2 + 1, "the state at {version}");
+    }
+}
+
+#[tokio::test]
+async fn a_version_far_ahead_is_a_timeout_that_can_be_retried() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let ahead = make_config_maps(&client, &["a"]).await[0] + 1_000_000;
+    let reads: Vec<_> = [
+        format!("{CONFIG_MAPS}?resourceVersion={ahead}"),
+        format!("{CONFIG_MAPS}?resourceVersion={ahead}&resourceVersionMatch=Exact"),
+        format!("{CONFIG_MAPS}/a?resourceVersion={ahead}"),
+        format!("{CONFIG_MAPS}/a?resourceVersion={ahead}&resourceVersionMatch=Exact"),
+    ]
+    .into_iter()
+    .map(|path| {
+        let client = client.clone();
+        tokio::spawn(async move { client.get(&path).await })
+    })
+    .collect();
+    for read in reads {
+        let reply = read.await.expect("no reader panics");
+        assert_eq!(reply.header("retry-after"), Some("1"));
+        let status = reply.fails(504, "Timeout");
+        assert!(status["message"].as_str().is_some_and(|text| text.contains("Too large resource version")), "{status}");
+        assert_eq!(status["details"]["causes"][0]["reason"], "ResourceVersionTooLarge", "{status}");
+        assert_eq!(status["details"]["retryAfterSeconds"], 1, "{status}");
+    }
+    // A version that is about to come is waited for.
+    let next = client.get(CONFIG_MAPS).await.version() + 1;
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.get(&format!("{CONFIG_MAPS}?resourceVersion={next}")).await }
+    });
+    make_config_maps(&client, &["b"]).await;
+    assert_eq!(waiting.await.expect("no reader panics").expect(200).names(), ["a", "b"]);
+}
