@@ -8,7 +8,7 @@ use revisor_registry::{Format, PatchKind};
 pub(crate) const ANSWERED: &[&str] = &["application/json"];
 
 /// The types that objects can be sent in.
-pub(crate) const READ: &[&str] = &["application/json", "application/yaml"];
+pub(crate) const READ: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// The types that patches can be sent in.
 pub(crate) const PATCHES: &[&str] = &["application/json-patch+json", "application/merge-patch+json"];
@@ -44,6 +44,7 @@ pub(crate) fn body_format(headers: &HeaderMap) -> Option<Format> {
     match media_type(headers) {
         "application/json" => Some(Format::Json),
         "application/yaml" => Some(Format::Yaml),
+        "application/vnd.kubernetes.protobuf" => Some(Format::Protobuf),
         _ => None,
     }
 }

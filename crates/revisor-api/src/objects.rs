@@ -273,7 +273,7 @@ impl Api {
             return Ok(Query::parse(parts.uri.query()).delete_options()?);
         }
         let format = body_format(&parts.headers)?;
-        Ok(DeleteOptions::read(format, &text)?)
+        Ok(DeleteOptions::read(self.options.registry.catalog(), format, &text)?)
     }
 
     async fn read(&self, body: UnreadBody) -> Result<Bytes, Box<Status>> {

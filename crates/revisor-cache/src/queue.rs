@@ -8,6 +8,10 @@ use revisor_version::Revision;
 
 use crate::{Delivery, EventKind};
 
+/// How many bytes of objects may wait for one watcher, the first event apart. The window forgets large objects early;
+/// a watcher that does not read must not keep them alive.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
 /// One event for one watcher.
 pub(crate) type Queued = (EventKind, Arc<Delivery>);
 
@@ -19,6 +23,8 @@ pub(crate) struct Queue {
 
 struct Inner {
     events: VecDeque<Queued>,
+    /// Of the objects of `events`.
+    bytes: usize,
     waker: Option<Waker>,
     gate: Gate,
 }
@@ -46,7 +52,7 @@ pub(crate) enum Taken {
 impl Queue {
     /// An empty queue for at most `capacity` events.
     pub(crate) fn new(capacity: usize) -> Queue {
-        let inner = Inner { events: VecDeque::new(), waker: None, gate: Gate::Open };
+        let inner = Inner { events: VecDeque::new(), bytes: 0, waker: None, gate: Gate::Open };
         Queue { inner: Mutex::new(inner), capacity: capacity.max(1) }
     }
 
@@ -54,8 +60,11 @@ impl Queue {
     /// pushed until the watcher has noticed.
     pub(crate) fn push(&self, event: Queued) -> (bool, Option<Waker>) {
         let mut inner = self.lock();
-        let fits = inner.events.len() < self.capacity && matches!(inner.gate, Gate::Open);
+        let bytes = inner.bytes + weight(&event.1);
+        let has_room = inner.events.len() < self.capacity && (bytes <= MAX_BYTES || inner.events.is_empty());
+        let fits = has_room && matches!(inner.gate, Gate::Open);
         if fits {
+            inner.bytes = bytes;
             inner.events.push_back(event);
         } else {
             inner.overrun(event.1.revision().previous());
@@ -83,6 +92,7 @@ impl Queue {
         let mut inner = self.lock();
         if !inner.events.is_empty() {
             std::mem::swap(&mut inner.events, events);
+            inner.bytes = 0;
             return Taken::Events;
         }
         match inner.gate {
@@ -106,6 +116,11 @@ impl Queue {
     }
 }
 
+/// How many bytes of objects an event keeps alive.
+fn weight(delivery: &Delivery) -> usize {
+    [delivery.old(), delivery.new()].into_iter().flatten().map(|item| item.bytes().len()).sum()
+}
+
 impl Inner {
     fn overrun(&mut self, revision: Option<Revision>) {
         // The first event that was left out decides where to go on.
@@ -124,8 +139,12 @@ mod tests {
     use crate::delivery::Change;
 
     fn event(number: u64) -> Queued {
+        event_of(number, b"x".to_vec())
+    }
+
+    fn event_of(number: u64, bytes: Vec<u8>) -> Queued {
         let revision = Revision::new(number).expect("not zero");
-        let entry = Entry::new(Key::new("/a"), revision, &Draft::opaque(&b"x"[..]));
+        let entry = Entry::new(Key::new("/a"), revision, &Draft::opaque(bytes));
         (EventKind::Added, Change::new(revision, None, Some(Item::new(Arc::new(entry)))).delivery())
     }
 
@@ -133,6 +152,16 @@ mod tests {
         let mut events = VecDeque::new();
         let taken = queue.take(&mut events, Waker::noop());
         (taken, events.iter().map(|(_, delivery)| delivery.revision().get()).collect())
+    }
+
+    #[test]
+    fn large_objects_fill_a_queue_before_it_is_full() {
+        let queue = Queue::new(1000);
+        assert!(queue.push(event_of(1, vec![b'x'; 2 * MAX_BYTES])).0, "one event always fits");
+        assert!(!queue.push(event_of(2, vec![b'x'])).0);
+        assert_eq!(take(&queue), (Taken::Events, vec![1]));
+        assert_eq!(take(&queue), (Taken::Overrun(Revision::new(1)), vec![]));
+        assert!(queue.push(event_of(2, vec![b'x'])).0, "what was taken weighs nothing");
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub struct GroupVersion {
 pub struct Catalog {
     /// In the order of discovery.
     group_versions: Vec<GroupVersion>,
+    types: Arc<Types>,
 }
 
 impl Catalog {
@@ -32,7 +33,7 @@ impl Catalog {
     /// If the built-in tables contradict themselves: a fault of the program that its tests find.
     pub fn build() -> Catalog {
         let types = Arc::new(Types::parse(FIELDS).expect("the table of fields is well formed"));
-        let mut catalog = Catalog { group_versions: Vec::new() };
+        let mut catalog = Catalog { group_versions: Vec::new(), types: types.clone() };
         for row in ROWS {
             let resource = Arc::new(row.resource(&types));
             catalog.insert(resource);
@@ -52,6 +53,11 @@ impl Catalog {
         };
         let at = resources.partition_point(|known| known.plural < resource.plural);
         resources.insert(at, resource);
+    }
+
+    /// The types of all objects and options.
+    pub fn types(&self) -> &Types {
+        &self.types
     }
 
     /// The resource with this name in paths.

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use revisor_object::names::NameRule;
 use revisor_object::{Object, Value};
-use revisor_schema::{Encoded, Findings, Mismatch, StructId, Types};
+use revisor_schema::{Encoded, Findings, Mismatch, ProtobufError, StructId, Types};
 
 use sha2::{Digest, Sha256};
 
@@ -141,6 +141,11 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// Reads an object of this resource from the wire format of protobuf.
+    pub fn read_protobuf(&self, bytes: &[u8]) -> Result<Value, ProtobufError> {
+        self.types.read_protobuf(self.root, bytes)
+    }
+
     /// Makes a client's value fit this resource's type.
     pub fn conform(&self, value: &mut Value) -> Result<Findings, Mismatch> {
         self.types.conform(self.root, value)

@@ -25,6 +25,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "label_selector", run: selectors::label },
     Target { name: "merge_patch", run: patches::merge },
     Target { name: "path", run: paths::route },
+    Target { name: "protobuf", run: text::protobuf },
     Target { name: "stored_record", run: records::stored },
     Target { name: "yaml", run: text::yaml },
 ];

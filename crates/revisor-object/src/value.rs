@@ -173,6 +173,11 @@ impl Object {
         Object { members: Vec::new() }
     }
 
+    /// Makes an object of members in any order; of two with one name the last is kept.
+    pub fn from_members(members: Vec<(CompactString, Value)>) -> Object {
+        Object::from_unsorted(members, |_| ())
+    }
+
     /// Makes an object of members in any order. Of two with one name the last is kept, as Go's decoder does; the names
     /// of those that were dropped are handed to `on_duplicate`.
     pub(crate) fn from_unsorted(

@@ -1,9 +1,10 @@
-//! The body of a write: text in JSON or YAML to an object that fits its type.
+//! The body of a write: JSON, YAML or protobuf to an object that fits its type.
 
 use std::sync::Arc;
 
 use revisor_catalog::Resource;
 use revisor_object::{Object, Parsed, Value, parse_json, parse_yaml};
+use revisor_schema::{Envelope, ProtobufError};
 
 use crate::RegistryError;
 
@@ -14,14 +15,33 @@ pub enum Format {
     Json,
     /// `application/yaml`
     Yaml,
+    /// `application/vnd.kubernetes.protobuf`
+    Protobuf,
 }
 
 impl Format {
-    /// Reads a text in this format.
-    pub fn parse(self, text: &[u8]) -> Result<Parsed, String> {
+    /// Reads a body that should be of this kind. `read_message` knows the kind in the wire format of protobuf.
+    pub(crate) fn parse(
+        self,
+        body: &[u8],
+        kind: &str,
+        read_message: impl FnOnce(&[u8]) -> Result<Value, ProtobufError>,
+    ) -> Result<Parsed, String> {
         match self {
-            Format::Json => parse_json(text).map_err(|error| error.to_string()),
-            Format::Yaml => parse_yaml(text).map_err(|error| error.to_string()),
+            Format::Json => parse_json(body).map_err(|error| error.to_string()),
+            Format::Yaml => parse_yaml(body).map_err(|error| error.to_string()),
+            Format::Protobuf => {
+                let envelope = Envelope::read(body).map_err(|error| error.to_string())?;
+                // Another kind would be misread; its name alone is enough to refuse it.
+                let is_other = !envelope.kind.is_empty() && envelope.kind != kind;
+                let read = if is_other { Ok(Value::Object(Object::new())) } else { read_message(envelope.raw) };
+                let mut value = read.map_err(|error| error.to_string())?;
+                if let Some(object) = value.as_object_mut() {
+                    object.insert("kind", envelope.kind);
+                    object.insert("apiVersion", envelope.api_version);
+                }
+                Ok(Parsed { value, duplicates: Vec::new() })
+            }
         }
     }
 }
@@ -60,7 +80,8 @@ impl Decoded {
                 "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {problem}"
             ))
         };
-        let Parsed { value, duplicates } = format.parse(text).map_err(unrecognized)?;
+        let parsed = format.parse(text, kind, |message| resource.read_protobuf(message));
+        let Parsed { value, duplicates } = parsed.map_err(unrecognized)?;
         if !matches!(value, Value::Object(_) | Value::Null) {
             return Err(unrecognized(format!("json: cannot unmarshal {} into an object", value.type_name())));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_catalog::Resource;
+use revisor_catalog::{Catalog, Resource};
 use revisor_object::{FieldError, FieldPath, Object, Value};
 use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
@@ -59,9 +59,13 @@ pub enum Deleted {
 
 impl DeleteOptions {
     /// Reads the body of a deletion, which replaces what the query says.
-    pub fn read(format: Format, text: &[u8]) -> Result<DeleteOptions, RegistryError> {
+    pub fn read(catalog: &Catalog, format: Format, text: &[u8]) -> Result<DeleteOptions, RegistryError> {
         let bad = |problem: String| RegistryError::BadRequest(problem);
-        let parsed = format.parse(text);
+        let types = catalog.types();
+        let parsed = format.parse(text, "DeleteOptions", |message| match types.id("DeleteOptions") {
+            Some(id) => types.read_protobuf(id, message),
+            None => Ok(Value::Null),
+        });
         let value = parsed.map_err(|error| bad(format!("couldn't get version/kind; json parse error: {error}")))?.value;
         let Value::Object(object) = value else {
             return Err(bad(format!(
@@ -69,7 +73,10 @@ impl DeleteOptions {
                 value.type_name()
             )));
         };
-        let (kind, version) = (object.str("kind").unwrap_or("DeleteOptions"), object.str("apiVersion").unwrap_or("v1"));
+        let (kind, version) = (
+            object.str("kind").filter(|kind| !kind.is_empty()).unwrap_or("DeleteOptions"),
+            object.str("apiVersion").unwrap_or("v1"),
+        );
         if kind != "DeleteOptions" {
             return Err(bad(format!("no kind {kind:?} is registered for version {version:?}")));
         }

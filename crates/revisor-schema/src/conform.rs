@@ -15,6 +15,11 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
+/// Bytes as values hold them.
+pub(crate) fn encode_base64(bytes: &[u8]) -> String {
+    BASE64.encode(bytes)
+}
+
 /// Why a value is not of its type. The text is what the original tells its clients.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -239,15 +244,15 @@ mod tests {
     use super::*;
     use revisor_object::parse_json;
 
-    const TABLE: &str = "type,field,shape,presence
-T,name,string,nonzero
-T,count,int32,nonzero
-T,flag,bool,given
-T,data,map:string,nonzero
-T,blob,bytes,nonzero
-T,at,time,given
-T,parts,list:P,nonzero
-P,x,string,always
+    const TABLE: &str = "type,field,shape,presence,number
+T,name,string,nonzero,
+T,count,int32,nonzero,
+T,flag,bool,given,
+T,data,map:string,nonzero,
+T,blob,bytes,nonzero,
+T,at,time,given,
+T,parts,list:P,nonzero,
+P,x,string,always,
 ";
 
     fn conform(text: &str) -> Result<(String, Vec<String>), String> {

@@ -5,10 +5,12 @@
 
 mod conform;
 mod encode;
+mod protobuf;
 mod timestamp;
 mod types;
 
 pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
+pub use protobuf::{Envelope, ProtobufError};
 pub use timestamp::{Precision, format_timestamp, parse_timestamp};
 pub use types::{Field, Presence, Shape, Struct, StructId, TableError, Types};

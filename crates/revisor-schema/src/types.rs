@@ -1,6 +1,6 @@
 //! [`Types`]: the struct types of the API, read from a table once at start-up.
 //!
-//! A row is `type,field,shape,presence`. Fields stand in the order in which the original writes them, because that is
+//! A row is `type,field,shape,presence,number`; the number is that of the field in protobuf. Fields stand in the order in which the original writes them, because that is
 //! the order of the stored and served bytes. Shapes: `string`, `bool`, `int32`, `int64`, `bytes`, `time`, `microtime`,
 //! `any`, `list:SHAPE`, `map:SHAPE`, or the name of another type.
 
@@ -53,6 +53,8 @@ pub struct Field {
     pub shape: Shape,
     /// When it is written.
     pub presence: Presence,
+    /// Its number in protobuf; the kind and version of an object stand elsewhere there and have none.
+    pub number: Option<u32>,
 }
 
 /// One type: a name and its fields in the order in which they are written.
@@ -109,8 +111,15 @@ impl Types {
         }
         for (line, row) in rows() {
             let columns: Vec<&str> = row.split(',').collect();
-            let [of, field, shape, presence] = columns[..] else {
-                return Err(TableError { line, problem: format!("expected 4 columns, found {}", columns.len()) });
+            let [of, field, shape, presence, number] = columns[..] else {
+                return Err(TableError { line, problem: format!("expected 5 columns, found {}", columns.len()) });
+            };
+            let number = match number {
+                "" => None,
+                text => Some(
+                    text.parse()
+                        .map_err(|_| TableError { line, problem: format!("no number of a field: {text:?}") })?,
+                ),
             };
             let presence = match presence {
                 "always" => Presence::Always,
@@ -123,10 +132,10 @@ impl Types {
                 .ok_or_else(|| TableError { line, problem: format!("no such shape or type: {shape:?}") })?;
             let id = types.by_name[of];
             let fields = &mut types.structs[id.0 as usize].fields;
-            if fields.iter().any(|known| &*known.name == field) {
-                return Err(TableError { line, problem: format!("{of}.{field} stands here twice") });
+            if fields.iter().any(|known| &*known.name == field || (number.is_some() && known.number == number)) {
+                return Err(TableError { line, problem: format!("{of}.{field} or its number stands here twice") });
             }
-            fields.push(Field { name: field.into(), shape, presence });
+            fields.push(Field { name: field.into(), shape, presence, number });
         }
         Ok(types)
     }
@@ -168,8 +177,9 @@ mod tests {
 
     #[test]
     fn tables_are_read_with_references_in_any_order() {
-        let types = Types::parse("type,field,shape,presence\nA,b,list:B,nonzero\nB,n,int32,given\nB,a,A,given\n")
-            .expect("a good table");
+        let types =
+            Types::parse("type,field,shape,presence,number\nA,b,list:B,nonzero,1\nB,n,int32,given,1\nB,a,A,given,2\n")
+                .expect("a good table");
         let a = types.get(types.id("A").expect("is there"));
         assert_eq!(
             a.field("b").map(|field| &field.shape),
@@ -180,12 +190,14 @@ mod tests {
     #[test]
     fn bad_tables_are_refused_with_their_line() {
         for (rows, line) in [
-            ("A,b,string", 2),
-            ("A,b,string,always\nA,b,string,always", 3),
-            ("A,b,Nowhere,always", 2),
-            ("A,b,string,sometimes", 2),
+            ("A,b,string,always", 2),
+            ("A,b,string,always,\nA,b,string,always,", 3),
+            ("A,b,string,always,1\nA,c,string,always,1", 3),
+            ("A,b,Nowhere,always,", 2),
+            ("A,b,string,sometimes,", 2),
+            ("A,b,string,always,first", 2),
         ] {
-            let error = Types::parse(&format!("type,field,shape,presence\n{rows}\n")).expect_err(rows);
+            let error = Types::parse(&format!("type,field,shape,presence,number\n{rows}\n")).expect_err(rows);
             assert_eq!(error.line, line, "{error}");
         }
     }

@@ -1,5 +1,6 @@
-//! JSON and YAML, the texts in which objects arrive.
+//! JSON, YAML and protobuf, in which objects arrive.
 
+use revisor_catalog::Catalog;
 use revisor_object::{parse_json, parse_yaml};
 
 /// What was read and written again reads as the same value, and names no member twice.
@@ -21,5 +22,19 @@ pub(super) fn yaml(data: &[u8]) {
     let text = first.value.to_json();
     if let Err(error) = parse_json(text.as_bytes()) {
         panic!("{error}: {text}");
+    }
+}
+
+/// What was read from protobuf and fits its type can be written, and then reads as JSON.
+pub(super) fn protobuf(data: &[u8]) {
+    for resource in Catalog::build().resources() {
+        let Ok(mut value) = resource.read_protobuf(data) else { continue };
+        if resource.conform(&mut value).is_err() {
+            continue;
+        }
+        let text = value.to_json();
+        if let Err(error) = parse_json(text.as_bytes()) {
+            panic!("{error}: {text}");
+        }
     }
 }
