@@ -1,15 +1,13 @@
-//! Create, update and patch.
+//! Create and update, and the loop that every change of a stored object goes through.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_catalog::{Part, Resource, validate_metadata, validate_metadata_update};
-use revisor_merge::{JsonPatch, PatchError, merge_patch};
 use revisor_object::names::NameRule;
-use revisor_object::{BadValue, FieldError, Object, Value, parse_json};
+use revisor_object::{FieldError, Object};
 use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 
-use crate::body::fit;
 use crate::{Decoded, FieldValidation, Registry, RegistryError};
 
 /// How often a write is tried anew because others changed the object in between. Each time somebody succeeded, so a
@@ -61,21 +59,12 @@ pub struct Saved {
     pub warnings: Vec<String>,
 }
 
-/// How a patch is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PatchKind {
-    /// `application/merge-patch+json`
-    Merge,
-    /// `application/json-patch+json`
-    Json,
-}
-
 /// What an update makes of what is there.
-struct Proposal {
-    object: Object,
-    warnings: Vec<String>,
+pub(crate) struct Proposal {
+    pub(crate) object: Object,
+    pub(crate) warnings: Vec<String>,
     /// Whether the writer insists on the version that it names.
-    is_conditional: bool,
+    pub(crate) is_conditional: bool,
 }
 
 impl Registry {
@@ -220,35 +209,9 @@ impl Registry {
         }
     }
 
-    /// Changes an object by a patch.
-    pub async fn patch(
-        &self,
-        place: Place<'_>,
-        kind: PatchKind,
-        text: &[u8],
-        options: WriteOptions<'_>,
-    ) -> Result<Saved, RegistryError> {
-        let Place { resource, namespace, name } = place;
-        self.change(place, options, |current| {
-            let mut value = Value::Object(with_type(resource, current));
-            // Read only now: that there is nothing to patch is said before what is wrong with the patch.
-            apply_patch(kind, text, &mut value)?;
-            let shown = value.clone();
-            let fitted = fit(resource, value, Vec::new(), options.validation);
-            let Decoded { mut object, warnings } = fitted.map_err(|problem| unfit_patch(&shown, problem))?;
-            let metadata = object.object_mut("metadata");
-            check_address(metadata, name.unwrap_or_default())?;
-            match_namespace(resource, metadata, namespace)?;
-            let before = current.object("metadata").and_then(|metadata| metadata.str("resourceVersion"));
-            let is_conditional = named_version(metadata)?.is_some() && metadata.str("resourceVersion") != before;
-            Ok(Proposal { object, warnings, is_conditional })
-        })
-        .await
-    }
-
     /// Reads an object, lets `propose` say what should be there instead, and stores that, again and again until nobody
     /// else was faster.
-    async fn change(
+    pub(crate) async fn change(
         &self,
         place: Place<'_>,
         options: WriteOptions<'_>,
@@ -380,7 +343,11 @@ fn is_marked(entry: &Entry) -> bool {
 }
 
 /// The namespace of an object is that of its address. It may be left out, but not be another.
-fn match_namespace(resource: &Resource, metadata: &mut Object, namespace: Option<&str>) -> Result<(), RegistryError> {
+pub(crate) fn match_namespace(
+    resource: &Resource,
+    metadata: &mut Object,
+    namespace: Option<&str>,
+) -> Result<(), RegistryError> {
     if !resource.namespaced {
         return Ok(());
     }
@@ -399,7 +366,7 @@ fn match_namespace(resource: &Resource, metadata: &mut Object, namespace: Option
 }
 
 /// The name of an object is that of its address.
-fn check_address(metadata: &Object, name: &str) -> Result<(), RegistryError> {
+pub(crate) fn check_address(metadata: &Object, name: &str) -> Result<(), RegistryError> {
     match metadata.str("name").unwrap_or_default() {
         same if same == name => Ok(()),
         "" => Err(RegistryError::BadRequest(format!(
@@ -412,7 +379,7 @@ fn check_address(metadata: &Object, name: &str) -> Result<(), RegistryError> {
 }
 
 /// The version that an object to be written names; `None` if it names none.
-fn named_version(metadata: &Object) -> Result<Option<&str>, RegistryError> {
+pub(crate) fn named_version(metadata: &Object) -> Result<Option<&str>, RegistryError> {
     let version = metadata.str("resourceVersion").unwrap_or_default();
     match version {
         "" | "0" => Ok(None),
@@ -420,47 +387,6 @@ fn named_version(metadata: &Object) -> Result<Option<&str>, RegistryError> {
         // DIFFERENCE: the original answers 500.
         _ => Err(RegistryError::BadRequest(crate::read_plan::invalid_version(version, "invalid syntax"))),
     }
-}
-
-/// A stored object with its type, as patches see it.
-fn with_type(resource: &Resource, object: &Object) -> Object {
-    let mut object = object.clone();
-    object.insert("kind", resource.kind);
-    object.insert("apiVersion", resource.api_version.as_str());
-    object
-}
-
-fn apply_patch(kind: PatchKind, text: &[u8], value: &mut Value) -> Result<(), RegistryError> {
-    let bad = |problem: String| RegistryError::BadRequest(format!("error decoding patch: {problem}"));
-    let patch = parse_json(text).map_err(|error| bad(error.to_string()))?.value;
-    let applied = match kind {
-        PatchKind::Merge if patch.as_object().is_none() => {
-            let found = patch.type_name();
-            return Err(bad(format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")));
-        }
-        PatchKind::Merge => merge_patch(value, patch),
-        PatchKind::Json => JsonPatch::parse(patch).and_then(|patch| patch.apply(value)),
-    };
-    applied.map_err(patch_error)
-}
-
-fn patch_error(error: PatchError) -> RegistryError {
-    let message = error.client_message();
-    match error {
-        PatchError::Malformed(_) => RegistryError::BadRequest(message),
-        PatchError::TooManyOperations { .. } => RegistryError::PatchTooLarge(message),
-        PatchError::NotApplicable(_)
-        | PatchError::TestFailed { .. }
-        | PatchError::CopyTooLarge { .. }
-        | PatchError::TooDeep { .. }
-        | PatchError::TooMuchWork { .. } => RegistryError::PatchNotApplicable(message),
-    }
-}
-
-/// A patch whose result does not fit the type of the object.
-fn unfit_patch(result: &Value, problem: String) -> RegistryError {
-    let shown = BadValue::from(result.to_json());
-    RegistryError::InvalidOptions { kind: "", errors: vec![FieldError::invalid("patch", shown, problem)] }
 }
 
 /// The entry as objects see it, for deletions.

@@ -1,0 +1,87 @@
+//! Patches: changes that say only what is to be different.
+
+use revisor_catalog::Resource;
+use revisor_merge::{JsonPatch, PatchError, merge_patch};
+use revisor_object::{BadValue, FieldError, Object, Value, parse_json};
+
+use crate::body::fit;
+use crate::write::{Proposal, check_address, match_namespace, named_version};
+use crate::{Decoded, Place, Registry, RegistryError, Saved, WriteOptions};
+
+/// How a patch is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchKind {
+    /// `application/merge-patch+json`
+    Merge,
+    /// `application/json-patch+json`
+    Json,
+}
+
+impl Registry {
+    /// Changes an object by a patch.
+    pub async fn patch(
+        &self,
+        place: Place<'_>,
+        kind: PatchKind,
+        text: &[u8],
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let Place { resource, namespace, name } = place;
+        self.change(place, options, |current| {
+            let mut value = Value::Object(with_type(resource, current));
+            // Read only now: that there is nothing to patch is said before what is wrong with the patch.
+            apply_patch(kind, text, &mut value)?;
+            let shown = value.clone();
+            let fitted = fit(resource, value, Vec::new(), options.validation);
+            let Decoded { mut object, warnings } = fitted.map_err(|problem| unfit_patch(&shown, problem))?;
+            let metadata = object.object_mut("metadata");
+            check_address(metadata, name.unwrap_or_default())?;
+            match_namespace(resource, metadata, namespace)?;
+            let before = current.object("metadata").and_then(|metadata| metadata.str("resourceVersion"));
+            let is_conditional = named_version(metadata)?.is_some() && metadata.str("resourceVersion") != before;
+            Ok(Proposal { object, warnings, is_conditional })
+        })
+        .await
+    }
+}
+
+/// A stored object with its type, as patches see it.
+fn with_type(resource: &Resource, object: &Object) -> Object {
+    let mut object = object.clone();
+    object.insert("kind", resource.kind);
+    object.insert("apiVersion", resource.api_version.as_str());
+    object
+}
+
+fn apply_patch(kind: PatchKind, text: &[u8], value: &mut Value) -> Result<(), RegistryError> {
+    let bad = |problem: String| RegistryError::BadRequest(format!("error decoding patch: {problem}"));
+    let patch = parse_json(text).map_err(|error| bad(error.to_string()))?.value;
+    let applied = match kind {
+        PatchKind::Merge if patch.as_object().is_none() => {
+            let found = patch.type_name();
+            return Err(bad(format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")));
+        }
+        PatchKind::Merge => merge_patch(value, patch),
+        PatchKind::Json => JsonPatch::parse(patch).and_then(|patch| patch.apply(value)),
+    };
+    applied.map_err(patch_error)
+}
+
+fn patch_error(error: PatchError) -> RegistryError {
+    let message = error.client_message();
+    match error {
+        PatchError::Malformed(_) => RegistryError::BadRequest(message),
+        PatchError::TooManyOperations { .. } => RegistryError::PatchTooLarge(message),
+        PatchError::NotApplicable(_)
+        | PatchError::TestFailed { .. }
+        | PatchError::CopyTooLarge { .. }
+        | PatchError::TooDeep { .. }
+        | PatchError::TooMuchWork { .. } => RegistryError::PatchNotApplicable(message),
+    }
+}
+
+/// A patch whose result does not fit the type of the object.
+fn unfit_patch(result: &Value, problem: String) -> RegistryError {
+    let shown = BadValue::from(result.to_json());
+    RegistryError::InvalidOptions { kind: "", errors: vec![FieldError::invalid("patch", shown, problem)] }
+}
