@@ -85,10 +85,10 @@ impl Decoded {
         if !matches!(value, Value::Object(_) | Value::Null) {
             return Err(unrecognized(format!("json: cannot unmarshal {} into an object", value.type_name())));
         }
-        let sent = Sent::of(&value);
+        let claimed = claimed_type(&value);
         let decoded = fit(resource, value, duplicates, validation);
         decoded.map_err(|problem| {
-            let (sent_kind, version) = sent.unwrap_or((kind.to_owned(), resource.api_version.clone()));
+            let (sent_kind, version) = claimed.unwrap_or((kind.to_owned(), resource.api_version.clone()));
             RegistryError::BadRequest(format!(
                 "{sent_kind} in version {:?} cannot be handled as a {kind}: {problem}",
                 version.rsplit('/').next().unwrap_or_default()
@@ -105,16 +105,11 @@ impl Decoded {
     }
 }
 
-/// The kind and version that a body claims, where it claims any.
-struct Sent;
-
-impl Sent {
-    fn of(value: &Value) -> Option<(String, String)> {
-        let object = value.as_object()?;
-        let text = |name| object.str(name).unwrap_or_default().to_owned();
-        let (kind, version) = (text("kind"), text("apiVersion"));
-        (!kind.is_empty() && !version.is_empty()).then_some((kind, version))
-    }
+/// The kind and version that a body claims, where it claims both.
+fn claimed_type(value: &Value) -> Option<(String, String)> {
+    let object = value.as_object()?;
+    let text = |name| object.str(name).filter(|text| !text.is_empty()).map(str::to_owned);
+    Some((text("kind")?, text("apiVersion")?))
 }
 
 /// Fits a value to the type of a resource. The error is what the original's decoder would say.

@@ -9,8 +9,8 @@ use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
 use crate::bootstrap::IMMORTAL_NAMESPACES;
 use crate::selection::place;
-use crate::write::{encode, object_of};
-use crate::{Format, ListItems, ListRequest, ListVersions, Place, Registry, RegistryError, Selection};
+use crate::write::encode;
+use crate::{Decoded, Format, ListItems, ListRequest, ListVersions, Place, Registry, RegistryError, Selection};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -169,9 +169,9 @@ impl Registry {
         let mut entry = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
         for _ in 0..MAX_ATTEMPTS {
             let Some(current) = entry else { return Err(RegistryError::not_found(resource, name)) };
-            let old = object_of(&current)?;
+            let old = Decoded::stored(current.bytes())?;
             check_preconditions(resource, name, &current, &old, &options.preconditions)?;
-            let change = self.deletion(resource, &current, &old, options);
+            let change = self.deletion(resource, &old, options);
             let uid = uid_of(&old).to_owned();
             let write = match change {
                 Deletion::Nothing => return Ok(Deleted::Marked(current.bytes().clone())),
@@ -199,7 +199,7 @@ impl Registry {
         Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
     }
 
-    fn deletion(&self, resource: &Resource, _current: &Entry, old: &Object, options: &DeleteOptions) -> Deletion {
+    fn deletion(&self, resource: &Resource, old: &Object, options: &DeleteOptions) -> Deletion {
         let mut object = old.clone();
         let metadata = object.object_mut("metadata");
         let was_marked = metadata.contains("deletionTimestamp");

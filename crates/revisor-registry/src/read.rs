@@ -10,7 +10,6 @@ use revisor_store::Key;
 use revisor_version::Revision;
 
 use crate::read_plan::{invalid_version, parse_version};
-use crate::selection::place;
 use crate::{ListPlan, ListVersions, Registry, RegistryError, Selection, WatchPlan, plan_list, plan_watch};
 
 /// One object is wanted.
@@ -119,12 +118,7 @@ pub struct WatchRequest<'a> {
 #[derive(Debug)]
 pub enum Watched {
     /// A stream of changes.
-    Stream {
-        /// The changes.
-        watcher: Box<Watcher>,
-        /// Whether the state comes first.
-        starts_with_state: bool,
-    },
+    Stream(Box<Watcher>),
     /// An error that is told as the only event of the stream.
     Failed(RegistryError),
 }
@@ -248,7 +242,6 @@ impl Registry {
                 None => WatchStart::State,
             },
         };
-        let starts_with_state = matches!(start, WatchStart::State);
         let one = name.or(selection.exact_name());
         let scope = match (one, namespace) {
             (Some(name), _) if namespace.is_some() || !resource.namespaced => {
@@ -259,7 +252,7 @@ impl Registry {
         };
         let filter = selection.filter(resource);
         match self.cache_of(resource).watch(revisor_cache::WatchRequest { scope, filter, start }) {
-            Ok(watcher) => Ok(Watched::Stream { watcher: Box::new(watcher), starts_with_state }),
+            Ok(watcher) => Ok(Watched::Stream(Box::new(watcher))),
             Err(Expired { asked, oldest }) => Ok(Watched::Failed(RegistryError::Expired {
                 message: format!("too old resource version: {asked} ({oldest})"),
                 continue_token: None,
@@ -286,11 +279,6 @@ impl Registry {
                 .to_owned(),
             continue_token: Some(self.sealer.seal(&fresh)),
         }
-    }
-
-    /// Reads an object's place from its key.
-    pub fn place_of<'k>(&self, resource: &Resource, key: &'k Key) -> (&'k str, &'k str) {
-        place(resource, key.as_str())
     }
 }
 

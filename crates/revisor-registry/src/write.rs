@@ -388,8 +388,3 @@ pub(crate) fn named_version(metadata: &Object) -> Result<Option<&str>, RegistryE
         _ => Err(RegistryError::BadRequest(crate::read_plan::invalid_version(version, "invalid syntax"))),
     }
 }
-
-/// The entry as objects see it, for deletions.
-pub(crate) fn object_of(entry: &Entry) -> Result<Object, RegistryError> {
-    Decoded::stored(entry.bytes())
-}
