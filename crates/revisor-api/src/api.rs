@@ -3,7 +3,7 @@
 //! A request that cannot be authorised is answered before its body is read (A2).
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -19,6 +19,7 @@ use revisor_registry::Registry;
 use rustls_pki_types::CertificateDer;
 
 use crate::objects::metric_name;
+use crate::openapi::OpenApi;
 use crate::query::Query;
 use crate::route::{ObjectRoute, Route};
 use crate::unread_body::UnreadBody;
@@ -56,12 +57,14 @@ pub struct ApiOptions {
 /// Answers every request of the server.
 pub struct Api {
     pub(crate) options: ApiOptions,
+    /// Made for the first who asks: most servers of a test run are never asked.
+    openapi: OnceLock<OpenApi>,
 }
 
 impl Api {
     /// An API with these parts.
     pub fn new(options: ApiOptions) -> Api {
-        Api { options }
+        Api { options, openapi: OnceLock::new() }
     }
 }
 
@@ -99,7 +102,9 @@ impl Api {
         }
         let is_watch = asked.verb == Some(Verb::Watch) && response.status() == StatusCode::OK;
         if !is_watch {
-            if asked.is_pretty && is_json(&response) {
+            // What bears a tag is known to clients by it, byte for byte.
+            let is_tagged = response.headers().contains_key(http::header::ETAG);
+            if asked.is_pretty && !is_tagged && is_json(&response) {
                 response = response.map(pretty::prettify);
             }
             response = maybe_compress(wants_gzip, response).await;
@@ -209,12 +214,22 @@ impl Api {
         if let Some(response) = self.options.health.answer(path, query) {
             return response;
         }
+        if let Some(rest) = path.strip_prefix("/openapi/v3") {
+            return self.openapi().answer(rest, request, SystemTime::now());
+        }
         match path {
             "/version" | "/version/" => read_only(request, || self.options.version.to_string().into()),
             "/metrics" => self.options.metrics.response(),
             "/" => read_only(request, || paths(self.options.registry.catalog())),
             _ => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
         }
+    }
+
+    fn openapi(&self) -> &OpenApi {
+        let release = |part: &str| self.options.version[part].as_str().unwrap_or_default();
+        self.openapi.get_or_init(|| {
+            OpenApi::build(self.options.registry.catalog(), &format!("{}.{}", release("major"), release("minor")))
+        })
     }
 }
 
@@ -230,7 +245,9 @@ fn without_body(mut response: Response<Body>) -> Response<Body> {
 /// `/`: where a person can go from here.
 fn paths(catalog: &revisor_catalog::Catalog) -> bytes::Bytes {
     let mut paths: Vec<String> =
-        ["/api", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"].map(str::to_owned).into();
+        ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"]
+            .map(str::to_owned)
+            .into();
     for known in catalog.group_versions() {
         if known.group.is_empty() {
             paths.push(format!("/api/{}", known.version));

@@ -17,6 +17,7 @@ mod list_body;
 mod metrics;
 mod negotiate;
 mod objects;
+mod openapi;
 mod pretty;
 mod query;
 mod request_body;

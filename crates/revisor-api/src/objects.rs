@@ -142,7 +142,7 @@ impl Api {
         let resource = &route.resource;
         let body = match watched {
             Watched::Failed(error) => Body::stream(OneFrame(Some(error_frame(&answer::error_status(&error))))),
-            Watched::Stream { watcher, .. } => {
+            Watched::Stream(watcher) => {
                 let labels = RequestLabels {
                     verb: "WATCH",
                     group: resource.group,

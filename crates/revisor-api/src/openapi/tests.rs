@@ -1,0 +1,235 @@
+//! The documents as clients meet them.
+
+use std::collections::BTreeSet;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+
+use super::*;
+use crate::route::Route;
+
+const EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
+
+fn openapi() -> OpenApi {
+    OpenApi::build(&Catalog::build(), "1.36")
+}
+
+fn ask(openapi: &OpenApi, method: Method, address: &str, headers: &[(http::HeaderName, &str)]) -> Response<Body> {
+    let mut request = Request::builder().method(method).uri(address);
+    for (name, value) in headers {
+        request = request.header(name, *value);
+    }
+    let request = request.body(()).expect("a request");
+    let rest = request.uri().path().strip_prefix("/openapi/v3").expect("below the root").to_owned();
+    openapi.answer(&rest, &request, EPOCH)
+}
+
+fn header(response: &Response<Body>, name: http::HeaderName) -> &str {
+    response.headers().get(name).map_or("", |value| value.to_str().expect("a text"))
+}
+
+fn body(response: &Response<Body>) -> Value {
+    let Body::Full(bytes) = response.body() else { panic!("a whole body") };
+    serde_json::from_slice(bytes).expect("JSON")
+}
+
+#[test]
+fn the_root_leads_to_every_document() {
+    let openapi = openapi();
+    let root = body(&ask(&openapi, Method::GET, "/openapi/v3", &[]));
+    let paths = root["paths"].as_object().expect("paths");
+    assert_eq!(paths.keys().collect::<Vec<_>>(), ["api/v1", "apis/coordination.k8s.io/v1"]);
+    for (name, entry) in paths {
+        let address = entry["serverRelativeURL"].as_str().expect("an address");
+        assert!(address.starts_with(&format!("/openapi/v3/{name}?hash=")), "{address}");
+        let found = ask(&openapi, Method::GET, address, &[]);
+        assert_eq!(found.status(), StatusCode::OK, "{address}");
+        assert_eq!(header(&found, CONTENT_TYPE), "application/json");
+        assert_eq!(header(&found, CACHE_CONTROL), "public, immutable");
+        assert_eq!(header(&found, EXPIRES), "Fri, 01 Jan 1971 00:00:00 GMT");
+        assert_eq!(body(&found)["openapi"], "3.0.0");
+    }
+    assert_eq!(root, body(&ask(&self::openapi(), Method::GET, "/openapi/v3", &[])), "the same hashes after a restart");
+}
+
+#[test]
+fn clients_are_told_what_they_may_keep() {
+    let openapi = openapi();
+    let path = "/openapi/v3/api/v1";
+    let plain = ask(&openapi, Method::GET, path, &[]);
+    let tag = header(&plain, ETAG).to_owned();
+    let current = format!("{path}?hash={}", tag.trim_matches('"'));
+    let weak = format!("\"other\", W/{tag}");
+    for (name, address, known, code, cache, location) in [
+        ("no hash", path, "", 200, "no-cache, private", ""),
+        ("no hash, known", path, &*tag, 304, "no-cache, private", ""),
+        ("no hash, one of several", path, &*weak, 304, "no-cache, private", ""),
+        ("no hash, another known", path, "\"other\"", 200, "no-cache, private", ""),
+        ("current", &*current, "", 200, "public, immutable", ""),
+        ("current, known", &*current, &*tag, 304, "public, immutable", ""),
+        ("outdated", "/openapi/v3/api/v1?hash=0", "", 301, "no-cache, private", &*current),
+        ("outdated, known", "/openapi/v3/api/v1?hash=0", &*tag, 301, "no-cache, private", &*current),
+    ] {
+        let headers: &[_] = if known.is_empty() { &[] } else { &[(IF_NONE_MATCH, known)] };
+        let response = ask(&openapi, Method::GET, address, headers);
+        assert_eq!(response.status().as_u16(), code, "{name}");
+        assert_eq!(header(&response, CACHE_CONTROL), cache, "{name}");
+        assert_eq!(header(&response, LOCATION), location, "{name}");
+        assert_eq!(header(&response, ETAG), tag, "{name}");
+        assert_eq!(matches!(response.body(), Body::Full(_)), code == 200, "{name}");
+    }
+}
+
+#[test]
+fn other_requests_are_refused() {
+    let openapi = openapi();
+    let protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
+    let fallback = format!("{protobuf},application/json");
+    for (method, address, accept, code) in [
+        (Method::GET, "/openapi/v3", "*/*", 200),
+        (Method::HEAD, "/openapi/v3/api/v1", "*/*", 200),
+        (Method::GET, "/openapi/v3/api/v1", &*fallback, 200),
+        (Method::GET, "/openapi/v3/api/v1", protobuf, 406),
+        (Method::GET, "/openapi/v3", "text/html", 406),
+        (Method::POST, "/openapi/v3/api/v1", "*/*", 405),
+        (Method::GET, "/openapi/v3/", "*/*", 404),
+        (Method::GET, "/openapi/v3/api/v2", "*/*", 404),
+        (Method::GET, "/openapi/v3api/v1", "*/*", 404),
+    ] {
+        let response = ask(&openapi, method.clone(), address, &[(ACCEPT, accept)]);
+        assert_eq!(response.status().as_u16(), code, "{method} {address} {accept}");
+    }
+}
+
+/// Every `$ref` in a document.
+fn references(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(target)) = fields.get("$ref") {
+                found.insert(target.clone());
+            }
+            fields.values().for_each(|field| references(field, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn documents_hold_together() {
+    let catalog = Catalog::build();
+    for known in catalog.group_versions() {
+        let document = describe(&catalog, known, "1.36");
+        let mut used = BTreeSet::new();
+        references(&document, &mut used);
+        let defined: BTreeSet<String> = document["components"]["schemas"]
+            .as_object()
+            .expect("schemas")
+            .keys()
+            .map(|name| format!("#/components/schemas/{name}"))
+            .collect();
+        assert!(used.is_subset(&defined), "{:?}", used.difference(&defined));
+
+        let mut ids = BTreeSet::new();
+        for (path, item) in document["paths"].as_object().expect("paths") {
+            let real = path.replace("{namespace}", "n").replace("{name}", "a");
+            assert!(matches!(Route::parse(&catalog, &real), Route::Objects(_)), "{path} is served");
+            for (method, operation) in
+                item.as_object().expect("an item").iter().filter(|(name, _)| *name != "parameters")
+            {
+                let id = operation["operationId"].as_str().expect("a name");
+                assert!(ids.insert(id.to_owned()), "{method} {path}: {id} is taken");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_verb_is_an_operation() {
+    let catalog = Catalog::build();
+    let known = catalog.group_version("", "v1").expect("is served");
+    let document = describe(&catalog, known, "1.36");
+    let shown = |path: &str| {
+        let item = document["paths"][path].as_object().unwrap_or_else(|| panic!("{path} is described"));
+        let operations = item.iter().filter(|(name, _)| *name != "parameters");
+        let mut lines: Vec<String> = operations
+            .map(|(method, operation)| {
+                let text = |name: &str| operation[name].as_str().unwrap_or_default().to_owned();
+                format!("{method} {} {}", text("x-kubernetes-action"), text("operationId"))
+            })
+            .collect();
+        lines.sort();
+        lines
+    };
+    let object = "/api/v1/namespaces/{namespace}/configmaps/{name}";
+    for (path, want) in [
+        ("/api/v1/configmaps", &["get list listCoreV1ConfigMapForAllNamespaces"][..]),
+        (
+            "/api/v1/namespaces/{namespace}/configmaps",
+            &[
+                "delete deletecollection deleteCoreV1CollectionNamespacedConfigMap",
+                "get list listCoreV1NamespacedConfigMap",
+                "post post createCoreV1NamespacedConfigMap",
+            ],
+        ),
+        (
+            object,
+            &[
+                "delete delete deleteCoreV1NamespacedConfigMap",
+                "get get readCoreV1NamespacedConfigMap",
+                "patch patch patchCoreV1NamespacedConfigMap",
+                "put put replaceCoreV1NamespacedConfigMap",
+            ],
+        ),
+        ("/api/v1/namespaces", &["get list listCoreV1Namespace", "post post createCoreV1Namespace"]),
+        ("/api/v1/namespaces/{name}/finalize", &["put put replaceCoreV1NamespaceFinalize"]),
+        ("/api/v1/watch/configmaps", &["get watchlist watchCoreV1ConfigMapListForAllNamespaces"]),
+        ("/api/v1/watch/namespaces/{name}", &["get watch watchCoreV1Namespace"]),
+    ] {
+        assert_eq!(shown(path), want, "{path}");
+    }
+    // kubectl looks here for what a server can do.
+    let asked: Vec<&str> = document["paths"][object]["patch"]["parameters"]
+        .as_array()
+        .expect("parameters")
+        .iter()
+        .filter_map(|parameter| parameter["name"].as_str())
+        .collect();
+    assert_eq!(asked, ["dryRun", "fieldManager", "fieldValidation"]);
+}
+
+#[test]
+fn types_are_shaped_as_the_table_says() {
+    let catalog = Catalog::build();
+    let known = catalog.group_version("", "v1").expect("is served");
+    let schemas = schemas::of(catalog.types(), known);
+    let meta_reference = |name: &str| json!([{"$ref": format!("#/components/schemas/{}", schemas::meta(name))}]);
+    assert_eq!(
+        schemas["io.k8s.api.core.v1.Secret"],
+        json!({
+            "type": "object",
+            "properties": {
+                "apiVersion": {"type": "string"},
+                "kind": {"type": "string"},
+                "metadata": {"default": {}, "allOf": meta_reference("ObjectMeta")},
+                "immutable": {"type": "boolean"},
+                "data": {"type": "object", "additionalProperties": {"type": "string", "format": "byte"}},
+                "stringData": {"type": "object", "additionalProperties": {"type": "string", "default": ""}},
+                "type": {"type": "string"},
+            },
+            "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "Secret"}],
+        })
+    );
+    assert_eq!(
+        schemas[schemas::meta("ObjectMeta")]["properties"]["ownerReferences"],
+        json!({
+            "type": "array",
+            "items": {"default": {}, "allOf": meta_reference("OwnerReference")},
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["uid"],
+            "x-kubernetes-patch-merge-key": "uid",
+            "x-kubernetes-patch-strategy": "merge",
+        })
+    );
+    assert_eq!(schemas["io.k8s.api.core.v1.EventSeries"]["properties"]["count"]["format"], "int32");
+    assert_eq!(schemas["io.k8s.api.core.v1.Event"]["required"], json!(["metadata", "involvedObject"]));
+}
