@@ -1,7 +1,6 @@
 //! What is answered: objects, and errors as `Status`. The one place that decides HTTP statuses (invariant A1).
 
-use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, Response, StatusCode};
 use revisor_catalog::Resource;
 use revisor_object::{KindRef, ResourceRef, Status, StatusCause};
@@ -38,11 +37,12 @@ pub(crate) fn json_served_at(body: impl Into<Body>, revision: Option<Revision>) 
 }
 
 /// A plain text.
-pub(crate) fn text(code: StatusCode, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::Full(Bytes::from_static(text.as_bytes())));
+pub(crate) fn text(code: StatusCode, text: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(text.into());
     *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 

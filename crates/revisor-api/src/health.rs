@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderValue, Response, StatusCode};
+use http::{Response, StatusCode};
 
+use crate::answer::text;
 use crate::body::Body;
 use crate::drain::Drain;
 
@@ -72,7 +72,7 @@ impl HealthChecks {
             None => summary(endpoint, checks, &Query::parse(query.unwrap_or_default())),
             Some(name) => match checks.find(|check| check.name == name) {
                 Some(check) => single(check),
-                None => text(StatusCode::NOT_FOUND, "404 page not found\n".to_owned()),
+                None => text(StatusCode::NOT_FOUND, "404 page not found\n"),
             },
         })
     }
@@ -126,7 +126,7 @@ fn summary<'a>(endpoint: &str, checks: impl Iterator<Item = &'a HealthCheck>, qu
         return text(StatusCode::INTERNAL_SERVER_ERROR, report);
     }
     if !query.verbose {
-        return text(StatusCode::OK, "ok".to_owned());
+        return text(StatusCode::OK, "ok");
     }
     let _ = writeln!(report, "{endpoint} check passed");
     text(StatusCode::OK, report)
@@ -134,24 +134,16 @@ fn summary<'a>(endpoint: &str, checks: impl Iterator<Item = &'a HealthCheck>, qu
 
 fn single(check: &HealthCheck) -> Response<Body> {
     match (check.check)() {
-        Ok(()) => text(StatusCode::OK, "ok".to_owned()),
+        Ok(()) => text(StatusCode::OK, "ok"),
         Err(reason) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {reason}\n")),
     }
-}
-
-fn text(status: StatusCode, body: String) -> Response<Body> {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::drain::Phase;
+    use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
     #[test]
     fn texts() {

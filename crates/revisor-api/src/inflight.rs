@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use http::header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
 use prometheus::IntGauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::answer::text;
 use crate::body::Body;
 use crate::metrics::Metrics;
 
@@ -108,12 +109,9 @@ pub struct TooManyRequests;
 impl TooManyRequests {
     /// How the client is told: in plain text, as the original does, because at this point no encoding was agreed.
     pub fn response(self) -> Response<Body> {
-        let mut response = Response::new(Body::from("Too many requests, please try again later.\n"));
-        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
-        let headers = response.headers_mut();
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        let message = "Too many requests, please try again later.\n";
+        let mut response = text(StatusCode::TOO_MANY_REQUESTS, message);
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         response
     }
 }
