@@ -13,7 +13,7 @@ use revisor_auth::{
     Attributes, Authenticator, Authorizer, Decision, Identity, PeerIdentity, PeerVerifier, ResourceAttributes,
     authorization_warning, forbidden_message,
 };
-use revisor_catalog::Verb;
+use revisor_catalog::{ObjectRoute, Route, Verb};
 use revisor_object::{ResourceRef, Status};
 use revisor_registry::Registry;
 use rustls_pki_types::CertificateDer;
@@ -21,7 +21,6 @@ use rustls_pki_types::CertificateDer;
 use crate::objects::metric_name;
 use crate::openapi::OpenApi;
 use crate::query::Query;
-use crate::route::{ObjectRoute, Route};
 use crate::unread_body::UnreadBody;
 use crate::{
     Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, accepts_gzip, answer, discovery,

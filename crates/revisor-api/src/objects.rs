@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
-use revisor_catalog::{DeleteAnswer, Resource, Verb};
+use revisor_catalog::{DeleteAnswer, ObjectRoute, Resource, Verb};
 use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
@@ -15,7 +15,6 @@ use revisor_registry::{
 
 use crate::list_body::{ItemWriter, ListBody, list_head};
 use crate::query::Query;
-use crate::route::ObjectRoute;
 use crate::unread_body::UnreadBody;
 use crate::watch_body::{WatchBody, WatchOptions, error_frame};
 use crate::{Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, answer, negotiate, read_body};

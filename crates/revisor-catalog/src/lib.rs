@@ -7,10 +7,12 @@ mod catalog;
 mod kinds;
 mod metadata;
 mod resource;
+mod route;
 mod rows;
 mod strategy;
 
 pub use catalog::{Catalog, GroupVersion};
 pub use metadata::{validate_metadata, validate_metadata_update};
 pub use resource::{DeleteAnswer, Resource, Rules, SelectableField, Subresource, Verb};
+pub use route::{ObjectRoute, Route};
 pub use strategy::{Part, Strategy};

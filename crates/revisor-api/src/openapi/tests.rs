@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use http::header::{ACCEPT, CONTENT_TYPE};
 
 use super::*;
-use crate::route::Route;
+use revisor_catalog::Route;
 
 const EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
 

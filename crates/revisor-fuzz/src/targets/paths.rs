@@ -1,7 +1,6 @@
 //! The paths of requests.
 
-use revisor_api::Route;
-use revisor_catalog::Catalog;
+use revisor_catalog::{Catalog, Route};
 
 /// Any path is about something, and what it names has no slash in it.
 pub(super) fn route(data: &[u8]) {

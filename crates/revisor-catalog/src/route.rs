@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
-use revisor_catalog::{Catalog, Resource};
+
+use crate::{Catalog, Resource};
 
 /// What a path is about.
 #[derive(Debug, Clone)]
