@@ -123,6 +123,7 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
             name,
             "the object kept changing while it was being written; please try again",
         ),
+        RegistryError::Unreadable => Status::internal_error(error),
         RegistryError::Store(error) => store_status(error),
     }
 }
@@ -224,6 +225,12 @@ mod tests {
                 "Request entity too large: many",
             ),
             (RegistryError::PatchNotApplicable("does not fit".to_owned()), 422, "Invalid", "does not fit"),
+            (
+                RegistryError::Unreadable,
+                500,
+                "InternalError",
+                "Internal error occurred: the stored object cannot be read",
+            ),
             (
                 StoreError::Overloaded.into(),
                 429,

@@ -55,35 +55,35 @@ async fn measure(
     options: &Options,
     progress: &mut dyn FnMut(&str),
 ) -> Result<ServerReport> {
-    let mut session = tokio::time::timeout(SETUP, Session::open(endpoint, processes, options))
+    let mut drive = tokio::time::timeout(SETUP, Drive::open(endpoint, processes, options))
         .await
         .with_context(|| format!("{name} does not answer"))?
         .with_context(|| format!("{name} cannot be set up"))?;
-    let mut report = ServerReport { name: name.to_owned(), idle_bytes: session.resident()?, ..ServerReport::default() };
+    let mut report = ServerReport { name: name.to_owned(), idle_bytes: drive.resident()?, ..ServerReport::default() };
     let phases = if options.scale {
-        scale::phases(&mut session, options, &mut |line| progress(&format!("{name}: {line}"))).await
+        scale::phases(&mut drive, options, &mut |line| progress(&format!("{name}: {line}"))).await
     } else {
-        phases(&mut session, options, &mut report, &mut |line| progress(&format!("{name}: {line}"))).await
+        phases(&mut drive, options, &mut report, &mut |line| progress(&format!("{name}: {line}"))).await
     };
     report.phases = phases.with_context(|| format!("{name} cannot be measured"))?;
-    session.close().await;
+    drive.close().await;
     Ok(report)
 }
 
 async fn phases(
-    session: &mut Session,
+    drive: &mut Drive,
     options: &Options,
     report: &mut ServerReport,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Phase>> {
-    let everyone = session.workers.len();
+    let everyone = drive.workers.len();
     let time = Duration::from_secs(options.seconds.into());
     let mut phases = Vec::new();
 
     progress("create");
-    let created = session.fill(options.objects, options).await?;
-    phases.push(session.phase("create", created)?);
-    report.loaded_bytes = session.resident()?;
+    let created = drive.fill(options.objects, options).await?;
+    phases.push(drive.phase("create", created)?);
+    report.loaded_bytes = drive.resident()?;
     report.objects = options.objects;
 
     for (name, operation, workers) in [
@@ -93,23 +93,23 @@ async fn phases(
         ("list, pages of 500", Operation::Page, LISTERS),
     ] {
         progress(name);
-        let outcome = session.run(Plan { operation, workers, time }).await?;
-        phases.push(session.phase(name, outcome)?);
+        let outcome = drive.run(Plan { operation, workers, time }).await?;
+        phases.push(drive.phase(name, outcome)?);
     }
 
     progress("watch");
     let name = format!("events to {} watchers", options.watchers);
-    let outcome = session.fan_out(options.watchers, time).await?;
-    phases.push(session.phase(&name, outcome)?);
+    let outcome = drive.fan_out(options.watchers, time).await?;
+    phases.push(drive.phase(&name, outcome)?);
 
     progress("delete");
-    let outcome = session.shrink(0, options).await?;
-    phases.push(session.phase("delete", outcome)?);
+    let outcome = drive.shrink(0, options).await?;
+    phases.push(drive.phase("delete", outcome)?);
     Ok(phases)
 }
 
 /// A server, the workers connected to it, and the namespace that they work in.
-pub(crate) struct Session {
+pub(crate) struct Drive {
     connector: Connector,
     namespace: Arc<Namespace>,
     processes: Processes,
@@ -118,7 +118,7 @@ pub(crate) struct Session {
     numbers: u32,
 }
 
-impl Session {
+impl Drive {
     async fn open(endpoint: Endpoint, processes: Processes, options: &Options) -> Result<Self> {
         let connector = Connector::new(endpoint)?;
         // A name of its own, so that a second run on the same server does not meet the objects of the first.

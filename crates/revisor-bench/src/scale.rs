@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::Options;
 use crate::report::Phase;
-use crate::run::Session;
+use crate::run::Drive;
 use crate::worker::Operation;
 use crate::workload::Plan;
 
@@ -20,28 +20,24 @@ const MILLION: u32 = 1_000_000;
 const EXTRA: u32 = 5_000;
 
 /// Runs the phases of every size.
-pub(crate) async fn phases(
-    session: &mut Session,
-    options: &Options,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Vec<Phase>> {
+pub(crate) async fn phases(drive: &mut Drive, options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Vec<Phase>> {
     let time = Duration::from_secs(options.seconds.into());
-    let everyone = session.workers();
+    let everyone = drive.workers();
     let mut phases = Vec::new();
     for size in options.sizes.iter().copied().chain(options.million.then_some(MILLION)) {
         progress(&format!("filling up to {size} objects"));
-        session.fill(size, options).await?;
+        drive.fill(size, options).await?;
         for (name, operation) in [("get", Operation::Get), ("update", Operation::Update), ("page", Operation::Page)] {
             let name = format!("{name} at {size}");
             progress(&name);
-            let outcome = session.run(Plan { operation, workers: everyone, time }).await?;
-            phases.push(session.phase(&name, outcome)?);
+            let outcome = drive.run(Plan { operation, workers: everyone, time }).await?;
+            phases.push(drive.phase(&name, outcome)?);
         }
         progress(&format!("create and delete at {size}"));
-        let outcome = session.fill(size + EXTRA.min(size), options).await?;
-        phases.push(session.phase(&format!("create at {size}"), outcome)?);
-        let outcome = session.shrink(size, options).await?;
-        phases.push(session.phase(&format!("delete at {size}"), outcome)?);
+        let outcome = drive.fill(size + EXTRA.min(size), options).await?;
+        phases.push(drive.phase(&format!("create at {size}"), outcome)?);
+        let outcome = drive.shrink(size, options).await?;
+        phases.push(drive.phase(&format!("delete at {size}"), outcome)?);
     }
     Ok(phases)
 }

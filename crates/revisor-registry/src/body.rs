@@ -100,7 +100,7 @@ impl Decoded {
     pub(crate) fn stored(bytes: &[u8]) -> Result<Object, RegistryError> {
         match parse_json(bytes).map(|parsed| parsed.value) {
             Ok(Value::Object(object)) => Ok(object),
-            _ => Err(RegistryError::BadRequest("the stored object cannot be read".to_owned())),
+            _ => Err(RegistryError::Unreadable),
         }
     }
 }

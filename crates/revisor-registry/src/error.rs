@@ -104,6 +104,9 @@ pub enum RegistryError {
         /// The name of the object.
         name: String,
     },
+    /// What is stored is no object: a fault of whoever stored it.
+    #[error("the stored object cannot be read")]
+    Unreadable,
     /// The store could not do its part.
     #[error("the store failed")]
     Store(#[from] StoreError),

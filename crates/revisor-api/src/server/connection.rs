@@ -106,11 +106,11 @@ impl<H: Handler> ConnectionServer<H> {
         // Boxed, so that what a handshake needs is given back before the connection's long life begins.
         let Some(stream) = Box::pin(self.handshake(stream, address)).await else { return };
         drop(handshake);
-        let (_, session) = stream.get_ref();
+        let (_, tls) = stream.get_ref();
         // As in the original, HTTP/2 is spoken only where it was agreed on. Guessing from the first bytes would mean
         // to wait for them without a limit.
-        let speaks_http2 = session.alpn_protocol() == Some(b"h2");
-        let certificates = session.peer_certificates().unwrap_or_default();
+        let speaks_http2 = tls.alpn_protocol() == Some(b"h2");
+        let certificates = tls.peer_certificates().unwrap_or_default();
         let connection = Arc::new(self.handler.connected(address, certificates));
         let activity = Arc::new(Activity::default());
         let service = service_fn({
