@@ -212,12 +212,6 @@ impl Status {
         Status::failure(409, "Conflict", message).with_details(StatusDetails::of_resource(resource, name))
     }
 
-    /// The object was changed since the client read it.
-    pub fn modified(resource: ResourceRef<'_>, name: &str) -> Status {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
-        Status::conflict(resource, name, why)
-    }
-
     /// An apply asks for fields that others own.
     pub fn apply_conflict(causes: Vec<StatusCause>, message: impl Into<String>) -> Status {
         Status::failure(409, "Conflict", message).with_details(StatusDetails { causes, ..StatusDetails::default() })

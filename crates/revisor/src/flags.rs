@@ -14,7 +14,13 @@ use crate::ip_range::IpRange;
 
 /// A Kubernetes API server in one program, built around versions.
 #[derive(Debug, Parser)]
-#[command(name = "revisor", version, disable_help_subcommand = true)]
+#[command(
+    name = "revisor",
+    version,
+    disable_help_subcommand = true,
+    override_usage = "revisor [COMMAND]",
+    after_help = "Without a command the API is served; `revisor serve --help` names the flags for that."
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

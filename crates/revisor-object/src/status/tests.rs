@@ -40,11 +40,6 @@ fn answers_about_objects() {
         409,
         r#""message":"Operation cannot be fulfilled on deployments.apps \"web\": why","reason":"Conflict","details":{"name":"web","group":"apps","kind":"deployments"}"#,
     );
-    check(
-        &Status::modified(PODS, "web"),
-        409,
-        r#""message":"Operation cannot be fulfilled on pods \"web\": the object has been modified; please apply your changes to the latest version and try again","reason":"Conflict","details":{"name":"web","kind":"pods"}"#,
-    );
     let cause =
         StatusCause { reason: "FieldManagerConflict".into(), message: "taken".to_owned(), field: ".a".to_owned() };
     check(
