@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use revisor_merge::{PatchError, strategic_merge_patch};
 use revisor_object::names::NameRule;
 use revisor_object::{Object, Value};
 use revisor_schema::{Encoded, Findings, Mismatch, ProtobufError, StructId, Types};
@@ -149,6 +150,11 @@ impl Resource {
     /// Makes a client's value fit this resource's type.
     pub fn conform(&self, value: &mut Value) -> Result<Findings, Mismatch> {
         self.types.conform(self.root, value)
+    }
+
+    /// Applies a strategic merge patch to an object of this resource.
+    pub fn strategic_merge_patch(&self, target: &mut Value, patch: Value) -> Result<(), PatchError> {
+        strategic_merge_patch(&self.types, self.root, target, patch)
     }
 
     /// The canonical bytes of an object of this resource. It must conform and have a creation time.

@@ -1,5 +1,5 @@
 //! How a patch changes an object: [`JsonPatch`] (RFC 6902) and [`merge_patch`] (RFC 7386), with the liberties that
-//! Kubernetes takes with both and its clients have come to rely on.
+//! Kubernetes takes with both and its clients have come to rely on, and its own [`strategic_merge_patch`].
 //!
 //! Only values are dealt with here. Which content type means which patch, whether unknown fields matter and what
 //! becomes of the patched object are for the callers.
@@ -13,7 +13,9 @@ mod json_pointer;
 mod merge_patch;
 mod patch_error;
 mod patch_meter;
+mod strategic_merge;
 
 pub use json_patch::JsonPatch;
 pub use merge_patch::merge_patch;
 pub use patch_error::PatchError;
+pub use strategic_merge::strategic_merge_patch;

@@ -15,6 +15,8 @@ pub enum PatchKind {
     Merge,
     /// `application/json-patch+json`
     Json,
+    /// `application/strategic-merge-patch+json`
+    Strategic,
 }
 
 impl Registry {
@@ -30,7 +32,7 @@ impl Registry {
         self.change(place, options, |current| {
             let mut value = Value::Object(with_type(resource, current));
             // Read only now: that there is nothing to patch is said before what is wrong with the patch.
-            apply_patch(kind, text, &mut value)?;
+            apply_patch(resource, kind, text, &mut value)?;
             let shown = value.clone();
             let fitted = fit(resource, value, Vec::new(), options.validation);
             let Decoded { mut object, warnings } = fitted.map_err(|problem| unfit_patch(&shown, problem))?;
@@ -53,7 +55,7 @@ fn with_type(resource: &Resource, object: &Object) -> Object {
     object
 }
 
-fn apply_patch(kind: PatchKind, text: &[u8], value: &mut Value) -> Result<(), RegistryError> {
+fn apply_patch(resource: &Resource, kind: PatchKind, text: &[u8], value: &mut Value) -> Result<(), RegistryError> {
     let bad = |problem: String| RegistryError::BadRequest(format!("error decoding patch: {problem}"));
     let patch = parse_json(text).map_err(|error| bad(error.to_string()))?.value;
     let applied = match kind {
@@ -62,6 +64,7 @@ fn apply_patch(kind: PatchKind, text: &[u8], value: &mut Value) -> Result<(), Re
             return Err(bad(format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")));
         }
         PatchKind::Merge => merge_patch(value, patch),
+        PatchKind::Strategic => resource.strategic_merge_patch(value, patch),
         PatchKind::Json => JsonPatch::parse(patch).and_then(|patch| patch.apply(value)),
     };
     applied.map_err(patch_error)

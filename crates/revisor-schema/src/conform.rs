@@ -244,15 +244,15 @@ mod tests {
     use super::*;
     use revisor_object::parse_json;
 
-    const TABLE: &str = "type,field,shape,presence,number
-T,name,string,nonzero,
-T,count,int32,nonzero,
-T,flag,bool,given,
-T,data,map:string,nonzero,
-T,blob,bytes,nonzero,
-T,at,time,given,
-T,parts,list:P,nonzero,
-P,x,string,always,
+    const TABLE: &str = "type,field,shape,presence,number,merge
+T,name,string,nonzero,,
+T,count,int32,nonzero,,
+T,flag,bool,given,,
+T,data,map:string,nonzero,,
+T,blob,bytes,nonzero,,
+T,at,time,given,,
+T,parts,list:P,nonzero,,
+P,x,string,always,,
 ";
 
     fn conform(text: &str) -> Result<(String, Vec<String>), String> {

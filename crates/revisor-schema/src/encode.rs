@@ -130,17 +130,17 @@ mod tests {
     use super::*;
     use revisor_object::parse_json;
 
-    const TABLE: &str = "type,field,shape,presence,number
-T,metadata,M,always,
-T,spec,S,always,
-T,seen,time,always,
-T,data,map:string,nonzero,
-M,name,string,nonzero,
-M,resourceVersion,string,nonzero,
-M,creationTimestamp,time,nonzero,
-M,labels,map:string,nonzero,
-S,on,bool,given,
-S,who,string,always,
+    const TABLE: &str = "type,field,shape,presence,number,merge
+T,metadata,M,always,,
+T,spec,S,always,,
+T,seen,time,always,,
+T,data,map:string,nonzero,,
+M,name,string,nonzero,,
+M,resourceVersion,string,nonzero,,
+M,creationTimestamp,time,nonzero,,
+M,labels,map:string,nonzero,,
+S,on,bool,given,,
+S,who,string,always,,
 ";
 
     #[track_caller]

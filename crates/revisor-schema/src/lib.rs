@@ -13,4 +13,4 @@ pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
 pub use protobuf::{Envelope, ProtobufError};
 pub use timestamp::{Precision, format_timestamp, parse_timestamp};
-pub use types::{Field, Presence, Shape, Struct, StructId, TableError, Types};
+pub use types::{Field, Merge, Presence, Shape, Struct, StructId, TableError, Types};

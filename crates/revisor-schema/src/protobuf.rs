@@ -277,16 +277,16 @@ impl<'a> Wire<'a> {
 mod tests {
     use super::*;
 
-    const TABLE: &str = "type,field,shape,presence,number
-T,meta,M,always,1
-T,data,map:bytes,nonzero,2
-T,parts,list:M,nonzero,3
-T,at,time,given,4
-T,count,int32,nonzero,5
-T,any,any,given,6
-T,seen,microtime,given,7
-M,name,string,nonzero,1
-M,on,bool,given,2
+    const TABLE: &str = "type,field,shape,presence,number,merge
+T,meta,M,always,1,
+T,data,map:bytes,nonzero,2,
+T,parts,list:M,nonzero,3,
+T,at,time,given,4,
+T,count,int32,nonzero,5,
+T,any,any,given,6,
+T,seen,microtime,given,7,
+M,name,string,nonzero,1,
+M,on,bool,given,2,
 ";
 
     fn message(parts: &[(u32, &[u8])]) -> Vec<u8> {

@@ -1,8 +1,12 @@
 //! [`Types`]: the struct types of the API, read from a table once at start-up.
 //!
-//! A row is `type,field,shape,presence,number`; the number is that of the field in protobuf. Fields stand in the order in which the original writes them, because that is
-//! the order of the stored and served bytes. Shapes: `string`, `bool`, `int32`, `int64`, `bytes`, `time`, `microtime`,
-//! `any`, `list:SHAPE`, `map:SHAPE`, or the name of another type.
+//! A row is `type,field,shape,presence,number,merge`; the number is that of the field in protobuf. Fields stand in the
+//! order in which the original writes them, because that is the order of the stored and served bytes. Shapes: `string`,
+//! `bool`, `int32`, `int64`, `bytes`, `time`, `microtime`, `any`, `list:SHAPE`, `map:SHAPE`, or the name of another type.
+//!
+//! The last column says how a strategic merge patch changes the field: nothing for the usual way, `merge` for a list
+//! of scalars that is a set, `merge:KEY` for a list of objects told apart by their field KEY, `replace` for an object
+//! that is replaced as a whole; `retainKeys` stands alone or behind one of these and a `+`.
 
 use std::collections::HashMap;
 
@@ -44,6 +48,20 @@ pub enum Presence {
     Given,
 }
 
+/// How a strategic merge patch changes a field.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Merge {
+    /// Objects are merged member by member, everything else is replaced.
+    #[default]
+    Plain,
+    /// An object that is replaced as a whole.
+    Replace,
+    /// A list of scalars to which the elements that it lacks are added.
+    Set,
+    /// A list of objects that are merged when the field with this name has the same value in both.
+    ByKey(Box<str>),
+}
+
 /// One field of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
@@ -55,6 +73,11 @@ pub struct Field {
     pub presence: Presence,
     /// Its number in protobuf; the kind and version of an object stand elsewhere there and have none.
     pub number: Option<u32>,
+    /// How a strategic merge patch changes it.
+    pub merge: Merge,
+    /// Whether clients that compute a strategic merge patch list in it the members that are to stay. Patches may do so
+    /// everywhere; this tells clients where they should.
+    pub retain_keys: bool,
 }
 
 /// One type: a name and its fields in the order in which they are written.
@@ -111,8 +134,8 @@ impl Types {
         }
         for (line, row) in rows() {
             let columns: Vec<&str> = row.split(',').collect();
-            let [of, field, shape, presence, number] = columns[..] else {
-                return Err(TableError { line, problem: format!("expected 5 columns, found {}", columns.len()) });
+            let [of, field, shape, presence, number, merge] = columns[..] else {
+                return Err(TableError { line, problem: format!("expected 6 columns, found {}", columns.len()) });
             };
             let number = match number {
                 "" => None,
@@ -130,12 +153,18 @@ impl Types {
             let shape = types
                 .shape(shape)
                 .ok_or_else(|| TableError { line, problem: format!("no such shape or type: {shape:?}") })?;
+            let (merge, retain_keys) = types
+                .merge(merge, &shape)
+                .ok_or_else(|| TableError { line, problem: format!("no way to merge this field: {merge:?}") })?;
             let id = types.by_name[of];
             let fields = &mut types.structs[id.0 as usize].fields;
             if fields.iter().any(|known| &*known.name == field || (number.is_some() && known.number == number)) {
                 return Err(TableError { line, problem: format!("{of}.{field} or its number stands here twice") });
             }
-            fields.push(Field { name: field.into(), shape, presence, number });
+            fields.push(Field { name: field.into(), shape, presence, number, merge, retain_keys });
+        }
+        for (line, row) in rows() {
+            types.check_key(row).map_err(|problem| TableError { line, problem })?;
         }
         Ok(types)
     }
@@ -160,6 +189,42 @@ impl Types {
         })
     }
 
+    fn merge(&self, text: &str, shape: &Shape) -> Option<(Merge, bool)> {
+        let (text, retain_keys) = match text.strip_suffix("retainKeys") {
+            Some("") => ("", true),
+            Some(rest) => (rest.strip_suffix('+').filter(|rest| !rest.is_empty())?, true),
+            None => (text, false),
+        };
+        let element = match shape {
+            Shape::List(element) => Some(&**element),
+            _ => None,
+        };
+        let merge = match (text.split_once(':'), text, element) {
+            (None, "", _) => Merge::Plain,
+            (None, "replace", None) => Merge::Replace,
+            (None, "merge", Some(Shape::String | Shape::Bool | Shape::Int32 | Shape::Int64)) => Merge::Set,
+            (Some(("merge", key)), _, Some(Shape::Struct(_))) => Merge::ByKey(key.into()),
+            _ => return None,
+        };
+        Some((merge, retain_keys))
+    }
+
+    /// Checks that the elements of a merged list have the field that tells them apart. Types may stand in any order,
+    /// so this waits until all are read.
+    fn check_key(&self, row: &str) -> Result<(), String> {
+        let mut columns = row.split(',');
+        let field = columns.next().and_then(|of| self.id(of)).zip(columns.next());
+        let Some(Field { shape: Shape::List(element), merge: Merge::ByKey(key), .. }) =
+            field.and_then(|(of, name)| self.get(of).field(name))
+        else {
+            return Ok(());
+        };
+        match &**element {
+            Shape::Struct(id) if self.get(*id).field(key).is_some() => Ok(()),
+            _ => Err(format!("the elements have no field {key:?}")),
+        }
+    }
+
     /// The type with this name.
     pub fn id(&self, name: &str) -> Option<StructId> {
         self.by_name.get(name).copied()
@@ -177,9 +242,10 @@ mod tests {
 
     #[test]
     fn tables_are_read_with_references_in_any_order() {
-        let types =
-            Types::parse("type,field,shape,presence,number\nA,b,list:B,nonzero,1\nB,n,int32,given,1\nB,a,A,given,2\n")
-                .expect("a good table");
+        let types = Types::parse(
+            "type,field,shape,presence,number,merge\nA,b,list:B,nonzero,1,\nB,n,int32,given,1,\nB,a,A,given,2,\n",
+        )
+        .expect("a good table");
         let a = types.get(types.id("A").expect("is there"));
         assert_eq!(
             a.field("b").map(|field| &field.shape),
@@ -188,16 +254,43 @@ mod tests {
     }
 
     #[test]
+    fn ways_to_merge_are_read() {
+        for (shape, text, want) in [
+            ("B", "", (Merge::Plain, false)),
+            ("B", "replace", (Merge::Replace, false)),
+            ("B", "retainKeys", (Merge::Plain, true)),
+            ("list:string", "", (Merge::Plain, false)),
+            ("list:string", "merge", (Merge::Set, false)),
+            ("list:B", "merge:n", (Merge::ByKey("n".into()), false)),
+            ("list:B", "merge:n+retainKeys", (Merge::ByKey("n".into()), true)),
+        ] {
+            let table =
+                format!("type,field,shape,presence,number,merge\nA,b,{shape},given,1,{text}\nB,n,int32,given,1,\n");
+            let types = Types::parse(&table).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let field = types.id("A").and_then(|id| types.get(id).field("b")).expect("is there");
+            assert_eq!((field.merge.clone(), field.retain_keys), want, "{shape} {text}");
+        }
+    }
+
+    #[test]
     fn bad_tables_are_refused_with_their_line() {
         for (rows, line) in [
-            ("A,b,string,always", 2),
-            ("A,b,string,always,\nA,b,string,always,", 3),
-            ("A,b,string,always,1\nA,c,string,always,1", 3),
-            ("A,b,Nowhere,always,", 2),
-            ("A,b,string,sometimes,", 2),
-            ("A,b,string,always,first", 2),
+            ("A,b,string,always,", 2),
+            ("A,b,string,always,,\nA,b,string,always,,", 3),
+            ("A,b,string,always,1,\nA,c,string,always,1,", 3),
+            ("A,b,Nowhere,always,,", 2),
+            ("A,b,string,sometimes,,", 2),
+            ("A,b,string,always,first,", 2),
+            ("A,b,string,always,,merge", 2),
+            ("A,b,list:string,always,,merge:name", 2),
+            ("A,b,list:string,always,,replace", 2),
+            ("A,b,list:string,always,,concat", 2),
+            ("A,b,list:string,always,,+retainKeys", 2),
+            ("A,b,list:string,always,,mergeretainKeys", 2),
+            ("A,b,list:B,always,,merge\nB,name,string,always,,", 2),
+            ("B,name,string,always,,\nA,b,list:B,always,,merge:uid", 3),
         ] {
-            let error = Types::parse(&format!("type,field,shape,presence,number\n{rows}\n")).expect_err(rows);
+            let error = Types::parse(&format!("type,field,shape,presence,number,merge\n{rows}\n")).expect_err(rows);
             assert_eq!(error.line, line, "{error}");
         }
     }

@@ -145,6 +145,31 @@ async fn kubectl_makes_reads_changes_and_deletes() {
     assert!(!succeeded && text.contains("because it is being terminated"), "{text}");
 }
 
+/// What kubectl applies and edits, it sends as strategic merge patches.
+#[tokio::test]
+async fn kubectl_applies_and_patches_strategically() {
+    let server = Server::start(&[]).await;
+    let kubectl = Kubectl::of(&server);
+    let config_map = |data: &str| format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a}}, data: {data}}}");
+    for (data, said) in [("{k: one, l: two}", "created"), ("{k: three}", "configured"), ("{k: three}", "unchanged")] {
+        let (succeeded, text) = kubectl.run_with(&["apply", "-f", "-"], &config_map(data)).await;
+        assert!(succeeded && text == format!("configmap/a {said}\n"), "{text}");
+    }
+    assert_eq!(kubectl.json("get configmap a -o json").await["data"], json!({"k": "three"}));
+
+    let patched = kubectl.ok(r#"patch configmap a -p {"metadata":{"finalizers":["x.io/one"]}}"#).await;
+    assert_eq!(patched, "configmap/a patched\n");
+    kubectl.ok(r#"patch configmap a -p {"metadata":{"finalizers":["x.io/two"]}}"#).await;
+    let held = kubectl.json("get configmap a -o json").await;
+    assert_eq!(held["metadata"]["finalizers"], json!(["x.io/two", "x.io/one"]), "merged as a set, the new ones first");
+    kubectl.ok(r#"patch configmap a -p {"metadata":{"$deleteFromPrimitiveList/finalizers":["x.io/one"]}}"#).await;
+    let held = kubectl.json("get configmap a -o json").await;
+    assert_eq!(held["metadata"]["finalizers"], json!(["x.io/two"]));
+
+    let (succeeded, text) = kubectl.run(r#"patch configmap a -p {"data":{"$patch":"nonsense"}}"#).await;
+    assert!(!succeeded && text.contains("unknown patch type: nonsense"), "{text}");
+}
+
 #[tokio::test]
 async fn kubectl_finds_out_what_there_is() {
     let server = Server::start(&[]).await;
