@@ -27,5 +27,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "path", run: paths::route },
     Target { name: "protobuf", run: text::protobuf },
     Target { name: "stored_record", run: records::stored },
+    Target { name: "strategic_merge_patch", run: patches::strategic },
     Target { name: "yaml", run: text::yaml },
 ];

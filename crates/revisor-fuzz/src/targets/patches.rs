@@ -1,5 +1,6 @@
 //! Patches: the first line of the input is the object, the rest the patch.
 
+use revisor_catalog::Catalog;
 use revisor_merge::{JsonPatch, merge_patch};
 use revisor_object::{Value, parse_json};
 
@@ -38,5 +39,16 @@ pub(super) fn merge(data: &[u8]) {
     let once = object.clone();
     if merge_patch(&mut object, patch).is_ok() {
         assert_eq!(object, once);
+    }
+}
+
+/// A strategic merge patch applies or is refused, whatever the type, and what it makes can be read back.
+pub(super) fn strategic(data: &[u8]) {
+    let Some((object, patch)) = split(data) else { return };
+    for resource in Catalog::build().resources() {
+        let mut object = object.clone();
+        if resource.strategic_merge_patch(&mut object, patch.clone()).is_ok() {
+            check_readable(&object);
+        }
     }
 }
