@@ -53,17 +53,29 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     }
     let chosen = if options.targets.is_empty() { known } else { options.targets.clone() };
     let binary = build(workspace)?;
-    chosen.iter().try_for_each(|target| fuzz(workspace, &binary, target, options.seconds))
+    chosen.iter().try_for_each(|target| fuzz(workspace, &binary, target, Effort::Seconds(options.seconds)))
 }
 
-/// A short run of every target, to know that they still build and hold. Without a C++ compiler there is no libFuzzer;
-/// then the run that `cargo test` made of the same targets has to do.
-pub(crate) fn smoke(workspace: &Workspace, seconds: u32) -> Result<()> {
+/// How much is tried.
+#[derive(Debug, Clone, Copy)]
+enum Effort {
+    /// As much as fits into this time, starting from what earlier runs found.
+    Seconds(u32),
+    /// This many inputs, the same ones every time.
+    Inputs(u32),
+}
+
+/// A short run of every target, to know that they still build and hold. It tries the same inputs every time: luck is not
+/// to decide whether a change passes. Without a C++ compiler there is no libFuzzer; then the run that `cargo test` made
+/// of the same targets has to do.
+pub(crate) fn smoke(workspace: &Workspace, inputs: u32) -> Result<()> {
     if !has_cxx() {
         println!("no C++ compiler, so no libFuzzer: the targets ran in `cargo test` only");
         return Ok(());
     }
-    run(workspace, &Options { targets: Vec::new(), seconds, list: false })
+    let known = targets(workspace)?;
+    let binary = build(workspace)?;
+    known.iter().try_for_each(|target| fuzz(workspace, &binary, target, Effort::Inputs(inputs)))
 }
 
 fn targets(workspace: &Workspace) -> Result<Vec<String>> {
@@ -94,9 +106,18 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
     Ok(folder.join(host).join("release").join("revisor-fuzz"))
 }
 
-fn fuzz(workspace: &Workspace, binary: &Path, target: &str, seconds: u32) -> Result<()> {
-    // What libFuzzer finds worth keeping stays here between runs, so that the next one starts where this one ended.
-    let corpus = workspace.target().join("fuzz").join("corpus").join(target);
+fn fuzz(workspace: &Workspace, binary: &Path, target: &str, effort: Effort) -> Result<()> {
+    let (limits, corpus, amount) = match effort {
+        // What libFuzzer finds worth keeping stays between runs, so that the next one starts where this one ended.
+        Effort::Seconds(seconds) => (vec![format!("-max_total_time={seconds}")], "corpus", format!("{seconds} s")),
+        Effort::Inputs(inputs) => {
+            (vec![format!("-runs={inputs}"), "-seed=1".to_owned()], "smoke", format!("{inputs} inputs"))
+        }
+    };
+    let corpus = workspace.target().join("fuzz").join(corpus).join(target);
+    if matches!(effort, Effort::Inputs(_)) && corpus.exists() {
+        std::fs::remove_dir_all(&corpus).with_context(|| format!("cannot empty {}", corpus.display()))?;
+    }
     let artifacts = workspace.target().join("fuzz").join("artifacts").join(target);
     for folder in [&corpus, &artifacts] {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
@@ -104,7 +125,7 @@ fn fuzz(workspace: &Workspace, binary: &Path, target: &str, seconds: u32) -> Res
     let log = artifacts.join("log");
     let mut command = Command::new(binary);
     command
-        .arg(format!("-max_total_time={seconds}"))
+        .args(limits)
         .arg(format!("-max_len={MAX_INPUT}"))
         .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
@@ -113,7 +134,7 @@ fn fuzz(workspace: &Workspace, binary: &Path, target: &str, seconds: u32) -> Res
         .env(TARGET_VARIABLE, target)
         .env("RUST_BACKTRACE", "1")
         .stderr(std::fs::File::create(&log).with_context(|| format!("cannot create {}", log.display()))?);
-    println!("fuzzing {target} for {seconds} s; libFuzzer writes to {}", log.display());
+    println!("fuzzing {target} for {amount}; libFuzzer writes to {}", log.display());
     let outcome = workspace::run(&mut command);
     let text = std::fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
     let text = String::from_utf8_lossy(&text);

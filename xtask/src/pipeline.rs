@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use crate::workspace::{self, Workspace};
 use crate::{fuzz, kubectl, tidy};
 
-/// How long the coverage-guided engine works on each fuzz target.
-const FUZZ_SECONDS: u32 = 5;
+/// How many inputs the coverage-guided engine tries on each fuzz target.
+const FUZZ_INPUTS: u32 = 20_000;
 
 /// Runs every step, stops at the first that fails, and ends with a table of times.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -41,7 +41,7 @@ fn steps(workspace: &Workspace, report: &mut Report) -> Result<()> {
         // The metadata of the dependencies is there already: clippy left it.
         workspace::run(cargo("doc --workspace --no-deps --quiet").env("RUSTDOCFLAGS", "-D warnings"))
     })?;
-    report.step("fuzz smoke", || fuzz::smoke(workspace, FUZZ_SECONDS))
+    report.step("fuzz smoke", || fuzz::smoke(workspace, FUZZ_INPUTS))
 }
 
 /// The steps that ran, with their times, in order.
