@@ -140,10 +140,7 @@ mod tests {
                 objects: 7,
                 watchers: 3,
                 window_events: 40,
-                window_capacity: 100,
                 resource_version: 1234,
-                events_received: 55,
-                watchers_terminated: 2,
             }]
         });
         let labels = RequestLabels {
@@ -179,12 +176,8 @@ mod tests {
             "apiserver_storage_objects{resource=\"deployments.apps\"} 7",
             "apiserver_resource_objects{group=\"apps\",resource=\"deployments\"} 7",
             "apiserver_registered_watchers{group=\"apps\",resource=\"deployments\"} 3",
-            "apiserver_watch_cache_capacity{group=\"apps\",resource=\"deployments\"} 100",
             "apiserver_watch_cache_window_events{group=\"apps\",resource=\"deployments\"} 40",
             "apiserver_watch_cache_resource_version{group=\"apps\",resource=\"deployments\"} 1234",
-            "apiserver_watch_cache_events_received_total{group=\"apps\",resource=\"deployments\"} 55",
-            "apiserver_terminated_watchers_total{group=\"apps\",resource=\"deployments\"} 2",
-            "# TYPE apiserver_terminated_watchers_total counter",
             "# TYPE apiserver_request_duration_seconds histogram",
         ] {
             assert!(text.lines().any(|got| got == line), "{line}\nis not in\n{text}");

@@ -154,7 +154,6 @@ fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {
             watchers: cache.watcher_count() as u64,
             window_events: cache.window_len() as u64,
             resource_version: revision,
-            ..ResourceSample::default()
         }
     };
     registry.catalog().resources().map(sample).collect()

@@ -18,14 +18,8 @@ pub struct ResourceSample {
     pub watchers: u64,
     /// How many events the window holds.
     pub window_events: u64,
-    /// How many events the window may hold.
-    pub window_capacity: u64,
     /// The newest revision that the cache has seen.
     pub resource_version: u64,
-    /// How many events the cache has taken in since it was made.
-    pub events_received: u64,
-    /// How many watchers were dropped because they did not keep up.
-    pub watchers_terminated: u64,
 }
 
 impl ResourceSample {
@@ -37,40 +31,17 @@ impl ResourceSample {
     }
 }
 
-/// A family: name, help, type, whether it is labelled by the qualified name alone, and where its values come from.
-struct Row(&'static str, &'static str, MetricType, bool, fn(&ResourceSample) -> u64);
+/// A family of gauges: name, help, whether it is labelled by the qualified name alone, and where its values come from.
+struct Row(&'static str, &'static str, bool, fn(&ResourceSample) -> u64);
 
-const ROWS: [Row; 8] = [
-    Row("apiserver_storage_objects", "Objects stored, by qualified resource", MetricType::GAUGE, true, |s| s.objects),
-    Row("apiserver_resource_objects", "Objects stored", MetricType::GAUGE, false, |s| s.objects),
-    Row("apiserver_registered_watchers", "Watches that are open", MetricType::GAUGE, false, |s| s.watchers),
-    Row("apiserver_watch_cache_capacity", "Events that the watch window may hold", MetricType::GAUGE, false, |s| {
-        s.window_capacity
+const ROWS: [Row; 5] = [
+    Row("apiserver_storage_objects", "Objects stored, by qualified resource", true, |s| s.objects),
+    Row("apiserver_resource_objects", "Objects stored", false, |s| s.objects),
+    Row("apiserver_registered_watchers", "Watches that are open", false, |s| s.watchers),
+    Row("apiserver_watch_cache_window_events", "Events that the watch window holds", false, |s| s.window_events),
+    Row("apiserver_watch_cache_resource_version", "Newest version that the cache has seen", false, |s| {
+        s.resource_version
     }),
-    Row("apiserver_watch_cache_window_events", "Events that the watch window holds", MetricType::GAUGE, false, |s| {
-        s.window_events
-    }),
-    Row(
-        "apiserver_watch_cache_resource_version",
-        "Newest version that the cache has seen",
-        MetricType::GAUGE,
-        false,
-        |s| s.resource_version,
-    ),
-    Row(
-        "apiserver_watch_cache_events_received_total",
-        "Events that the cache has taken in",
-        MetricType::COUNTER,
-        false,
-        |s| s.events_received,
-    ),
-    Row(
-        "apiserver_terminated_watchers_total",
-        "Watches ended because they did not keep up",
-        MetricType::COUNTER,
-        false,
-        |s| s.watchers_terminated,
-    ),
 ];
 
 #[derive(Clone)]
@@ -84,7 +55,7 @@ impl ResourceCollector {
         let labels = |by_name| {
             if by_name { vec!["resource".to_owned()] } else { vec!["group".to_owned(), "resource".to_owned()] }
         };
-        let describe = |Row(name, help, _, by_name, _): &Row| {
+        let describe = |Row(name, help, by_name, _): &Row| {
             Desc::new((*name).to_owned(), (*help).to_owned(), labels(*by_name), Default::default())
                 .expect("metric names and labels are valid")
         };
@@ -103,19 +74,19 @@ impl Collector for ResourceCollector {
     }
 }
 
-fn family(Row(name, help, kind, by_name, value): &Row, samples: &[ResourceSample]) -> MetricFamily {
+fn family(Row(name, help, by_name, value): &Row, samples: &[ResourceSample]) -> MetricFamily {
     let metrics = samples.iter().map(|sample| {
         let labels = if *by_name {
             vec![pair("resource", sample.qualified())]
         } else {
             vec![pair("group", sample.group.clone()), pair("resource", sample.resource.clone())]
         };
-        metric(*kind, value(sample) as f64, labels)
+        metric(MetricType::GAUGE, value(sample) as f64, labels)
     });
     let mut family = MetricFamily::default();
     family.set_name((*name).to_owned());
     family.set_help((*help).to_owned());
-    family.set_field_type(*kind);
+    family.set_field_type(MetricType::GAUGE);
     family.set_metric(metrics.collect());
     family
 }
