@@ -10,6 +10,7 @@ mod field_selector;
 mod json;
 mod label_selector;
 pub mod names;
+mod quantity;
 mod status;
 mod value;
 mod yaml;
@@ -25,6 +26,7 @@ pub use json::{JsonError, Parsed, parse_json};
 pub use label_selector::{
     LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,
 };
+pub use quantity::{MAX_QUANTITY_BYTES, Notation, Quantity, QuantityError};
 pub use status::{KindRef, ResourceRef, Status, StatusCause, StatusDetails, StatusMetadata};
 pub use value::{Object, Value};
 pub use yaml::{YamlError, parse_yaml};
