@@ -121,7 +121,7 @@ impl Api {
         peer: &PeerIdentity,
         route: Route,
         asked: &Asked,
-        request: Request<UnreadBody>,
+        mut request: Request<UnreadBody>,
     ) -> Response<Body> {
         let user = match self.options.authenticator.authenticate(request.headers(), peer, SystemTime::now()) {
             Ok(user) => user,
@@ -133,6 +133,7 @@ impl Api {
         if let Err(refusal) = self.authorize(&user, &route, asked, &request) {
             return answer::status(&refusal);
         }
+        request.extensions_mut().insert(user.clone());
         if asked.verb == Some(Verb::Watch) {
             // Bounded by connections and streams; it occupies no place while it waits for events.
             return self.serve(route, asked, request).await;

@@ -59,7 +59,7 @@ fn resource_values(resource: &Resource) -> Vec<Value> {
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": verb_names(resource.verbs),
+        "verbs": verb_names(&resource.verbs),
     });
     if !resource.short_names.is_empty() {
         whole["shortNames"] = json!(resource.short_names);
@@ -69,13 +69,19 @@ fn resource_values(resource: &Resource) -> Vec<Value> {
     }
     whole["storageVersionHash"] = json!(resource.storage_version_hash());
     let parts = resource.subresources.iter().map(|part| {
-        json!({
+        let mut shown = json!({
             "name": format!("{}/{}", resource.plural, part.name),
             "singularName": "",
             "namespaced": resource.namespaced,
-            "kind": resource.kind,
-            "verbs": verb_names(part.verbs),
-        })
+            "kind": part.other_kind.map_or(resource.kind, |(_, kind)| kind),
+            "verbs": verb_names(&part.verbs),
+        });
+        let api_version = part.other_kind.map_or("", |(api_version, _)| api_version);
+        if let Some((group, version)) = api_version.split_once('/') {
+            shown["group"] = json!(group);
+            shown["version"] = json!(version);
+        }
+        shown
     });
     std::iter::once(whole).chain(parts).collect()
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
-use revisor_catalog::{DeleteAnswer, ObjectRoute, Resource, Verb};
+use revisor_auth::Identity;
+use revisor_catalog::{DeleteAnswer, ObjectRoute, Requester, Resource, Verb};
 use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
@@ -191,7 +192,8 @@ impl Api {
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
         let decoded = Decoded::read(&route.resource, format, &text, validation)?;
-        let options = WriteOptions { dry_run, subresource: None, validation };
+        let subresource = route.subresource.as_deref();
+        let options = WriteOptions { dry_run, subresource, validation, requester: requester(&parts) };
         let saved = self.options.registry.create(place(route), decoded, options).await?;
         Ok(answer_saved(saved))
     }
@@ -204,7 +206,8 @@ impl Api {
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
         let decoded = Decoded::read(&route.resource, format, &text, validation)?;
-        let options = WriteOptions { dry_run, subresource: route.subresource.as_deref(), validation };
+        let subresource = route.subresource.as_deref();
+        let options = WriteOptions { dry_run, subresource, validation, requester: requester(&parts) };
         let saved = self.options.registry.update(place(route), decoded, options).await?;
         Ok(answer_saved(saved))
     }
@@ -218,7 +221,8 @@ impl Api {
             return Err(Box::new(Status::unsupported_media_type(negotiate::PATCHES)).into());
         };
         let text = self.read(body).await?;
-        let options = WriteOptions { dry_run, subresource: route.subresource.as_deref(), validation };
+        let subresource = route.subresource.as_deref();
+        let options = WriteOptions { dry_run, subresource, validation, requester: requester(&parts) };
         let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
         Ok(answer_saved(saved))
     }
@@ -291,6 +295,17 @@ impl Api {
 
 /// No client needs a watch for longer than this, and timers have an end.
 const MAX_WATCH_SECONDS: u64 = 10 * 365 * 24 * 60 * 60;
+
+/// Who asks; known since the request was authenticated.
+fn requester(parts: &http::request::Parts) -> Requester<'_> {
+    let identity = parts.extensions.get::<Identity>();
+    identity.map_or_else(Requester::default, |identity| Requester {
+        name: identity.name(),
+        uid: identity.uid().unwrap_or_default(),
+        groups: identity.groups(),
+        extra: identity.extra(),
+    })
+}
 
 fn place(route: &ObjectRoute) -> Place<'_> {
     Place { resource: &route.resource, namespace: route.namespace.as_deref(), name: route.name.as_deref() }

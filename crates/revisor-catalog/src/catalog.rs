@@ -5,7 +5,7 @@ use std::sync::Arc;
 use revisor_schema::Types;
 
 use crate::Resource;
-use crate::rows::{FIELDS, ROWS};
+use crate::rows::{FIELDS, rows};
 
 /// A group and one of its versions that is served.
 #[derive(Debug, Clone)]
@@ -34,9 +34,10 @@ impl Catalog {
     pub fn build() -> Catalog {
         let types = Arc::new(Types::parse(FIELDS).expect("the table of fields is well formed"));
         let mut catalog = Catalog { group_versions: Vec::new(), types: types.clone() };
-        for row in ROWS {
-            let resource = Arc::new(row.resource(&types));
-            catalog.insert(resource);
+        for row in rows() {
+            if let Some(resource) = row.resource(&types) {
+                catalog.insert(Arc::new(resource));
+            }
         }
         catalog
     }

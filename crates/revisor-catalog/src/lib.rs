@@ -4,6 +4,7 @@
 //! decided once, by [`Catalog::build`] (invariant V1); strategies do no I/O (R1).
 
 mod catalog;
+mod checks;
 mod kinds;
 mod metadata;
 mod resource;
@@ -15,4 +16,4 @@ pub use catalog::{Catalog, GroupVersion};
 pub use metadata::{validate_metadata, validate_metadata_update};
 pub use resource::{DeleteAnswer, Resource, Rules, SelectableField, Subresource, Verb};
 pub use route::{ObjectRoute, Route};
-pub use strategy::{Part, Strategy};
+pub use strategy::{Circumstances, Part, Requester, Strategy};

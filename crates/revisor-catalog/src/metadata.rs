@@ -1,12 +1,14 @@
 //! What must be true of `metadata`, whatever the kind.
 
-use revisor_object::names::{NameRule, builtin_kind_finalizer, dns1123_label, label_value, qualified_name};
+use revisor_object::names::{NameRule, builtin_kind_finalizer, dns1123_label, qualified_name};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+
+use crate::checks::{self, immutable};
 
 const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 
 /// All annotations of an object together may take up so many bytes.
-const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
+pub(crate) const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -77,38 +79,10 @@ pub fn validate_metadata_update(metadata: &Object, old: &Object) -> Vec<FieldErr
     errors
 }
 
-/// The error that a field was changed, if it was.
-pub(crate) fn immutable(path: FieldPath<'_>, new: Option<&Value>, old: Option<&Value>) -> Option<FieldError> {
-    (new != old).then(|| {
-        let value = new.map_or(BadValue::of(&Value::Null), BadValue::of);
-        FieldError::invalid(path, value, "field is immutable")
-    })
-}
-
 /// The parts that clients fill as they like: labels, annotations, owners, managed fields.
 fn validate_open_parts(metadata: &Object, errors: &mut Vec<FieldError>) {
-    let labels_path = METADATA.child("labels");
-    for (key, value) in metadata.object("labels").into_iter().flat_map(Object::iter) {
-        for problem in qualified_name(key) {
-            errors.push(FieldError::invalid(labels_path, key, problem));
-        }
-        let value = value.as_str().unwrap_or_default();
-        for problem in label_value(value) {
-            errors.push(FieldError::invalid(labels_path, value, problem));
-        }
-    }
-    let annotations_path = METADATA.child("annotations");
-    let mut size = 0;
-    for (key, value) in metadata.object("annotations").into_iter().flat_map(Object::iter) {
-        size += key.len() + value.as_str().unwrap_or_default().len();
-        // Annotation keys are qualified names, but their case does not matter.
-        for problem in qualified_name(&key.to_lowercase()) {
-            errors.push(FieldError::invalid(annotations_path, key, problem));
-        }
-    }
-    if size > MAX_ANNOTATION_BYTES {
-        errors.push(FieldError::too_long(annotations_path, MAX_ANNOTATION_BYTES));
-    }
+    errors.extend(checks::labels(METADATA.child("labels"), metadata.object("labels")));
+    errors.extend(checks::annotations(METADATA.child("annotations"), metadata.object("annotations")));
     validate_owners(metadata, errors);
     let managed_path = METADATA.child("managedFields");
     for (at, entry) in metadata.array("managedFields").iter().filter_map(Value::as_object).enumerate() {

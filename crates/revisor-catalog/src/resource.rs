@@ -36,6 +36,14 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// The verb with this name.
+    pub(crate) fn parse(name: &str) -> Option<Verb> {
+        use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
+        [Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch]
+            .into_iter()
+            .find(|verb| verb.as_str() == name)
+    }
+
     /// The verb's name in discovery, authorization and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -58,12 +66,15 @@ impl fmt::Display for Verb {
 }
 
 /// A part of an object with an address of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subresource {
     /// The last segment of its path.
     pub name: &'static str,
     /// What can be asked of it.
-    pub verbs: &'static [Verb],
+    pub verbs: Vec<Verb>,
+    /// The API version and kind that it speaks of, where that is not the resource's own; the version is empty where it
+    /// is the resource's.
+    pub other_kind: Option<(&'static str, &'static str)>,
 }
 
 /// What a deletion that removed the object answers.
@@ -116,19 +127,19 @@ pub struct Resource {
     /// The name of one, for people.
     pub singular: String,
     /// Short names for people.
-    pub short_names: &'static [&'static str],
+    pub short_names: Vec<&'static str>,
     /// Groups of kinds that people ask for together, such as `all`.
-    pub categories: &'static [&'static str],
+    pub categories: Vec<&'static str>,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
     /// What can be asked of it.
-    pub verbs: &'static [Verb],
+    pub verbs: Vec<Verb>,
     /// Its subresources.
-    pub subresources: &'static [Subresource],
+    pub subresources: Vec<Subresource>,
     /// Where its objects are stored: `/registry/configmaps/`.
     pub prefix: String,
     /// What field selectors may name beside the name and the namespace.
-    pub selectable: &'static [SelectableField],
+    pub selectable: Vec<SelectableField>,
     /// Whether field selectors may name the namespace. Some kinds without namespaces refuse it.
     pub selects_namespace: bool,
     /// How it differs from the usual one.
@@ -142,6 +153,11 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// The type of its objects in the table of fields.
+    pub fn root(&self) -> StructId {
+        self.root
+    }
+
     /// Reads an object of this resource from the wire format of protobuf.
     pub fn read_protobuf(&self, bytes: &[u8]) -> Result<Value, ProtobufError> {
         self.types.read_protobuf(self.root, bytes)
@@ -150,6 +166,12 @@ impl Resource {
     /// Makes a client's value fit this resource's type.
     pub fn conform(&self, value: &mut Value) -> Result<Findings, Mismatch> {
         self.types.conform(self.root, value)
+    }
+
+    /// Fills in what a client may leave out.
+    pub fn default(&self, object: &mut Object) {
+        self.types.fill_defaults(self.root, object);
+        self.strategy.default(object);
     }
 
     /// Applies a strategic merge patch to an object of this resource.

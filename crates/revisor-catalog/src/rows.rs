@@ -1,170 +1,130 @@
-//! The rows of the built-in resources. To add a kind is to add a row here, its fields to `tables/fields.csv`, and a
-//! strategy where it has rules of its own.
+//! The rows of the built-in resources: `tables/resources.csv`, read once when the catalog is built. To add a kind is to
+//! add a row there, its fields to `tables/fields.csv`, and its rules to the module of its group in [`kinds`](crate::kinds).
 
 use std::sync::Arc;
 
-use revisor_object::names::NameRule;
 use revisor_schema::Types;
 
-use crate::Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
-use crate::kinds::{ConfigMaps, Events, Leases, Namespaces, Secrets, ServiceAccounts};
-use crate::{DeleteAnswer, Resource, Rules, SelectableField, Strategy, Subresource, Verb};
+use crate::kinds::{self, Kind};
+use crate::{Resource, Subresource, Verb};
 
 /// The fields of all built-in types.
 pub(crate) const FIELDS: &str = include_str!("../tables/fields.csv");
 
+/// All built-in resources, in the order of discovery.
+const RESOURCES: &str = include_str!("../tables/resources.csv");
+
 /// What nearly every resource can do.
-const USUAL_VERBS: &[Verb] = &[Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch];
+const USUAL_VERBS: &str = "create+delete+deletecollection+get+list+patch+update+watch";
 
-const USUAL: Rules = Rules {
-    names: NameRule::Dns1123Subdomain,
-    create_on_update: false,
-    unconditional_update: true,
-    validates_metadata: true,
-    delete_answer: DeleteAnswer::Status,
-};
-
-/// One resource as the table has it.
-pub(crate) struct Row {
-    group: &'static str,
-    version: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    short_names: &'static [&'static str],
-    namespaced: bool,
-    verbs: &'static [Verb],
-    subresources: &'static [Subresource],
-    selectable: &'static [SelectableField],
-    rules: Rules,
-    strategy: fn() -> Arc<dyn Strategy>,
-}
-
-const fn field(name: &'static str, paths: &'static [&'static [&'static str]]) -> SelectableField {
-    SelectableField { name, paths }
-}
-
-pub(crate) const ROWS: &[Row] = &[
-    Row {
-        group: "",
-        version: "v1",
-        kind: "ConfigMap",
-        plural: "configmaps",
-        short_names: &["cm"],
-        namespaced: true,
-        verbs: USUAL_VERBS,
-        subresources: &[],
-        selectable: &[],
-        rules: USUAL,
-        strategy: || Arc::new(ConfigMaps),
-    },
-    Row {
-        group: "",
-        version: "v1",
-        kind: "Event",
-        plural: "events",
-        short_names: &["ev"],
-        namespaced: true,
-        verbs: USUAL_VERBS,
-        subresources: &[],
-        selectable: &[
-            field("involvedObject.kind", &[&["involvedObject", "kind"]]),
-            field("involvedObject.namespace", &[&["involvedObject", "namespace"]]),
-            field("involvedObject.name", &[&["involvedObject", "name"]]),
-            field("involvedObject.uid", &[&["involvedObject", "uid"]]),
-            field("involvedObject.apiVersion", &[&["involvedObject", "apiVersion"]]),
-            field("involvedObject.resourceVersion", &[&["involvedObject", "resourceVersion"]]),
-            field("involvedObject.fieldPath", &[&["involvedObject", "fieldPath"]]),
-            field("reason", &[&["reason"]]),
-            field("reportingComponent", &[&["reportingComponent"]]),
-            field("source", &[&["source", "component"], &["reportingComponent"]]),
-            field("type", &[&["type"]]),
-        ],
-        rules: Rules { names: NameRule::PathSegment, create_on_update: true, validates_metadata: false, ..USUAL },
-        strategy: || Arc::new(Events),
-    },
-    Row {
-        group: "",
-        version: "v1",
-        kind: "Namespace",
-        plural: "namespaces",
-        short_names: &["ns"],
-        namespaced: false,
-        verbs: &[Create, Delete, Get, List, Patch, Update, Watch],
-        subresources: &[
-            Subresource { name: "finalize", verbs: &[Update] },
-            Subresource { name: "status", verbs: &[Get, Patch, Update] },
-        ],
-        selectable: &[field("status.phase", &[&["status", "phase"]])],
-        rules: Rules { names: NameRule::Dns1123Label, ..USUAL },
-        strategy: || Arc::new(Namespaces),
-    },
-    Row {
-        group: "",
-        version: "v1",
-        kind: "Secret",
-        plural: "secrets",
-        short_names: &[],
-        namespaced: true,
-        verbs: USUAL_VERBS,
-        subresources: &[],
-        selectable: &[field("type", &[&["type"]])],
-        rules: USUAL,
-        strategy: || Arc::new(Secrets),
-    },
-    Row {
-        group: "",
-        version: "v1",
-        kind: "ServiceAccount",
-        plural: "serviceaccounts",
-        short_names: &["sa"],
-        namespaced: true,
-        verbs: USUAL_VERBS,
-        subresources: &[],
-        selectable: &[],
-        rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
-        strategy: || Arc::new(ServiceAccounts),
-    },
-    Row {
-        group: "coordination.k8s.io",
-        version: "v1",
-        kind: "Lease",
-        plural: "leases",
-        short_names: &[],
-        namespaced: true,
-        verbs: USUAL_VERBS,
-        subresources: &[],
-        selectable: &[],
-        rules: Rules { create_on_update: true, unconditional_update: false, ..USUAL },
-        strategy: || Arc::new(Leases),
-    },
+/// Resources that are stored under another name than their own, for historical reasons of the original.
+const STORED_ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("", "endpoints", "services/endpoints"),
+    ("", "nodes", "minions"),
+    ("", "replicationcontrollers", "controllers"),
+    ("", "services", "services/specs"),
+    ("apiregistration.k8s.io", "apiservices", "apiregistration.k8s.io/apiservices"),
+    ("networking.k8s.io", "ingresses", "ingress"),
 ];
 
+/// One resource as the table has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) plural: &'static str,
+    pub(crate) kind: &'static str,
+    singular: &'static str,
+    short_names: Vec<&'static str>,
+    categories: Vec<&'static str>,
+    namespaced: bool,
+    verbs: Vec<Verb>,
+    subresources: Vec<Subresource>,
+}
+
+/// All rows of the table.
+///
+/// # Panics
+/// If the table is malformed: a fault of the program that its tests find.
+pub(crate) fn rows() -> impl Iterator<Item = Row> {
+    RESOURCES.lines().skip(1).map(|line| Row::parse(line).unwrap_or_else(|| panic!("a malformed row: {line}")))
+}
+
 impl Row {
-    pub(crate) fn resource(&self, types: &Arc<Types>) -> Resource {
-        let api_version =
-            if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) };
-        let type_prefix = format!("{{\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", self.kind);
-        Resource {
-            group: self.group,
-            version: self.version,
-            kind: self.kind,
-            list_kind: format!("{}List", self.kind),
-            plural: self.plural,
-            singular: self.kind.to_lowercase(),
+    fn parse(line: &'static str) -> Option<Row> {
+        let mut columns = line.split(',');
+        let mut next = || columns.next();
+        let (group, version, plural, kind, singular) = (next()?, next()?, next()?, next()?, next()?);
+        let (short_names, categories) = (list(next()?), list(next()?));
+        let namespaced = match next()? {
+            "yes" => true,
+            "" => false,
+            _ => return None,
+        };
+        let verbs = verbs(match next()? {
+            "usual" => USUAL_VERBS,
+            some => some,
+        })?;
+        let subresources = next()?.split_whitespace().map(subresource).collect::<Option<_>>()?;
+        Some(Row { group, version, plural, kind, singular, short_names, categories, namespaced, verbs, subresources })
+    }
+
+    /// The resource, if the rules of its kind are known.
+    pub(crate) fn resource(self, types: &Arc<Types>) -> Option<Resource> {
+        let Row { group, version, plural, kind, .. } = self;
+        let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+        let Kind { rules, selectable, selects_namespace, strategy } = kinds::kind(group, version, plural)?;
+        let stored_at =
+            STORED_ELSEWHERE.iter().find(|(of, name, _)| (*of, *name) == (group, plural)).map_or(plural, |row| row.2);
+        Some(Resource {
+            group,
+            version,
+            kind,
+            list_kind: format!("{kind}List"),
+            plural,
+            singular: self.singular.to_owned(),
             short_names: self.short_names,
-            categories: &[],
+            categories: self.categories,
             namespaced: self.namespaced,
             verbs: self.verbs,
             subresources: self.subresources,
-            prefix: format!("/registry/{}/", self.plural),
-            selectable: self.selectable,
-            selects_namespace: self.namespaced,
-            rules: self.rules,
-            strategy: (self.strategy)(),
-            root: types.id(self.kind).expect("every row has its fields in the table"),
+            prefix: format!("/registry/{stored_at}/"),
+            selectable,
+            selects_namespace: selects_namespace.unwrap_or(self.namespaced),
+            rules,
+            strategy,
+            type_prefix: format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\","),
+            root: types.id(&type_name(group, version, kind)).expect("every row has its fields in the table"),
             types: types.clone(),
             api_version,
-            type_prefix,
-        }
+        })
     }
+}
+
+/// The name of a kind's type in the table of fields: `core.v1.Pod`.
+fn type_name(group: &str, version: &str, kind: &str) -> String {
+    let package = match group {
+        "" => "core",
+        "internal.apiserver.k8s.io" => "apiserverinternal",
+        _ => group.split('.').next().unwrap_or_default(),
+    };
+    format!("{package}.{version}.{kind}")
+}
+
+fn list(text: &'static str) -> Vec<&'static str> {
+    text.split('+').filter(|item| !item.is_empty()).collect()
+}
+
+fn verbs(text: &str) -> Option<Vec<Verb>> {
+    text.split('+').map(Verb::parse).collect()
+}
+
+/// `NAME=VERBS`, and `:GROUP/VERSION.KIND` behind it where the subresource speaks of another kind.
+fn subresource(text: &'static str) -> Option<Subresource> {
+    let (name, rest) = text.split_once('=')?;
+    let (verb_names, other) = match rest.split_once(':') {
+        Some((verb_names, other)) => (verb_names, Some(other.rsplit_once('.')?)),
+        None => (rest, None),
+    };
+    Some(Subresource { name, verbs: verbs(verb_names)?, other_kind: other })
 }

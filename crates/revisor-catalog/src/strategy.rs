@@ -11,23 +11,51 @@ pub enum Part<'a> {
     Subresource(&'a str),
 }
 
+/// Who makes a write; empty if it is the server itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Requester<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The identity; empty if it has none.
+    pub uid: &'a str,
+    /// The groups.
+    pub groups: &'a [String],
+    /// What else is known.
+    pub extra: &'a [(String, Vec<String>)],
+}
+
+/// What a strategy may know about a write beside the object.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// The time, as metadata shows it.
+    pub now: &'a str,
+    /// Who makes the write.
+    pub requester: Requester<'a>,
+}
+
 /// What a kind does at each step of a write. All steps are pure and in the order of invariant R1; only those named
 /// `prepare` and `default` change the object. Metadata is looked after by the registry and by
-/// [`validate_metadata`](crate::validate_metadata).
+/// [`validate_metadata`](crate::validate_metadata); defaults that depend on nothing stand in the table of fields and
+/// have been filled in before any of this.
 pub trait Strategy: Send + Sync + 'static {
-    /// Fills in what a client may leave out.
+    /// Fills in what a client may leave out and what depends on other fields. Doing it again changes nothing.
     fn default(&self, object: &mut Object) {
         let _ = object;
     }
 
+    /// The parts of an object, as paths, whose change raises `metadata.generation`. Kinds without any do not count.
+    fn tracked(&self) -> &'static [&'static [&'static str]] {
+        &[]
+    }
+
     /// Takes out what a client may not set on a new object, and sets what a new object must have. The name is known.
-    fn prepare_create(&self, object: &mut Object) {
-        let _ = object;
+    fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
+        let _ = (object, circumstances);
     }
 
     /// Puts back what this kind of write may not change.
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>) {
-        let _ = (object, old, part);
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
+        let _ = (object, old, part, circumstances);
     }
 
     /// What is wrong with a new object.
@@ -35,6 +63,24 @@ pub trait Strategy: Send + Sync + 'static {
 
     /// What is wrong with an object in place of the old one.
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError>;
+
+    /// What is unwise but allowed about an object, new or in place of an old one.
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let _ = (object, old);
+        Vec::new()
+    }
+
+    /// How many seconds an object may take to end once its deletion is asked for with the given grace period; `None`
+    /// if it ends at once, as most do.
+    fn grace_period(&self, object: &Object, asked: Option<i64>) -> Option<i64> {
+        let _ = (object, asked);
+        None
+    }
+
+    /// Whether those that an object owns stay when its deletion does not say what becomes of them.
+    fn orphans_by_default(&self) -> bool {
+        false
+    }
 
     /// Whether a deletion only marks the object, whatever its finalizers, and what else that changes about it.
     fn mark_deleted(&self, object: &mut Object) -> bool {

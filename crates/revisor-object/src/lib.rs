@@ -4,6 +4,7 @@
 
 mod bad_value;
 mod continue_token;
+mod duration;
 mod field_error;
 mod field_path;
 mod field_selector;
@@ -17,6 +18,7 @@ mod yaml;
 
 pub use bad_value::BadValue;
 pub use continue_token::{ContinueToken, ContinueTokenError, ListScope, MAX_CONTINUE_TOKEN_BYTES, TokenSealer};
+pub use duration::{Duration, DurationError};
 pub use field_error::{FieldError, FieldErrorKind, aggregate_message};
 pub use field_path::FieldPath;
 pub use field_selector::{

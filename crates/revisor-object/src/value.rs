@@ -242,6 +242,14 @@ impl Object {
         self.get(name).and_then(Value::as_array).unwrap_or_default()
     }
 
+    /// The member `name` as an array that can be changed; `None` if there is none.
+    pub fn array_mut(&mut self, name: &str) -> Option<&mut Vec<Value>> {
+        match self.get_mut(name)? {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
     /// The value at the end of `path`.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
         let (last, parents) = path.split_last()?;

@@ -62,7 +62,7 @@ impl DeleteOptions {
     pub fn read(catalog: &Catalog, format: Format, text: &[u8]) -> Result<DeleteOptions, RegistryError> {
         let bad = |problem: String| RegistryError::BadRequest(problem);
         let types = catalog.types();
-        let parsed = format.parse(text, "DeleteOptions", |message| match types.id("DeleteOptions") {
+        let parsed = format.parse(text, "DeleteOptions", |message| match types.id("meta.v1.DeleteOptions") {
             Some(id) => types.read_protobuf(id, message),
             None => Ok(Value::Null),
         });
@@ -140,11 +140,16 @@ impl DeleteOptions {
     }
 
     /// Which of the two finalizers of the garbage collector these options ask for; `None` to leave them as they are.
-    fn wanted_finalizer(&self) -> Option<Option<&'static str>> {
+    fn wanted_finalizer(&self, resource: &Resource, metadata: &Object) -> Option<Option<&'static str>> {
+        let is_decided = || {
+            let finalizers = metadata.array("finalizers").iter().filter_map(Value::as_str);
+            finalizers.into_iter().any(|name| [ORPHAN, FOREGROUND].contains(&name))
+        };
         match (self.orphan_dependents, self.propagation_policy.as_deref()) {
             (Some(true), _) | (_, Some("Orphan")) => Some(Some(ORPHAN)),
             (_, Some("Foreground")) => Some(Some(FOREGROUND)),
             (Some(false), _) | (_, Some("Background")) => Some(None),
+            _ if resource.strategy.orphans_by_default() && !is_decided() => Some(Some(ORPHAN)),
             _ => None,
         }
     }
@@ -203,7 +208,7 @@ impl Registry {
         let mut object = old.clone();
         let metadata = object.object_mut("metadata");
         let was_marked = metadata.contains("deletionTimestamp");
-        if let Some(wanted) = options.wanted_finalizer() {
+        if let Some(wanted) = options.wanted_finalizer(resource, metadata) {
             let mut finalizers = metadata.array("finalizers").to_vec();
             finalizers.retain(|name| {
                 let name = name.as_str().unwrap_or_default();

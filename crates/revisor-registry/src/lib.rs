@@ -3,6 +3,7 @@
 //! Which read a request means is one pure table ([`read_plan`](crate::ListPlan)); the order of the steps of a write is
 //! invariant R1. HTTP is not known here: errors are a closed enum that the API layer turns into statuses.
 
+mod admission;
 mod body;
 mod bootstrap;
 mod delete;

@@ -8,6 +8,7 @@ use revisor_cache::{Cache, ResourceCache};
 use revisor_catalog::{Catalog, Resource};
 use revisor_object::TokenSealer;
 
+use crate::admission::{Admission, chain};
 use crate::{Environment, RegistryError};
 
 /// What a registry is made of.
@@ -30,6 +31,7 @@ pub struct Registry {
     pub(crate) environment: Environment,
     pub(crate) sealer: TokenSealer,
     pub(crate) patience: Duration,
+    pub(crate) admission: Vec<Box<dyn Admission>>,
     caches: HashMap<String, Arc<ResourceCache>>,
 }
 
@@ -47,6 +49,7 @@ impl Registry {
             environment: options.environment,
             sealer: options.sealer,
             patience: options.patience,
+            admission: chain(),
             caches,
         };
         registry.bootstrap().await?;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_catalog::{Part, Resource, validate_metadata, validate_metadata_update};
+use revisor_catalog::{Circumstances, Part, Requester, Resource, validate_metadata, validate_metadata_update};
 use revisor_object::names::NameRule;
-use revisor_object::{FieldError, Object};
+use revisor_object::{FieldError, Object, Value};
 use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 
+use crate::admission::{Operation, Review};
 use crate::{Decoded, FieldValidation, Registry, RegistryError};
 
 /// How often a write is tried anew because others changed the object in between. Each time somebody succeeded, so a
@@ -40,6 +41,8 @@ pub struct WriteOptions<'a> {
     pub subresource: Option<&'a str>,
     /// What to do about odd fields; for patches, which are only read here.
     pub validation: FieldValidation,
+    /// Who writes.
+    pub requester: Requester<'a>,
 }
 
 impl<'a> WriteOptions<'a> {
@@ -102,7 +105,10 @@ impl Registry {
                     attempt += 1
                 }
                 Err(error) => return Err(error),
-                Ok(bytes) => return Ok(Saved { bytes, created: true, warnings }),
+                Ok(mut saved) => {
+                    saved.warnings.splice(..0, warnings);
+                    return Ok(saved);
+                }
             }
         }
     }
@@ -113,29 +119,48 @@ impl Registry {
         namespace: Option<&str>,
         mut object: Object,
         options: WriteOptions<'_>,
-    ) -> Result<Bytes, RegistryError> {
-        resource.strategy.default(&mut object);
-        resource.strategy.prepare_create(&mut object);
-        let empty = Object::new();
-        let metadata = object.object("metadata").unwrap_or(&empty);
-        let name = metadata.str("name").unwrap_or_default();
+    ) -> Result<Saved, RegistryError> {
+        let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default().to_owned();
         // As in the original, that there is no place for the object is said before what is wrong with it.
-        self.admit_into_namespace(resource, namespace, name)?;
-        let mut errors = check_metadata(resource, metadata);
+        self.admit_into_namespace(resource, namespace, &name)?;
+        let review = Review {
+            resource,
+            namespace,
+            name: &name,
+            subresource: options.subresource,
+            operation: Operation::Create,
+            old: None,
+            requester: options.requester,
+        };
+        resource.default(&mut object);
+        self.admit(&review, &mut object)?;
+        let now = self.environment.timestamp();
+        let circumstances = Circumstances { now: &now, requester: options.requester };
+        resource.strategy.prepare_create(&mut object, circumstances);
+        if !resource.strategy.tracked().is_empty() {
+            object.object_mut("metadata").insert("generation", 1);
+        }
+        let empty = Object::new();
+        let mut errors = check_metadata(resource, object.object("metadata").unwrap_or(&empty));
         errors.extend(resource.strategy.validate(&object));
-        reject_invalid(resource, name, errors)?;
-        let key = Key::new(resource.key(namespace, name));
+        reject_invalid(resource, &name, errors)?;
+        self.validate_admission(&review, &object)?;
+        let warnings = resource.strategy.warnings(&object, None);
+        let key = Key::new(resource.key(namespace, &name));
         let draft = encode(resource, &object);
         if options.dry_run {
             return match self.cache_of(resource).get(key.as_str()) {
-                Some(item) => Err(already_exists(resource, name, Some(item.entry()))),
-                None => Ok(draft.bytes().clone()),
+                Some(item) => Err(already_exists(resource, &name, Some(item.entry()))),
+                None => Ok(Saved { bytes: draft.bytes().clone(), created: true, warnings }),
             };
         }
         let write = Write { key, expect: Expect::Absent, change: Change::Put(draft) };
         match self.cache.store().write(write).await {
-            Ok(event) => Ok(event.new.map(|entry| entry.bytes().clone()).unwrap_or_default()),
-            Err(StoreError::Conflict { current, .. }) => Err(already_exists(resource, name, current.as_deref())),
+            Ok(event) => {
+                let bytes = event.new.map(|entry| entry.bytes().clone()).unwrap_or_default();
+                Ok(Saved { bytes, created: true, warnings })
+            }
+            Err(StoreError::Conflict { current, .. }) => Err(already_exists(resource, &name, current.as_deref())),
             Err(error) => Err(error.into()),
         }
     }
@@ -236,7 +261,22 @@ impl Registry {
             } else if named != version {
                 return Err(RegistryError::conflict(resource, name, MODIFIED));
             }
-            prepare_update(resource, &mut object, &old, options.part());
+            let review = Review {
+                resource,
+                namespace,
+                name,
+                subresource: options.subresource,
+                operation: Operation::Update,
+                old: Some(&old),
+                requester: options.requester,
+            };
+            restore_metadata(&mut object, &old);
+            resource.default(&mut object);
+            self.admit(&review, &mut object)?;
+            let now = self.environment.timestamp();
+            let circumstances = Circumstances { now: &now, requester: options.requester };
+            resource.strategy.prepare_update(&mut object, &old, options.part(), circumstances);
+            count_generation(resource, &mut object, &old);
             let empty = Object::new();
             let metadata = object.object("metadata").unwrap_or(&empty);
             let mut errors = check_metadata(resource, metadata);
@@ -246,6 +286,9 @@ impl Registry {
             }
             errors.extend(resource.strategy.validate_update(&object, &old, options.part()));
             reject_invalid(resource, name, errors)?;
+            self.validate_admission(&review, &object)?;
+            let mut warnings = warnings;
+            warnings.extend(resource.strategy.warnings(&object, Some(&old)));
 
             let draft = encode(resource, &object);
             let saved = |bytes| Ok(Saved { bytes, created: false, warnings });
@@ -287,8 +330,8 @@ pub(crate) fn encode(resource: &Resource, object: &Object) -> Draft {
     Draft::showing_revision_at(encoded.bytes, encoded.revision_at)
 }
 
-/// Puts back what an update may not change, as every kind has it and as this kind has it.
-fn prepare_update(resource: &Resource, object: &mut Object, old: &Object, part: Part<'_>) {
+/// Puts back what no update may change.
+fn restore_metadata(object: &mut Object, old: &Object) {
     let empty = Object::new();
     let old_metadata = old.object("metadata").unwrap_or(&empty);
     let metadata = object.object_mut("metadata");
@@ -305,8 +348,14 @@ fn prepare_update(resource: &Resource, object: &mut Object, old: &Object, part: 
     if !metadata.contains("deletionGracePeriodSeconds") {
         metadata.set("deletionGracePeriodSeconds", old_metadata.get("deletionGracePeriodSeconds").cloned());
     }
-    resource.strategy.default(object);
-    resource.strategy.prepare_update(object, old, part);
+}
+
+/// Raises the generation of an object whose desired state was changed.
+fn count_generation(resource: &Resource, object: &mut Object, old: &Object) {
+    if resource.strategy.tracked().iter().any(|path| object.at(path) != old.at(path)) {
+        let before = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
+        object.object_mut("metadata").insert("generation", before + 1);
+    }
 }
 
 fn check_metadata(resource: &Resource, metadata: &Object) -> Vec<FieldError> {

@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use revisor_object::{Object, Value};
+use revisor_object::{Duration, DurationError, Object, Quantity, Value};
 
 use crate::timestamp::{Precision, parse_timestamp};
 use crate::{Presence, Shape, StructId, Types};
@@ -37,7 +37,7 @@ impl Types {
     /// form, drops zero values that are not written.
     pub fn conform(&self, id: StructId, value: &mut Value) -> Result<Findings, Mismatch> {
         let mut walk = Walk { types: self, path: String::new(), findings: Findings::default() };
-        let holder = Holder { of: &self.get(id).name, field: "" };
+        let holder = Holder { of: self.get(id).short_name(), field: "" };
         walk.structure(id, value, holder)?;
         Ok(walk.findings)
     }
@@ -62,7 +62,9 @@ impl<'t> Walk<'t> {
         if value.is_null() {
             *value = Value::Object(Object::new());
         }
-        let Value::Object(object) = value else { return Err(mismatch(value, holder, &structure.name)) };
+        let Value::Object(object) = value else {
+            return Err(mismatch(value, holder, &go_struct_name(&structure.name)));
+        };
         let mut failure = None;
         object.retain(|name, value| {
             if failure.is_some() {
@@ -75,7 +77,7 @@ impl<'t> Walk<'t> {
             if value.is_null() {
                 return false;
             }
-            let holder = Holder { of: &structure.name, field: &field.name };
+            let holder = Holder { of: structure.short_name(), field: &field.name };
             let before = self.path.len();
             push(&mut self.path, name);
             let result = self.value(&field.shape, value, holder);
@@ -162,6 +164,30 @@ fn conform_scalar(shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Resul
             *text = canonical.into();
             Ok(())
         }
+        (Shape::Double, Value::Int(_) | Value::Float(_)) | (Shape::IntOrString, Value::String(_)) => Ok(()),
+        (Shape::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
+        (Shape::IntOrString, Value::Int(_) | Value::Float(_)) => Err(Mismatch(format!(
+            "json: cannot unmarshal number {} into Go struct field {}.{} of type int32",
+            value.to_json(),
+            holder.of,
+            holder.field
+        ))),
+        (Shape::Quantity, Value::String(_) | Value::Int(_) | Value::Float(_)) => {
+            let text = match &*value {
+                Value::String(text) => text.to_string(),
+                number => number.to_json(),
+            };
+            // An empty text is the zero quantity.
+            let text = if text.is_empty() { "0" } else { &text };
+            let quantity = Quantity::parse(text).map_err(|error| Mismatch(error.to_string()))?;
+            *value = Value::from(quantity.to_string());
+            Ok(())
+        }
+        (Shape::Duration, Value::String(text)) => {
+            let duration: Duration = text.parse().map_err(|error: DurationError| Mismatch(error.to_string()))?;
+            *value = Value::from(duration.to_string());
+            Ok(())
+        }
         _ => Err(mismatch(value, holder, scalar_go_name(shape))),
     }
 }
@@ -188,9 +214,14 @@ fn go_name(types: &Types, shape: &Shape) -> String {
     match shape {
         Shape::List(element) => format!("[]{}", go_name(types, element)),
         Shape::Map(element) => format!("map[string]{}", go_name(types, element)),
-        Shape::Struct(id) => types.get(*id).name.to_string(),
+        Shape::Struct(id) => go_struct_name(&types.get(*id).name),
         scalar => scalar_go_name(scalar).to_owned(),
     }
+}
+
+/// `v1.Pod` of `core.v1.Pod`.
+fn go_struct_name(name: &str) -> String {
+    name.split_once('.').map_or(name, |(_, rest)| rest).to_owned()
 }
 
 fn scalar_go_name(shape: &Shape) -> &'static str {
@@ -198,6 +229,7 @@ fn scalar_go_name(shape: &Shape) -> &'static str {
         Shape::Bool => "bool",
         Shape::Int32 => "int32",
         Shape::Int64 => "int64",
+        Shape::Double => "float64",
         Shape::Bytes => "[]uint8",
         _ => "string",
     }
@@ -207,7 +239,9 @@ fn zero(shape: &Shape) -> Value {
     match shape {
         Shape::String | Shape::Bytes => Value::from(""),
         Shape::Bool => Value::Bool(false),
-        Shape::Int32 | Shape::Int64 => Value::Int(0),
+        Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => Value::Int(0),
+        Shape::Quantity => Value::from("0"),
+        Shape::Duration => Value::from("0s"),
         Shape::Time | Shape::MicroTime | Shape::Any => Value::Null,
         Shape::List(_) => Value::Array(Vec::new()),
         Shape::Map(_) | Shape::Struct(_) => Value::Object(Object::new()),

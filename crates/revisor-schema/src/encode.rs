@@ -54,7 +54,7 @@ impl Writer<'_> {
     fn field(&mut self, name: &str, shape: &Shape, presence: Presence, object: &Object, first: bool) {
         let value = match object.get(name) {
             Some(value) => value,
-            None if presence == Presence::Always => &Value::Null,
+            None if matches!(presence, Presence::Always | Presence::Nullable) => &Value::Null,
             None => return,
         };
         if !first {
@@ -62,7 +62,11 @@ impl Writer<'_> {
         }
         write_json(&mut self.bytes, name);
         self.bytes.push(b':');
-        self.value(shape, value);
+        if presence == Presence::Nullable && value.is_null() {
+            self.bytes.extend_from_slice(b"null");
+        } else {
+            self.value(shape, value);
+        }
     }
 
     fn value(&mut self, shape: &Shape, value: &Value) {
@@ -93,7 +97,9 @@ impl Writer<'_> {
             }
             (Shape::String | Shape::Bytes, Value::Null) => self.bytes.extend_from_slice(b"\"\""),
             (Shape::Bool, Value::Null) => self.bytes.extend_from_slice(b"false"),
-            (Shape::Int32 | Shape::Int64, Value::Null) => self.bytes.push(b'0'),
+            (Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString, Value::Null) => self.bytes.push(b'0'),
+            (Shape::Quantity, Value::Null) => self.bytes.extend_from_slice(b"\"0\""),
+            (Shape::Duration, Value::Null) => self.bytes.extend_from_slice(b"\"0s\""),
             (_, value) => write_json(&mut self.bytes, value),
         }
     }

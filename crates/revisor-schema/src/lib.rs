@@ -4,6 +4,7 @@
 //! Pure (invariant P1). Which kinds exist is not known here; the catalog brings the table.
 
 mod conform;
+mod default;
 mod encode;
 mod protobuf;
 mod timestamp;
@@ -13,4 +14,4 @@ pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
 pub use protobuf::{Envelope, ProtobufError};
 pub use timestamp::{Precision, format_timestamp, parse_timestamp};
-pub use types::{Field, Merge, Presence, Shape, Struct, StructId, TableError, Types};
+pub use types::{Field, FieldNumber, Merge, Presence, Shape, Struct, StructId, TableError, Topology, Types};

@@ -8,7 +8,7 @@ use revisor_object::{Object, Value, parse_json};
 use time::{Duration, OffsetDateTime};
 
 use crate::timestamp::{Precision, format_timestamp};
-use crate::{Shape, StructId, Types};
+use crate::{Field, FieldNumber, Shape, StructId, Types};
 
 /// What every encoded object begins with.
 const MAGIC: &[u8; 4] = b"k8s\0";
@@ -88,10 +88,39 @@ impl Types {
         }
         let fields = &self.get(id).fields;
         let mut slots: Vec<Slot> = fields.iter().map(|_| Slot::Empty).collect();
+        self.fill_slots(fields, &mut slots, None, bytes, depth)?;
+        let filled = fields.iter().zip(slots).filter_map(|(field, slot)| {
+            let value = match slot {
+                Slot::Empty => return None,
+                Slot::One(value) => value,
+                Slot::Many(items) => Value::Array(items),
+                Slot::Pairs(pairs) => Value::Object(Object::from_members(pairs)),
+            };
+            Some((CompactString::from(&*field.name), value))
+        });
+        Ok(Value::Object(Object::from_members(filled.collect())))
+    }
+
+    /// Reads the fields of a message, or of the message embedded in it under the number `embedded_in`.
+    fn fill_slots(
+        &self,
+        fields: &[Field],
+        slots: &mut [Slot],
+        embedded_in: Option<u32>,
+        bytes: &[u8],
+        depth: usize,
+    ) -> Result<(), ProtobufError> {
         let mut wire = Wire(bytes);
         while let Some((number, content)) = wire.field()? {
-            // What a newer client knows and this table does not is passed over, as everywhere in protobuf.
-            let Some(at) = fields.iter().position(|field| field.number == Some(number)) else { continue };
+            let wanted = Some(FieldNumber { embedded_in, number });
+            let Some(at) = fields.iter().position(|field| field.number == wanted) else {
+                let is_embedded = |field: &Field| field.number.is_some_and(|known| known.embedded_in == Some(number));
+                if embedded_in.is_none() && fields.iter().any(is_embedded) {
+                    self.fill_slots(fields, slots, Some(number), content.bytes()?, depth)?;
+                }
+                // What a newer client knows and this table does not is passed over, as everywhere in protobuf.
+                continue;
+            };
             let slot = &mut slots[at];
             match &fields[at].shape {
                 Shape::List(element) => {
@@ -111,16 +140,7 @@ impl Types {
                 shape => *slot = Slot::One(self.read_value(shape, content, depth)?),
             }
         }
-        let filled = fields.iter().zip(slots).filter_map(|(field, slot)| {
-            let value = match slot {
-                Slot::Empty => return None,
-                Slot::One(value) => value,
-                Slot::Many(items) => Value::Array(items),
-                Slot::Pairs(pairs) => Value::Object(Object::from_members(pairs)),
-            };
-            Some((CompactString::from(&*field.name), value))
-        });
-        Ok(Value::Object(Object::from_members(filled.collect())))
+        Ok(())
     }
 
     fn read_pair(
@@ -152,8 +172,23 @@ impl Types {
             Shape::MicroTime => read_time(content.bytes()?, Precision::Microseconds)?,
             Shape::Any => read_embedded_json(content.bytes()?)?,
             Shape::Struct(id) => self.read_message(*id, content.bytes()?, depth + 1)?,
-            // No API type has lists of lists or of maps.
-            Shape::List(_) | Shape::Map(_) => return Err(ProtobufError::WireType),
+            Shape::Double => Value::Float(f64::from_bits(content.number()?)),
+            Shape::Quantity => read_quantity(content.bytes()?)?,
+            Shape::Duration => read_duration(content.bytes()?)?,
+            Shape::IntOrString => read_int_or_string(content.bytes()?)?,
+            // A list inside a map is a message with the elements in its first field.
+            Shape::List(element) => {
+                let mut wire = Wire(content.bytes()?);
+                let mut items = Vec::new();
+                while let Some((number, content)) = wire.field()? {
+                    if number == 1 {
+                        items.push(self.read_value(element, content, depth)?);
+                    }
+                }
+                Value::Array(items)
+            }
+            // No API type has lists of maps or maps of maps.
+            Shape::Map(_) => return Err(ProtobufError::WireType),
         })
     }
 }
@@ -183,6 +218,45 @@ fn read_time(bytes: &[u8], precision: Precision) -> Result<Value, ProtobufError>
     let time = OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| ProtobufError::Value)?;
     let time = time.checked_add(Duration::nanoseconds(nanos.into())).ok_or(ProtobufError::Value)?;
     Ok(Value::from(format_timestamp(time, precision)))
+}
+
+/// A quantity is its text in a message of its own.
+fn read_quantity(bytes: &[u8]) -> Result<Value, ProtobufError> {
+    let mut wire = Wire(bytes);
+    let mut value = Value::from("0");
+    while let Some((number, content)) = wire.field()? {
+        if number == 1 {
+            value = Value::from(content.text()?);
+        }
+    }
+    Ok(value)
+}
+
+/// A span of time is its nanoseconds in a message of its own.
+fn read_duration(bytes: &[u8]) -> Result<Value, ProtobufError> {
+    let mut wire = Wire(bytes);
+    let mut nanoseconds = 0;
+    while let Some((number, content)) = wire.field()? {
+        if number == 1 {
+            nanoseconds = content.number()? as i64;
+        }
+    }
+    Ok(Value::from(revisor_object::Duration::from_nanos(nanoseconds).to_string()))
+}
+
+/// An integer or a text says which of them it is.
+fn read_int_or_string(bytes: &[u8]) -> Result<Value, ProtobufError> {
+    let mut wire = Wire(bytes);
+    let (mut is_text, mut int, mut text) = (false, 0i32, "");
+    while let Some((number, content)) = wire.field()? {
+        match number {
+            1 => is_text = content.number()? != 0,
+            2 => int = content.number()? as i32,
+            3 => text = content.text()?,
+            _ => {}
+        }
+    }
+    Ok(if is_text { Value::from(text) } else { Value::from(int) })
 }
 
 /// A part of any shape is JSON inside a message of its own.

@@ -1,14 +1,23 @@
 //! [`Types`]: the struct types of the API, read from a table once at start-up.
 //!
-//! A row is `type,field,shape,presence,number,merge`; the number is that of the field in protobuf. Fields stand in the
-//! order in which the original writes them, because that is the order of the stored and served bytes. Shapes: `string`,
-//! `bool`, `int32`, `int64`, `bytes`, `time`, `microtime`, `any`, `list:SHAPE`, `map:SHAPE`, or the name of another type.
+//! A row is `type,field,shape,presence,number,merge,list,required,default`; columns at the end may be left out. Fields
+//! stand in the order in which the original writes them, because that is the order of the stored and served bytes.
 //!
-//! The last column says how a strategic merge patch changes the field: nothing for the usual way, `merge` for a list
-//! of scalars that is a set, `merge:KEY` for a list of objects told apart by their field KEY, `replace` for an object
-//! that is replaced as a whole; `retainKeys` stands alone or behind one of these and a `+`.
+//! - `shape`: `string`, `bool`, `int32`, `int64`, `double`, `bytes`, `time`, `microtime`, `duration`, `quantity`,
+//!   `intorstring`, `any`, `list:SHAPE`, `map:SHAPE`, or the name of another type.
+//! - `presence`: see [`Presence`].
+//! - `number`: that of the field in protobuf, `2/1` for field 1 of an embedded message that is field 2.
+//! - `merge`: how a strategic merge patch changes the field: nothing for the usual way, `merge` for a list of scalars
+//!   that is a set, `merge:KEY` for a list of objects told apart by their field KEY, `replace` for an object that is
+//!   replaced as a whole; `retainKeys` stands alone or behind one of these and a `+`.
+//! - `list`: how server-side apply sees a list, map or object: `atomic`, `granular`, `set`, `map:KEY+KEY`.
+//!   A row with the field `*` and nothing but `atomic` says so of all values of its type.
+//! - `required`: `yes` if clients are told that they must give the field.
+//! - `default`: the JSON value that an absent field gets, whatever stands beside it.
 
 use std::collections::HashMap;
+
+use revisor_object::{Value, parse_json};
 
 /// What a value must look like.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,12 +30,20 @@ pub enum Shape {
     Int32,
     /// An integer of 64 bits.
     Int64,
+    /// A number.
+    Double,
     /// Bytes, written as base64.
     Bytes,
     /// A point in time, to the second.
     Time,
     /// A point in time, to the microsecond.
     MicroTime,
+    /// A span of time, such as `1m30s`.
+    Duration,
+    /// An amount of something, such as `500m` or `2Gi`.
+    Quantity,
+    /// An integer or a text.
+    IntOrString,
     /// Any JSON value.
     Any,
     /// An array.
@@ -46,6 +63,24 @@ pub enum Presence {
     NonZero,
     /// When it was given, whatever its value.
     Given,
+    /// Always, with null if it was not given.
+    Nullable,
+}
+
+/// How server-side apply sees a list, a map or an object: as one value or as many.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Topology {
+    /// As the shape has it: lists are one value, maps and objects are many.
+    #[default]
+    Usual,
+    /// One value.
+    Atomic,
+    /// Many values, although its type is seen as one elsewhere.
+    Granular,
+    /// A list of distinct scalars.
+    Set,
+    /// A list of objects told apart by the fields with these names.
+    ByKeys(Vec<Box<str>>),
 }
 
 /// How a strategic merge patch changes a field.
@@ -63,7 +98,7 @@ pub enum Merge {
 }
 
 /// One field of a type.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     /// Its name in JSON.
     pub name: Box<str>,
@@ -72,24 +107,58 @@ pub struct Field {
     /// When it is written.
     pub presence: Presence,
     /// Its number in protobuf; the kind and version of an object stand elsewhere there and have none.
-    pub number: Option<u32>,
+    pub number: Option<FieldNumber>,
     /// How a strategic merge patch changes it.
     pub merge: Merge,
     /// Whether clients that compute a strategic merge patch list in it the members that are to stay. Patches may do so
     /// everywhere; this tells clients where they should.
     pub retain_keys: bool,
+    /// How server-side apply sees it.
+    pub topology: Topology,
+    /// Whether clients are told that they must give it.
+    pub required: bool,
+    /// What it is when it is absent, whatever stands beside it.
+    pub default: Option<Value>,
+}
+
+/// The number of a field in protobuf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FieldNumber {
+    /// The number of the embedded message that the field stands in; JSON shows its fields beside those around it.
+    pub embedded_in: Option<u32>,
+    /// The number in its message.
+    pub number: u32,
+}
+
+impl FieldNumber {
+    fn parse(text: &str) -> Option<FieldNumber> {
+        let (embedded_in, number) = match text.split_once('/') {
+            Some((outer, inner)) => (Some(outer.parse().ok()?), inner),
+            None => (None, text),
+        };
+        Some(FieldNumber { embedded_in, number: number.parse().ok()? })
+    }
 }
 
 /// One type: a name and its fields in the order in which they are written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Struct {
-    /// The name of the type.
+    /// The name of the type: `core.v1.Pod`.
     pub name: Box<str>,
     /// Its fields.
     pub fields: Vec<Field>,
+    /// Whether server-side apply sees its values as one, unless a field says otherwise.
+    pub is_atomic: bool,
+    /// Whether a field of it, or of a type that it is made of, has a default.
+    pub(crate) has_defaults: bool,
 }
 
 impl Struct {
+    /// The last part of the name: `Pod`.
+    pub fn short_name(&self) -> &str {
+        self.name.rsplit('.').next().unwrap_or(&self.name)
+    }
+
     /// The field `name`.
     pub fn field(&self, name: &str) -> Option<&Field> {
         // Types have a dozen fields; a scan over short names beats hashing.
@@ -129,44 +198,108 @@ impl Types {
             let name = row.split(',').next().unwrap_or_default();
             if !types.by_name.contains_key(name) {
                 types.by_name.insert(name.into(), StructId(types.structs.len() as u32));
-                types.structs.push(Struct { name: name.into(), fields: Vec::new() });
+                types.structs.push(Struct {
+                    name: name.into(),
+                    fields: Vec::new(),
+                    is_atomic: false,
+                    has_defaults: false,
+                });
             }
         }
         for (line, row) in rows() {
-            let columns: Vec<&str> = row.split(',').collect();
-            let [of, field, shape, presence, number, merge] = columns[..] else {
-                return Err(TableError { line, problem: format!("expected 6 columns, found {}", columns.len()) });
-            };
-            let number = match number {
-                "" => None,
-                text => Some(
-                    text.parse()
-                        .map_err(|_| TableError { line, problem: format!("no number of a field: {text:?}") })?,
-                ),
-            };
-            let presence = match presence {
-                "always" => Presence::Always,
-                "nonzero" => Presence::NonZero,
-                "given" => Presence::Given,
-                other => return Err(TableError { line, problem: format!("no such presence: {other:?}") }),
-            };
-            let shape = types
-                .shape(shape)
-                .ok_or_else(|| TableError { line, problem: format!("no such shape or type: {shape:?}") })?;
-            let (merge, retain_keys) = types
-                .merge(merge, &shape)
-                .ok_or_else(|| TableError { line, problem: format!("no way to merge this field: {merge:?}") })?;
-            let id = types.by_name[of];
-            let fields = &mut types.structs[id.0 as usize].fields;
-            if fields.iter().any(|known| &*known.name == field || (number.is_some() && known.number == number)) {
-                return Err(TableError { line, problem: format!("{of}.{field} or its number stands here twice") });
+            let id = types.by_name[row.split(',').next().unwrap_or_default()];
+            if row.split(',').skip(1).eq(["*", "", "", "", "", "atomic", "", ""]) {
+                types.structs[id.0 as usize].is_atomic = true;
+                continue;
             }
-            fields.push(Field { name: field.into(), shape, presence, number, merge, retain_keys });
+            let field = types.field(row).map_err(|problem| TableError { line, problem })?;
+            let Struct { name: of, fields, .. } = &mut types.structs[id.0 as usize];
+            let is_known =
+                |known: &Field| known.name == field.name || (field.number.is_some() && known.number == field.number);
+            if fields.iter().any(is_known) {
+                let problem = format!("{of}.{} or its number stands here twice", field.name);
+                return Err(TableError { line, problem });
+            }
+            fields.push(field);
         }
         for (line, row) in rows() {
             types.check_key(row).map_err(|problem| TableError { line, problem })?;
         }
+        types.find_defaults();
         Ok(types)
+    }
+
+    fn field(&self, row: &str) -> Result<Field, String> {
+        // A default may hold commas; it is the last column.
+        let mut columns = row.splitn(9, ',');
+        let mut column = || columns.next();
+        let (Some(_), Some(name), Some(shape), Some(presence), Some(number), Some(merge)) =
+            (column(), column(), column(), column(), column(), column())
+        else {
+            return Err("expected at least 6 columns".to_owned());
+        };
+        let (topology, required, default) = (column(), column(), column());
+        let number = match number {
+            "" => None,
+            text => Some(FieldNumber::parse(text).ok_or_else(|| format!("no number of a field: {text:?}"))?),
+        };
+        let presence = match presence {
+            "always" => Presence::Always,
+            "nonzero" => Presence::NonZero,
+            "given" => Presence::Given,
+            "nullable" => Presence::Nullable,
+            other => return Err(format!("no such presence: {other:?}")),
+        };
+        let shape = self.shape(shape).ok_or_else(|| format!("no such shape or type: {shape:?}"))?;
+        let (merge, retain_keys) =
+            self.merge(merge, &shape).ok_or_else(|| format!("no way to merge this field: {merge:?}"))?;
+        let topology = match topology.unwrap_or_default() {
+            "" => Topology::Usual,
+            "atomic" => Topology::Atomic,
+            "granular" => Topology::Granular,
+            "set" => Topology::Set,
+            text => match text.strip_prefix("map:") {
+                Some(keys) => Topology::ByKeys(keys.split('+').map(Box::from).collect()),
+                None => return Err(format!("no way to apply this field: {text:?}")),
+            },
+        };
+        let required = match required.unwrap_or_default() {
+            "" => false,
+            "yes" => true,
+            other => return Err(format!("neither required nor not: {other:?}")),
+        };
+        let default = match default.unwrap_or_default() {
+            "" => None,
+            text => Some(parse_json(text.as_bytes()).map_err(|_| format!("no JSON: {text:?}"))?.value),
+        };
+        Ok(Field { name: name.into(), shape, presence, number, merge, retain_keys, topology, required, default })
+    }
+
+    /// Notes which types have defaults in them, so that the others need not be looked at.
+    fn find_defaults(&mut self) {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for at in 0..self.structs.len() {
+                let of = &self.structs[at];
+                let has = of.fields.iter().any(|field| {
+                    field.default.is_some() || self.struct_in(&field.shape).is_some_and(|id| self.get(id).has_defaults)
+                });
+                if has && !of.has_defaults {
+                    self.structs[at].has_defaults = true;
+                    changed = true;
+                }
+            }
+        }
+    }
+
+    /// The type that a shape is made of.
+    fn struct_in(&self, shape: &Shape) -> Option<StructId> {
+        match shape {
+            Shape::Struct(id) => Some(*id),
+            Shape::List(element) | Shape::Map(element) => self.struct_in(element),
+            _ => None,
+        }
     }
 
     fn shape(&self, text: &str) -> Option<Shape> {
@@ -181,9 +314,13 @@ impl Types {
             "bool" => Shape::Bool,
             "int32" => Shape::Int32,
             "int64" => Shape::Int64,
+            "double" => Shape::Double,
             "bytes" => Shape::Bytes,
             "time" => Shape::Time,
             "microtime" => Shape::MicroTime,
+            "duration" => Shape::Duration,
+            "quantity" => Shape::Quantity,
+            "intorstring" => Shape::IntOrString,
             "any" => Shape::Any,
             name => Shape::Struct(self.id(name)?),
         })
@@ -281,6 +418,10 @@ mod tests {
             ("A,b,Nowhere,always,,", 2),
             ("A,b,string,sometimes,,", 2),
             ("A,b,string,always,first,", 2),
+            ("A,b,string,always,1/x,", 2),
+            ("A,b,list:string,always,,,heap", 2),
+            ("A,b,string,always,,,,maybe", 2),
+            ("A,b,string,always,,,,,oops", 2),
             ("A,b,string,always,,merge", 2),
             ("A,b,list:string,always,,merge:name", 2),
             ("A,b,list:string,always,,replace", 2),

@@ -1,69 +1,43 @@
 //! The types of a group and version, named and shaped as clients know them.
 //!
-//! What a field may hold comes from the table of fields. What the table does not say, because the server itself has no
-//! use for it, stands here: which fields a client must give, and what makes the items of a list distinct.
+//! All of it comes from the table of fields; only the types that no client sends as objects stand here.
 
 use std::collections::BTreeMap;
 
 use revisor_catalog::GroupVersion;
-use revisor_schema::{Field, Presence, Shape, Struct, StructId, Types};
+use revisor_schema::{Field, Merge, Presence, Shape, StructId, Topology, Types};
 use serde_json::{Map, Value, json};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// Types that all groups share.
-const META_TYPES: &[&str] = &["DeleteOptions", "ManagedFieldsEntry", "ObjectMeta", "OwnerReference", "Preconditions"];
-
-/// The fields that a client must give, by type.
-const REQUIRED: &[(&str, &[&str])] = &[
-    ("Event", &["metadata", "involvedObject"]),
-    ("NamespaceCondition", &["type", "status"]),
-    ("OwnerReference", &["apiVersion", "kind", "name", "uid"]),
-];
-
-/// Types that are changed as a whole.
-const ATOMIC: &[&str] = &["LocalObjectReference", "ObjectReference", "OwnerReference"];
-
-/// What tells the items of a list apart.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Items {
-    /// Nothing: the list is changed as a whole.
-    Atomic,
-    /// Their value.
-    Set,
-    /// This field.
-    Map(&'static str),
-}
-
-/// By type and field, what a list is.
-const LISTS: &[(&str, &str, Items)] = &[
-    ("DeleteOptions", "dryRun", Items::Atomic),
-    ("NamespaceSpec", "finalizers", Items::Atomic),
-    ("NamespaceStatus", "conditions", Items::Map("type")),
-    ("ObjectMeta", "finalizers", Items::Set),
-    ("ObjectMeta", "managedFields", Items::Atomic),
-    ("ObjectMeta", "ownerReferences", Items::Map("uid")),
-    ("ServiceAccount", "imagePullSecrets", Items::Atomic),
-    ("ServiceAccount", "secrets", Items::Map("name")),
-];
-
-/// Fields of any shape whose type has a name nevertheless.
-const NAMED: &[(&str, &str, &str)] = &[("ManagedFieldsEntry", "fieldsV1", "FieldsV1")];
+/// The names of types that have no fields of their own.
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
 /// The full name of a type that all groups share.
 pub(super) fn meta(name: &str) -> String {
     format!("{META}.{name}")
 }
 
-/// The full name of a type that is used in this group and version.
+/// The full name of a type of this group and version.
 pub(super) fn qualified(group: &str, version: &str, name: &str) -> String {
-    if META_TYPES.contains(&name) { meta(name) } else { format!("io.k8s.api.{}.{version}.{name}", short_group(group)) }
+    full_name(&format!("{}.{version}.{name}", short_group(group)))
+}
+
+/// The full name of a type of the table.
+fn full_name(name: &str) -> String {
+    match name.split_once('.') {
+        Some(("meta", _)) => format!("io.k8s.apimachinery.pkg.apis.{name}"),
+        Some(("apiregistration", _)) => format!("io.k8s.kube-aggregator.pkg.apis.{name}"),
+        _ => format!("io.k8s.api.{name}"),
+    }
 }
 
 /// `coordination` of `coordination.k8s.io`, and `core` for the group without a name.
 pub(super) fn short_group(group: &str) -> &str {
     match group.split('.').next().unwrap_or_default() {
         "" => "core",
+        "internal" => "apiserverinternal",
         first => first,
     }
 }
@@ -75,10 +49,15 @@ pub(super) fn reference(name: &str) -> Value {
 
 /// All types that the operations of a group and version mention, and those which these are made of.
 pub(super) fn of(types: &Types, known: &GroupVersion) -> Value {
-    let mut schemas = Schemas { types, known, named: general() };
-    let mut roots: Vec<&str> = known.resources.iter().map(|resource| resource.kind).collect();
-    roots.push("DeleteOptions");
-    for id in roots.iter().filter_map(|name| types.id(name)) {
+    let mut schemas = Schemas { types, named: general() };
+    for resource in &known.resources {
+        schemas.add(resource.root());
+        let others = resource.subresources.iter().filter_map(|part| part.other_kind);
+        for id in others.filter_map(|(api_version, kind)| types.id(&other_type(known, api_version, kind))) {
+            schemas.add(id);
+        }
+    }
+    if let Some(id) = types.id("meta.v1.DeleteOptions") {
         schemas.add(id);
     }
     let GroupVersion { group, version, .. } = *known;
@@ -108,11 +87,18 @@ pub(super) fn of(types: &Types, known: &GroupVersion) -> Value {
     schemas.named.into_iter().collect()
 }
 
+/// The name in the table of a kind that a subresource speaks of.
+fn other_type(known: &GroupVersion, api_version: &str, kind: &str) -> String {
+    let (group, version) = api_version.split_once('/').unwrap_or((known.group, known.version));
+    format!("{}.{version}.{kind}", short_group(group))
+}
+
 /// Types that are no table's business: no client sends them as objects, or they have no fields.
 fn general() -> BTreeMap<String, Value> {
     let text = || json!({"type": "string"});
     let core = |kind: &str| json!([{"group": "", "version": "v1", "kind": kind}]);
     let types = [
+        ("Duration", json!({"type": "string"})),
         ("FieldsV1", json!({"type": "object"})),
         ("MicroTime", json!({"type": "string", "format": "date-time"})),
         ("Patch", json!({"type": "object"})),
@@ -172,7 +158,14 @@ fn general() -> BTreeMap<String, Value> {
             }),
         ),
     ];
-    types.into_iter().map(|(name, schema)| (meta(name), schema)).collect()
+    let others = [
+        (QUANTITY.to_owned(), json!({"oneOf": [{"type": "string"}, {"type": "number"}]})),
+        (
+            INT_OR_STRING.to_owned(),
+            json!({"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]}),
+        ),
+    ];
+    types.into_iter().map(|(name, schema)| (meta(name), schema)).chain(others).collect()
 }
 
 /// A value of a named type. Beside a reference nothing else may stand, hence the list of one.
@@ -186,57 +179,66 @@ fn of_type(name: &str, has_default: bool) -> Value {
 
 struct Schemas<'a> {
     types: &'a Types,
-    known: &'a GroupVersion,
     named: BTreeMap<String, Value>,
 }
 
 impl Schemas<'_> {
-    fn name(&self, of: &Struct) -> String {
-        qualified(self.known.group, self.known.version, &of.name)
-    }
-
     /// Adds a type and, where it is new, the types of its fields. Types may contain each other: one that is under way
     /// has its place already.
     fn add(&mut self, id: StructId) {
         let types = self.types;
         let of = types.get(id);
-        let name = self.name(of);
+        let name = full_name(&of.name);
         if self.named.contains_key(&name) {
             return;
         }
         self.named.insert(name.clone(), Value::Null);
         let properties: Map<String, Value> =
-            of.fields.iter().map(|field| (field.name.to_string(), self.field(of, field))).collect();
+            of.fields.iter().map(|field| (field.name.to_string(), self.field(field))).collect();
         let mut schema = json!({"type": "object", "properties": properties});
-        if let Some((_, required)) = REQUIRED.iter().find(|(known, _)| **known == *of.name) {
+        let required: Vec<&str> = of.fields.iter().filter(|field| field.required).map(|field| &*field.name).collect();
+        if !required.is_empty() {
             schema["required"] = json!(required);
         }
-        if ATOMIC.contains(&&*of.name) {
+        if of.is_atomic {
             schema["x-kubernetes-map-type"] = json!("atomic");
         }
         self.named.insert(name, schema);
     }
 
-    fn field(&mut self, of: &Struct, field: &Field) -> Value {
-        let is = |known: &str, name: &str| *known == *of.name && *name == *field.name;
-        if let Some((.., named)) = NAMED.iter().find(|(known, name, _)| is(known, name)) {
-            return of_type(&meta(named), false);
+    fn field(&mut self, field: &Field) -> Value {
+        if (&*field.name, &field.shape) == ("fieldsV1", &Shape::Any) {
+            return of_type(&meta("FieldsV1"), false);
         }
         let mut schema = self.shape(&field.shape, field.presence == Presence::Always);
-        if let Some((.., items)) = LISTS.iter().find(|(known, name, _)| is(known, name)) {
-            let kind = match items {
-                Items::Atomic => "atomic",
-                Items::Set => "set",
-                Items::Map(_) => "map",
-            };
-            schema["x-kubernetes-list-type"] = json!(kind);
-            if let Items::Map(key) = items {
-                schema["x-kubernetes-list-map-keys"] = json!([key]);
-                schema["x-kubernetes-patch-merge-key"] = json!(key);
+        if let Some(default) = &field.default {
+            schema["default"] = serde_json::from_str(&default.to_json()).unwrap_or_default();
+        }
+        let is_list = matches!(field.shape, Shape::List(_));
+        match &field.topology {
+            Topology::Usual => {}
+            Topology::Atomic if is_list => schema["x-kubernetes-list-type"] = json!("atomic"),
+            Topology::Atomic => schema["x-kubernetes-map-type"] = json!("atomic"),
+            Topology::Granular => schema["x-kubernetes-map-type"] = json!("granular"),
+            Topology::Set => schema["x-kubernetes-list-type"] = json!("set"),
+            Topology::ByKeys(keys) => {
+                schema["x-kubernetes-list-type"] = json!("map");
+                schema["x-kubernetes-list-map-keys"] = json!(keys);
             }
-            if *items != Items::Atomic {
-                schema["x-kubernetes-patch-strategy"] = json!("merge");
-            }
+        }
+        let strategy = match &field.merge {
+            Merge::Plain => "",
+            Merge::Replace => "replace",
+            Merge::Set | Merge::ByKey(_) => "merge",
+        };
+        if let Merge::ByKey(key) = &field.merge {
+            schema["x-kubernetes-patch-merge-key"] = json!(key);
+        }
+        let retain_keys = field.retain_keys.then_some("retainKeys");
+        let strategies: Vec<&str> =
+            Some(strategy).filter(|text| !text.is_empty()).into_iter().chain(retain_keys).collect();
+        if !strategies.is_empty() {
+            schema["x-kubernetes-patch-strategy"] = json!(strategies.join(","));
         }
         schema
     }
@@ -250,14 +252,18 @@ impl Schemas<'_> {
             Shape::Int64 => (json!({"type": "integer", "format": "int64"}), json!(0)),
             // A missing value of these is null, not empty.
             Shape::Bytes => return json!({"type": "string", "format": "byte"}),
+            Shape::Double => (json!({"type": "number", "format": "double"}), json!(0)),
             Shape::Time => return of_type(&meta("Time"), false),
+            Shape::Duration => return of_type(&meta("Duration"), false),
+            Shape::Quantity => return of_type(QUANTITY, false),
+            Shape::IntOrString => return of_type(INT_OR_STRING, false),
             Shape::MicroTime => return of_type(&meta("MicroTime"), false),
             Shape::Any => return json!({}),
             Shape::List(items) => return json!({"type": "array", "items": self.shape(items, true)}),
             Shape::Map(values) => return json!({"type": "object", "additionalProperties": self.shape(values, true)}),
             Shape::Struct(id) => {
                 self.add(*id);
-                (of_type(&self.name(self.types.get(*id)), false), json!({}))
+                (of_type(&full_name(&self.types.get(*id).name), false), json!({}))
             }
         };
         if always {
@@ -269,43 +275,13 @@ impl Schemas<'_> {
 
 #[cfg(test)]
 mod tests {
-    use revisor_catalog::Catalog;
-
     use super::*;
-
-    #[test]
-    fn what_is_said_about_fields_is_about_fields_that_there_are() {
-        let catalog = Catalog::build();
-        let types = catalog.types();
-        let find = |of: &str, field: &str| {
-            let found = types.id(of).and_then(|id| types.get(id).field(field));
-            found.unwrap_or_else(|| panic!("{of}.{field} is in the table")).shape.clone()
-        };
-        for (of, fields) in REQUIRED {
-            for field in *fields {
-                find(of, field);
-            }
-        }
-        for (of, field, items) in LISTS {
-            let Shape::List(element) = find(of, field) else { panic!("{of}.{field} is a list") };
-            if let (Items::Map(key), Shape::Struct(id)) = (items, &*element) {
-                assert!(types.get(*id).field(key).is_some(), "{of}.{field} has the key {key}");
-            }
-        }
-        for (of, field, _) in NAMED {
-            assert_eq!(find(of, field), Shape::Any);
-        }
-        for name in ATOMIC.iter().chain(META_TYPES) {
-            assert!(types.id(name).is_some(), "{name}");
-        }
-    }
 
     #[test]
     fn names_are_those_that_clients_know() {
         for (group, name, want) in [
             ("", "ConfigMap", "io.k8s.api.core.v1.ConfigMap"),
             ("coordination.k8s.io", "LeaseSpec", "io.k8s.api.coordination.v1.LeaseSpec"),
-            ("coordination.k8s.io", "ObjectMeta", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
             ("rbac.authorization.k8s.io", "Role", "io.k8s.api.rbac.v1.Role"),
         ] {
             assert_eq!(qualified(group, "v1", name), want);

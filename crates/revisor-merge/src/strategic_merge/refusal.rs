@@ -111,9 +111,16 @@ fn go_kind(shape: &Shape) -> &'static str {
         Shape::Bool => "bool",
         Shape::Int32 => "int32",
         Shape::Int64 => "int64",
+        Shape::Double => "float64",
         Shape::Bytes | Shape::List(_) => "slice",
         Shape::Map(_) => "map",
-        Shape::Time | Shape::MicroTime | Shape::Any | Shape::Struct(_) => "struct",
+        Shape::Time
+        | Shape::MicroTime
+        | Shape::Duration
+        | Shape::Quantity
+        | Shape::IntOrString
+        | Shape::Any
+        | Shape::Struct(_) => "struct",
     }
 }
 

@@ -6,7 +6,7 @@ use revisor_object::names::config_map_key;
 use revisor_object::{FieldError, FieldPath, Object, Value, parse_json};
 
 use super::config_map::{MAX_DATA_BYTES, decoded_len, frozen};
-use crate::metadata::immutable;
+use crate::checks::immutable;
 use crate::{Part, Strategy};
 
 const SERVICE_ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";

@@ -3,7 +3,8 @@
 use revisor_object::names::{builtin_kind_finalizer, qualified_name};
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
-use crate::{Part, Strategy};
+use crate::checks::keep;
+use crate::{Circumstances, Part, Strategy};
 
 /// The finalizer that stands for "the namespace still has content".
 const KUBERNETES: &str = "kubernetes";
@@ -18,7 +19,7 @@ impl Strategy for Namespaces {
         set_name_label(object);
     }
 
-    fn prepare_create(&self, object: &mut Object) {
+    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
         let active: Object = [("phase", Value::from("Active"))].into_iter().collect();
         object.insert("status", active);
         let mut finalizers = spec_finalizers(object).to_vec();
@@ -30,15 +31,13 @@ impl Strategy for Namespaces {
         set_name_label(object);
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>) {
-        let keep: &[&str] = match part {
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
+        let kept: &[&str] = match part {
             Part::Whole => &["spec", "status"],
             Part::Subresource("status") => &["spec"],
             Part::Subresource(_) => &["status"],
         };
-        for name in keep {
-            object.set(name, old.get(name).cloned());
-        }
+        keep(object, old, kept);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

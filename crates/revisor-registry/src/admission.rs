@@ -1,0 +1,92 @@
+//! The admission chain: what the server itself adds to objects and refuses about them, beyond the rules of their kind,
+//! because it depends on other objects or on who asks.
+//!
+//! A plugin sees the object with its defaults, before its strategy prepares and validates it (invariant R1). It reads
+//! other objects from the cache and does no other I/O. Plugins that only refuse are asked once more at the end, when
+//! the object is as it will be stored.
+
+use std::sync::Arc;
+
+use revisor_catalog::{Requester, Resource};
+use revisor_object::Object;
+
+use crate::{Registry, RegistryError};
+
+/// What is done to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+}
+
+/// A write that is to be admitted.
+pub(crate) struct Review<'a> {
+    pub(crate) resource: &'a Arc<Resource>,
+    pub(crate) namespace: Option<&'a str>,
+    pub(crate) name: &'a str,
+    pub(crate) subresource: Option<&'a str>,
+    pub(crate) operation: Operation,
+    pub(crate) old: Option<&'a Object>,
+    pub(crate) requester: Requester<'a>,
+}
+
+impl Review<'_> {
+    /// Whether this is about the whole object of a resource.
+    pub(crate) fn is_about(&self, group: &str, plural: &str) -> bool {
+        self.subresource.is_none() && self.resource.group == group && self.resource.plural == plural
+    }
+
+    /// The refusal of this write.
+    pub(crate) fn forbidden(&self, why: impl Into<String>) -> RegistryError {
+        RegistryError::Forbidden {
+            resource: self.resource.clone(),
+            name: self.name.to_owned(),
+            why: why.into(),
+            terminating_namespace: None,
+        }
+    }
+}
+
+/// One plugin of the chain.
+pub(crate) trait Admission: Send + Sync {
+    /// Completes the object, or refuses it.
+    fn admit(&self, registry: &Registry, review: &Review<'_>, object: &mut Object) -> Result<(), RegistryError> {
+        let _ = (registry, review, object);
+        Ok(())
+    }
+
+    /// Refuses the object as it would be stored.
+    fn validate(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
+        let _ = (registry, review, object);
+        Ok(())
+    }
+}
+
+/// The plugins in the order in which they are asked.
+pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
+    Vec::new()
+}
+
+impl Registry {
+    pub(crate) fn admit(&self, review: &Review<'_>, object: &mut Object) -> Result<(), RegistryError> {
+        self.admission.iter().try_for_each(|plugin| plugin.admit(self, review, object))
+    }
+
+    pub(crate) fn validate_admission(&self, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
+        self.admission.iter().try_for_each(|plugin| plugin.validate(self, review, object))
+    }
+
+    /// An object as it is stored now, for plugins that depend on others.
+    pub(crate) fn stored(
+        &self,
+        group: &str,
+        version: &str,
+        plural: &str,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<Object> {
+        let resource = self.catalog.resource(group, version, plural)?;
+        let item = self.cache_of(resource).get(&resource.key(namespace, name))?;
+        crate::Decoded::stored(item.entry().bytes()).ok()
+    }
+}
