@@ -352,8 +352,8 @@ fn verb_of(route: &ObjectRoute, method: &Method, query: &Query<'_>) -> Option<Ve
         return None;
     }
     let allowed = match &route.subresource {
-        Some(name) => route.resource.subresource(name)?.verbs,
-        None => route.resource.verbs,
+        Some(name) => &route.resource.subresource(name)?.verbs,
+        None => &route.resource.verbs,
     };
     allowed.contains(&verb).then_some(verb)
 }

@@ -78,7 +78,7 @@ struct Place<'a> {
 
 impl Paths<'_> {
     fn collect(&self, paths: &mut Map<String, Value>) {
-        let Resource { plural, namespaced, verbs, .. } = *self.resource;
+        let Resource { plural, namespaced, ref verbs, .. } = *self.resource;
         let scope = if namespaced { "/namespaces/{namespace}" } else { "" };
         let collection = Place { namespaced, named: false, subresource: None };
         let object = Place { named: true, ..collection };
@@ -90,10 +90,10 @@ impl Paths<'_> {
         let base = self.base;
         add(format!("{base}{scope}/{plural}"), collection, self.operations(collection, verbs));
         add(format!("{base}{scope}/{plural}/{{name}}"), object, self.operations(object, verbs));
-        for subresource in self.resource.subresources {
+        for subresource in &self.resource.subresources {
             let part = Place { subresource: Some(subresource), ..object };
             let path = format!("{base}{scope}/{plural}/{{name}}/{}", subresource.name);
-            add(path, part, self.operations(part, subresource.verbs));
+            add(path, part, self.operations(part, &subresource.verbs));
         }
         // A collection over all namespaces can be read, but not written to.
         let everywhere = Place { namespaced: false, ..collection };
