@@ -8,7 +8,7 @@ use revisor_object::{Object, Value, parse_json};
 use time::{Duration, OffsetDateTime};
 
 use crate::timestamp::{Precision, format_timestamp};
-use crate::{Field, FieldNumber, Shape, StructId, Types};
+use crate::{Field, Shape, StructId, Types};
 
 /// What every encoded object begins with.
 const MAGIC: &[u8; 4] = b"k8s\0";
@@ -88,7 +88,7 @@ impl Types {
         }
         let fields = &self.get(id).fields;
         let mut slots: Vec<Slot> = fields.iter().map(|_| Slot::Empty).collect();
-        self.fill_slots(fields, &mut slots, None, bytes, depth)?;
+        self.fill_slots(fields, &mut slots, &mut Vec::new(), bytes, depth)?;
         let filled = fields.iter().zip(slots).filter_map(|(field, slot)| {
             let value = match slot {
                 Slot::Empty => return None,
@@ -101,24 +101,30 @@ impl Types {
         Ok(Value::Object(Object::from_members(filled.collect())))
     }
 
-    /// Reads the fields of a message, or of the message embedded in it under the number `embedded_in`.
+    /// Reads the fields of a message, or of the message embedded in it under the numbers of `within`.
     fn fill_slots(
         &self,
         fields: &[Field],
         slots: &mut [Slot],
-        embedded_in: Option<u32>,
+        within: &mut Vec<u32>,
         bytes: &[u8],
         depth: usize,
     ) -> Result<(), ProtobufError> {
         let mut wire = Wire(bytes);
         while let Some((number, content)) = wire.field()? {
-            let wanted = Some(FieldNumber { embedded_in, number });
-            let Some(at) = fields.iter().position(|field| field.number == wanted) else {
-                let is_embedded = |field: &Field| field.number.is_some_and(|known| known.embedded_in == Some(number));
-                if embedded_in.is_none() && fields.iter().any(is_embedded) {
-                    self.fill_slots(fields, slots, Some(number), content.bytes()?, depth)?;
-                }
+            let is_behind = |field: &Field, depth: usize| {
+                let path = field.number.as_ref().map_or(&[][..], |number| &number.0);
+                path.len() >= depth && path.starts_with(within) && path[within.len()] == number
+            };
+            let here = within.len() + 1;
+            let is_wanted = |field: &Field| is_behind(field, here) && is_last(field, here);
+            let Some(at) = fields.iter().position(is_wanted) else {
                 // What a newer client knows and this table does not is passed over, as everywhere in protobuf.
+                if fields.iter().any(|field| is_behind(field, here + 1)) {
+                    within.push(number);
+                    self.fill_slots(fields, slots, within, content.bytes()?, depth)?;
+                    within.pop();
+                }
                 continue;
             };
             let slot = &mut slots[at];
@@ -191,6 +197,11 @@ impl Types {
             Shape::Map(_) => return Err(ProtobufError::WireType),
         })
     }
+}
+
+/// Whether a field stands in so many messages.
+fn is_last(field: &Field, depth: usize) -> bool {
+    field.number.as_ref().is_some_and(|number| number.0.len() == depth)
 }
 
 /// What was read of a field so far.

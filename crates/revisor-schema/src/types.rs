@@ -3,6 +3,8 @@
 //! A row is `type,field,shape,presence,number,merge,list,required,default`; columns at the end may be left out. Fields
 //! stand in the order in which the original writes them, because that is the order of the stored and served bytes.
 //!
+//! A row with nothing but a type stands for one that has no fields.
+//!
 //! - `shape`: `string`, `bool`, `int32`, `int64`, `double`, `bytes`, `time`, `microtime`, `duration`, `quantity`,
 //!   `intorstring`, `any`, `list:SHAPE`, `map:SHAPE`, or the name of another type.
 //! - `presence`: see [`Presence`].
@@ -121,22 +123,14 @@ pub struct Field {
     pub default: Option<Value>,
 }
 
-/// The number of a field in protobuf.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FieldNumber {
-    /// The number of the embedded message that the field stands in; JSON shows its fields beside those around it.
-    pub embedded_in: Option<u32>,
-    /// The number in its message.
-    pub number: u32,
-}
+/// Where a field stands in protobuf: its number, behind the numbers of the embedded messages that it is in. JSON shows
+/// the fields of embedded messages beside those around them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldNumber(pub(crate) Box<[u32]>);
 
 impl FieldNumber {
     fn parse(text: &str) -> Option<FieldNumber> {
-        let (embedded_in, number) = match text.split_once('/') {
-            Some((outer, inner)) => (Some(outer.parse().ok()?), inner),
-            None => (None, text),
-        };
-        Some(FieldNumber { embedded_in, number: number.parse().ok()? })
+        text.split('/').map(|number| number.parse().ok()).collect::<Option<_>>().map(FieldNumber)
     }
 }
 
@@ -208,6 +202,9 @@ impl Types {
         }
         for (line, row) in rows() {
             let id = types.by_name[row.split(',').next().unwrap_or_default()];
+            if row.split(',').skip(1).all(str::is_empty) {
+                continue;
+            }
             if row.split(',').skip(1).eq(["*", "", "", "", "", "atomic", "", ""]) {
                 types.structs[id.0 as usize].is_atomic = true;
                 continue;
