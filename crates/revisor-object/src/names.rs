@@ -6,7 +6,8 @@
 //! Some texts count "characters" and others "bytes" for the same limit. Kubernetes says "characters" for the names of
 //! objects and "bytes" for everything about labels, and so do these functions.
 //!
-//! Which rule holds for the name of which kind is the catalog's.
+//! This file has the rules that nearly every object meets; `network.rs`, `process.rs` and `domain.rs` have those of
+//! single fields. Which rule holds for the name of which kind is the catalog's.
 
 /// What is wrong with a name, one sentence each. Empty if nothing is.
 pub type Problems = Vec<&'static str>;
@@ -44,6 +45,17 @@ macro_rules! qualified_breach {
         )
     };
 }
+
+mod domain;
+mod network;
+mod process;
+
+pub use domain::{domain_prefixed_key, domain_prefixed_path, fully_qualified_domain_name, fully_qualified_name};
+pub use network::{
+    dns1123_subdomain_caseless, dns1123_subdomain_with_underscore, http_header_name, percent, port_name, port_number,
+    wildcard_dns1123_subdomain,
+};
+pub use process::{c_identifier, env_var_name, group_id, relaxed_env_var_name, user_id};
 
 const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
@@ -276,13 +288,18 @@ pub fn config_map_key(text: &str) -> Problems {
              'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
         );
     }
-    match text {
-        "." => problems.push("must not be '.'"),
-        ".." => problems.push("must not be '..'"),
-        _ if text.starts_with("..") => problems.push("must not start with '..'"),
-        _ => {}
-    }
+    problems.extend(parent_directory_problem(text));
     problems
+}
+
+/// What is wrong with a text that becomes the name of a file but leads out of its directory.
+fn parent_directory_problem(text: &str) -> Option<&'static str> {
+    match text {
+        "." => Some("must not be '.'"),
+        ".." => Some("must not be '..'"),
+        _ if text.starts_with("..") => Some("must not start with '..'"),
+        _ => None,
+    }
 }
 
 /// Checks the name of a finalizer.

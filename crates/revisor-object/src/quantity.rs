@@ -13,6 +13,7 @@ use std::hash::{Hash, Hasher};
 
 use compact_str::CompactString;
 
+use crate::value::Value;
 use decimal::Decimal;
 
 /// The longest text that is read. Any sensible amount fits many times over, and the work to read one stays small.
@@ -110,6 +111,21 @@ impl Quantity {
             return Err(QuantityError::Number);
         }
         Ok(Quantity::read_unusual(&parts, suffix))
+    }
+
+    /// Reads the quantity that a field holds: a text, around which blanks are ignored, or a number. `null` is nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Quantity::parse); what is neither text nor number has not the form of a quantity.
+    pub fn from_value(value: &Value) -> Result<Quantity, QuantityError> {
+        match value {
+            Value::Null => Ok(Quantity::ZERO),
+            Value::String(text) => Quantity::parse(text.trim()),
+            Value::Int(number) => Quantity::parse(&number.to_string()),
+            Value::Float(number) => Quantity::parse(&number.to_string()),
+            Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(QuantityError::Format),
+        }
     }
 
     /// Reads a number of few digits. Only these can keep their text.

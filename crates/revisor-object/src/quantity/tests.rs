@@ -118,6 +118,24 @@ fn what_is_no_quantity_is_refused() {
 }
 
 #[test]
+fn fields_hold_texts_or_numbers() {
+    for (value, want) in [
+        (Value::Null, Ok("0")),
+        (Value::from(" 0.5\n"), Ok("500m")),
+        (Value::from(""), Err(QuantityError::Format)),
+        (Value::from(2000), Ok("2k")),
+        (Value::Float(0.25), Ok("250m")),
+        (Value::Float(1e20), Ok("100E")),
+        (Value::Float(f64::NAN), Err(QuantityError::Format)),
+        (Value::from(true), Err(QuantityError::Format)),
+        (Value::Array(Vec::new()), Err(QuantityError::Format)),
+    ] {
+        let shown = Quantity::from_value(&value).map(|quantity| quantity.to_string());
+        assert_eq!(shown, want.map(str::to_owned), "{value:?}");
+    }
+}
+
+#[test]
 fn quantities_compare_by_amount() {
     let ascending = [
         "-1e2000000000",
