@@ -2,12 +2,14 @@
 //!
 //! Pure (invariant P1): no I/O, no clock, no randomness.
 
+mod atoi;
 mod bad_value;
 mod continue_token;
 mod duration;
 mod field_error;
 mod field_path;
 mod field_selector;
+mod int_or_string;
 mod json;
 mod label_selector;
 pub mod names;
@@ -24,6 +26,7 @@ pub use field_path::FieldPath;
 pub use field_selector::{
     FieldOperator, FieldSelector, FieldSelectorError, FieldTerm, MAX_FIELD_SELECTOR_BYTES, MAX_FIELD_TERMS,
 };
+pub use int_or_string::{IntOrString, ScaleError};
 pub use json::{JsonError, Parsed, parse_json};
 pub use label_selector::{
     LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,
