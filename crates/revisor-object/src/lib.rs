@@ -5,6 +5,7 @@
 mod atoi;
 mod bad_value;
 mod continue_token;
+mod cron;
 mod duration;
 mod field_error;
 mod field_path;
@@ -15,11 +16,13 @@ mod label_selector;
 pub mod names;
 mod quantity;
 mod status;
+mod time_zone;
 mod value;
 mod yaml;
 
 pub use bad_value::BadValue;
 pub use continue_token::{ContinueToken, ContinueTokenError, ListScope, MAX_CONTINUE_TOKEN_BYTES, TokenSealer};
+pub use cron::{CronError, check_cron, cron_names_time_zone};
 pub use duration::{Duration, DurationError};
 pub use field_error::{FieldError, FieldErrorKind, aggregate_message};
 pub use field_path::FieldPath;
@@ -33,5 +36,6 @@ pub use label_selector::{
 };
 pub use quantity::{MAX_QUANTITY_BYTES, Notation, Quantity, QuantityError};
 pub use status::{KindRef, ResourceRef, Status, StatusCause, StatusDetails, StatusMetadata};
+pub use time_zone::{is_time_zone, time_zone_problems};
 pub use value::{Object, Value};
 pub use yaml::{YamlError, parse_yaml};
