@@ -11,6 +11,7 @@ mod field_error;
 mod field_path;
 mod field_selector;
 mod int_or_string;
+mod ip;
 mod json;
 mod label_selector;
 pub mod names;
@@ -30,6 +31,10 @@ pub use field_selector::{
     FieldOperator, FieldSelector, FieldSelectorError, FieldTerm, MAX_FIELD_SELECTOR_BYTES, MAX_FIELD_TERMS,
 };
 pub use int_or_string::{IntOrString, ScaleError};
+pub use ip::{
+    Cidr, Strictness, cidr_problems, cidr_warnings, interface_address_problems, ip_problems, ip_warnings,
+    legacy_cidr_problems, legacy_ip_problems, parse_cidr_sloppy, parse_ip_sloppy,
+};
 pub use json::{JsonError, Parsed, parse_json};
 pub use label_selector::{
     LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,
