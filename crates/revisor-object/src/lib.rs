@@ -17,6 +17,7 @@ mod label_selector;
 pub mod names;
 mod quantity;
 mod status;
+mod structured_label_selector;
 mod time_zone;
 mod value;
 mod yaml;
@@ -41,6 +42,7 @@ pub use label_selector::{
 };
 pub use quantity::{MAX_QUANTITY_BYTES, Notation, Quantity, QuantityError};
 pub use status::{KindRef, ResourceRef, Status, StatusCause, StatusDetails, StatusMetadata};
+pub use structured_label_selector::{LabelSelectorOptions, StructuredLabelSelector, StructuredSelectorError};
 pub use time_zone::{is_time_zone, time_zone_problems};
 pub use value::{Object, Value};
 pub use yaml::{YamlError, parse_yaml};
