@@ -1,9 +1,10 @@
 //! The verbs on objects: what HTTP says, turned into a request to the registry, and its result turned into an answer.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Request, Response, StatusCode};
 use revisor_auth::Identity;
 use revisor_catalog::{DeleteAnswer, ObjectRoute, Requester, Resource, Verb};
@@ -193,7 +194,13 @@ impl Api {
         let text = self.read(body).await?;
         let decoded = Decoded::read(&route.resource, format, &text, validation)?;
         let subresource = route.subresource.as_deref();
-        let options = WriteOptions { dry_run, subresource, validation, requester: requester(&parts) };
+        let options = WriteOptions {
+            dry_run,
+            subresource,
+            validation,
+            requester: requester(&parts),
+            field_manager: &field_manager(&query, &parts),
+        };
         let saved = self.options.registry.create(place(route), decoded, options).await?;
         Ok(answer_saved(saved))
     }
@@ -207,7 +214,13 @@ impl Api {
         let text = self.read(body).await?;
         let decoded = Decoded::read(&route.resource, format, &text, validation)?;
         let subresource = route.subresource.as_deref();
-        let options = WriteOptions { dry_run, subresource, validation, requester: requester(&parts) };
+        let options = WriteOptions {
+            dry_run,
+            subresource,
+            validation,
+            requester: requester(&parts),
+            field_manager: &field_manager(&query, &parts),
+        };
         let saved = self.options.registry.update(place(route), decoded, options).await?;
         Ok(answer_saved(saved))
     }
@@ -222,7 +235,13 @@ impl Api {
         };
         let text = self.read(body).await?;
         let subresource = route.subresource.as_deref();
-        let options = WriteOptions { dry_run, subresource, validation, requester: requester(&parts) };
+        let options = WriteOptions {
+            dry_run,
+            subresource,
+            validation,
+            requester: requester(&parts),
+            field_manager: &field_manager(&query, &parts),
+        };
         let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
         Ok(answer_saved(saved))
     }
@@ -293,6 +312,9 @@ impl Api {
     }
 }
 
+/// How long the name of a field manager may be.
+const MAX_FIELD_MANAGER: usize = 128;
+
 /// No client needs a watch for longer than this, and timers have an end.
 const MAX_WATCH_SECONDS: u64 = 10 * 365 * 24 * 60 * 60;
 
@@ -305,6 +327,18 @@ fn requester(parts: &http::request::Parts) -> Requester<'_> {
         groups: identity.groups(),
         extra: identity.extra(),
     })
+}
+
+/// In whose name a write is recorded: as the query says, or else as the program calls itself.
+fn field_manager<'a>(query: &'a Query<'_>, parts: &'a http::request::Parts) -> Cow<'a, str> {
+    match query.text("fieldManager") {
+        "" => {
+            let agent = parts.headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+            let program = agent.split('/').next().unwrap_or_default();
+            program.get(..MAX_FIELD_MANAGER).unwrap_or(program).into()
+        }
+        name => name.into(),
+    }
 }
 
 fn place(route: &ObjectRoute) -> Place<'_> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use revisor_merge::{PatchError, strategic_merge_patch};
+use revisor_merge::{Comparison, PatchError, strategic_merge_patch};
 use revisor_object::names::NameRule;
 use revisor_object::{Object, Value};
 use revisor_schema::{Encoded, Findings, Mismatch, ProtobufError, StructId, Types};
@@ -177,6 +177,11 @@ impl Resource {
     /// Applies a strategic merge patch to an object of this resource.
     pub fn strategic_merge_patch(&self, target: &mut Value, patch: Value) -> Result<(), PatchError> {
         strategic_merge_patch(&self.types, self.root, target, patch)
+    }
+
+    /// Which places a write that puts `new` in place of `old` adds, changes and removes.
+    pub fn compare(&self, old: &Object, new: &Object) -> Comparison {
+        Comparison::of(&self.types, self.root, old, new)
     }
 
     /// The canonical bytes of an object of this resource. It must conform and have a creation time.

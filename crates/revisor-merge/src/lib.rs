@@ -6,6 +6,7 @@
 //!
 //! Pure (invariant P1): no I/O, no clock, no randomness.
 
+mod apply;
 #[cfg(test)]
 mod arbitrary_value;
 mod json_patch;
@@ -15,6 +16,7 @@ mod patch_error;
 mod patch_meter;
 mod strategic_merge;
 
+pub use apply::{Comparison, FieldSet, ManagedFields, Manager, Operation};
 pub use json_patch::JsonPatch;
 pub use merge_patch::merge_patch;
 pub use patch_error::PatchError;

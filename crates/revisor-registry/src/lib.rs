@@ -9,6 +9,7 @@ mod bootstrap;
 mod delete;
 mod error;
 mod identity;
+mod managed_fields;
 mod patch;
 mod read;
 mod read_plan;

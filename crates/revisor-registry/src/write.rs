@@ -9,7 +9,7 @@ use revisor_object::{FieldError, Object, Value};
 use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 
 use crate::admission::{Operation, Review};
-use crate::{Decoded, FieldValidation, Registry, RegistryError};
+use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
 
 /// How often a write is tried anew because others changed the object in between. Each time somebody succeeded, so a
 /// client that comes to this bound has met a hundred others.
@@ -43,6 +43,8 @@ pub struct WriteOptions<'a> {
     pub validation: FieldValidation,
     /// Who writes.
     pub requester: Requester<'a>,
+    /// In whose name managed fields are kept; empty for the server itself.
+    pub field_manager: &'a str,
 }
 
 impl<'a> WriteOptions<'a> {
@@ -136,7 +138,10 @@ impl Registry {
         self.admit(&review, &mut object)?;
         let now = self.environment.timestamp();
         let circumstances = Circumstances { now: &now, requester: options.requester };
+        // Before the server adds what is its own: that is nobody's to manage.
+        let managed = managed_fields::of_create(resource, &object, options, &now);
         resource.strategy.prepare_create(&mut object, circumstances);
+        object.object_mut("metadata").set("managedFields", managed.into_value());
         if !resource.strategy.tracked().is_empty() {
             object.object_mut("metadata").insert("generation", 1);
         }
@@ -270,6 +275,7 @@ impl Registry {
                 old: Some(&old),
                 requester: options.requester,
             };
+            let managed = managed_fields::begin(&object, &old, options);
             restore_metadata(&mut object, &old);
             resource.default(&mut object);
             self.admit(&review, &mut object)?;
@@ -277,6 +283,8 @@ impl Registry {
             let circumstances = Circumstances { now: &now, requester: options.requester };
             resource.strategy.prepare_update(&mut object, &old, options.part(), circumstances);
             count_generation(resource, &mut object, &old);
+            let managed = managed_fields::of_update(managed, resource, &object, &old, options, &now);
+            object.object_mut("metadata").set("managedFields", managed.into_value());
             let empty = Object::new();
             let metadata = object.object("metadata").unwrap_or(&empty);
             let mut errors = check_metadata(resource, metadata);

@@ -1,0 +1,274 @@
+//! [`Comparison`]: which places of an object a write added, changed and removed.
+//!
+//! Objects are compared as they are encoded: a field that is always written is there with its zero value even if nobody
+//! gave it. So a new deployment adds `spec.replicas`, but not `spec`, which an empty one has too.
+
+use compact_str::CompactString;
+use revisor_object::{Object, Value};
+use revisor_schema::{Field, Presence, Shape, StructId, Topology, Types};
+
+use super::field_set::FieldSet;
+use super::item_step::item_step;
+
+/// What is different between two objects of one type.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Comparison {
+    /// Places that only the new object has.
+    pub added: FieldSet,
+    /// Places with another value.
+    pub modified: FieldSet,
+    /// Places that only the old object has.
+    pub removed: FieldSet,
+}
+
+impl Comparison {
+    /// Compares two objects of type `id`.
+    pub fn of(types: &Types, id: StructId, old: &Object, new: &Object) -> Comparison {
+        let mut walk = Walk { types, place: Vec::new(), found: Comparison::default() };
+        walk.structure(id, Some(old), Some(new));
+        walk.found
+    }
+
+    /// Whether the objects are equal.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
+    }
+}
+
+struct Walk<'t> {
+    types: &'t Types,
+    place: Vec<CompactString>,
+    found: Comparison,
+}
+
+impl Walk<'_> {
+    fn structure(&mut self, id: StructId, old: Option<&Object>, new: Option<&Object>) {
+        let types = self.types;
+        for field in &types.get(id).fields {
+            let zero = zero_of(field);
+            let old = old.and_then(|object| object.get(&field.name).or(zero.as_ref()));
+            let new = new.and_then(|object| object.get(&field.name).or(zero.as_ref()));
+            if old != new {
+                self.place.push(CompactString::from(format!("f:{}", field.name)));
+                self.field(field, old, new);
+                self.place.pop();
+            }
+        }
+    }
+
+    fn field(&mut self, field: &Field, old: Option<&Value>, new: Option<&Value>) {
+        let is_atomic = match (&field.topology, &field.shape) {
+            (Topology::Atomic, _) | (Topology::Usual, Shape::List(_)) => true,
+            (Topology::Usual, Shape::Struct(id)) => self.types.get(*id).is_atomic,
+            _ => false,
+        };
+        match &field.shape {
+            _ if is_atomic || (is_hollow(old) && is_hollow(new)) => self.leaf(old, new),
+            Shape::Struct(id) => {
+                let (old, new) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
+                self.structure(*id, old, new);
+                self.inner(old.is_some(), new.is_some());
+            }
+            Shape::Map(element) => {
+                self.map(element, old.and_then(Value::as_object), new.and_then(Value::as_object));
+                self.inner(old.is_some(), new.is_some());
+            }
+            Shape::List(element) => {
+                self.list(field, element, items(old), items(new));
+                self.inner(old.is_some(), new.is_some());
+            }
+            _ => self.leaf(old, new),
+        }
+    }
+
+    fn element(&mut self, shape: &Shape, old: Option<&Value>, new: Option<&Value>) {
+        match shape {
+            Shape::Struct(id) if !self.types.get(*id).is_atomic && !(is_hollow(old) && is_hollow(new)) => {
+                self.structure(*id, old.and_then(Value::as_object), new.and_then(Value::as_object));
+                self.inner(old.is_some(), new.is_some());
+            }
+            _ => self.leaf(old, new),
+        }
+    }
+
+    fn map(&mut self, element: &Shape, old: Option<&Object>, new: Option<&Object>) {
+        for (name, value) in old.into_iter().flat_map(Object::iter) {
+            self.place.push(CompactString::from(format!("f:{name}")));
+            self.element(element, Some(value), new.and_then(|new| new.get(name)));
+            self.place.pop();
+        }
+        for (name, value) in new.into_iter().flat_map(Object::iter) {
+            if !old.is_some_and(|old| old.contains(name)) {
+                self.place.push(CompactString::from(format!("f:{name}")));
+                self.element(element, None, Some(value));
+                self.place.pop();
+            }
+        }
+    }
+
+    fn list(&mut self, field: &Field, element: &Shape, old: &[Value], new: &[Value]) {
+        if old == new {
+            return;
+        }
+        let olds = by_step(self.types, field, old);
+        let news = by_step(self.types, field, new);
+        let mut steps: Vec<&CompactString> = olds.iter().chain(&news).map(|(step, _)| step).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        for step in steps {
+            let of = |all: &[(CompactString, &Value)]| -> Vec<usize> {
+                all.iter().enumerate().filter(|(_, (known, _))| known == step).map(|(at, _)| at).collect()
+            };
+            let (old_at, new_at) = (of(&olds), of(&news));
+            self.place.push(step.clone());
+            match (old_at.as_slice(), new_at.as_slice()) {
+                ([] | [_], [] | [_]) => {
+                    let old = old_at.first().map(|at| olds[*at].1);
+                    let new = new_at.first().map(|at| news[*at].1);
+                    self.element(element, old, new);
+                }
+                // Items that cannot be told apart are seen as one.
+                ([_, _, ..], [_, _, ..]) => {
+                    if !old_at.iter().map(|at| olds[*at].1).eq(new_at.iter().map(|at| news[*at].1)) {
+                        self.found.modified.insert(&self.place);
+                    }
+                }
+                ([_, _, ..], rest) => {
+                    if let Some(at) = rest.first() {
+                        self.element(element, None, Some(news[*at].1));
+                    }
+                    self.found.removed.insert(&self.place);
+                }
+                (rest, [_, _, ..]) => {
+                    if let Some(at) = rest.first() {
+                        self.element(element, Some(olds[*at].1), None);
+                    }
+                    self.found.added.insert(&self.place);
+                }
+            }
+            self.place.pop();
+        }
+    }
+
+    /// A value that is seen as one.
+    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>) {
+        match (old, new) {
+            (None, Some(_)) => self.found.added.insert(&self.place),
+            (Some(_), None) => self.found.removed.insert(&self.place),
+            (Some(old), Some(new)) if old != new => self.found.modified.insert(&self.place),
+            _ => {}
+        }
+    }
+
+    /// A value that is made of others.
+    fn inner(&mut self, was: bool, is: bool) {
+        match (was, is) {
+            (false, true) => self.found.added.insert(&self.place),
+            (true, false) => self.found.removed.insert(&self.place),
+            _ => {}
+        }
+    }
+}
+
+/// What an absent field is encoded as, if it is.
+fn zero_of(field: &Field) -> Option<Value> {
+    match (field.presence, &field.shape) {
+        (Presence::Nullable, _) => Some(Value::Null),
+        (Presence::Always, shape) => Some(match shape {
+            Shape::String | Shape::Bytes => Value::from(""),
+            Shape::Bool => Value::Bool(false),
+            Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => Value::Int(0),
+            Shape::Quantity => Value::from("0"),
+            Shape::Duration => Value::from("0s"),
+            Shape::Time | Shape::MicroTime | Shape::Any | Shape::List(_) | Shape::Map(_) => Value::Null,
+            Shape::Struct(_) => Value::Object(Object::new()),
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a value has nothing in it to look at.
+fn is_hollow(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(object)) => object.is_empty(),
+        _ => false,
+    }
+}
+
+fn items(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).unwrap_or_default()
+}
+
+fn by_step<'v>(types: &Types, field: &Field, items: &'v [Value]) -> Vec<(CompactString, &'v Value)> {
+    items.iter().filter_map(|item| item_step(types, field, item).map(|step| (step, item))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use revisor_object::parse_json;
+
+    const TABLE: &str = "type,field,shape,presence,number,merge,list,required,default
+T,spec,S,always,,
+T,data,map:string,nonzero,,
+S,replicas,int32,given,,
+S,args,list:string,nonzero,,
+S,names,list:string,nonzero,,,set
+S,ports,list:P,nonzero,,,map:port+protocol
+S,ref,R,given,,
+S,box,B,always,,
+P,port,int32,always,,
+P,protocol,string,nonzero,,,,,\"TCP\"
+P,note,string,nonzero,,
+R,*,,,,,atomic,,
+R,name,string,nonzero,,
+B,size,int32,nonzero,,
+";
+
+    #[track_caller]
+    fn check(old: &str, new: &str, added: &str, modified: &str, removed: &str) {
+        let types = Types::parse(TABLE).expect("a good table");
+        let object = |text: &str| match parse_json(text.as_bytes()).expect("is JSON").value {
+            Value::Object(object) => object,
+            _ => panic!("{text} is no object"),
+        };
+        let found = Comparison::of(&types, types.id("T").expect("is there"), &object(old), &object(new));
+        let shown = [found.added, found.modified, found.removed].map(|set| set.into_value().to_json());
+        assert_eq!(shown, [added, modified, removed], "{old} → {new}");
+    }
+
+    #[test]
+    fn a_new_object_adds_what_an_empty_one_lacks() {
+        check(
+            "{}",
+            r#"{"spec":{"replicas":1,"args":["a"],"ports":[{"port":80}]},"data":{"k":"v"}}"#,
+            r#"{"f:data":{".":{},"f:k":{}},"f:spec":{"f:args":{},"f:ports":{".":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}},"f:replicas":{}}}"#,
+            "{}",
+            "{}",
+        );
+    }
+
+    #[test]
+    fn changes_are_found_where_they_are() {
+        check(
+            r#"{"spec":{"replicas":1,"names":["a","b"],"args":["x"],"ref":{"name":"r"},"ports":[{"port":1,"note":"n"}]}}"#,
+            r#"{"spec":{"replicas":2,"names":["b","c"],"args":["y"],"ref":{"name":"s"},"ports":[{"port":1,"note":"m"}],"box":{"size":1}}}"#,
+            r#"{"f:spec":{"f:box":{"f:size":{}},"f:names":{"v:\"c\"":{}}}}"#,
+            r#"{"f:spec":{"f:args":{},"f:ports":{"k:{\"port\":1,\"protocol\":\"TCP\"}":{"f:note":{}}},"f:ref":{},"f:replicas":{}}}"#,
+            r#"{"f:spec":{"f:names":{"v:\"a\"":{}}}}"#,
+        );
+    }
+
+    #[test]
+    fn what_disappears_takes_all_its_places_along() {
+        check(
+            r#"{"data":{"k":"v"},"spec":{"ports":[{"port":1}]}}"#,
+            "{}",
+            "{}",
+            "{}",
+            r#"{"f:data":{".":{},"f:k":{}},"f:spec":{"f:ports":{".":{},"k:{\"port\":1,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}"#,
+        );
+    }
+}

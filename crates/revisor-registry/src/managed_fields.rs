@@ -1,0 +1,63 @@
+//! Which writes are recorded in `metadata.managedFields`, and under whose name.
+
+use revisor_catalog::Resource;
+use revisor_merge::{FieldSet, ManagedFields, Manager, Operation};
+use revisor_object::Object;
+
+use crate::WriteOptions;
+
+/// The name under which the server's own writes are recorded.
+const SERVER: &str = "revisor";
+
+/// The entries of a new object.
+pub(crate) fn of_create(resource: &Resource, object: &Object, options: WriteOptions<'_>, now: &str) -> ManagedFields {
+    let mut managed = ManagedFields::default();
+    let changes = resource.compare(&Object::new(), object);
+    managed.update(&manager(resource, options), &changes, now, |fields| owned(resource, options, fields));
+    managed
+}
+
+/// The entries that an update begins with.
+pub(crate) fn begin(object: &Object, old: &Object, options: WriteOptions<'_>) -> ManagedFields {
+    let entries = |object: &'_ Object| object.at(&["metadata", "managedFields"]).cloned();
+    let stored = old.object("metadata").map(|metadata| metadata.array("managedFields")).unwrap_or_default();
+    // Through a subresource nobody says who manages what.
+    let sent = entries(object).filter(|_| options.subresource.is_none());
+    ManagedFields::of_write(sent.as_ref(), stored)
+}
+
+/// The entries of an object that is put in place of the old one.
+pub(crate) fn of_update(
+    mut managed: ManagedFields,
+    resource: &Resource,
+    object: &Object,
+    old: &Object,
+    options: WriteOptions<'_>,
+    now: &str,
+) -> ManagedFields {
+    // Where nobody was recorded, recording begins with the next apply.
+    if !managed.is_empty() {
+        let changes = resource.compare(old, object);
+        managed.update(&manager(resource, options), &changes, now, |fields| owned(resource, options, fields));
+    }
+    managed
+}
+
+fn manager(resource: &Resource, options: WriteOptions<'_>) -> Manager {
+    let name = if options.field_manager.is_empty() { SERVER } else { options.field_manager };
+    Manager {
+        name: name.to_owned(),
+        operation: Operation::Update,
+        api_version: resource.api_version.clone(),
+        subresource: options.subresource.unwrap_or_default().to_owned(),
+    }
+}
+
+/// The fields that this kind of write can change at all.
+fn owned(resource: &Resource, options: WriteOptions<'_>, fields: FieldSet) -> FieldSet {
+    match options.subresource {
+        Some("status") => fields.only_subtrees(&["f:status", "f:metadata"]),
+        None if resource.subresource("status").is_some() => fields.without_subtree(&["f:status"]),
+        _ => fields,
+    }
+}
