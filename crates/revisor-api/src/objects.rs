@@ -200,6 +200,7 @@ impl Api {
             validation,
             requester: requester(&parts),
             field_manager: &field_manager(&query, &parts),
+            written_as: &route.resource.api_version,
         };
         let saved = self.options.registry.create(place(route), decoded, options).await?;
         Ok(answer_saved(saved))
@@ -220,6 +221,7 @@ impl Api {
             validation,
             requester: requester(&parts),
             field_manager: &field_manager(&query, &parts),
+            written_as: &route.resource.api_version,
         };
         let saved = self.options.registry.update(place(route), decoded, options).await?;
         Ok(answer_saved(saved))
@@ -241,6 +243,7 @@ impl Api {
             validation,
             requester: requester(&parts),
             field_manager: &field_manager(&query, &parts),
+            written_as: &route.resource.api_version,
         };
         let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
         Ok(answer_saved(saved))

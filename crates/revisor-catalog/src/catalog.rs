@@ -1,11 +1,14 @@
 //! [`Catalog`]: all resources that are served, found by group, version and name.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use revisor_schema::Types;
 
-use crate::Resource;
-use crate::rows::{FIELDS, rows};
+use crate::kinds::{self, Presentation};
+use crate::resource::Stored;
+use crate::rows::{FIELDS, Row, rows};
+use crate::{Resource, RuntimeConfig, RuntimeConfigError};
 
 /// A group and one of its versions that is served.
 #[derive(Debug, Clone)]
@@ -27,19 +30,52 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog of the built-in rows.
+    /// The catalog of what is served by default.
     ///
     /// # Panics
     /// If the built-in tables contradict themselves: a fault of the program that its tests find.
     pub fn build() -> Catalog {
+        Catalog::with(&RuntimeConfig::default())
+    }
+
+    /// The catalog of what is served by default and of what is switched on or off beside it.
+    ///
+    /// # Panics
+    /// If the built-in tables contradict themselves: a fault of the program that its tests find.
+    pub fn with(config: &RuntimeConfig) -> Catalog {
         let types = Arc::new(Types::parse(FIELDS).expect("the table of fields is well formed"));
         let mut catalog = Catalog { group_versions: Vec::new(), types: types.clone() };
-        for row in rows() {
-            if let Some(resource) = row.resource(&types) {
-                catalog.insert(Arc::new(resource));
+        let presentation = |row: &Row| kinds::presentation(row.group, row.version, row.plural);
+        // What others are stored as comes first, whether it is served or not.
+        let mut stored = HashMap::new();
+        for row in rows().filter(|row| presentation(row).is_none()) {
+            let name = (row.group, row.version, row.plural);
+            if let Some(resource) = row.resource(&types, None) {
+                stored.insert(name, Arc::new(resource));
+            }
+        }
+        for row in rows().filter(|row| config.serves(row.group, row.version, row.plural)) {
+            let resource = match presentation(&row) {
+                None => stored.get(&(row.group, row.version, row.plural)).cloned(),
+                Some(Presentation { stored: name, conversion }) => stored.get(&name).and_then(|resource| {
+                    let way = Stored { resource: resource.clone(), conversion };
+                    row.resource(&types, Some(way)).map(Arc::new)
+                }),
+            };
+            if let Some(resource) = resource {
+                catalog.insert(resource);
             }
         }
         catalog
+    }
+
+    /// Reads what is to be switched on and off beside what is served by default.
+    pub fn read_runtime_config(text: &str) -> Result<RuntimeConfig, RuntimeConfigError> {
+        RuntimeConfig::parse(text, |group, version, resource| {
+            rows().any(|row| {
+                (row.group, row.version) == (group, version) && resource.is_none_or(|resource| row.plural == resource)
+            })
+        })
     }
 
     fn insert(&mut self, resource: Arc<Resource>) {
@@ -95,8 +131,10 @@ mod tests {
 
     #[test]
     fn the_built_in_tables_are_consistent() {
-        let catalog = Catalog::build();
-        let mut prefixes: Vec<&str> = catalog.resources().map(|resource| resource.prefix.as_str()).collect();
+        let everything = Catalog::read_runtime_config("api/all=true").expect("is known");
+        let catalog = Catalog::with(&everything);
+        let stored = catalog.resources().filter(|resource| resource.is_storage());
+        let mut prefixes: Vec<&str> = stored.map(|resource| resource.prefix.as_str()).collect();
         prefixes.sort_unstable();
         for pair in prefixes.windows(2) {
             assert!(!pair[1].starts_with(pair[0]), "{} and {} would share keys", pair[0], pair[1]);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use revisor_object::names::NameRule;
 
+use crate::conversion::{Conversion, SameShape};
 use crate::{DeleteAnswer, Rules, SelectableField, Strategy};
 
 /// What nearly every kind has.
@@ -46,6 +47,27 @@ pub(crate) fn kind(group: &str, _version: &str, plural: &str) -> Option<Kind> {
     match group {
         "" => core::kind(plural),
         "coordination.k8s.io" => coordination::kind(plural),
+        _ => None,
+    }
+}
+
+/// A version of a resource that is stored in another one.
+pub(crate) struct Presentation {
+    /// The group, version and name that it is stored as.
+    pub(crate) stored: (&'static str, &'static str, &'static str),
+    pub(crate) conversion: Arc<dyn Conversion>,
+}
+
+/// How a resource of the table is stored, where that is not in its own version: the newest and most stable one is.
+pub(crate) fn presentation(group: &str, version: &str, plural: &'static str) -> Option<Presentation> {
+    let same =
+        |group, version| Some(Presentation { stored: (group, version, plural), conversion: Arc::new(SameShape) });
+    match (group, version, plural) {
+        ("admissionregistration.k8s.io", "v1beta1" | "v1alpha1", _) => same("admissionregistration.k8s.io", "v1"),
+        ("certificates.k8s.io", "v1alpha1", _) => same("certificates.k8s.io", "v1beta1"),
+        ("coordination.k8s.io", "v1alpha2", _) => same("coordination.k8s.io", "v1beta1"),
+        ("networking.k8s.io", "v1beta1", _) => same("networking.k8s.io", "v1"),
+        ("storage.k8s.io", "v1beta1", _) => same("storage.k8s.io", "v1"),
         _ => None,
     }
 }

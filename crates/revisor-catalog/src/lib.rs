@@ -5,15 +5,19 @@
 
 mod catalog;
 mod checks;
+mod conversion;
 mod kinds;
 mod metadata;
 mod resource;
 mod route;
 mod rows;
+mod runtime_config;
 mod strategy;
 
 pub use catalog::{Catalog, GroupVersion};
+pub use conversion::Conversion;
 pub use metadata::{validate_metadata, validate_metadata_update};
 pub use resource::{DeleteAnswer, Resource, Rules, SelectableField, Subresource, Verb};
 pub use route::{ObjectRoute, Route};
+pub use runtime_config::{RuntimeConfig, RuntimeConfigError};
 pub use strategy::{Circumstances, Part, Requester, Strategy};

@@ -12,7 +12,7 @@ use revisor_schema::{Encoded, Findings, Mismatch, ProtobufError, StructId, Types
 
 use sha2::{Digest, Sha256};
 
-use crate::Strategy;
+use crate::{Conversion, Strategy};
 
 /// What can be asked of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -148,8 +148,16 @@ pub struct Resource {
     pub strategy: Arc<dyn Strategy>,
     /// `{"kind":…,"apiVersion":…,`: what the items of a list leave out.
     pub type_prefix: String,
+    /// What its objects are stored as, where that is another version.
+    pub(crate) stored: Option<Stored>,
     pub(crate) types: Arc<Types>,
     pub(crate) root: StructId,
+}
+
+/// The version in which the objects of a resource are stored, and the way there.
+pub(crate) struct Stored {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) conversion: Arc<dyn Conversion>,
 }
 
 impl Resource {
@@ -166,6 +174,32 @@ impl Resource {
     /// Makes a client's value fit this resource's type.
     pub fn conform(&self, value: &mut Value) -> Result<Findings, Mismatch> {
         self.types.conform(self.root, value)
+    }
+
+    /// The resource in the version in which its objects are stored.
+    pub fn storage(self: &Arc<Self>) -> &Arc<Resource> {
+        self.stored.as_ref().map_or(self, |stored| &stored.resource)
+    }
+
+    /// Whether objects are stored in this very version.
+    pub fn is_storage(&self) -> bool {
+        self.stored.is_none()
+    }
+
+    /// Brings an object of this version to the shape in which it is stored.
+    pub fn to_stored(&self, object: &mut Object) {
+        if let Some(stored) = &self.stored {
+            // What this version leaves out is filled in as this version says.
+            self.types.fill_defaults(self.root, object);
+            stored.conversion.to_stored(object);
+        }
+    }
+
+    /// Brings a stored object to the shape of this version.
+    pub fn from_stored(&self, object: &mut Object) {
+        if let Some(stored) = &self.stored {
+            stored.conversion.from_stored(object);
+        }
     }
 
     /// Fills in what a client may leave out.
@@ -214,7 +248,8 @@ impl Resource {
 
     /// What discovery shows of the version that objects are stored in, so that clients notice when it changes.
     pub fn storage_version_hash(&self) -> String {
-        let digest = Sha256::digest(format!("{}/{}/{}", self.group, self.version, self.kind));
+        let stored = self.stored.as_ref().map_or(self, |stored| &stored.resource);
+        let digest = Sha256::digest(format!("{}/{}/{}", stored.group, stored.version, stored.kind));
         STANDARD.encode(&digest[..8])
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use revisor_schema::Types;
 
 use crate::kinds::{self, Kind};
+use crate::resource::Stored;
 use crate::{Resource, Subresource, Verb};
 
 /// The fields of all built-in types.
@@ -69,8 +70,9 @@ impl Row {
         Some(Row { group, version, plural, kind, singular, short_names, categories, namespaced, verbs, subresources })
     }
 
-    /// The resource, if the rules of its kind are known.
-    pub(crate) fn resource(self, types: &Arc<Types>) -> Option<Resource> {
+    /// The resource, if the rules of its kind are known. `stored` is the resource that it is stored as, where it is not
+    /// stored as itself.
+    pub(crate) fn resource(self, types: &Arc<Types>, stored: Option<Stored>) -> Option<Resource> {
         let Row { group, version, plural, kind, .. } = self;
         let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
         let Kind { rules, selectable, selects_namespace, strategy } = kinds::kind(group, version, plural)?;
@@ -88,7 +90,11 @@ impl Row {
             namespaced: self.namespaced,
             verbs: self.verbs,
             subresources: self.subresources,
-            prefix: format!("/registry/{stored_at}/"),
+            prefix: match &stored {
+                Some(stored) => stored.resource.prefix.clone(),
+                None => format!("/registry/{stored_at}/"),
+            },
+            stored,
             selectable,
             selects_namespace: selects_namespace.unwrap_or(self.namespaced),
             rules,

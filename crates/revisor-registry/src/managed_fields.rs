@@ -48,7 +48,10 @@ fn manager(resource: &Resource, options: WriteOptions<'_>) -> Manager {
     Manager {
         name: name.to_owned(),
         operation: Operation::Update,
-        api_version: resource.api_version.clone(),
+        api_version: match options.written_as {
+            "" => resource.api_version.clone(),
+            version => version.to_owned(),
+        },
         subresource: options.subresource.unwrap_or_default().to_owned(),
     }
 }

@@ -30,7 +30,9 @@ impl Registry {
     ) -> Result<Saved, RegistryError> {
         let Place { resource, namespace, name } = place;
         self.change(place, options, |current| {
-            let mut value = Value::Object(with_type(resource, current));
+            let mut shown = with_type(resource, current);
+            resource.from_stored(&mut shown);
+            let mut value = Value::Object(shown);
             // Read only now: that there is nothing to patch is said before what is wrong with the patch.
             apply_patch(resource, kind, text, &mut value)?;
             let shown = value.clone();
@@ -41,6 +43,7 @@ impl Registry {
             match_namespace(resource, metadata, namespace)?;
             let before = current.object("metadata").and_then(|metadata| metadata.str("resourceVersion"));
             let is_conditional = named_version(metadata)?.is_some() && metadata.str("resourceVersion") != before;
+            resource.to_stored(&mut object);
             Ok(Proposal { object, warnings, is_conditional })
         })
         .await

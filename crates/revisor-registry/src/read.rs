@@ -9,6 +9,7 @@ use revisor_object::{ContinueToken, FieldError, FieldPath, ListScope};
 use revisor_store::Key;
 use revisor_version::Revision;
 
+use crate::present::present;
 use crate::read_plan::{invalid_version, parse_version};
 use crate::{ListPlan, ListVersions, Registry, RegistryError, Selection, WatchPlan, plan_list, plan_watch};
 
@@ -145,11 +146,11 @@ impl Registry {
         if let (Some(revision), "Exact") = (version, resource_version_match) {
             let snapshot = cache.snapshot_at(revision).map_err(expired_state)?;
             let item = snapshot.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
-            return Ok(Got { bytes: item.bytes().clone(), served_at: Some(revision) });
+            return Ok(Got { bytes: present(resource, item.bytes()), served_at: Some(revision) });
         }
         let reached = self.cache.revision();
         let item = cache.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
-        Ok(Got { bytes: item.bytes().clone(), served_at: reached.max(Some(item.revision())) })
+        Ok(Got { bytes: present(resource, item.bytes()), served_at: reached.max(Some(item.revision())) })
     }
 
     /// Reads a collection.

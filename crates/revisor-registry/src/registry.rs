@@ -40,8 +40,11 @@ impl Registry {
     pub async fn start(cache: Arc<Cache>, options: RegistryOptions) -> Result<Registry, RegistryError> {
         let mut caches = HashMap::new();
         for resource in options.catalog.resources() {
-            let added = cache.add(&resource.prefix, resource.namespaced).await?;
-            caches.insert(resource.prefix.clone(), added);
+            // Versions of one resource share what is stored.
+            if !caches.contains_key(&resource.prefix) {
+                let added = cache.add(&resource.prefix, resource.namespaced).await?;
+                caches.insert(resource.prefix.clone(), added);
+            }
         }
         let registry = Registry {
             catalog: options.catalog,

@@ -9,6 +9,7 @@ use revisor_object::{FieldError, Object, Value};
 use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 
 use crate::admission::{Operation, Review};
+use crate::present::{named_as, present};
 use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
 
 /// How often a write is tried anew because others changed the object in between. Each time somebody succeeded, so a
@@ -45,6 +46,8 @@ pub struct WriteOptions<'a> {
     pub requester: Requester<'a>,
     /// In whose name managed fields are kept; empty for the server itself.
     pub field_manager: &'a str,
+    /// The API version in which the object is written; empty for the one in which it is stored.
+    pub written_as: &'a str,
 }
 
 impl<'a> WriteOptions<'a> {
@@ -95,19 +98,21 @@ impl Registry {
         let prefix = metadata.str("generateName").unwrap_or_default().to_owned();
         let is_generated = metadata.str("name").unwrap_or_default().is_empty() && !prefix.is_empty();
         self.initialize(metadata);
+        resource.to_stored(&mut object);
         let mut attempt = 1;
         loop {
             let mut object = object.clone();
             if is_generated {
                 object.object_mut("metadata").insert("name", self.environment.generated_name(&prefix));
             }
-            let saved = self.create_named(resource, namespace, object, options).await;
+            let saved = self.create_named(resource.storage(), namespace, object, options).await;
             match saved {
                 Err(RegistryError::AlreadyExists { .. }) if is_generated && attempt < MAX_GENERATED_NAMES => {
                     attempt += 1
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(named_as(resource, error)),
                 Ok(mut saved) => {
+                    saved.bytes = present(resource, &saved.bytes);
                     saved.warnings.splice(..0, warnings);
                     return Ok(saved);
                 }
@@ -218,6 +223,7 @@ impl Registry {
         match_namespace(resource, metadata, namespace)?;
         let uid = metadata.str("uid").unwrap_or_default().to_owned();
         let is_conditional = named_version(metadata)?.is_some();
+        resource.to_stored(&mut object);
         let proposed = self
             .change(place, options, |current| {
                 let current_uid =
@@ -233,6 +239,7 @@ impl Registry {
         match proposed {
             Err(RegistryError::NotFound { .. }) if resource.rules.create_on_update && options.subresource.is_none() => {
                 object.object_mut("metadata").remove("resourceVersion");
+                resource.from_stored(&mut object);
                 self.create(place, Decoded { object, warnings }, options).await
             }
             done => done,
@@ -240,8 +247,21 @@ impl Registry {
     }
 
     /// Reads an object, lets `propose` say what should be there instead, and stores that, again and again until nobody
-    /// else was faster.
+    /// else was faster. Both objects are in the shape in which they are stored.
     pub(crate) async fn change(
+        &self,
+        place: Place<'_>,
+        options: WriteOptions<'_>,
+        propose: impl Fn(&Object) -> Result<Proposal, RegistryError>,
+    ) -> Result<Saved, RegistryError> {
+        let stored = Place { resource: place.resource.storage(), ..place };
+        let mut saved =
+            self.change_stored(stored, options, propose).await.map_err(|error| named_as(place.resource, error))?;
+        saved.bytes = present(place.resource, &saved.bytes);
+        Ok(saved)
+    }
+
+    async fn change_stored(
         &self,
         place: Place<'_>,
         options: WriteOptions<'_>,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use revisor_auth::AuthorizationModes;
+use revisor_catalog::{Catalog, RuntimeConfig};
 
 use crate::controllers::Controllers;
 use crate::duration::parse_duration;
@@ -123,6 +124,11 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "CIDR", default_value = "10.0.0.0/24", value_delimiter = ',')]
     pub(crate) service_cluster_ip_range: Vec<IpRange>,
 
+    /// Versions and resources to switch on or off beside those that are served by default: KEY=BOOL with api/all,
+    /// api/ga, api/beta, api/alpha, GROUP/VERSION or GROUP/VERSION/RESOURCE as the key
+    #[arg(long, value_name = "KEYS", default_value = "", value_parser = Catalog::read_runtime_config)]
+    pub(crate) runtime_config: RuntimeConfig,
+
     /// How many requests that change nothing are served at once; 0 for any number
     #[arg(long, value_name = "COUNT", default_value_t = 400)]
     pub(crate) max_requests_inflight: usize,
@@ -190,6 +196,7 @@ mod tests {
             ("--controllers=nothing-we-know", "nothing-we-know"),
             ("--service-cluster-ip-range=10.0.0.0", "10.0.0.0"),
             ("--history=5", "--history"),
+            ("--runtime-config=apps/v9=true", "apps/v9"),
             ("nonsense", "nonsense"),
         ] {
             let error = parse(line).expect_err(line);

@@ -62,7 +62,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let registry = Registry::start(
         cache,
         RegistryOptions {
-            catalog: Arc::new(Catalog::build()),
+            catalog: Arc::new(Catalog::with(&flags.runtime_config)),
             environment: Environment::system(),
             sealer: TokenSealer::new(kept_secret(&flags.data_dir.join("continue.key"))?),
             patience: PATIENCE,
