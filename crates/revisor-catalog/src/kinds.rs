@@ -1,8 +1,10 @@
 //! The rules of the built-in kinds, by group. A resource of the table is served when its group knows its [`Kind`].
 
+pub(crate) mod amounts;
 mod coordination;
 pub(crate) mod core;
 pub(crate) mod pod_spec;
+pub(crate) mod resource_names;
 
 use std::sync::Arc;
 

@@ -39,6 +39,9 @@ pub(super) fn kind(plural: &str) -> Option<Kind> {
             selectable: vec![field("status.phase", &[&["status", "phase"]])],
             ..Kind::usual(namespace::Namespaces)
         },
+        "persistentvolumeclaims" => {
+            Kind { rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL }, ..Kind::usual(claim::Claims) }
+        }
         "secrets" => Kind { selectable: vec![field("type", &[&["type"]])], ..Kind::usual(secret::Secrets) },
         "serviceaccounts" => Kind {
             rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },

@@ -1,0 +1,129 @@
+use revisor_object::parse_json;
+
+use super::*;
+
+fn object(json: &str) -> Object {
+    match parse_json(json.as_bytes()).expect("good JSON").value {
+        Value::Object(object) => object,
+        other => panic!("not an object: {other:?}"),
+    }
+}
+
+fn claim(spec: &str, status: &str) -> Object {
+    object(&format!(r#"{{"metadata":{{"name":"c"}},"spec":{spec},"status":{status}}}"#))
+}
+
+fn causes(errors: &[FieldError]) -> Vec<String> {
+    errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect()
+}
+
+const GOOD: &str =
+    r#"{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"2Gi"}},"storageClassName":"c"}"#;
+
+#[test]
+fn what_is_wrong_with_a_spec_is_found() {
+    for (spec, want) in [
+        (GOOD, vec![]),
+        ("{}", vec!["FieldValueRequired spec.accessModes", "FieldValueRequired spec.resources[storage]"]),
+        (
+            r#"{"accessModes":["ReadWriteOncePod","ReadOnlyMany","Odd"],"resources":{"requests":{"storage":"0"}}}"#,
+            vec![
+                "FieldValueNotSupported spec.accessModes",
+                "FieldValueForbidden spec.accessModes",
+                "FieldValueInvalid spec.resources[storage]",
+            ],
+        ),
+        (
+            r#"{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1"}},"volumeMode":"Odd",
+                "storageClassName":"A b","dataSource":{"kind":"Pod"},"dataSourceRef":{"kind":"X","apiGroup":"a b"}}"#,
+            vec![
+                "FieldValueInvalid spec.storageClassName",
+                "FieldValueNotSupported spec.volumeMode",
+                "FieldValueRequired spec.dataSource.name",
+                "FieldValueInvalid spec.dataSource",
+                "FieldValueRequired spec.dataSourceRef.name",
+                "FieldValueInvalid spec.dataSourceRef.apiGroup",
+                "FieldValueInvalid spec",
+            ],
+        ),
+    ] {
+        assert_eq!(causes(&Claims.validate(&claim(spec, "{}"))), want, "{spec}");
+    }
+}
+
+#[test]
+fn sources_are_brought_in_line() {
+    let known = r#"{"kind":"PersistentVolumeClaim","name":"a"}"#;
+    for (name, spec, want) in [
+        ("an odd source goes", r#"{"dataSource":{"kind":"Pod","name":"a"}}"#, "{}".to_owned()),
+        (
+            "the old field fills the new",
+            &format!(r#"{{"dataSource":{known}}}"#),
+            format!(r#"{{"dataSource":{known},"dataSourceRef":{known}}}"#),
+        ),
+        (
+            "the new field fills the old",
+            &format!(r#"{{"dataSourceRef":{known}}}"#),
+            format!(r#"{{"dataSource":{known},"dataSourceRef":{known}}}"#),
+        ),
+        (
+            "another namespace is not served",
+            r#"{"dataSourceRef":{"kind":"X","name":"a","namespace":"n"}}"#,
+            "{}".into(),
+        ),
+    ] {
+        let mut spec = object(spec);
+        settle_sources(&mut spec, None);
+        assert_eq!(Value::from(spec).to_json(), want, "{name}");
+    }
+}
+
+#[test]
+fn only_some_of_a_spec_changes() {
+    let bound = r#"{"phase":"Bound","capacity":{"storage":"1Gi"}}"#;
+    let size = |size: &str| GOOD.replace("2Gi", size);
+    for (name, spec, status, want) in [
+        ("nothing", GOOD.to_owned(), "{}", vec![]),
+        ("the notation of the size", size("2048Mi"), "{}", vec![]),
+        ("the size of a waiting claim", size("3Gi"), "{}", vec!["FieldValueForbidden spec"]),
+        ("the size of a bound claim", size("3Gi"), bound, vec![]),
+        ("back to above its capacity", size("1500Mi"), bound, vec![]),
+        ("below its capacity", size("1Gi"), bound, vec!["FieldValueForbidden spec.resources.requests.storage"]),
+        ("the volume, once", GOOD.replace('}', "").replace("2Gi\"", "2Gi\"}}") + r#","volumeName":"v"}"#, "{}", vec![]),
+        ("the class", GOOD.replace("\"c\"", "\"d\""), "{}", vec!["FieldValueForbidden spec"]),
+    ] {
+        let (old, new) = (claim(GOOD, status), claim(&spec, status));
+        assert_eq!(causes(&Claims.validate_update(&new, &old, Part::Whole)), want, "{name}");
+    }
+}
+
+#[test]
+fn a_claim_without_a_class_may_get_one() {
+    let bare = GOOD.replace(r#","storageClassName":"c""#, "");
+    let (old, new) = (claim(&bare, "{}"), claim(GOOD, "{}"));
+    assert!(Claims.validate_update(&new, &old, Part::Whole).is_empty());
+    let annotated = |class: &str, spec: &str| {
+        let mut claim = claim(spec, "{}");
+        claim.object_mut("metadata").object_mut("annotations").insert(CLASS_ANNOTATION, class);
+        claim
+    };
+    assert!(Claims.validate_update(&new, &annotated("c", &bare), Part::Whole).is_empty());
+    let errors = Claims.validate_update(&annotated("x", GOOD), &annotated("x", &bare), Part::Whole);
+    assert_eq!(causes(&errors), ["FieldValueForbidden spec"]);
+}
+
+#[test]
+fn the_status_is_checked() {
+    let status = r#"{"capacity":{"storage":"-1"},"allocatedResources":{"cpu":"1","storage":"-2"},
+        "allocatedResourceStatuses":{"storage":"Odd"}}"#;
+    let new = claim(GOOD, status);
+    assert_eq!(
+        causes(&Claims.validate_update(&new, &new, Part::Subresource("status"))),
+        [
+            "FieldValueInvalid status.capacity[storage]",
+            "FieldValueNotSupported status.allocatedResourceStatuses",
+            "FieldValueNotSupported status.allocatedResources",
+            "FieldValueInvalid status.allocatedResources[storage]",
+        ]
+    );
+}
