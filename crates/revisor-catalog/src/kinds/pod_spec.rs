@@ -4,12 +4,37 @@
 //! Each noun of a spec has a file of its own below this one. What only pods have, and how they may change, is the
 //! business of their own kind.
 
+mod affinity;
+mod annotations;
+mod containers;
 mod defaults;
+mod disabled;
+mod dns;
+mod env;
+mod file_path;
+mod handlers;
 mod image;
+mod members;
+mod mounts;
+mod options;
+mod ports;
+mod profiles;
 mod qos;
 pub(crate) mod resource_list;
+mod resources;
+mod security_context;
+mod spec;
+mod tolerations;
+mod topology_spread;
+mod volumes;
+mod warnings;
+mod windows;
 
 use revisor_object::{FieldError, FieldPath, Object, Value};
+
+use crate::checks;
+use members::part;
+use options::Options;
 
 /// Fills in the spec of a pod template (`{metadata, spec}`).
 pub(crate) fn default_template(template: &mut Object) {
@@ -40,30 +65,64 @@ pub(crate) fn default_annotations(metadata: &mut Object) {
 /// What is wrong with a pod template (`{metadata, spec}`). What was wrong with the old one already in ways that the
 /// original tolerates on update is tolerated.
 pub(crate) fn validate_template(path: FieldPath<'_>, template: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let _ = (path, template, old);
-    Vec::new()
+    let (metadata, spec) = (part(template, "metadata"), part(template, "spec"));
+    let options =
+        Options::new(false, old.map(|old| part(old, "spec"))).with_metadata(old.map(|old| part(old, "metadata")));
+    let at_spec = path.child("spec");
+    // The paths of labels and annotations are the original's, which leaves metadata out.
+    let mut errors = checks::labels(path.child("labels"), metadata.object("labels"));
+    errors.extend(checks::annotations(path.child("annotations"), metadata.object("annotations")));
+    annotations::validate(path.child("annotations"), metadata, spec, options, &mut errors);
+    errors.extend(spec::validate(at_spec, spec, None, options));
+    errors.extend(profiles::validate_agreement(at_spec, part(metadata, "annotations"), spec));
+    if !spec.array("ephemeralContainers").is_empty() {
+        let detail = "ephemeral containers not allowed in pod template";
+        errors.push(FieldError::forbidden(at_spec.child("ephemeralContainers"), detail));
+    }
+    errors
 }
 
-/// What is wrong with the spec of a pod, given its metadata.
+/// What is wrong with the spec of a pod, given its metadata and the spec that it had before.
 pub(crate) fn validate_spec(
     path: FieldPath<'_>,
     spec: &Object,
     metadata: &Object,
     old: Option<&Object>,
 ) -> Vec<FieldError> {
-    let _ = (path, spec, metadata, old);
-    Vec::new()
+    spec::validate(path, spec, Some(metadata), Options::new(true, old))
 }
 
-/// What is unwise about a pod template.
-pub(crate) fn template_warnings(path: FieldPath<'_>, template: &Object, old: Option<&Object>) -> Vec<String> {
-    let _ = (path, template, old);
-    Vec::new()
+/// What is wrong with the annotations of a pod (`{metadata, spec}`) that mean something to the server.
+pub(crate) fn validate_annotations(path: FieldPath<'_>, pod: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    let options =
+        Options::new(true, old.map(|old| part(old, "spec"))).with_metadata(old.map(|old| part(old, "metadata")));
+    let mut errors = Vec::new();
+    annotations::validate(path, part(pod, "metadata"), part(pod, "spec"), options, &mut errors);
+    errors
+}
+
+/// Where the profiles that confine a pod (`{metadata, spec}`) are given both as fields and as annotations and do not
+/// agree. The path is that of its spec.
+pub(crate) fn validate_profiles_match(path: FieldPath<'_>, pod: &Object) -> Vec<FieldError> {
+    profiles::validate_agreement(path, part(part(pod, "metadata"), "annotations"), part(pod, "spec"))
+}
+
+/// What is wrong with the tolerations of a spec, in place of those of the old one.
+pub(crate) fn validate_tolerations(path: FieldPath<'_>, spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    tolerations::validate(path, spec, Options::new(true, old).comparing_tolerations, &mut errors);
+    errors
+}
+
+/// What is unwise about a pod template, or about a pod if the path leads nowhere. That it was so before is no excuse.
+pub(crate) fn template_warnings(path: FieldPath<'_>, template: &Object, _: Option<&Object>) -> Vec<String> {
+    let is_template = path.to_string() != FieldPath::none().to_string();
+    warnings::of(path, is_template, template)
 }
 
 /// Drops the fields of a spec whose feature is off, unless the old spec uses them already.
 pub(crate) fn drop_disabled_fields(spec: &mut Object, old: Option<&Object>) {
-    let _ = (spec, old);
+    disabled::drop_fields(spec, old);
 }
 
 /// The class of service of a pod with this spec.

@@ -196,7 +196,8 @@ fn round(object: &mut Object, list: &str) {
     }
 }
 
-fn objects_mut<'a>(object: &'a mut Object, name: &str) -> impl Iterator<Item = &'a mut Object> {
+/// The objects in the list `name`, to be changed.
+pub(super) fn objects_mut<'a>(object: &'a mut Object, name: &str) -> impl Iterator<Item = &'a mut Object> {
     object.array_mut(name).into_iter().flatten().filter_map(Value::as_object_mut)
 }
 

@@ -1,0 +1,61 @@
+//! Annotations that mean something to the server: of pods and of their templates.
+
+use revisor_object::{FieldError, FieldPath, Object, Value, parse_json};
+
+use super::members::{part, text};
+use super::options::Options;
+use super::{profiles, tolerations};
+
+const MIRROR: &str = "kubernetes.io/config.mirror";
+const TOLERATIONS: &str = "scheduler.alpha.kubernetes.io/tolerations";
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
+/// Whether metadata are those of a pod that only shows what a kubelet runs by itself.
+pub(super) fn is_mirror(metadata: &Object) -> bool {
+    part(metadata, "annotations").contains(MIRROR)
+}
+
+/// Whether metadata have no cost of deletion, or one that is a number.
+pub(super) fn has_sound_deletion_cost(metadata: &Object) -> bool {
+    let Some(cost) = part(metadata, "annotations").str(DELETION_COST) else { return true };
+    let is_canonical = cost == "0" || cost.starts_with('-') || cost.starts_with(|first| matches!(first, '1'..='9'));
+    is_canonical && cost.parse::<i32>().is_ok()
+}
+
+/// What is wrong with the annotations of a pod or a template.
+pub(super) fn validate(
+    path: FieldPath<'_>,
+    metadata: &Object,
+    spec: &Object,
+    options: Options,
+    errors: &mut Vec<FieldError>,
+) {
+    let Some(annotations) = metadata.object("annotations") else { return };
+    if let Some(value) = annotations.str(MIRROR)
+        && text(spec, "nodeName").is_empty()
+    {
+        let detail = "must set spec.nodeName if mirror pod annotation is set";
+        errors.push(FieldError::invalid(path.key(MIRROR), value, detail));
+    }
+    let given = text(annotations, TOLERATIONS);
+    if !given.is_empty() {
+        match parse_json(given.as_bytes()).map_err(|error| error.to_string()).map(|parsed| parsed.value) {
+            Ok(Value::Null) => {}
+            Ok(list @ Value::Array(_)) => {
+                let holder: Object = [("tolerations", list)].into_iter().collect();
+                tolerations::validate(path.child(TOLERATIONS), &holder, options.comparing_tolerations, errors);
+            }
+            Ok(other) => {
+                let kind = other.type_name();
+                let detail = format!("json: cannot unmarshal {kind} into Go value of type []core.Toleration");
+                errors.push(FieldError::invalid(path, TOLERATIONS, detail));
+            }
+            Err(detail) => errors.push(FieldError::invalid(path, TOLERATIONS, detail)),
+        }
+    }
+    if !options.any_deletion_cost && !has_sound_deletion_cost(metadata) {
+        let cost = text(annotations, DELETION_COST);
+        errors.push(FieldError::invalid(path.key(DELETION_COST), cost, "must be a 32bit integer"));
+    }
+    profiles::validate_annotations(path, annotations, spec, errors);
+}

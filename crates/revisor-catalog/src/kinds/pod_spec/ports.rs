@@ -1,0 +1,83 @@
+//! The ports of containers.
+
+use std::collections::HashSet;
+
+use revisor_object::names::{port_name, port_number};
+use revisor_object::{FieldError, FieldPath, Object};
+
+use super::members::{is_true, number, objects, text};
+use crate::checks::problems;
+
+const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
+
+/// What is wrong with the ports of one container.
+pub(super) fn validate(path: FieldPath<'_>, container: &Object, errors: &mut Vec<FieldError>) {
+    let mut names = HashSet::new();
+    for (at, port) in objects(container, "ports") {
+        let path = path.index(at);
+        let name = text(port, "name");
+        if !name.is_empty() {
+            let found = port_name(name);
+            if !found.is_empty() {
+                errors.extend(problems(path.child("name"), name, found));
+            } else if !names.insert(name) {
+                errors.push(FieldError::duplicate(path.child("name"), name));
+            }
+        }
+        match number(port, "containerPort") {
+            0 => errors.push(FieldError::required(path.child("containerPort"), "")),
+            inner => errors.extend(port_problems(path.child("containerPort"), inner)),
+        }
+        match number(port, "hostPort") {
+            0 => {}
+            outer => errors.extend(port_problems(path.child("hostPort"), outer)),
+        }
+        errors.extend(crate::checks::required_one_of(path.child("protocol"), text(port, "protocol"), PROTOCOLS));
+    }
+}
+
+/// What is wrong with the number of a port.
+pub(super) fn port_problems(path: FieldPath<'_>, port: i64) -> impl Iterator<Item = FieldError> {
+    port_number(port).into_iter().map(move |problem| FieldError::invalid(path, port, problem))
+}
+
+/// The ports of the host that more than one port of these containers wants.
+pub(super) fn validate_host_ports<'a>(
+    path: FieldPath<'_>,
+    containers: impl Iterator<Item = (usize, &'a Object)>,
+    errors: &mut Vec<FieldError>,
+) {
+    let mut taken = HashSet::new();
+    for (at, container) in containers {
+        let path = path.index(at);
+        let path = path.child("ports");
+        for (at, port) in objects(container, "ports") {
+            let outer = number(port, "hostPort");
+            let key = (text(port, "protocol"), text(port, "hostIP"), outer);
+            if outer != 0 && !taken.insert(key) {
+                let path = path.index(at);
+                errors.push(FieldError::duplicate(path.child("hostPort"), format!("{}/{}/{}", key.0, key.1, key.2)));
+            }
+        }
+    }
+}
+
+/// On the host's network a port of the container is that port of the host. A template may leave it to its pods.
+pub(super) fn validate_on_host(path: FieldPath<'_>, spec: &Object, is_pod: bool, errors: &mut Vec<FieldError>) {
+    if !is_true(spec, "hostNetwork") {
+        return;
+    }
+    let path = path.child("containers");
+    for (at, container) in objects(spec, "containers") {
+        let path = path.index(at);
+        let path = path.child("ports");
+        for (at, port) in objects(container, "ports") {
+            let (outer, inner) = (number(port, "hostPort"), number(port, "containerPort"));
+            if (is_pod || outer != 0) && outer != inner {
+                let path = path.index(at);
+                let detail = "must match `containerPort` when `hostNetwork` is true";
+                errors.push(FieldError::invalid(path.child("hostPort"), outer, detail));
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! What containers and pods ask for: requests, limits and claims of resources, and what a change of them means.
+
+use std::collections::{BTreeSet, HashSet};
+
+use revisor_object::names::{dns1123_label, qualified_name};
+use revisor_object::{BadValue, FieldError, FieldErrorKind, FieldPath, Object, Quantity, Value};
+
+use super::members::{entries, objects, part, text};
+use super::resource_list::{
+    is_extended, is_huge_pages, is_native, is_pod_level, may_overcommit, of_container, quantity, sum_of_containers,
+};
+use crate::checks::problems;
+
+/// Resources that quotas and limits know beside those of containers.
+const OF_QUOTAS: &[&str] = &[
+    "requests.cpu",
+    "requests.memory",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "storage",
+    "requests.storage",
+    "services.nodeports",
+    "services.loadbalancers",
+];
+
+/// Resources that are counted.
+const COUNTED: &[&str] = &[
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+];
+
+const OF_PODS: &[&str] = &["cpu", "hugepages-", "memory"];
+const RESIZABLE: &[&str] = &["cpu", "memory"];
+const RESIZE_POLICIES: &[&str] = &["NotRequired", "RestartContainer"];
+
+/// Whether an amount of huge pages is not a whole number of pages.
+pub(super) fn is_partial_huge_page(name: &str, value: &Value) -> bool {
+    let Some(size) = name.strip_prefix("hugepages-") else { return false };
+    match Quantity::parse(size) {
+        Ok(size) if size.sign() > 0 && size.milli_value() % 1000 == 0 => quantity(value).value() % size.value() != 0,
+        _ => true,
+    }
+}
+
+/// What is wrong with the resources of a container.
+pub(super) fn validate(
+    path: FieldPath<'_>,
+    resources: &Object,
+    claims: &BTreeSet<&str>,
+    partial_huge_pages: bool,
+    errors: &mut Vec<FieldError>,
+) {
+    validate_amounts(path, resources, container_name, partial_huge_pages, errors);
+    validate_claims(path.child("claims"), resources, claims, errors);
+}
+
+/// What is wrong with what a pod needs beyond its containers: a list of limits.
+pub(super) fn validate_overhead(
+    path: FieldPath<'_>,
+    overhead: &Object,
+    partial_huge_pages: bool,
+    errors: &mut Vec<FieldError>,
+) {
+    let limits: Object = [("limits", Value::from(overhead.clone()))].into_iter().collect();
+    validate_amounts(path, &limits, container_name, partial_huge_pages, errors);
+}
+
+fn validate_amounts(
+    path: FieldPath<'_>,
+    resources: &Object,
+    check_name: fn(FieldPath<'_>, &str, &mut Vec<FieldError>),
+    partial_huge_pages: bool,
+    errors: &mut Vec<FieldError>,
+) {
+    let (at_limits, at_requests) = (path.child("limits"), path.child("requests"));
+    let mut has_compute = false;
+    let mut has_huge_pages = false;
+    for (list, name, value) in entries(resources, "limits")
+        .map(|(name, value)| ("limits", name, value))
+        .chain(entries(resources, "requests").map(|(name, value)| ("requests", name, value)))
+    {
+        let at_list = if list == "limits" { at_limits } else { at_requests };
+        let path = at_list.key(name);
+        let amount = quantity(value);
+        check_name(path, name, errors);
+        errors.extend(validate_amount(path, name, &amount));
+        if list == "requests" {
+            validate_against_limit(at_limits, at_requests, name, &amount, part(resources, "limits").get(name), errors);
+        }
+        if is_huge_pages(name) {
+            has_huge_pages = true;
+            if !partial_huge_pages && is_partial_huge_page(name, value) {
+                let detail = format!("{amount} is not positive integer multiple of {name}");
+                errors.push(FieldError::invalid(path, amount.to_string(), detail));
+            }
+        }
+        has_compute |= matches!(name, "cpu" | "memory");
+    }
+    if has_huge_pages && !has_compute {
+        errors.push(FieldError::forbidden(path, "HugePages require cpu or memory"));
+    }
+}
+
+/// What is wrong with an amount of a resource.
+pub(crate) fn validate_amount(path: FieldPath<'_>, name: &str, amount: &Quantity) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if amount.is_negative() {
+        errors.push(FieldError::invalid(path, amount.to_string(), "must be greater than or equal to 0"));
+    }
+    let is_counted = COUNTED.contains(&name) || is_extended(name);
+    if is_counted && amount.milli_value() % 1000 != 0 {
+        errors.push(FieldError::invalid(path, BadValue::of(&amount.to_string()), "must be an integer"));
+    }
+    errors
+}
+
+fn validate_against_limit(
+    at_limits: FieldPath<'_>,
+    at_requests: FieldPath<'_>,
+    name: &str,
+    amount: &Quantity,
+    limit: Option<&Value>,
+    errors: &mut Vec<FieldError>,
+) {
+    let Some(limit) = limit.map(quantity) else {
+        if !may_overcommit(name) {
+            let detail = "Limit must be set for non overcommitable resources";
+            errors.push(FieldError::required(at_limits, detail));
+        }
+        return;
+    };
+    let relation = if *amount != limit && !may_overcommit(name) {
+        "must be equal to"
+    } else if *amount > limit {
+        "must be less than or equal to"
+    } else {
+        return;
+    };
+    let detail = format!("{relation} {name} limit of {limit}");
+    errors.push(FieldError::invalid(at_requests, amount.to_string(), detail));
+}
+
+fn is_standard(name: &str) -> bool {
+    is_standard_of_containers(name) || OF_QUOTAS.contains(&name) || name.starts_with("requests.hugepages-")
+}
+
+fn is_standard_of_containers(name: &str) -> bool {
+    matches!(name, "cpu" | "memory" | "ephemeral-storage") || is_huge_pages(name)
+}
+
+/// What is wrong with the name of any resource.
+pub(crate) fn validate_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+    let found = qualified_name(name);
+    if found.is_empty() && !name.contains('/') && !is_standard(name) {
+        return vec![FieldError::invalid(path, name, "must be a standard resource type or fully qualified")];
+    }
+    problems(path, name, found)
+}
+
+fn container_name(path: FieldPath<'_>, name: &str, errors: &mut Vec<FieldError>) {
+    errors.extend(validate_name(path, name));
+    if !name.contains('/') {
+        if !is_standard_of_containers(name) {
+            errors.push(FieldError::invalid(path, name, "must be a standard resource for containers"));
+        }
+    } else if !is_native(name) && !is_extended(name) {
+        errors.push(FieldError::invalid(path, name, "doesn't follow extended resource name standard"));
+    }
+}
+
+fn pod_name(path: FieldPath<'_>, name: &str, errors: &mut Vec<FieldError>) {
+    let found = validate_name(path, name);
+    if found.is_empty() && !is_pod_level(name) {
+        errors.push(FieldError::not_supported(path, name, OF_PODS));
+    }
+    errors.extend(found);
+}
+
+/// Claims of a container must be claims of its pod. A claim may be used whole, or some of its requests.
+fn validate_claims(path: FieldPath<'_>, resources: &Object, claims: &BTreeSet<&str>, errors: &mut Vec<FieldError>) {
+    let mut used: HashSet<(&str, &str)> = HashSet::new();
+    for (at, claim) in objects(resources, "claims") {
+        let path = path.index(at);
+        let (name, request) = (text(claim, "name"), text(claim, "request"));
+        if name.is_empty() {
+            errors.push(FieldError::required(path, ""));
+            continue;
+        }
+        if used.contains(&(name, "")) {
+            errors.push(FieldError::duplicate(path, name));
+        } else {
+            if !request.is_empty() {
+                errors.extend(problems(path.child("request"), request, dns1123_label(request)));
+                if used.contains(&(name, request)) {
+                    errors.push(FieldError::duplicate(path, format!("{name}/{request}")));
+                }
+            } else {
+                let parts = used.iter().filter(|(of, _)| *of == name).count();
+                errors.extend((0..parts).map(|_| FieldError::duplicate(path, name)));
+            }
+            used.insert((name, request));
+        }
+        if !claims.contains(name) {
+            let mut detail = "must be one of the names in pod.spec.resourceClaims".to_owned();
+            if claims.is_empty() {
+                detail.push_str(" which is empty");
+            } else {
+                let known: Vec<&str> = claims.iter().copied().collect();
+                detail = format!("{detail}: {}", known.join(", "));
+            }
+            let error = FieldError::not_found(path, name);
+            errors.push(FieldError { detail, kind: FieldErrorKind::NotFound, ..error });
+        }
+    }
+}
+
+/// What is wrong with what a container says about a change of its resources.
+pub(super) fn validate_resize_policy(
+    path: FieldPath<'_>,
+    container: &Object,
+    restart_policy: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let mut seen = HashSet::new();
+    for (at, policy) in objects(container, "resizePolicy") {
+        let (resource, restart) = (text(policy, "resourceName"), text(policy, "restartPolicy"));
+        if !seen.insert(resource) {
+            errors.push(FieldError::duplicate(path.index(at), resource));
+        }
+        errors.extend(crate::checks::required_one_of(path, resource, RESIZABLE));
+        errors.extend(crate::checks::required_one_of(path, restart, RESIZE_POLICIES));
+        if restart_policy == "Never" && restart != "NotRequired" {
+            let detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
+            errors.push(FieldError::invalid(path, restart, detail));
+        }
+    }
+}
+
+/// What is wrong with the resources of a pod as a whole, by themselves and against those of its containers.
+pub(super) fn validate_of_pod(
+    path: FieldPath<'_>,
+    spec: &Object,
+    claims: &BTreeSet<&str>,
+    partial_huge_pages: bool,
+    errors: &mut Vec<FieldError>,
+) {
+    let Some(resources) = spec.object("resources") else { return };
+    let path = path.child("resources");
+    if text(part(spec, "os"), "name") == "windows" {
+        errors.push(FieldError::forbidden(path, "may not be set for a windows pod"));
+        return;
+    }
+    if resources.contains("claims") {
+        let detail = "claims may not be set for Resources at pod-level";
+        errors.push(FieldError::forbidden(path.child("claims"), detail));
+    }
+    validate_amounts(path, resources, pod_name, partial_huge_pages, errors);
+    validate_claims(path.child("claims"), resources, claims, errors);
+    let (requests, limits) = (part(resources, "requests"), part(resources, "limits"));
+    for (list, given) in [("requests", requests), ("limits", limits)] {
+        // Of the limits only those on huge pages add up; the others are for each container by itself.
+        for (name, sum) in sum_of_containers(spec, list) {
+            if list == "limits" && !is_huge_pages(name) {
+                continue;
+            }
+            let Some(amount) = given.get(name).map(quantity) else { continue };
+            if sum > amount {
+                let detail = format!("must be greater than or equal to aggregate container {list} of {sum}");
+                errors.push(FieldError::invalid(path.child(list).key(name), amount.to_string(), detail));
+            }
+        }
+    }
+    let at_containers = path.child("containers");
+    for (at, container) in objects(spec, "containers") {
+        for (name, value) in of_container(container, "limits") {
+            let Some(most) = limits.get(name).map(quantity) else { continue };
+            let limit = quantity(value);
+            if limit > most {
+                let path = at_containers.index(at);
+                let path = path.key(name);
+                let detail = format!("must be less than or equal to pod limits of {most}");
+                errors.push(FieldError::invalid(path.child("limits"), limit.to_string(), detail));
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Spread constraints: how evenly the pods of a selection are to be spread over the parts of a topology.
+
+use std::collections::HashSet;
+
+use revisor_object::names::qualified_name;
+use revisor_object::{FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
+
+use super::members::{NONE, entries, given_number, number, objects, part, text, texts};
+use super::options::Options;
+use crate::checks::{one_of, positive, problems};
+
+const ACTIONS: &[&str] = &["DoNotSchedule", "ScheduleAnyway"];
+const POLICIES: &[&str] = &["Honor", "Ignore"];
+const IN_BOTH: &str = "exists in both matchLabelKeys and labelSelector";
+const WITHOUT_SELECTOR: &str = "must not be specified when labelSelector is not set";
+
+/// What is wrong with the spread constraints of a spec.
+pub(super) fn validate(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut Vec<FieldError>) {
+    for (at, constraint) in objects(spec, "topologySpreadConstraints") {
+        let path = path.index(at);
+        errors.extend(positive(path.child("maxSkew"), number(constraint, "maxSkew")));
+        let (key, action) = (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"));
+        if key.is_empty() {
+            errors.push(FieldError::required(path.child("topologyKey"), "can not be empty"));
+        }
+        errors.extend(one_of(path.child("whenUnsatisfiable"), action, ACTIONS));
+        let comes_again = objects(spec, "topologySpreadConstraints").any(|(other, later)| {
+            other > at && text(later, "topologyKey") == key && text(later, "whenUnsatisfiable") == action
+        });
+        if comes_again {
+            let path = path.child("{topologyKey, whenUnsatisfiable}");
+            errors.push(FieldError::duplicate(path, format!("{{{key}, {action}}}")));
+        }
+        if let Some(domains) = given_number(constraint, "minDomains") {
+            errors.extend(positive(path.child("minDomains"), domains));
+            if action != "DoNotSchedule" {
+                let detail = format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
+                errors.push(FieldError::invalid(path.child("minDomains"), domains, detail));
+            }
+        }
+        for name in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
+            if let Some(policy) = constraint.str(name) {
+                errors.extend(one_of(path.child(name), policy, POLICIES));
+            }
+        }
+        if options.older_spread_keys {
+            validate_keys_by_older_rule(path.child("matchLabelKeys"), constraint, errors);
+        } else {
+            validate_keys(path, constraint, errors);
+        }
+        if !options.bad_spread_selectors {
+            let selector = StructuredLabelSelector::new(part(constraint, "labelSelector"));
+            errors.extend(selector.validate(&path.child("labelSelector"), LabelSelectorOptions::default()));
+        }
+    }
+}
+
+/// Whether the label keys of a constraint stand the newer rule.
+pub(super) fn keys_are_sound(constraint: &Object) -> bool {
+    let mut errors = Vec::new();
+    validate_keys(FieldPath::none(), constraint, &mut errors);
+    errors.is_empty()
+}
+
+/// What is wrong with keys whose values a pod takes from its own labels: `matchLabelKeys` and `mismatchLabelKeys`,
+/// which only affinities have.
+pub(super) fn validate_keys(path: FieldPath<'_>, term: &Object, errors: &mut Vec<FieldError>) {
+    let selector = term.object("labelSelector");
+    for name in ["matchLabelKeys", "mismatchLabelKeys"] {
+        let path = path.child(name);
+        if selector.is_none() && !term.array(name).is_empty() {
+            errors.push(FieldError::forbidden(path, WITHOUT_SELECTOR));
+            continue;
+        }
+        for (at, key) in texts(term, name) {
+            errors.extend(problems(path.index(at), key, qualified_name(key)));
+        }
+    }
+    // The keys have been added to the selector already. One that is there twice was there before.
+    let mut selected: HashSet<&str> = entries(selector.unwrap_or(NONE), "matchLabels").map(|(key, _)| key).collect();
+    for (_, expression) in objects(selector.unwrap_or(NONE), "matchExpressions") {
+        let key = text(expression, "key");
+        let at = texts(term, "matchLabelKeys").filter(|(_, other)| *other == key).last().map(|(at, _)| at);
+        if !selected.insert(key)
+            && let Some(at) = at
+        {
+            errors.push(FieldError::invalid(path.index(at), key, IN_BOTH));
+        }
+    }
+    let at_keys = path.child("matchLabelKeys");
+    for (at, key) in texts(term, "matchLabelKeys") {
+        if texts(term, "mismatchLabelKeys").any(|(_, other)| other == key) {
+            let detail = "exists in both matchLabelKeys and mismatchLabelKeys";
+            errors.push(FieldError::invalid(at_keys.index(at), key, detail));
+        }
+    }
+}
+
+/// The rule from before keys were added to the selector.
+fn validate_keys_by_older_rule(path: FieldPath<'_>, constraint: &Object, errors: &mut Vec<FieldError>) {
+    if constraint.array("matchLabelKeys").is_empty() {
+        return;
+    }
+    let selector = constraint.object("labelSelector");
+    if selector.is_none() {
+        errors.push(FieldError::forbidden(path, WITHOUT_SELECTOR));
+    }
+    let selector = selector.unwrap_or(NONE);
+    for (at, key) in texts(constraint, "matchLabelKeys") {
+        errors.extend(problems(path.index(at), key, qualified_name(key)));
+        let is_selected = part(selector, "matchLabels").contains(key)
+            || objects(selector, "matchExpressions").any(|(_, expression)| text(expression, "key") == key);
+        if is_selected {
+            errors.push(FieldError::invalid(path.index(at), key, IN_BOTH));
+        }
+    }
+}
