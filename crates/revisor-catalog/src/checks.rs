@@ -94,3 +94,10 @@ pub(crate) fn keep(object: &mut Object, old: &Object, members: &[&str]) {
         object.set(name, old.get(name).cloned());
     }
 }
+
+/// Puts back what the writing of a status may not change of metadata.
+pub(crate) fn keep_metadata(object: &mut Object, old: &Object) {
+    let empty = Object::new();
+    let members = &["annotations", "deletionTimestamp", "finalizers", "generation", "labels", "ownerReferences"];
+    keep(object.object_mut("metadata"), old.object("metadata").unwrap_or(&empty), members);
+}

@@ -3,8 +3,13 @@
 pub(crate) mod amounts;
 mod coordination;
 pub(crate) mod core;
+mod node;
+pub(crate) mod node_selectors;
 pub(crate) mod pod_spec;
 pub(crate) mod resource_names;
+mod scheduling;
+mod storage;
+pub(crate) mod taints;
 
 use std::sync::Arc;
 
@@ -41,14 +46,17 @@ impl Kind {
 
 /// A selectable field with its places.
 const fn field(name: &'static str, paths: &'static [&'static [&'static str]]) -> SelectableField {
-    SelectableField { name, paths }
+    SelectableField { name, paths, absent: "" }
 }
 
 /// The kind of a resource of the table.
-pub(crate) fn kind(group: &str, _version: &str, plural: &str) -> Option<Kind> {
+pub(crate) fn kind(group: &str, version: &str, plural: &str) -> Option<Kind> {
     match group {
         "" => core::kind(plural),
         "coordination.k8s.io" => coordination::kind(plural),
+        "node.k8s.io" => node::kind(plural),
+        "scheduling.k8s.io" if version == "v1" => scheduling::kind(plural),
+        "storage.k8s.io" if version == "v1" => storage::kind(plural),
         _ => None,
     }
 }

@@ -108,6 +108,8 @@ pub struct SelectableField {
     pub name: &'static str,
     /// Where its value stands; of several places the first that has one counts.
     pub paths: &'static [&'static [&'static str]],
+    /// Its value where the object does not show it.
+    pub absent: &'static str,
 }
 
 /// One resource of one API version.

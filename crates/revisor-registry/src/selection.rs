@@ -108,7 +108,8 @@ fn read_view(resource: &Resource, bytes: &[u8]) -> View {
         .iter()
         .map(|field| {
             let values = field.paths.iter().filter_map(|path| sonic_rs::get(bytes, *path).ok());
-            values.map(|value| text(&value)).find(|value| !value.is_empty()).unwrap_or_default().into()
+            let value = values.map(|value| text(&value)).find(|value| !value.is_empty());
+            value.map_or_else(|| field.absent.into(), Into::into)
         })
         .collect();
     View { labels, fields }

@@ -3,7 +3,11 @@
 pub(crate) mod claim;
 mod config_map;
 mod event;
+mod limit_range;
 mod namespace;
+mod node;
+pub(crate) mod persistent_volume;
+mod resource_quota;
 mod secret;
 mod service_account;
 
@@ -26,6 +30,9 @@ const EVENT_FIELDS: &[SelectableField] = &[
     field("type", &[&["type"]]),
 ];
 
+const NODE_FIELDS: &[SelectableField] =
+    &[SelectableField { absent: "false", ..field("spec.unschedulable", &[&["spec", "unschedulable"]]) }];
+
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {
         "configmaps" => Kind::usual(config_map::ConfigMaps),
@@ -34,14 +41,27 @@ pub(super) fn kind(plural: &str) -> Option<Kind> {
             selectable: EVENT_FIELDS.to_vec(),
             ..Kind::usual(event::Events)
         },
+        "limitranges" => {
+            Kind { rules: Rules { create_on_update: true, ..USUAL }, ..Kind::usual(limit_range::LimitRanges) }
+        }
         "namespaces" => Kind {
             rules: Rules { names: NameRule::Dns1123Label, ..USUAL },
             selectable: vec![field("status.phase", &[&["status", "phase"]])],
             ..Kind::usual(namespace::Namespaces)
         },
+        "nodes" => Kind { selectable: NODE_FIELDS.to_vec(), ..Kind::usual(node::Nodes) },
         "persistentvolumeclaims" => {
             Kind { rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL }, ..Kind::usual(claim::Claims) }
         }
+        "persistentvolumes" => Kind {
+            rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
+            selects_namespace: Some(true),
+            ..Kind::usual(persistent_volume::PersistentVolumes)
+        },
+        "resourcequotas" => Kind {
+            rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
+            ..Kind::usual(resource_quota::ResourceQuotas)
+        },
         "secrets" => Kind { selectable: vec![field("type", &[&["type"]])], ..Kind::usual(secret::Secrets) },
         "serviceaccounts" => Kind {
             rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },

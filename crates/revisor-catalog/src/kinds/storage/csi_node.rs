@@ -1,0 +1,85 @@
+//! Which drivers of storage a node has.
+
+use revisor_object::names::qualified_name;
+use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+
+use crate::checks::{not_negative, problems};
+use crate::kinds::core::persistent_volume::csi_driver_name;
+use crate::{Part, Strategy};
+
+const DRIVERS: FieldPath<'static> = FieldPath::root("spec.drivers");
+
+/// The longest identity that a driver can give a node.
+const MAX_NODE_ID: usize = 256;
+
+pub(crate) struct CsiNodes;
+
+impl Strategy for CsiNodes {
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let mut names = Vec::new();
+        for (at, driver) in drivers(object).enumerate() {
+            let path = DRIVERS.index(at);
+            let name = driver.str("name").unwrap_or_default();
+            errors.extend(csi_driver_name(path.child("name"), name));
+            errors.extend(validate_driver(path, driver));
+            if names.contains(&name) {
+                errors.push(FieldError::duplicate(path.child("name"), name));
+            }
+            names.push(name);
+            errors.extend(validate_topology_keys(path, driver));
+        }
+        errors
+    }
+
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+        let mut errors = self.validate(object);
+        for before in drivers(old) {
+            for driver in drivers(object).filter(|driver| driver.get("name") == before.get("name")) {
+                // Only how much a node can hold may change.
+                if ["nodeID", "topologyKeys"].iter().any(|name| driver.get(name) != before.get(name)) {
+                    errors.push(FieldError::invalid(DRIVERS, BadValue::of(driver), "field is immutable"));
+                }
+            }
+        }
+        errors
+    }
+}
+
+fn drivers(object: &Object) -> impl Iterator<Item = &Object> {
+    let drivers = object.object("spec").map(|spec| spec.array("drivers")).unwrap_or_default();
+    drivers.iter().filter_map(Value::as_object)
+}
+
+fn validate_driver(path: FieldPath<'_>, driver: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let id = driver.str("nodeID").unwrap_or_default();
+    let id_path = path.child("nodeID");
+    if id.is_empty() {
+        errors.push(FieldError::required(id_path, ""));
+    }
+    if id.len() > MAX_NODE_ID {
+        errors.push(FieldError::invalid(id_path, id, format!("must be {MAX_NODE_ID} characters or less")));
+    }
+    if let Some(count) = driver.at(&["allocatable", "count"]).and_then(Value::as_i64) {
+        let path = path.child("allocatable");
+        errors.extend(not_negative(path.child("count"), count));
+    }
+    errors
+}
+
+/// The paths of these errors are those of the driver.
+fn validate_topology_keys(path: FieldPath<'_>, driver: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let keys: Vec<&str> = driver.array("topologyKeys").iter().filter_map(Value::as_str).collect();
+    for (at, key) in keys.iter().enumerate() {
+        if key.is_empty() {
+            errors.push(FieldError::required(path, ""));
+        }
+        if keys[..at].contains(key) {
+            errors.push(FieldError::duplicate(path, *key));
+        }
+        errors.extend(problems(path, key, qualified_name(key)));
+    }
+    errors
+}
