@@ -5,10 +5,14 @@
 //! other objects from the cache and does no other I/O. Plugins that only refuse are asked once more at the end, when
 //! the object is as it will be stored.
 
+mod claim_resize;
+mod default_storage_class;
+mod storage_protection;
+
 use std::sync::Arc;
 
 use revisor_catalog::{Requester, Resource};
-use revisor_object::Object;
+use revisor_object::{Object, Value};
 
 use crate::{Registry, RegistryError};
 
@@ -64,7 +68,19 @@ pub(crate) trait Admission: Send + Sync {
 
 /// The plugins in the order in which they are asked.
 pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
-    Vec::new()
+    vec![
+        Box::new(storage_protection::StorageProtection),
+        Box::new(default_storage_class::DefaultStorageClass),
+        Box::new(claim_resize::ClaimResize),
+    ]
+}
+
+/// The class that a claim asks for: in the annotation that is older than the field, or in the field.
+fn claim_class(claim: &Object) -> Option<&str> {
+    claim
+        .at(&["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"])
+        .or_else(|| claim.at(&["spec", "storageClassName"]))
+        .and_then(Value::as_str)
 }
 
 impl Registry {

@@ -1,9 +1,6 @@
 //! The objects that every server has from its first moment.
 
-use std::sync::Arc;
-
 use futures_util::future::try_join_all;
-use revisor_catalog::Resource;
 use revisor_object::{Object, Value};
 
 use crate::{Decoded, Place, Registry, RegistryError, WriteOptions};
@@ -14,22 +11,41 @@ const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-no
 /// Those of them that may not be deleted.
 pub(crate) const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
+/// The classes of what a cluster cannot do without.
+const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+];
+
 impl Registry {
-    /// Makes the namespaces that are missing, all at once: they share one sync of the disk.
+    /// Makes the objects that are missing, all at once: they share one sync of the disk.
     pub(crate) async fn bootstrap(&self) -> Result<(), RegistryError> {
-        let Some(namespaces) = self.catalog.resource("", "v1", "namespaces") else { return Ok(()) };
         self.cache.freshen().await?;
-        try_join_all(NAMESPACES.map(|name| self.ensure_namespace(namespaces, name))).await?;
+        let namespaces = NAMESPACES.map(|name| self.ensure("", "namespaces", name, Object::new()));
+        let classes = PRIORITY_CLASSES.map(|(name, value, description)| {
+            let members = [("value", Value::from(value)), ("description", Value::from(description))];
+            self.ensure("scheduling.k8s.io", "priorityclasses", name, members.into_iter().collect())
+        });
+        try_join_all(namespaces.into_iter().chain(classes)).await?;
         Ok(())
     }
 
-    async fn ensure_namespace(&self, namespaces: &Arc<Resource>, name: &str) -> Result<(), RegistryError> {
-        if self.cache_of(namespaces).get(&namespaces.key(None, name)).is_some() {
+    /// Makes an object without a namespace if it is missing. What the catalog does not serve is not missed.
+    async fn ensure(&self, group: &str, plural: &str, name: &str, mut object: Object) -> Result<(), RegistryError> {
+        let Some(resource) = self.catalog.resource(group, "v1", plural) else { return Ok(()) };
+        if self.cache_of(resource).get(&resource.key(None, name)).is_some() {
             return Ok(());
         }
-        let metadata: Object = [("name", Value::from(name))].into_iter().collect();
-        let object: Object = [("metadata", Value::from(metadata))].into_iter().collect();
-        let place = Place { resource: namespaces, namespace: None, name: None };
+        object.object_mut("metadata").insert("name", name);
+        let place = Place { resource, namespace: None, name: None };
         match self.create(place, Decoded { object, warnings: Vec::new() }, WriteOptions::default()).await {
             // Another server on the same store may have been faster.
             Ok(_) | Err(RegistryError::AlreadyExists { .. }) => Ok(()),

@@ -1,0 +1,44 @@
+//! A claim may only ask for more if it is bound, and if the class that it came from can make volumes larger.
+
+use revisor_object::{Object, Quantity, Value};
+
+use super::{Admission, Operation, Review, claim_class};
+use crate::{Registry, RegistryError};
+
+pub(super) struct ClaimResize;
+
+impl Admission for ClaimResize {
+    fn validate(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
+        let Some(old) = review.old else { return Ok(()) };
+        if review.operation != Operation::Update || !review.is_about("", "persistentvolumeclaims") {
+            return Ok(());
+        }
+        if size(object) <= size(old) {
+            return Ok(());
+        }
+        if old.at(&["status", "phase"]).and_then(Value::as_str) != Some("Bound") {
+            return Err(review.forbidden("Only bound persistent volume claims can be expanded"));
+        }
+        if !allows_expansion(registry, object, old) {
+            return Err(review.forbidden(
+                "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
+                 support resize",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn size(claim: &Object) -> Quantity {
+    let text = claim.at(&["spec", "resources", "requests", "storage"]).and_then(Value::as_str);
+    text.and_then(|text| Quantity::parse(text).ok()).unwrap_or(Quantity::ZERO)
+}
+
+fn allows_expansion(registry: &Registry, claim: &Object, old: &Object) -> bool {
+    let Some(class) = claim_class(claim).filter(|class| !class.is_empty()) else { return false };
+    if claim_class(old) != Some(class) {
+        return false;
+    }
+    let class = registry.stored("storage.k8s.io", "v1", "storageclasses", None, class);
+    class.is_some_and(|class| class.get("allowVolumeExpansion").and_then(Value::as_bool) == Some(true))
+}

@@ -1,0 +1,30 @@
+//! Storage that is in use must not go: volumes, claims and classes of attributes get a finalizer when they are made,
+//! which a controller removes once nobody uses them.
+
+use revisor_object::{Object, Value};
+
+use super::{Admission, Operation, Review};
+use crate::{Registry, RegistryError};
+
+pub(super) struct StorageProtection;
+
+impl Admission for StorageProtection {
+    fn admit(&self, _: &Registry, review: &Review<'_>, object: &mut Object) -> Result<(), RegistryError> {
+        if review.operation != Operation::Create || review.subresource.is_some() {
+            return Ok(());
+        }
+        let finalizer = match (review.resource.group, review.resource.plural) {
+            ("", "persistentvolumes") => "kubernetes.io/pv-protection",
+            ("", "persistentvolumeclaims") => "kubernetes.io/pvc-protection",
+            ("storage.k8s.io", "volumeattributesclasses") => "kubernetes.io/vac-protection",
+            _ => return Ok(()),
+        };
+        let metadata = object.object_mut("metadata");
+        let mut finalizers = metadata.array("finalizers").to_vec();
+        if !finalizers.contains(&Value::from(finalizer)) {
+            finalizers.push(Value::from(finalizer));
+            metadata.insert("finalizers", finalizers);
+        }
+        Ok(())
+    }
+}
