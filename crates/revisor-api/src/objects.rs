@@ -73,7 +73,7 @@ impl Api {
             Verb::Delete => self.delete(&route, request).await,
             Verb::DeleteCollection => self.delete_collection(&route, request).await,
         };
-        match served {
+        let mut response = match served {
             Ok(response) => response,
             Err(Refusal::Status(status)) => answer::status(&status),
             Err(Refusal::Registry(error)) => {
@@ -82,7 +82,9 @@ impl Api {
                 }
                 answer::status(&answer::error_status(&error))
             }
-        }
+        };
+        answer::add_warnings(&mut response, route.resource.deprecation.as_slice());
+        response
     }
 
     async fn get(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {

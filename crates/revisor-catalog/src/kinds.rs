@@ -1,10 +1,13 @@
 //! The rules of the built-in kinds, by group. A resource of the table is served when its group knows its [`Kind`].
 
+mod addresses;
 pub(crate) mod amounts;
 mod coordination;
 pub(crate) mod core;
 mod node;
 pub(crate) mod node_selectors;
+mod discovery;
+mod networking;
 pub(crate) mod pod_spec;
 pub(crate) mod resource_names;
 mod scheduling;
@@ -57,6 +60,8 @@ pub(crate) fn kind(group: &str, version: &str, plural: &str) -> Option<Kind> {
         "node.k8s.io" => node::kind(plural),
         "scheduling.k8s.io" if version == "v1" => scheduling::kind(plural),
         "storage.k8s.io" if version == "v1" => storage::kind(plural),
+        "discovery.k8s.io" => discovery::kind(plural),
+        "networking.k8s.io" => networking::kind(version, plural),
         _ => None,
     }
 }

@@ -16,6 +16,7 @@ mod strategy;
 
 pub use catalog::{Catalog, GroupVersion};
 pub use conversion::Conversion;
+pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
 pub use metadata::{validate_metadata, validate_metadata_update};
 pub use resource::{DeleteAnswer, Resource, Rules, SelectableField, Subresource, Verb};
 pub use route::{ObjectRoute, Route};

@@ -150,6 +150,8 @@ pub struct Resource {
     pub strategy: Arc<dyn Strategy>,
     /// `{"kind":…,"apiVersion":…,`: what the items of a list leave out.
     pub type_prefix: String,
+    /// What clients are told whenever they use the resource, if it is deprecated.
+    pub deprecation: Option<String>,
     /// What its objects are stored as, where that is another version.
     pub(crate) stored: Option<Stored>,
     pub(crate) types: Arc<Types>,

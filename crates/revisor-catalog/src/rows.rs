@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use revisor_schema::Types;
+use revisor_version::Release;
 
 use crate::kinds::{self, Kind};
 use crate::resource::Stored;
@@ -14,6 +15,9 @@ pub(crate) const FIELDS: &str = include_str!("../tables/fields.csv");
 
 /// All built-in resources, in the order of discovery.
 const RESOURCES: &str = include_str!("../tables/resources.csv");
+
+/// The release that this program is. Warnings of deprecation follow it, whatever release it behaves as.
+const BINARY: Release = Release { major: 1, minor: 36 };
 
 /// What nearly every resource can do.
 const USUAL_VERBS: &str = "create+delete+deletecollection+get+list+patch+update+watch";
@@ -41,6 +45,17 @@ pub(crate) struct Row {
     namespaced: bool,
     verbs: Vec<Verb>,
     subresources: Vec<Subresource>,
+    deprecation: Option<Deprecation>,
+}
+
+/// That a resource should not be used any more, as the table says it.
+#[derive(Debug, Clone, Copy)]
+struct Deprecation {
+    since: &'static str,
+    /// The release that no longer has it; empty if that is not decided.
+    removed: &'static str,
+    /// `GROUP/VERSION/KIND` of what takes its place; empty if nothing does.
+    replacement: &'static str,
 }
 
 /// All rows of the table.
@@ -67,7 +82,21 @@ impl Row {
             some => some,
         })?;
         let subresources = next()?.split_whitespace().map(subresource).collect::<Option<_>>()?;
-        Some(Row { group, version, plural, kind, singular, short_names, categories, namespaced, verbs, subresources })
+        let (_introduced, since, removed, replacement) = (next()?, next()?, next()?, next()?);
+        let deprecation = (!since.is_empty()).then_some(Deprecation { since, removed, replacement });
+        Some(Row {
+            group,
+            version,
+            plural,
+            kind,
+            singular,
+            short_names,
+            categories,
+            namespaced,
+            verbs,
+            subresources,
+            deprecation,
+        })
     }
 
     /// The resource, if the rules of its kind are known. `stored` is the resource that it is stored as, where it is not
@@ -78,6 +107,7 @@ impl Row {
         let Kind { rules, selectable, selects_namespace, strategy } = kinds::kind(group, version, plural)?;
         let stored_at =
             STORED_ELSEWHERE.iter().find(|(of, name, _)| (*of, *name) == (group, plural)).map_or(plural, |row| row.2);
+        let deprecation = self.deprecation.and_then(|deprecation| deprecation.warning(&api_version, kind));
         Some(Resource {
             group,
             version,
@@ -100,10 +130,30 @@ impl Row {
             rules,
             strategy,
             type_prefix: format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\","),
+            deprecation,
             root: types.id(&type_name(group, version, kind)).expect("every row has its fields in the table"),
             types: types.clone(),
             api_version,
         })
+    }
+}
+
+impl Deprecation {
+    /// What clients are told from the release on that deprecates the resource.
+    fn warning(self, api_version: &str, kind: &str) -> Option<String> {
+        let Deprecation { since, removed, replacement } = self;
+        let since: Release = since.parse().ok()?;
+        if since > BINARY {
+            return None;
+        }
+        let mut warning = format!("{api_version} {kind} is deprecated in v{since}+");
+        if !removed.is_empty() {
+            warning.push_str(&format!(", unavailable in v{removed}+"));
+        }
+        if let Some((group_version, kind)) = replacement.rsplit_once('/') {
+            warning.push_str(&format!("; use {group_version} {kind}"));
+        }
+        Some(warning)
     }
 }
 
@@ -133,4 +183,21 @@ fn subresource(text: &'static str) -> Option<Subresource> {
         None => (rest, None),
     };
     Some(Subresource { name, verbs: verbs(verb_names)?, other_kind: other })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deprecations_are_told_from_their_release_on() {
+        for (since, removed, replacement, want) in [
+            ("1.33", "", "g/v1/K", Some("v1 A is deprecated in v1.33+; use g/v1 K")),
+            ("1.34", "1.37", "", Some("v1 A is deprecated in v1.34+, unavailable in v1.37+")),
+            ("1.37", "1.40", "", None),
+        ] {
+            let warning = Deprecation { since, removed, replacement }.warning("v1", "A");
+            assert_eq!(warning.as_deref(), want, "{since}");
+        }
+    }
 }

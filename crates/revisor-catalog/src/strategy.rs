@@ -70,6 +70,11 @@ pub trait Strategy: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The same for an object that was written through a subresource.
+    fn subresource_warnings(&self, object: &Object, old: &Object) -> Vec<String> {
+        self.warnings(object, Some(old))
+    }
+
     /// How many seconds an object may take to end once its deletion is asked for with the given grace period; `None`
     /// if it ends at once, as most do.
     fn grace_period(&self, object: &Object, asked: Option<i64>) -> Option<i64> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod claim;
 mod config_map;
+mod endpoints;
 mod event;
 mod limit_range;
 mod namespace;
@@ -9,6 +10,7 @@ mod node;
 pub(crate) mod persistent_volume;
 mod resource_quota;
 mod secret;
+pub(crate) mod service;
 mod service_account;
 
 use revisor_object::names::NameRule;
@@ -36,6 +38,7 @@ const NODE_FIELDS: &[SelectableField] =
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {
         "configmaps" => Kind::usual(config_map::ConfigMaps),
+        "endpoints" => Kind { rules: Rules { create_on_update: true, ..USUAL }, ..Kind::usual(endpoints::Endpoints) },
         "events" => Kind {
             rules: Rules { names: NameRule::PathSegment, create_on_update: true, validates_metadata: false, ..USUAL },
             selectable: EVENT_FIELDS.to_vec(),
@@ -66,6 +69,19 @@ pub(super) fn kind(plural: &str) -> Option<Kind> {
         "serviceaccounts" => Kind {
             rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
             ..Kind::usual(service_account::ServiceAccounts)
+        },
+        "services" => Kind {
+            rules: Rules {
+                names: NameRule::Dns1123Label,
+                create_on_update: true,
+                delete_answer: DeleteAnswer::Object,
+                ..USUAL
+            },
+            selectable: vec![
+                field("spec.clusterIP", &[&["spec", "clusterIP"]]),
+                field("spec.type", &[&["spec", "type"]]),
+            ],
+            ..Kind::usual(service::Services)
         },
         _ => return None,
     })

@@ -1,0 +1,30 @@
+//! The group `networking.k8s.io`: ways into services, walls between pods, and the addresses of services.
+
+mod ingress;
+mod ingress_class;
+mod ip_address;
+mod network_policy;
+mod service_cidr;
+
+use revisor_object::names::NameRule;
+
+use super::{Kind, USUAL};
+use crate::Rules;
+
+pub(super) fn kind(version: &str, plural: &str) -> Option<Kind> {
+    Some(match (version, plural) {
+        ("v1", "ingressclasses") => {
+            Kind { selects_namespace: Some(true), ..Kind::usual(ingress_class::IngressClasses) }
+        }
+        ("v1", "ingresses") => Kind::usual(ingress::Ingresses),
+        // Names of addresses are checked by their strategy, because they are addresses.
+        ("v1", "ipaddresses") => Kind {
+            rules: Rules { names: NameRule::PathSegment, ..USUAL },
+            selects_namespace: Some(true),
+            ..Kind::usual(ip_address::IpAddresses)
+        },
+        ("v1", "networkpolicies") => Kind::usual(network_policy::NetworkPolicies),
+        ("v1", "servicecidrs") => Kind { selects_namespace: Some(true), ..Kind::usual(service_cidr::ServiceCidrs) },
+        _ => return None,
+    })
+}

@@ -1,0 +1,130 @@
+//! ServiceCIDRs: the ranges from which services get their addresses, one per family.
+
+use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, cidr_problems, parse_cidr_sloppy};
+
+use crate::checks::{keep, problems};
+use crate::{Circumstances, Part, Strategy};
+
+const SPEC: FieldPath<'static> = FieldPath::root("spec");
+const IMMUTABLE: &str = "field is immutable";
+
+pub(crate) struct ServiceCidrs;
+
+impl Strategy for ServiceCidrs {
+    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
+        object.remove("status");
+    }
+
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
+        match part {
+            Part::Whole => keep(object, old, &["status"]),
+            Part::Subresource(_) => {
+                keep(object, old, &["spec"]);
+                let empty = Object::new();
+                let before = old.object("metadata").unwrap_or(&empty);
+                // What a status may not bring along.
+                keep(
+                    object.object_mut("metadata"),
+                    before,
+                    &["deletionGracePeriodSeconds", "finalizers", "labels", "annotations", "ownerReferences"],
+                );
+            }
+        }
+    }
+
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        validate_ranges(ranges(object))
+    }
+
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+        if part != Part::Whole {
+            return Vec::new();
+        }
+        let path = SPEC.child("cidrs");
+        let (new, was) = (ranges(object), ranges(old));
+        let changed = |at: usize| FieldError::invalid(path.index(at), BadValue::of(&new[at]), IMMUTABLE);
+        match (was.len(), new.len()) {
+            (before, now) if before == now => (0..now).filter(|at| new[*at] != was[*at]).map(changed).collect(),
+            // The other family may join.
+            (1, 2) => {
+                let mut errors: Vec<FieldError> = (new[0] != was[0]).then(|| changed(0)).into_iter().collect();
+                errors.extend(validate_ranges(new));
+                errors
+            }
+            _ => {
+                let shown = if new.is_empty() { BadValue::of(&Value::Null) } else { BadValue::of(&new) };
+                vec![FieldError::invalid(path, shown, IMMUTABLE)]
+            }
+        }
+    }
+}
+
+fn ranges(object: &Object) -> &[Value] {
+    object.object("spec").map(|spec| spec.array("cidrs")).unwrap_or_default()
+}
+
+fn validate_ranges(ranges: &[Value]) -> Vec<FieldError> {
+    let path = SPEC.child("cidrs");
+    if ranges.is_empty() {
+        return vec![FieldError::required(path, "at least one CIDR required")];
+    }
+    if ranges.len() > 2 {
+        // The original shows its own idea of the spec.
+        let shown = format!(r#"{{"CIDRs":{}}}"#, Value::from(ranges.to_vec()).to_json());
+        return vec![FieldError::invalid(path, BadValue::Text(shown), "may only hold up to 2 values")];
+    }
+    let texts = || ranges.iter().map(|range| range.as_str().unwrap_or_default());
+    let mut errors: Vec<FieldError> =
+        texts().enumerate().flat_map(|(at, range)| problems(path.index(at), range, cidr_problems(range))).collect();
+    let families: Vec<bool> = texts().filter_map(parse_cidr_sloppy).map(|range| range.network().is_ipv6()).collect();
+    if matches!(families.as_slice(), [one, two] if one == two) {
+        let detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+        errors.push(FieldError::invalid(path, BadValue::of(&ranges), detail));
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use revisor_object::parse_json;
+
+    fn object(ranges: &str) -> Object {
+        let text = format!(r#"{{"spec":{{"cidrs":{ranges}}}}}"#);
+        let value = parse_json(text.as_bytes()).expect("is JSON").value;
+        value.as_object().expect("is an object").clone()
+    }
+
+    fn fields(errors: Vec<FieldError>) -> Vec<String> {
+        errors.into_iter().map(|error| error.field).collect()
+    }
+
+    #[test]
+    fn there_is_one_range_per_family() {
+        for (ranges, want) in [
+            (r#"["10.0.0.0/24"]"#, vec![]),
+            (r#"["10.0.0.0/24","2001:db8::/108"]"#, vec![]),
+            ("[]", vec!["spec.cidrs"]),
+            (r#"["10.0.0.0/24","10.1.0.0/24"]"#, vec!["spec.cidrs"]),
+            (r#"["10.0.0.1/24","x"]"#, vec!["spec.cidrs[0]", "spec.cidrs[1]"]),
+            (r#"["10.0.0.0/24","2001:db8::/108","10.1.0.0/24"]"#, vec!["spec.cidrs"]),
+        ] {
+            assert_eq!(fields(ServiceCidrs.validate(&object(ranges))), want, "{ranges}");
+        }
+    }
+
+    #[test]
+    fn ranges_stay_but_the_other_family_may_join() {
+        for (old, new, want) in [
+            (r#"["10.0.0.0/24"]"#, r#"["10.0.0.0/24"]"#, vec![]),
+            (r#"["10.0.0.0/24"]"#, r#"["10.0.0.0/24","2001:db8::/108"]"#, vec![]),
+            (r#"["10.0.0.0/24"]"#, r#"["10.1.0.0/24"]"#, vec!["spec.cidrs[0]"]),
+            (r#"["10.0.0.0/24"]"#, r#"["2001:db8::/108","10.0.0.0/24"]"#, vec!["spec.cidrs[0]"]),
+            (r#"["10.0.0.0/24","2001:db8::/108"]"#, r#"["10.0.0.0/24"]"#, vec!["spec.cidrs"]),
+            (r#"["10.0.0.0/24"]"#, "[]", vec!["spec.cidrs"]),
+        ] {
+            let errors = ServiceCidrs.validate_update(&object(new), &object(old), Part::Whole);
+            assert_eq!(fields(errors), want, "{old} to {new}");
+        }
+    }
+}
