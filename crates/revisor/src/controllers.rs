@@ -1,23 +1,26 @@
-//! [`Controllers`]: which controllers run, in kube-controller-manager's syntax.
+//! [`ControllersFlag`]: which controllers run, in kube-controller-manager's syntax.
 
 use std::str::FromStr;
 
-/// The controllers that this program has.
-const KNOWN: &[&str] = &[];
+use revisor_controllers::Controller;
 
 /// Which controllers run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Controllers {
-    enabled: Vec<&'static str>,
+pub(crate) struct ControllersFlag {
+    enabled: Vec<Controller>,
 }
 
-impl Controllers {
-    /// The names of those that run.
-    pub(crate) fn enabled(&self) -> &[&'static str] {
+impl ControllersFlag {
+    /// Those that run.
+    pub(crate) fn enabled(&self) -> &[Controller] {
         &self.enabled
     }
+}
 
-    fn parse(text: &str, known: &[&'static str]) -> Result<Controllers, String> {
+impl FromStr for ControllersFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ControllersFlag, String> {
         let mut all = false;
         let (mut named, mut left_out) = (Vec::new(), Vec::new());
         for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
@@ -25,52 +28,49 @@ impl Controllers {
                 "*" => all = true,
                 "none" if text.trim() == "none" => {}
                 "none" => return Err("\"none\" stands alone: it leaves no controller to name".to_owned()),
-                _ => {
-                    let (list, name) = match item.strip_prefix('-') {
-                        Some(name) => (&mut left_out, name),
-                        None => (&mut named, item),
-                    };
-                    let found = known.iter().find(|known| **known == name).ok_or_else(|| {
-                        let names = if known.is_empty() { "there are none yet".to_owned() } else { known.join(", ") };
-                        format!("{name:?} is not in the list of known controllers: {names}")
-                    })?;
-                    list.push(*found);
-                }
+                _ => match item.strip_prefix('-') {
+                    Some(name) => left_out.push(controller(name)?),
+                    None => named.push(controller(item)?),
+                },
             }
         }
-        let enabled = known.iter().copied();
-        let enabled = enabled.filter(|name| (all || named.contains(name)) && !left_out.contains(name)).collect();
-        Ok(Controllers { enabled })
+        let runs = |controller: &Controller| (all || named.contains(controller)) && !left_out.contains(controller);
+        Ok(ControllersFlag { enabled: Controller::ALL.into_iter().filter(runs).collect() })
     }
 }
 
-impl FromStr for Controllers {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Controllers, String> {
-        Controllers::parse(text, KNOWN)
-    }
+fn controller(name: &str) -> Result<Controller, String> {
+    let found = Controller::ALL.into_iter().find(|known| [known.name(), known.alias()].contains(&name));
+    found.ok_or_else(|| {
+        let names = Controller::ALL.map(Controller::name).join(", ");
+        format!("{name:?} is not in the list of known controllers: {names}")
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Controller::{GarbageCollector, Namespace, RootCaPublisher, ServiceAccount};
 
     #[test]
     fn controllers_are_named_as_kube_controller_manager_names_them() {
         for (text, want) in [
-            ("*", Some(vec!["a", "b"])),
+            ("*", Some(Controller::ALL.to_vec())),
             ("none", Some(vec![])),
             ("", Some(vec![])),
-            ("a", Some(vec!["a"])),
-            ("*,-a", Some(vec!["b"])),
-            ("-a", Some(vec![])),
-            ("c", None),
-            ("*,-c", None),
-            ("none,a", None),
+            ("namespace-controller", Some(vec![Namespace])),
+            ("namespace", Some(vec![Namespace])),
+            ("serviceaccount-controller, garbagecollector", Some(vec![GarbageCollector, ServiceAccount])),
+            ("*,-root-ca-certificate-publisher-controller", Some(vec![GarbageCollector, Namespace, ServiceAccount])),
+            ("-root-ca-cert-publisher,*", Some(vec![GarbageCollector, Namespace, ServiceAccount])),
+            ("root-ca-cert-publisher,-namespace", Some(vec![RootCaPublisher])),
+            ("-namespace", Some(vec![])),
+            ("nothing-we-know", None),
+            ("*,-nothing-we-know", None),
+            ("none,namespace", None),
         ] {
-            let parsed = Controllers::parse(text, &["a", "b"]).ok().map(|controllers| controllers.enabled);
-            assert_eq!(parsed, want, "{text:?}");
+            let parsed: Option<ControllersFlag> = text.parse().ok();
+            assert_eq!(parsed.map(|flag| flag.enabled), want, "{text:?}");
         }
     }
 }

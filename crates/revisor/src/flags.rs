@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use revisor_auth::AuthorizationModes;
 use revisor_catalog::{Catalog, RuntimeConfig};
 
-use crate::controllers::Controllers;
+use crate::controllers::ControllersFlag;
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
 
@@ -151,7 +151,11 @@ pub(crate) struct ServeFlags {
 
     /// The controllers to run: '*' for all, 'none', a name, or '-' and a name to leave one out
     #[arg(long, value_name = "NAMES", default_value = "*", allow_hyphen_values = true)]
-    pub(crate) controllers: Controllers,
+    pub(crate) controllers: ControllersFlag,
+
+    /// How long events are kept after their last write; 0 for ever
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
+    pub(crate) event_ttl: Duration,
 
     /// How much to log: 0 to 3 for what an operator wants to know, 4 for every request, 6 for everything
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
@@ -197,6 +201,7 @@ mod tests {
             ("--service-cluster-ip-range=10.0.0.0", "10.0.0.0"),
             ("--history=5", "--history"),
             ("--runtime-config=apps/v9=true", "apps/v9"),
+            ("--event-ttl=1", "--event-ttl"),
             ("nonsense", "nonsense"),
         ] {
             let error = parse(line).expect_err(line);

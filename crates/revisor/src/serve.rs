@@ -16,11 +16,13 @@ use revisor_auth::{
 };
 use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::Catalog;
+use revisor_controllers::{Controllers, ControllersOptions, SystemClock};
 use revisor_object::TokenSealer;
 use revisor_registry::{Environment, Registry, RegistryOptions};
 use revisor_store::Store;
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
@@ -87,7 +89,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let limits =
         InflightLimits { read_only: flags.max_requests_inflight, mutating: flags.max_mutating_requests_inflight };
     let api = Arc::new(Api::new(ApiOptions {
-        registry,
+        registry: registry.clone(),
         authenticator: Authenticator::new(tokens, flags.anonymous_auth),
         peers,
         authorizer: Authorizer::new(flags.authorization_mode.clone()),
@@ -102,11 +104,16 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
 
     let address = server.address();
     announce(&flags, address, &certificates)?;
-    tracing::info!(%address, controllers = ?flags.controllers.enabled(), elapsed = ?started.elapsed(), "serving");
-    let drained = server.run(api, stop_signal()?).await;
+    let stop_signal = stop_signal()?;
+    let controllers = start_controllers(&flags, registry, &certificates);
+    let names = flags.controllers.enabled().iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",");
+    tracing::info!(%address, controllers = names, elapsed = ?started.elapsed(), "serving");
+    let drained = server.run(api, stop_signal).await;
     if drained.cut_off > 0 {
         tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");
     }
+    // They write to the store: it closes after them.
+    controllers.stop().await;
     store.close().await;
     tracing::info!("stopped");
     Ok(())
@@ -136,6 +143,19 @@ fn peers(flags: &ServeFlags, certificates: &Certificates) -> anyhow::Result<Peer
         roots.extend(roots_from_pem_file(path)?.roots);
     }
     Ok(PeerVerifier::new(roots)?)
+}
+
+fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, certificates: &Certificates) -> Controllers {
+    // Nothing adds resources, so nobody keeps the sending side.
+    let (_, resources) = watch::channel(registry.catalog().resources().cloned().collect());
+    Controllers::start(ControllersOptions {
+        registry,
+        resources,
+        clock: Arc::new(SystemClock::start()),
+        enabled: flags.controllers.enabled().to_vec(),
+        root_ca: certificates.trust_pem().to_owned(),
+        event_ttl: flags.event_ttl,
+    })
 }
 
 fn store_check(store: &Arc<dyn Store>) -> HealthCheck {

@@ -208,6 +208,11 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
+    /// The same with other flags.
+    pub(crate) fn with_flags(self, flags: &[&str]) -> Stopped {
+        Stopped { flags: flags.iter().map(|flag| (*flag).to_owned()).collect(), ..self }
+    }
+
     /// Starts a server on what is left and waits until it is ready.
     pub(crate) async fn start(self) -> Server {
         let Stopped { flags, folder } = self;
@@ -242,10 +247,13 @@ fn arguments(folder: &Path, flags: &[String]) -> Vec<String> {
     let mut arguments = vec![
         "serve".to_owned(),
         "--secure-port=0".to_owned(),
-        "--controllers=none".to_owned(),
         format!("--data-dir={}", data(folder).display()),
         format!("--token-auth-file={}", folder.join("tokens.csv").display()),
     ];
+    // Most tests are about what the API does by itself.
+    if !flags.iter().any(|flag| flag.starts_with("--controllers=")) {
+        arguments.push("--controllers=none".to_owned());
+    }
     arguments.extend(flags.iter().cloned());
     arguments
 }

@@ -1,0 +1,135 @@
+//! [`Controllers`]: those that run, from their start to their end.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use revisor_catalog::{Resource, Verb};
+use revisor_registry::Registry;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::garbage::GarbageCollector;
+use crate::in_every_namespace::InEveryNamespace;
+use crate::namespace::NamespaceController;
+use crate::root_ca::RootCa;
+use crate::service_account::DefaultServiceAccount;
+use crate::{Clock, event_expiry};
+
+/// The resources that exist. Whoever adds some sends the longer list; the registry must have them first.
+pub type ResourceList = watch::Receiver<Arc<[Arc<Resource>]>>;
+
+/// In whose name controllers write, so that those who look at managed fields see whom they know.
+pub(crate) const FIELD_MANAGER: &str = "kube-controller-manager";
+
+/// A controller that can be switched on and off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Controller {
+    /// Deletes objects whose owners are gone.
+    GarbageCollector,
+    /// Empties namespaces that are being deleted, and lets them go.
+    Namespace,
+    /// Keeps the certificates of the server in every namespace.
+    RootCaPublisher,
+    /// Keeps a service account in every namespace.
+    ServiceAccount,
+}
+
+impl Controller {
+    /// All of them.
+    pub const ALL: [Controller; 4] =
+        [Controller::GarbageCollector, Controller::Namespace, Controller::RootCaPublisher, Controller::ServiceAccount];
+
+    /// Its name in kube-controller-manager.
+    pub fn name(self) -> &'static str {
+        match self {
+            Controller::GarbageCollector => "garbage-collector-controller",
+            Controller::Namespace => "namespace-controller",
+            Controller::RootCaPublisher => "root-ca-certificate-publisher-controller",
+            Controller::ServiceAccount => "serviceaccount-controller",
+        }
+    }
+
+    /// Its older name, which kube-controller-manager still understands.
+    pub fn alias(self) -> &'static str {
+        match self {
+            Controller::GarbageCollector => "garbagecollector",
+            Controller::Namespace => "namespace",
+            Controller::RootCaPublisher => "root-ca-cert-publisher",
+            Controller::ServiceAccount => "serviceaccount",
+        }
+    }
+}
+
+impl fmt::Display for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What controllers are made of.
+pub struct ControllersOptions {
+    /// The objects.
+    pub registry: Arc<Registry>,
+    /// The resources that they are of.
+    pub resources: ResourceList,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Which of them run.
+    pub enabled: Vec<Controller>,
+    /// The certificates that a client has to trust to reach the server, in PEM.
+    pub root_ca: String,
+    /// How long events are kept; zero for ever.
+    pub event_ttl: Duration,
+}
+
+/// The controllers that run. To drop them ends them, in the middle of what they do: every write of theirs stands alone.
+#[derive(Debug)]
+pub struct Controllers {
+    tasks: JoinSet<()>,
+}
+
+impl Controllers {
+    /// Starts those that are enabled, and the expiry of events.
+    ///
+    /// # Panics
+    /// If there is no tokio runtime to spawn them on.
+    pub fn start(options: ControllersOptions) -> Controllers {
+        let ControllersOptions { registry, resources, clock, enabled, root_ca, event_ttl } = options;
+        let mut tasks = JoinSet::new();
+        for controller in Controller::ALL.into_iter().filter(|controller| enabled.contains(controller)) {
+            let (registry, clock) = (registry.clone(), clock.clone());
+            match controller {
+                Controller::GarbageCollector => {
+                    tasks.spawn(GarbageCollector::new(registry, clock).run(resources.clone()));
+                }
+                Controller::Namespace => {
+                    tasks.spawn(NamespaceController::new(registry, resources.clone(), clock).run());
+                }
+                Controller::RootCaPublisher => {
+                    tasks.spawn(InEveryNamespace::new(registry, clock, RootCa::new(root_ca.clone())).run());
+                }
+                Controller::ServiceAccount => {
+                    tasks.spawn(InEveryNamespace::new(registry, clock, DefaultServiceAccount).run());
+                }
+            }
+        }
+        if !event_ttl.is_zero() {
+            tasks.spawn(event_expiry::run(registry, clock, event_ttl));
+        }
+        Controllers { tasks }
+    }
+
+    /// Ends all of them and waits until they have.
+    pub async fn stop(mut self) {
+        self.tasks.shutdown().await;
+    }
+}
+
+/// The resources with all of these verbs, each as it is stored and once: versions of one kind share what is stored.
+pub(crate) fn stored_resources(resources: &[Arc<Resource>], verbs: &[Verb]) -> Vec<Arc<Resource>> {
+    let mut prefixes = HashSet::new();
+    let able = resources.iter().filter(|resource| verbs.iter().all(|verb| resource.verbs.contains(verb)));
+    able.map(Resource::storage).filter(|resource| prefixes.insert(resource.prefix.as_str())).cloned().collect()
+}

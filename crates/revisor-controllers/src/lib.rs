@@ -1,0 +1,29 @@
+//! What a server needs without a cluster around it: the controllers that finish deletions and keep what every namespace
+//! has, and the expiry of events.
+//!
+//! ```text
+//!  cache ──feed──▶ controller ──key──▶ work queue ──▶ worker ──▶ registry
+//!    ▲                                     ▲ │ retry                │
+//!    │                                     └─┘                      │
+//!    └──────────────────────── events of its writes ────────────────┘
+//! ```
+//!
+//! Each controller is one task that follows feeds of the cache and works off a queue of keys. It reads from the cache
+//! and writes through the registry, as a client would, with preconditions where it acts on what it has read. Nothing
+//! polls: an idle server wakes no controller. Which resources exist is a list that may grow while they run.
+
+mod clock;
+mod controllers;
+mod event_expiry;
+mod feed;
+mod garbage;
+mod in_every_namespace;
+mod metadata;
+mod namespace;
+mod root_ca;
+mod service_account;
+mod uid;
+mod work_queue;
+
+pub use clock::{Clock, Sleep, SystemClock};
+pub use controllers::{Controller, Controllers, ControllersOptions, ResourceList};

@@ -1,0 +1,7 @@
+//! Controllers on a registry over a real store in a folder of its own.
+
+mod events;
+mod fixture;
+mod garbage;
+mod in_every_namespace;
+mod namespaces;
