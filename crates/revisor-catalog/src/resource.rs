@@ -212,6 +212,11 @@ impl Resource {
         self.strategy.default(object);
     }
 
+    /// Gives an object every field that is always written, so that it can be compared with a stored one.
+    pub fn complete(&self, object: &mut Object) {
+        self.types.complete(self.root, object);
+    }
+
     /// Applies a strategic merge patch to an object of this resource.
     pub fn strategic_merge_patch(&self, target: &mut Value, patch: Value) -> Result<(), PatchError> {
         strategic_merge_patch(&self.types, self.root, target, patch)

@@ -64,6 +64,12 @@ pub(crate) trait Admission: Send + Sync {
         let _ = (registry, review, object);
         Ok(())
     }
+
+    /// What is unwise but allowed about the object as it would be stored.
+    fn warnings(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Vec<String> {
+        let _ = (registry, review, object);
+        Vec::new()
+    }
 }
 
 /// The plugins in the order in which they are asked.
@@ -90,6 +96,10 @@ impl Registry {
 
     pub(crate) fn validate_admission(&self, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
         self.admission.iter().try_for_each(|plugin| plugin.validate(self, review, object))
+    }
+
+    pub(crate) fn admission_warnings(&self, review: &Review<'_>, object: &Object) -> Vec<String> {
+        self.admission.iter().flat_map(|plugin| plugin.warnings(self, review, object)).collect()
     }
 
     /// An object as it is stored now, for plugins that depend on others.

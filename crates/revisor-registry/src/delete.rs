@@ -1,4 +1,6 @@
-//! Delete and delete-collection: marks, finalizers, preconditions and propagation.
+//! Delete and delete-collection: options, preconditions, and the writes that a [`Plan`] asks for.
+
+mod plan;
 
 use std::sync::Arc;
 
@@ -7,6 +9,7 @@ use revisor_catalog::{Catalog, Resource};
 use revisor_object::{FieldError, FieldPath, Object, Value};
 use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
+use self::plan::{Plan, plan};
 use crate::bootstrap::IMMORTAL_NAMESPACES;
 use crate::selection::place;
 use crate::write::encode;
@@ -172,75 +175,50 @@ impl Registry {
         let key = Key::new(resource.key(namespace, name));
         self.cache.freshen().await?;
         let mut entry = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
+        let mut preconditions = options.preconditions.clone();
+        let mut last_seen: Option<Arc<Entry>> = None;
         for _ in 0..MAX_ATTEMPTS {
-            let Some(current) = entry else { return Err(RegistryError::not_found(resource, name)) };
-            let old = Decoded::stored(current.bytes())?;
-            check_preconditions(resource, name, &current, &old, &options.preconditions)?;
-            let change = self.deletion(resource, &old, options);
-            let uid = uid_of(&old).to_owned();
-            let write = match change {
-                Deletion::Nothing => return Ok(Deleted::Marked(current.bytes().clone())),
-                Deletion::Remove if options.dry_run => {
-                    return Ok(Deleted::Gone { bytes: current.bytes().clone(), uid });
-                }
-                Deletion::Mark(object) if options.dry_run => {
-                    return Ok(Deleted::Marked(encode(resource, &object).at_revision(current.revision())));
-                }
-                Deletion::Remove => Change::Delete,
-                Deletion::Mark(object) => Change::Put(encode(resource, &object)),
+            let Some(current) = entry else {
+                // If it was marked here and somebody else removed it, it is as gone as it should be.
+                let Some(marked) = last_seen else { return Err(RegistryError::not_found(resource, name)) };
+                let uid = uid_of(&Decoded::stored(marked.bytes())?).to_owned();
+                return Ok(Deleted::Gone { bytes: marked.bytes().clone(), uid });
             };
-            let write = Write { key: key.clone(), expect: Expect::At(current.revision()), change: write };
+            let old = Decoded::stored(current.bytes())?;
+            check_preconditions(resource, name, &current, &old, &preconditions)?;
+            let uid = uid_of(&old).to_owned();
+            let (object, is_removed) = match plan(resource, &old, options, self.environment.now()) {
+                Plan::Nothing => return Ok(Deleted::Marked(current.bytes().clone())),
+                Plan::Remove => (None, true),
+                Plan::Mark(object) => (Some(object), false),
+                Plan::MarkAndRemove(object) => (Some(object), true),
+            };
+            let draft = object.map(|object| encode(resource, &object));
+            if options.dry_run {
+                let bytes = draft.map_or(current.bytes().clone(), |draft| draft.at_revision(current.revision()));
+                return Ok(if is_removed { Deleted::Gone { bytes, uid } } else { Deleted::Marked(bytes) });
+            }
+            let change = draft.map_or(Change::Delete, Change::Put);
+            let write = Write { key: key.clone(), expect: Expect::At(current.revision()), change };
             match self.cache.store().write(write).await {
-                Ok(event) => {
-                    return Ok(match event.new {
-                        Some(entry) => Deleted::Marked(entry.bytes().clone()),
-                        None => Deleted::Gone { bytes: current.reading_at(event.revision), uid },
-                    });
-                }
+                Ok(event) => match event.new {
+                    None => return Ok(Deleted::Gone { bytes: current.reading_at(event.revision), uid }),
+                    Some(marked) if !is_removed => return Ok(Deleted::Marked(marked.bytes().clone())),
+                    Some(marked) => {
+                        // Its time is up now, so the next round removes it. Who insisted on a version insisted on the
+                        // one before the mark.
+                        if let Some(version) = &mut preconditions.resource_version {
+                            *version = marked.revision().to_string();
+                        }
+                        last_seen = Some(marked.clone());
+                        entry = Some(marked);
+                    }
+                },
                 Err(StoreError::Conflict { current, .. }) => entry = current,
                 Err(error) => return Err(error.into()),
             }
         }
         Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
-    }
-
-    fn deletion(&self, resource: &Resource, old: &Object, options: &DeleteOptions) -> Deletion {
-        let mut object = old.clone();
-        let metadata = object.object_mut("metadata");
-        let was_marked = metadata.contains("deletionTimestamp");
-        if let Some(wanted) = options.wanted_finalizer(resource, metadata) {
-            let mut finalizers = metadata.array("finalizers").to_vec();
-            finalizers.retain(|name| {
-                let name = name.as_str().unwrap_or_default();
-                ![ORPHAN, FOREGROUND].contains(&name) || wanted == Some(name)
-            });
-            if let Some(wanted) = wanted.filter(|wanted| !finalizers.contains(&Value::from(*wanted))) {
-                finalizers.push(Value::from(wanted));
-            }
-            metadata.set("finalizers", (!finalizers.is_empty()).then_some(Value::Array(finalizers)));
-        }
-        if was_marked {
-            let is_held = !metadata.array("finalizers").is_empty() || resource.strategy.is_held(&object);
-            return match (is_held, object == *old) {
-                (false, _) => Deletion::Remove,
-                (true, true) => Deletion::Nothing,
-                (true, false) => Deletion::Mark(object),
-            };
-        }
-        let is_held = !metadata.array("finalizers").is_empty();
-        metadata.insert("deletionTimestamp", self.environment.timestamp());
-        if resource.strategy.mark_deleted(&mut object) {
-            return Deletion::Mark(object);
-        }
-        if !is_held {
-            return Deletion::Remove;
-        }
-        let metadata = object.object_mut("metadata");
-        metadata.insert("deletionGracePeriodSeconds", 0);
-        if let Some(generation) = metadata.get("generation").and_then(Value::as_i64).filter(|number| *number > 0) {
-            metadata.insert("generation", generation + 1);
-        }
-        Deletion::Mark(object)
     }
 
     /// Deletes every object of a collection that is selected; answers what they were.
@@ -276,13 +254,6 @@ impl Registry {
         }
         Ok(deleted)
     }
-}
-
-/// What a deletion does to the object.
-enum Deletion {
-    Remove,
-    Mark(Object),
-    Nothing,
 }
 
 fn uid_of(object: &Object) -> &str {

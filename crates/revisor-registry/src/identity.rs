@@ -36,6 +36,11 @@ impl Environment {
         Environment { now: Arc::new(now), random: Arc::new(random) }
     }
 
+    /// The time.
+    pub(crate) fn now(&self) -> OffsetDateTime {
+        (self.now)()
+    }
+
     /// The time as metadata shows it.
     pub(crate) fn timestamp(&self) -> String {
         format_timestamp((self.now)(), Precision::Seconds)

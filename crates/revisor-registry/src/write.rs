@@ -155,7 +155,8 @@ impl Registry {
         errors.extend(resource.strategy.validate(&object));
         reject_invalid(resource, &name, errors)?;
         self.validate_admission(&review, &object)?;
-        let warnings = resource.strategy.warnings(&object, None);
+        let mut warnings = self.admission_warnings(&review, &object);
+        warnings.extend(resource.strategy.warnings(&object, None));
         let key = Key::new(resource.key(namespace, &name));
         let draft = encode(resource, &object);
         if options.dry_run {
@@ -299,6 +300,8 @@ impl Registry {
             restore_metadata(&mut object, &old);
             resource.default(&mut object);
             self.admit(&review, &mut object)?;
+            // What is stored was written and read again. Only as if it had been, too, the new object can be compared.
+            resource.complete(&mut object);
             let now = self.environment.timestamp();
             let circumstances = Circumstances { now: &now, requester: options.requester };
             resource.strategy.prepare_update(&mut object, &old, options.part(), circumstances);
@@ -316,11 +319,12 @@ impl Registry {
             reject_invalid(resource, name, errors)?;
             self.validate_admission(&review, &object)?;
             let mut warnings = warnings;
+            warnings.extend(self.admission_warnings(&review, &object));
             warnings.extend(resource.strategy.warnings(&object, Some(&old)));
 
             let draft = encode(resource, &object);
             let saved = |bytes| Ok(Saved { bytes, created: false, warnings });
-            let is_last_step = is_free_to_go(resource, &object);
+            let is_last_step = is_free_to_go(resource, &object, &old);
             if options.dry_run || (current.same_content(&draft) && !is_last_step) {
                 return saved(draft.at_revision(current.revision()));
             }
@@ -344,12 +348,15 @@ impl Registry {
     }
 }
 
-/// Whether a marked object is held by nothing any more.
-pub(crate) fn is_free_to_go(resource: &Resource, object: &Object) -> bool {
-    object
-        .object("metadata")
-        .is_some_and(|metadata| metadata.contains("deletionTimestamp") && metadata.array("finalizers").is_empty())
-        && !resource.strategy.is_held(object)
+/// Whether an object that was marked before is held by nothing any more. One whose time is not up goes by another
+/// deletion.
+fn is_free_to_go(resource: &Resource, object: &Object, old: &Object) -> bool {
+    let is_unheld = object.object("metadata").is_none_or(|metadata| metadata.array("finalizers").is_empty());
+    let was_due = old.object("metadata").is_some_and(|metadata| {
+        let seconds = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or_default();
+        metadata.contains("deletionTimestamp") && seconds == 0
+    });
+    is_unheld && was_due && !resource.strategy.is_held(object)
 }
 
 /// The canonical bytes of an object with the place for its revision.

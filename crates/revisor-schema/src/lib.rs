@@ -3,6 +3,7 @@
 //!
 //! Pure (invariant P1). Which kinds exist is not known here; the catalog brings the table.
 
+mod complete;
 mod conform;
 mod default;
 mod encode;

@@ -8,6 +8,8 @@ mod limit_range;
 mod namespace;
 mod node;
 pub(crate) mod persistent_volume;
+mod pod;
+mod pod_template;
 mod resource_quota;
 mod secret;
 pub(crate) mod service;
@@ -64,6 +66,15 @@ pub(super) fn kind(plural: &str) -> Option<Kind> {
         "resourcequotas" => Kind {
             rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
             ..Kind::usual(resource_quota::ResourceQuotas)
+        },
+        "pods" => Kind {
+            rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
+            selectable: pod::FIELDS.to_vec(),
+            ..Kind::usual(pod::Pods)
+        },
+        "podtemplates" => Kind {
+            rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
+            ..Kind::usual(pod_template::PodTemplates)
         },
         "secrets" => Kind { selectable: vec![field("type", &[&["type"]])], ..Kind::usual(secret::Secrets) },
         "serviceaccounts" => Kind {

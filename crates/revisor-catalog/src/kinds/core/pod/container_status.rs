@@ -1,0 +1,200 @@
+//! The statuses of a pod's containers: which changes make no sense, and what they may say of users and resources.
+
+use revisor_object::{FieldError, FieldPath, Object, Value};
+
+use super::objects;
+use super::status::STATUS;
+use crate::checks::in_range;
+use crate::kinds::pod_spec;
+
+/// The three lists of container statuses, each with the list of containers that it is about.
+pub(super) const STATUS_LISTS: [(&str, &str); 3] = [
+    ("containerStatuses", "containers"),
+    ("initContainerStatuses", "initContainers"),
+    ("ephemeralContainerStatuses", "ephemeralContainers"),
+];
+
+/// A message about the health of a resource may be this long.
+const MAX_HEALTH_MESSAGE: usize = 1024;
+
+/// What is wrong with what the statuses say.
+pub(super) fn validate(status: &Object, spec: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (list, containers) in STATUS_LISTS {
+        errors.extend(validate_users(list, status, spec));
+        errors.extend(validate_allocated(list, containers, status, spec));
+    }
+    errors
+}
+
+/// A container that ended stays so, unless it is to be started again.
+pub(super) fn validate_transitions(status: &Object, before: &Object, spec: &Object) -> Vec<FieldError> {
+    let lists = STATUS_LISTS.into_iter();
+    lists.flat_map(|(list, containers)| validate_transitions_of(list, containers, status, before, spec)).collect()
+}
+
+fn validate_transitions_of(
+    list: &str,
+    containers: &str,
+    status: &Object,
+    before: &Object,
+    spec: &Object,
+) -> Vec<FieldError> {
+    let is_ephemeral = containers == "ephemeralContainers";
+    let restarts_all = |container: &Object| {
+        objects(container, "restartPolicyRules").any(|rule| rule.str("action") == Some("RestartAllContainers"))
+    };
+    let any_restarts_all =
+        ["initContainers", "containers"].iter().flat_map(|list| objects(spec, list)).any(restarts_all);
+    if any_restarts_all && !is_ephemeral {
+        return Vec::new();
+    }
+    let terminated = |status: &Object| status.object("state").and_then(|state| state.object("terminated")).cloned();
+    let mut errors = Vec::new();
+    for (at, old) in objects(before, list).enumerate() {
+        let Some(end) = terminated(old) else { continue };
+        let name = old.str("name").unwrap_or_default();
+        let is_running_again =
+            objects(status, list).any(|new| new.str("name").unwrap_or_default() == name && terminated(new).is_none());
+        if !is_running_again {
+            continue;
+        }
+        let exit_code = end.get("exitCode").and_then(Value::as_i64).unwrap_or_default();
+        let container = objects(spec, containers).find(|container| container.str("name") == Some(name));
+        let is_allowed = !is_ephemeral && container.is_some_and(|container| restarts(container, spec, exit_code));
+        if !is_allowed {
+            let detail = "may not be transitioned to non-terminated state";
+            let path = STATUS.child(list);
+            errors.push(FieldError::forbidden(path.index(at).child("state"), detail));
+        }
+    }
+    errors
+}
+
+/// Whether a container is started again after it ended with this code.
+fn restarts(container: &Object, spec: &Object, exit_code: i64) -> bool {
+    let by_policy = |policy: &str| match policy {
+        "Always" => Some(true),
+        "OnFailure" => Some(exit_code != 0),
+        "Never" => Some(false),
+        _ => None,
+    };
+    if let Some(policy) = container.str("restartPolicy") {
+        let matching = objects(container, "restartPolicyRules").find(|rule| {
+            rule.object("exitCodes").is_some_and(|codes| {
+                let is_listed = codes.array("values").iter().any(|code| code.as_i64() == Some(exit_code));
+                match codes.str("operator") {
+                    Some("In") => is_listed,
+                    Some("NotIn") => !is_listed,
+                    _ => false,
+                }
+            })
+        });
+        if matching.is_some_and(|rule| matches!(rule.str("action"), Some("Restart" | "RestartAllContainers"))) {
+            return true;
+        }
+        if let Some(answer) = by_policy(policy) {
+            return answer;
+        }
+    }
+    by_policy(spec.str("restartPolicy").unwrap_or_default()).unwrap_or(true)
+}
+
+fn validate_users(list: &str, status: &Object, spec: &Object) -> Vec<FieldError> {
+    let is_windows = spec.object("os").and_then(|os| os.str("name")) == Some("windows");
+    let mut errors = Vec::new();
+    for (at, container) in objects(status, list).enumerate() {
+        let Some(linux) = container.object("user").and_then(|user| user.object("linux")) else { continue };
+        let path = STATUS.child(list);
+        let path = path.index(at);
+        let path = path.child("user");
+        let path = path.child("linux");
+        if is_windows {
+            errors.push(FieldError::forbidden(path, "cannot be set for a windows pod"));
+            continue;
+        }
+        for name in ["uid", "gid"] {
+            let id = linux.get(name).and_then(Value::as_i64).unwrap_or_default();
+            errors.extend(in_range(path.child(name), id, 0, i64::from(i32::MAX)));
+        }
+        let groups = path.child("supplementalGroups");
+        for (at, group) in linux.array("supplementalGroups").iter().filter_map(Value::as_i64).enumerate() {
+            errors.extend(in_range(groups.index(at), group, 0, i64::from(i32::MAX)));
+        }
+    }
+    errors
+}
+
+/// What is said of allocated resources must be about resources that the container asks for.
+fn validate_allocated(list: &str, containers: &str, status: &Object, spec: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (at, container_status) in objects(status, list).enumerate() {
+        let path = STATUS.child(list);
+        let path = path.index(at);
+        let path = path.child("allocatedResourcesStatus");
+        if containers == "ephemeralContainers" {
+            if !container_status.array("allocatedResourcesStatus").is_empty() {
+                errors.push(FieldError::forbidden(path, "must not be specified in container status"));
+            }
+            continue;
+        }
+        let container = objects(spec, containers).find(|it| it.str("name") == container_status.str("name"));
+        for (at, allocated) in objects(container_status, "allocatedResourcesStatus").enumerate() {
+            let path = path.index(at);
+            let name = allocated.str("name").unwrap_or_default();
+            if let Some(detail) = container.and_then(|container| unknown_resource(container, name)) {
+                errors.push(FieldError::invalid(path.child("name"), name, detail));
+            }
+            errors.extend(validate_health(path.child("resources"), allocated));
+        }
+    }
+    errors
+}
+
+/// Why a container does not ask for a resource; `None` if it does.
+fn unknown_resource(container: &Object, name: &str) -> Option<&'static str> {
+    if let Some(claimed) = name.strip_prefix("claim:") {
+        let claims = container.object("resources").map(|resources| resources.array("claims")).unwrap_or_default();
+        let is_known = claims.iter().filter_map(Value::as_object).any(|claim| {
+            let (claim_name, request) =
+                (claim.str("name").unwrap_or_default(), claim.str("request").unwrap_or_default());
+            match request {
+                "" => claimed == claim_name,
+                _ => claimed.strip_prefix(claim_name).and_then(|rest| rest.strip_prefix('/')) == Some(request),
+            }
+        });
+        (!is_known).then_some(
+            "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or \
+             'claim:<claimName>' if request is empty",
+        )
+    } else {
+        let is_known = pod_spec::resource_list::of_container(container, "requests").any(|(known, _)| known == name);
+        (!is_known).then_some("must match one of the container's resource requests")
+    }
+}
+
+fn validate_health(path: FieldPath<'_>, allocated: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for (at, resource) in objects(allocated, "resources").enumerate() {
+        let at = path.index(at);
+        let health = resource.str("health").unwrap_or_default();
+        let known = ["Healthy", "Unhealthy", "Unknown"];
+        if !known.contains(&health) {
+            errors.push(FieldError::not_supported(at.child("health"), health, &known));
+        }
+        match resource.str("message") {
+            Some("") => errors.push(FieldError::required(at.child("message"), "must be non-empty if specified")),
+            Some(text) if text.len() > MAX_HEALTH_MESSAGE => {
+                errors.push(FieldError::too_long(at.child("message"), MAX_HEALTH_MESSAGE));
+            }
+            _ => {}
+        }
+        let id = resource.str("resourceID").unwrap_or_default();
+        if seen.contains(&id) {
+            errors.push(FieldError::duplicate(at.child("resourceID"), id));
+        }
+        seen.push(id);
+    }
+    errors
+}

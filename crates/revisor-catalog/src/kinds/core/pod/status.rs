@@ -1,0 +1,252 @@
+//! The status of a pod: what `/status` keeps as it was, and what may be wrong with it.
+
+use std::net::IpAddr;
+
+use revisor_object::names::{dns1123_label, dns1123_subdomain, qualified_name};
+use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+
+use super::container_status::{self, STATUS_LISTS};
+use super::{objects, spec_of, update};
+use crate::checks::{immutable, keep, problems};
+use crate::kinds::pod_spec;
+
+pub(super) const STATUS: FieldPath<'static> = FieldPath::root("status");
+
+/// The one address of old and the list of today say the same: the one counts where they differ.
+pub(super) fn match_addresses(status: &mut Object) {
+    let first = objects(status, "podIPs").next().map(|ip| ip.str("ip").unwrap_or_default().to_owned());
+    let one = status.str("podIP").unwrap_or_default().to_owned();
+    match first {
+        Some(first) if one.is_empty() => {
+            status.insert("podIP", first);
+        }
+        Some(first) if first == one => {}
+        _ if one.is_empty() => {}
+        _ => {
+            let ip = Object::from_iter([("ip", Value::from(one))]);
+            status.insert("podIPs", vec![Value::from(ip)]);
+        }
+    }
+}
+
+/// Puts back what a write to the status may not change.
+pub(super) fn prepare(pod: &mut Object, old: &Object) {
+    keep(pod, old, &["spec"]);
+    if let Some(metadata) = old.object("metadata") {
+        // Old kubelets garble owners, and the garbage collector would act on it.
+        keep(pod.object_mut("metadata"), metadata, &["ownerReferences"]);
+    }
+    let empty = Object::new();
+    let before = old.object("status").unwrap_or(&empty);
+    let status = pod.object_mut("status");
+    for name in ["qosClass", "observedGeneration"] {
+        if !status.contains(name) {
+            status.set(name, before.get(name).cloned());
+        }
+    }
+    keep_observed_generations(status, before);
+    drop_disabled_fields(status, before);
+}
+
+/// A condition that does not say which generation it is about is still about the one that it was about.
+fn keep_observed_generations(status: &mut Object, before: &Object) {
+    let mut known: Vec<(&str, &Value)> = objects(before, "conditions")
+        .filter_map(|condition| {
+            Some((condition.str("type")?, condition.get("observedGeneration").unwrap_or(&Value::Null)))
+        })
+        .collect();
+    for condition in status.array_mut("conditions").into_iter().flatten().filter_map(Value::as_object_mut) {
+        let kind = condition.str("type").unwrap_or_default();
+        let Some(at) = known.iter().position(|(of, _)| *of == kind) else { continue };
+        // There may be several conditions of one type; each stands for one of before.
+        let (_, generation) = known.remove(at);
+        if !condition.contains("observedGeneration") && !generation.is_null() {
+            condition.insert("observedGeneration", generation.clone());
+        }
+    }
+}
+
+/// Drops what belongs to features that are off, unless it was there already.
+fn drop_disabled_fields(status: &mut Object, before: &Object) {
+    if !before.contains("nodeAllocatableResourceClaimStatuses") {
+        status.remove("nodeAllocatableResourceClaimStatuses");
+    }
+    let mounts_of = |status: &Object| {
+        let lists = STATUS_LISTS.iter().flat_map(|(list, _)| objects(status, list));
+        lists.flat_map(|container| objects(container, "volumeMounts")).any(|mount| mount.contains("volumeStatus"))
+    };
+    if mounts_of(status) && !mounts_of(before) {
+        for (list, _) in STATUS_LISTS {
+            for container in status.array_mut(list).into_iter().flatten().filter_map(Value::as_object_mut) {
+                let mounts = container.array_mut("volumeMounts").into_iter().flatten();
+                for mount in mounts.filter_map(Value::as_object_mut) {
+                    mount.remove("volumeStatus");
+                }
+            }
+        }
+    }
+}
+
+/// What is wrong with the status of a pod in place of the old one.
+pub(super) fn validate(pod: &Object, old: &Object) -> Vec<FieldError> {
+    let empty = Object::new();
+    let status = pod.object("status").unwrap_or(&empty);
+    let before = old.object("status").unwrap_or(&empty);
+    let spec = spec_of(pod);
+    let mut errors = update::validate_annotations(pod, old);
+    errors.extend(validate_conditions(status));
+    errors.extend(validate_nomination(status, before, spec));
+    let generation = status.get("observedGeneration").and_then(Value::as_i64).unwrap_or_default();
+    if generation < 0 {
+        let detail = "must be a non-negative integer";
+        errors.push(FieldError::invalid(STATUS.child("observedGeneration"), generation, detail));
+    }
+    errors.extend(immutable(STATUS.child("qosClass"), status.get("qosClass"), before.get("qosClass")));
+    errors.extend(container_status::validate_transitions(status, before, spec));
+    errors.extend(validate_claims(status, spec));
+    errors.extend(validate_extended_claim(status, spec));
+    errors.extend(validate_addresses("podIPs", status, before));
+    errors.extend(validate_host_addresses(status, before));
+    errors.extend(container_status::validate(status, spec));
+    errors
+}
+
+fn validate_conditions(status: &Object) -> Vec<FieldError> {
+    let path = STATUS.child("conditions");
+    let mut errors = Vec::new();
+    for (at, condition) in objects(status, "conditions").enumerate() {
+        let generation = condition.get("observedGeneration").and_then(Value::as_i64).unwrap_or_default();
+        if generation < 0 {
+            let detail = "must be a non-negative integer";
+            errors.push(FieldError::invalid(path.index(at).child("observedGeneration"), generation, detail));
+        }
+        let kind = condition.str("type").unwrap_or_default();
+        if !matches!(kind, "PodScheduled" | "Ready" | "Initialized") {
+            // The capital letter is the original's.
+            errors.extend(problems(path.index(at).child("Type"), kind, qualified_name(kind)));
+        }
+    }
+    errors
+}
+
+fn validate_nomination(status: &Object, before: &Object, spec: &Object) -> Vec<FieldError> {
+    let name = status.str("nominatedNodeName").unwrap_or_default();
+    if name.is_empty() || before.str("nominatedNodeName") == Some(name) {
+        return Vec::new();
+    }
+    let path = STATUS.child("nominatedNodeName");
+    let mut errors = problems(path, name, dns1123_subdomain(name));
+    if !spec.str("nodeName").unwrap_or_default().is_empty() {
+        errors.push(FieldError::forbidden(path, "may not be set on pods that are already bound to a node"));
+    }
+    errors
+}
+
+fn validate_claims(status: &Object, spec: &Object) -> Vec<FieldError> {
+    let path = STATUS.child("resourceClaimStatuses");
+    let mut errors = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for (at, claim) in objects(status, "resourceClaimStatuses").enumerate() {
+        let name = claim.str("name").unwrap_or_default();
+        let at = path.index(at);
+        if !objects(spec, "resourceClaims").any(|known| known.str("name") == Some(name)) {
+            let detail = "must match the name of an entry in `spec.resourceClaims`";
+            errors.push(FieldError::invalid(at.child("name"), name, detail));
+        }
+        if seen.contains(&name) {
+            errors.push(FieldError::duplicate(at.child("name"), name));
+        }
+        seen.push(name);
+        if let Some(claim_name) = claim.str("resourceClaimName") {
+            errors.extend(problems(at.child("resourceClaimName"), claim_name, dns1123_subdomain(claim_name)));
+        }
+    }
+    errors
+}
+
+fn validate_extended_claim(status: &Object, spec: &Object) -> Vec<FieldError> {
+    let Some(claim) = status.object("extendedResourceClaimStatus") else { return Vec::new() };
+    let path = STATUS.child("extendedResourceClaimStatus");
+    let mappings_path = path.child("requestMappings");
+    let mut errors = Vec::new();
+    if claim.array("requestMappings").is_empty() {
+        errors.push(FieldError::required(mappings_path, "at least one request mapping is required"));
+    }
+    let mut seen: Vec<[&str; 3]> = Vec::new();
+    for (at, mapping) in objects(claim, "requestMappings").enumerate() {
+        let text = |name| mapping.str(name).unwrap_or_default();
+        let key = [text("containerName"), text("resourceName"), text("requestName")];
+        let [container_name, resource_name, request_name] = key;
+        let at = mappings_path.index(at);
+        let lists = ["initContainers", "containers"];
+        let container =
+            lists.iter().flat_map(|list| objects(spec, list)).filter(|it| it.str("name") == Some(container_name));
+        match container.last() {
+            None => {
+                let detail = "must match the name of an entry in spec.initContainers.name or spec.containers.name";
+                errors.push(FieldError::invalid(at.child("containerName"), container_name, detail));
+            }
+            Some(container) => {
+                let is_requested =
+                    pod_spec::resource_list::of_container(container, "requests").any(|(name, _)| name == resource_name);
+                if !is_requested {
+                    let detail = "must match the extended resource name of an entry in \
+                                  spec.initContainers.resources.requests or spec.containers.resources.requests";
+                    errors.push(FieldError::invalid(at.child("resourceName"), resource_name, detail));
+                }
+            }
+        }
+        errors.extend(problems(path.child("requestName"), request_name, dns1123_label(request_name)));
+        if seen.contains(&key) {
+            for (name, value) in ["containerName", "resourceName", "requestName"].into_iter().zip(key) {
+                errors.push(FieldError::duplicate(at.child(name), value));
+            }
+        }
+        seen.push(key);
+    }
+    match claim.str("resourceClaimName").unwrap_or_default() {
+        "" => errors.push(FieldError::required(path.child("resourceClaimName"), "")),
+        name => errors.extend(problems(path.child("resourceClaimName"), name, dns1123_subdomain(name))),
+    }
+    errors
+}
+
+/// New addresses must be well formed, and there may be one of each family.
+fn validate_addresses(list: &str, status: &Object, before: &Object) -> Vec<FieldError> {
+    let path = STATUS.child(list);
+    let text = |ip: &Object| ip.str("ip").unwrap_or_default().to_owned();
+    let known: Vec<String> = objects(before, list).map(text).collect();
+    let ips: Vec<String> = objects(status, list).map(text).collect();
+    let mut errors = Vec::new();
+    for (at, ip) in ips.iter().enumerate() {
+        if !known.contains(ip) && ip.parse::<IpAddr>().is_err() {
+            let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+            errors.push(FieldError::invalid(path.index(at), ip.as_str(), detail));
+        }
+    }
+    if ips.len() > 1 {
+        let parsed: Vec<IpAddr> = ips.iter().filter_map(|ip| ip.parse().ok()).collect();
+        if parsed.len() != ips.len() {
+            errors.push(FieldError::internal(path, "failed to check for dual stack with error: invalid IP"));
+        }
+        let is_dual = parsed.iter().any(IpAddr::is_ipv4) && parsed.iter().any(IpAddr::is_ipv6);
+        if !is_dual || ips.len() > 2 {
+            let shown = BadValue::of(&Value::from(status.array(list).to_vec()));
+            errors.push(FieldError::invalid(path, shown, "may specify no more than one IP for each IP family"));
+        }
+    }
+    errors
+}
+
+fn validate_host_addresses(status: &Object, before: &Object) -> Vec<FieldError> {
+    let Some(first) = objects(status, "hostIPs").next() else { return Vec::new() };
+    let first = first.str("ip").unwrap_or_default();
+    let mut errors = Vec::new();
+    if first != status.str("hostIP").unwrap_or_default() {
+        let path = STATUS.child("hostIPs");
+        let path = path.index(0);
+        errors.push(FieldError::invalid(path.child("ip"), first, "must be equal to `hostIP`"));
+    }
+    errors.extend(validate_addresses("hostIPs", status, before));
+    errors
+}

@@ -1,0 +1,194 @@
+use super::*;
+use crate::Requester;
+use crate::kinds::pod_spec::testing::object;
+
+fn pod(text: &str) -> Object {
+    let mut pod = object(text);
+    Pods.default(&mut pod);
+    pod
+}
+
+fn shown(errors: &[FieldError]) -> Vec<String> {
+    errors
+        .iter()
+        .map(|error| format!("{} {}", error.kind.reason().trim_start_matches("FieldValue"), error.field))
+        .collect()
+}
+
+/// What an update of `old` by setting one member of its spec is refused for.
+fn refused(old: &str, member: &str, value: &str) -> Vec<String> {
+    let old = pod(old);
+    let mut new = old.clone();
+    let value = object(&format!("{{\"value\":{value}}}")).remove("value").expect("was given");
+    new.object_mut("spec").set(member, Some(value).filter(|value| !value.is_null()));
+    shown(&Pods.validate_update(&new, &old, Part::Whole))
+}
+
+const CIRCUMSTANCES: Circumstances<'static> =
+    Circumstances { now: "1970-01-01T00:00:00Z", requester: Requester { name: "", uid: "", groups: &[], extra: &[] } };
+
+#[test]
+fn a_new_pod_waits() {
+    for (spec, want) in [
+        (r#"{"containers":[{"name":"c"}]}"#, r#"{"phase":"Pending","qosClass":"BestEffort"}"#),
+        (
+            r#"{"schedulingGates":[{"name":"g"}],"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]}"#,
+            r#"{"conditions":[{"lastTransitionTime":"1970-01-01T00:00:00Z","message":"Scheduling is blocked due to non-empty scheduling gates","reason":"SchedulingGated","status":"False","type":"PodScheduled"}],"phase":"Pending","qosClass":"Burstable"}"#,
+        ),
+    ] {
+        let mut pod = pod(&format!("{{\"spec\":{spec},\"status\":{{\"phase\":\"Running\"}}}}"));
+        Pods.prepare_create(&mut pod, CIRCUMSTANCES);
+        assert_eq!(pod.get("status").map(Value::to_json).as_deref(), Some(want), "{spec}");
+    }
+}
+
+#[test]
+fn labels_named_by_keys_become_part_of_selectors() {
+    let mut pod = pod(r#"{"metadata":{"labels":{"a":"1","b":"2"}},"spec":{"containers":[],
+            "affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+              {"topologyKey":"z","labelSelector":{},"matchLabelKeys":["a","none"],"mismatchLabelKeys":["b"]}]}},
+            "topologySpreadConstraints":[{"topologyKey":"z","labelSelector":{},"matchLabelKeys":["b"]}]}}"#);
+    Pods.prepare_create(&mut pod, CIRCUMSTANCES);
+    let spec = Value::from(spec_of(&pod).clone()).to_json();
+    for expression in [
+        r#"[{"key":"a","operator":"In","values":["1"]},{"key":"b","operator":"NotIn","values":["2"]}]"#,
+        r#"[{"key":"b","operator":"In","values":["2"]}]"#,
+    ] {
+        assert!(spec.contains(&format!("\"labelSelector\":{{\"matchExpressions\":{expression}}}")), "{spec}");
+    }
+}
+
+#[test]
+fn little_of_a_spec_can_change() {
+    const PLAIN: &str = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i:1"}],"activeDeadlineSeconds":50,"tolerations":[{"key":"k","tolerationSeconds":3}]}}"#;
+    const GATED: &str = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i:1"}],"nodeSelector":{"a":"b"},"schedulingGates":[{"name":"g"},{"name":"h"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Exists"}]}]}}}}}"#;
+    let terms = |terms: &str| {
+        format!(
+            r#"{{"nodeAffinity":{{"requiredDuringSchedulingIgnoredDuringExecution":{{"nodeSelectorTerms":[{terms}]}}}}}}"#
+        )
+    };
+    let exists = |key: &str| format!(r#"{{"key":"{key}","operator":"Exists"}}"#);
+    let term = |expressions: &str| format!(r#"{{"matchExpressions":[{expressions}]}}"#);
+    let narrowed = terms(&term(&format!("{},{}", exists("a"), exists("b"))));
+    let changed = terms(&term(&exists("b")));
+    let widened = terms(&format!("{},{}", term(&exists("a")), term(&exists("b"))));
+    let (spec, none): (&[&str], &[&str]) = (&["Forbidden spec"], &[]);
+    for (old, member, value, want) in [
+        (PLAIN, "restartPolicy", r#""Never""#, spec),
+        (PLAIN, "nodeSelector", r#"{"a":"b"}"#, spec),
+        (PLAIN, "activeDeadlineSeconds", "40", none),
+        (PLAIN, "activeDeadlineSeconds", "60", &["Invalid spec.activeDeadlineSeconds"]),
+        (PLAIN, "activeDeadlineSeconds", "null", &["Invalid spec.activeDeadlineSeconds"]),
+        (PLAIN, "tolerations", r#"[{"key":"k","tolerationSeconds":9},{"key":"l"}]"#, none),
+        (PLAIN, "tolerations", r#"[{"key":"l"}]"#, &["Forbidden spec.tolerations"]),
+        (PLAIN, "schedulingGates", r#"[{"name":"g"}]"#, &["Forbidden spec.schedulingGates[0].name"]),
+        (PLAIN, "ephemeralContainers", r#"[{"name":"e","image":"i"}]"#, spec),
+        (GATED, "schedulingGates", r#"[{"name":"h"}]"#, none),
+        (GATED, "schedulingGates", "null", none),
+        (GATED, "nodeSelector", r#"{"a":"b","c":"d"}"#, none),
+        (GATED, "nodeSelector", r#"{"c":"d"}"#, &["Invalid spec.nodeSelector"]),
+        (GATED, "affinity", &narrowed, none),
+        (
+            GATED,
+            "affinity",
+            &changed,
+            &["Invalid spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"],
+        ),
+        (
+            GATED,
+            "affinity",
+            &widened,
+            &["Invalid spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"],
+        ),
+    ] {
+        assert_eq!(refused(old, member, value), want, "{member}: {value}");
+    }
+}
+
+#[test]
+fn statuses_make_sense() {
+    let old = pod(
+        r#"{"metadata":{"name":"p"},"spec":{"nodeName":"n","restartPolicy":"OnFailure","containers":[{"name":"c","image":"i"}]},
+            "status":{"qosClass":"BestEffort","observedGeneration":3,
+              "conditions":[{"type":"Ready","status":"True","observedGeneration":2}],
+              "containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":0}}}]}}"#,
+    );
+    for (status, want) in [
+        (r#"{"phase":"Odd"}"#, vec![]),
+        (r#"{"qosClass":"Guaranteed"}"#, vec!["Invalid status.qosClass"]),
+        (r#"{"podIP":"abc"}"#, vec!["Invalid status.podIPs[0]"]),
+        (r#"{"podIPs":[{"ip":"10.0.0.1"},{"ip":"fd00::1"}]}"#, vec![]),
+        (r#"{"podIPs":[{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}]}"#, vec!["Invalid status.podIPs"]),
+        (r#"{"hostIP":"10.0.0.1","hostIPs":[{"ip":"10.0.0.2"}]}"#, vec!["Invalid status.hostIPs[0].ip"]),
+        (r#"{"nominatedNodeName":"m"}"#, vec!["Forbidden status.nominatedNodeName"]),
+        (r#"{"conditions":[{"type":"no good"}]}"#, vec!["Invalid status.conditions[0].Type"]),
+        (
+            r#"{"containerStatuses":[{"name":"c","state":{"running":{}}}]}"#,
+            vec!["Forbidden status.containerStatuses[0].state"],
+        ),
+        (r#"{"resourceClaimStatuses":[{"name":"x"}]}"#, vec!["Invalid status.resourceClaimStatuses[0].name"]),
+    ] {
+        let mut new = pod(&format!("{{\"metadata\":{{\"name\":\"p\"}},\"status\":{status}}}"));
+        Pods.prepare_update(&mut new, &old, Part::Subresource("status"), CIRCUMSTANCES);
+        assert_eq!(shown(&Pods.validate_update(&new, &old, Part::Subresource("status"))), want, "{status}");
+        assert_eq!(new.at(&["status", "observedGeneration"]), Some(&Value::Int(3)), "is kept");
+    }
+    let mut new = pod(r#"{"status":{"conditions":[{"type":"Ready","status":"False"}]}}"#);
+    Pods.prepare_update(&mut new, &old, Part::Subresource("status"), CIRCUMSTANCES);
+    let conditions = new.at(&["status", "conditions"]).map(Value::to_json).expect("is there");
+    assert!(conditions.contains("\"observedGeneration\":2"), "{conditions}");
+}
+
+#[test]
+fn a_resize_is_about_cpu_and_memory() {
+    let container = |requests: &str| {
+        format!(
+            r#"{{"metadata":{{"name":"p"}},"spec":{{"containers":[{{"name":"c","image":"i","resources":{{"requests":{requests}}}}}]}}}}"#
+        )
+    };
+    let mut old = pod(&container(r#"{"cpu":"1","memory":"1Gi"}"#));
+    Pods.prepare_create(&mut old, CIRCUMSTANCES);
+    for (requests, want) in [
+        (r#"{"cpu":"2","memory":"1Gi"}"#, vec![]),
+        (r#"{"cpu":"2"}"#, vec!["Forbidden spec.containers[0].resources.requests"]),
+        (r#"{"cpu":"1","memory":"1Gi","ephemeral-storage":"1Gi"}"#, vec!["Forbidden spec"]),
+        ("{}", vec!["Invalid spec", "Forbidden spec.containers[0].resources.requests"]),
+    ] {
+        let mut new = pod(&container(requests));
+        new.object_mut("spec").insert("restartPolicy", "Never");
+        Pods.prepare_update(&mut new, &old, Part::Subresource("resize"), CIRCUMSTANCES);
+        assert_eq!(shown(&Pods.validate_update(&new, &old, Part::Subresource("resize"))), want, "{requests}");
+        assert_eq!(new.at(&["spec", "restartPolicy"]), old.at(&["spec", "restartPolicy"]), "all else stays");
+    }
+}
+
+#[test]
+fn annotations_that_mean_something_must_make_sense() {
+    let spec = r#""spec":{"containers":[{"name":"c","image":"i","securityContext":{"seccompProfile":{"type":"RuntimeDefault"}}}]}"#;
+    for (annotations, want) in [
+        (r#"{"controller.kubernetes.io/pod-deletion-cost":"-5"}"#, vec![]),
+        (
+            r#"{"controller.kubernetes.io/pod-deletion-cost":"05"}"#,
+            vec!["Invalid metadata.annotations[controller.kubernetes.io/pod-deletion-cost]"],
+        ),
+        (r#"{"kubernetes.io/config.mirror":"x"}"#, vec!["Invalid metadata.annotations[kubernetes.io/config.mirror]"]),
+        (
+            r#"{"container.apparmor.security.beta.kubernetes.io/d":"odd"}"#,
+            vec![
+                "Invalid metadata.annotations[container.apparmor.security.beta.kubernetes.io/d]",
+                "Invalid metadata.annotations[container.apparmor.security.beta.kubernetes.io/d]",
+            ],
+        ),
+        (
+            r#"{"container.seccomp.security.alpha.kubernetes.io/c":"unconfined"}"#,
+            vec!["Forbidden spec.containers[0].securityContext.seccompProfile.type"],
+        ),
+        (
+            r#"{"seccomp.security.alpha.kubernetes.io/pod":"localhost/../x"}"#,
+            vec!["Invalid metadata.annotations.seccomp.security.alpha.kubernetes.io/pod"],
+        ),
+    ] {
+        let pod = pod(&format!("{{\"metadata\":{{\"name\":\"p\",\"annotations\":{annotations}}},{spec}}}"));
+        assert_eq!(shown(&Pods.validate(&pod)), want, "{annotations}");
+    }
+}

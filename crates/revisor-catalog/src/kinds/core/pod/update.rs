@@ -1,0 +1,261 @@
+//! What an update of a pod may change: images, the deadline, tolerations, gates, and little else.
+
+use std::fmt::Write;
+
+use revisor_object::{BadValue, FieldError, Object, Value};
+
+use super::{METADATA, MIRROR, SPEC, annotations_of, objects, spec_of, validate_metadata_and_spec};
+use crate::checks::{in_range, keep};
+
+const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+
+/// What may change, as the refusal of any other change lists it.
+const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
+                          `spec.tolerations` (only additions to existing tolerations),\
+                          `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/// How much of a value a difference shows.
+const MAX_SHOWN: usize = 256;
+
+/// What is wrong with a pod in place of the old one.
+pub(super) fn validate(pod: &Object, old: &Object) -> Vec<FieldError> {
+    let mut errors = validate_metadata_and_spec(pod, Some(old));
+    errors.extend(validate_annotations(pod, old));
+    let (new_spec, old_spec) = (spec_of(pod), spec_of(old));
+    for list in ["containers", "initContainers"] {
+        if new_spec.array(list).len() != old_spec.array(list).len() {
+            let detail = "pod updates may not add or remove containers";
+            errors.push(FieldError::forbidden(SPEC.child(list), detail));
+            return errors;
+        }
+        let path = SPEC.child(list);
+        for (at, container) in objects(new_spec, list).enumerate() {
+            if container.str("image").unwrap_or_default().is_empty() {
+                errors.push(FieldError::required(path.index(at).child("image"), ""));
+            }
+        }
+    }
+    let (deadline_errors, is_final) = validate_deadline(new_spec, old_spec);
+    errors.extend(deadline_errors);
+    if is_final {
+        return errors;
+    }
+    errors.extend(validate_tolerations(new_spec, old_spec));
+    errors.extend(validate_gates(new_spec, old_spec));
+    if new_spec == old_spec {
+        return errors;
+    }
+    let mut rest = new_spec.clone();
+    take_back_changeable(&mut rest, old_spec);
+    if !old_spec.array("schedulingGates").is_empty() {
+        errors.extend(take_back_placement(&mut rest, old_spec));
+    }
+    if rest != *old_spec {
+        let detail =
+            format!("pod updates may not change fields other than {CHANGEABLE}\n{}", difference(old_spec, &rest));
+        errors.push(FieldError::forbidden(SPEC, detail));
+    }
+    errors
+}
+
+/// Annotations that a kubelet or the server has acted on already stay as they are.
+pub(super) fn validate_annotations(pod: &Object, old: &Object) -> Vec<FieldError> {
+    let (new, old) = (annotations_of(pod), annotations_of(old));
+    let path = METADATA.child("annotations");
+    let mut errors = Vec::new();
+    let mut refuse = |key: &str, what: &str| {
+        let subject = if key == MIRROR { "mirror pod annotation" } else { "AppArmor annotations" };
+        errors.push(FieldError::forbidden(path.key(key), format!("may not {what} {subject}")));
+    };
+    let is_fixed = |key: &str| key == MIRROR || key.starts_with(APP_ARMOR);
+    for (key, value) in old.iter().filter(|(key, _)| is_fixed(key)) {
+        if new.get(key) != Some(value) {
+            refuse(key, "remove or update");
+        }
+    }
+    for (key, _) in new.iter().filter(|(key, _)| is_fixed(key)) {
+        if !old.contains(key) {
+            refuse(key, "add");
+        }
+    }
+    errors
+}
+
+/// A deadline may be set and brought forward. Also answers whether to look no further.
+fn validate_deadline(new_spec: &Object, old_spec: &Object) -> (Vec<FieldError>, bool) {
+    let path = SPEC.child("activeDeadlineSeconds");
+    let seconds = |spec: &Object| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
+    match (seconds(new_spec), seconds(old_spec)) {
+        (Some(new), old) => {
+            if let Some(error) = in_range(path, new, 0, i64::from(i32::MAX)) {
+                return (vec![error], true);
+            }
+            if old.is_some_and(|old| old < new) {
+                let detail = "must be less than or equal to previous value";
+                return (vec![FieldError::invalid(path, new, detail)], true);
+            }
+            (Vec::new(), false)
+        }
+        (None, Some(_)) => {
+            let detail = "must not update from a positive integer to nil value";
+            (vec![FieldError::invalid(path, BadValue::of(&Value::Null), detail)], false)
+        }
+        (None, None) => (Vec::new(), false),
+    }
+}
+
+/// Every old toleration must still be there, but for its time.
+fn validate_tolerations(new_spec: &Object, old_spec: &Object) -> Option<FieldError> {
+    let is_same = |one: &Object, two: &Object| {
+        let but_time = |it: &Object| it.iter().filter(|(name, _)| *name != "tolerationSeconds").count();
+        let without_time = one.iter().filter(|(name, _)| *name != "tolerationSeconds");
+        but_time(one) == but_time(two) && without_time.into_iter().all(|(name, value)| two.get(name) == Some(value))
+    };
+    let is_kept = |before: &Object| objects(new_spec, "tolerations").any(|now| is_same(before, now));
+    let all_are_kept = objects(old_spec, "tolerations").all(is_kept);
+    (!all_are_kept).then(|| {
+        let detail = "existing toleration can not be modified except its tolerationSeconds";
+        FieldError::forbidden(SPEC.child("tolerations"), detail)
+    })
+}
+
+/// Gates may only be taken away.
+fn validate_gates(new_spec: &Object, old_spec: &Object) -> Vec<FieldError> {
+    let name = |gate: &Object| gate.str("name").unwrap_or_default().to_owned();
+    let known: Vec<String> = objects(old_spec, "schedulingGates").map(name).collect();
+    let path = SPEC.child("schedulingGates");
+    objects(new_spec, "schedulingGates")
+        .map(name)
+        .enumerate()
+        .filter(|(_, gate)| !known.contains(gate))
+        .map(|(at, gate)| {
+            let detail = format!("only deletion is allowed, but found new scheduling gate '{gate}'");
+            FieldError::forbidden(path.index(at).child("name"), detail)
+        })
+        .collect()
+}
+
+/// Puts back everything in a spec that may change, so that what is left can be compared.
+fn take_back_changeable(spec: &mut Object, old: &Object) {
+    for list in ["containers", "initContainers"] {
+        let containers = spec.array_mut(list).into_iter().flatten().filter_map(Value::as_object_mut);
+        for (container, before) in containers.zip(objects(old, list)) {
+            container.set("image", before.get("image").cloned());
+        }
+    }
+    keep(spec, old, &["activeDeadlineSeconds", "schedulingGates", "tolerations"]);
+    let grace = |spec: &Object| spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
+    if grace(old).is_some_and(|seconds| seconds < 0) && grace(spec) == Some(1) {
+        keep(spec, old, &["terminationGracePeriodSeconds"]);
+    }
+}
+
+/// The same for what else may change while a pod is not to be scheduled: its placement may be narrowed.
+fn take_back_placement(spec: &mut Object, old: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if spec.get("nodeSelector") != old.get("nodeSelector") {
+        let empty = Object::new();
+        let new = spec.object("nodeSelector").unwrap_or(&empty);
+        let mut before = old.object("nodeSelector").into_iter().flat_map(Object::iter);
+        if !before.all(|(key, value)| new.get(key) == Some(value)) {
+            let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
+            let shown = BadValue::of(&Value::from(new.clone()));
+            errors.push(FieldError::invalid(SPEC.child("nodeSelector"), shown, detail));
+        }
+        keep(spec, old, &["nodeSelector"]);
+    }
+    let affinity_of =
+        |spec: &Object| spec.object("affinity").and_then(|affinity| affinity.object("nodeAffinity")).cloned();
+    let (new, before) = (affinity_of(spec), affinity_of(old));
+    if new == before {
+        return errors;
+    }
+    errors.extend(validate_narrower(new.as_ref(), before.as_ref()));
+    match spec.get_mut("affinity").and_then(Value::as_object_mut) {
+        None => {
+            spec.object_mut("affinity").set("nodeAffinity", before.map(Value::from));
+        }
+        Some(affinity) => {
+            let is_new = !old.contains("affinity");
+            let is_alone = !affinity.contains("podAffinity") && !affinity.contains("podAntiAffinity");
+            affinity.set("nodeAffinity", before.map(Value::from));
+            if is_new && is_alone {
+                spec.remove("affinity");
+            }
+        }
+    }
+    errors
+}
+
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+
+/// Terms that nodes must meet may get more conditions, but no term may be added or taken away.
+fn validate_narrower(new: Option<&Object>, old: Option<&Object>) -> Vec<FieldError> {
+    let terms_of = |affinity: Option<&Object>| -> Vec<Value> {
+        let required = affinity.and_then(|affinity| affinity.object(REQUIRED));
+        required.map(|required| required.array("nodeSelectorTerms").to_vec()).unwrap_or_default()
+    };
+    let (new_terms, old_terms) = (terms_of(new), terms_of(old));
+    if old_terms.is_empty() {
+        return Vec::new();
+    }
+    let affinity = SPEC.child("affinity");
+    let node_affinity = affinity.child("nodeAffinity");
+    let required = node_affinity.child(REQUIRED);
+    let path = required.child("nodeSelectorTerms");
+    if new_terms.len() != old_terms.len() {
+        let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
+        return vec![FieldError::invalid(path, BadValue::of(&Value::from(new_terms)), detail)];
+    }
+    let pairs = new_terms.iter().zip(&old_terms).enumerate();
+    pairs
+        .filter(|(_, (new, old))| !only_adds(new.as_object(), old.as_object()))
+        .map(|(at, (new, _))| {
+            let detail = "only additions are allowed (no mutations or deletions)";
+            FieldError::invalid(path.index(at), BadValue::of(new), detail)
+        })
+        .collect()
+}
+
+fn only_adds(new: Option<&Object>, old: Option<&Object>) -> bool {
+    let list = |term: Option<&Object>, name| term.map(|term| term.array(name).to_vec()).unwrap_or_default();
+    let lists = ["matchExpressions", "matchFields"];
+    // An empty term matches nothing; to add to it would make it match something.
+    let was_empty = lists.iter().all(|name| list(old, name).is_empty());
+    if was_empty && lists.iter().any(|name| !list(new, name).is_empty()) {
+        return false;
+    }
+    lists.iter().all(|name| list(new, name).starts_with(&list(old, name)))
+}
+
+/// What is different between two objects, a line for each member that was and a line for each that is.
+pub(super) fn difference(old: &Object, new: &Object) -> String {
+    let mut text = String::new();
+    let names = old.iter().chain(new.iter().filter(|(name, _)| !old.contains(name))).map(|(name, _)| name);
+    for name in names {
+        let (was, is) = (old.get(name), new.get(name));
+        if was == is {
+            continue;
+        }
+        for (sign, value) in [('-', was), ('+', is)] {
+            if let Some(value) = value {
+                let shown: String = value.to_json().chars().take(MAX_SHOWN).collect();
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{sign} {name}: {shown}");
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_names_members_only_once() {
+        let one = Object::from_iter([("a", Value::from(1)), ("b", Value::from(2))]);
+        let two = Object::from_iter([("b", Value::from(3)), ("c", Value::from(4))]);
+        assert_eq!(difference(&one, &two), "- a: 1\n- b: 2\n+ b: 3\n+ c: 4\n");
+    }
+}

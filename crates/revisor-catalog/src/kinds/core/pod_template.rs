@@ -1,0 +1,44 @@
+//! Pod templates: a template that stands alone. Its whole content is that of [`pod_spec`](crate::kinds::pod_spec).
+
+use revisor_object::{FieldError, FieldPath, Object};
+
+use crate::kinds::pod_spec;
+use crate::{Circumstances, Part, Strategy};
+
+const TEMPLATE: FieldPath<'static> = FieldPath::root("template");
+
+pub(crate) struct PodTemplates;
+
+impl Strategy for PodTemplates {
+    fn default(&self, object: &mut Object) {
+        pod_spec::default_template(object.object_mut("template"));
+    }
+
+    fn tracked(&self) -> &'static [&'static [&'static str]] {
+        &[&["template"]]
+    }
+
+    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
+        pod_spec::drop_disabled_fields(object.object_mut("template").object_mut("spec"), None);
+    }
+
+    fn prepare_update(&self, object: &mut Object, old: &Object, _: Part<'_>, _: Circumstances<'_>) {
+        let before = old.object("template").and_then(|template| template.object("spec"));
+        pod_spec::drop_disabled_fields(object.object_mut("template").object_mut("spec"), before);
+    }
+
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        let empty = Object::new();
+        pod_spec::validate_template(TEMPLATE, object.object("template").unwrap_or(&empty), None)
+    }
+
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+        let empty = Object::new();
+        pod_spec::validate_template(TEMPLATE, object.object("template").unwrap_or(&empty), old.object("template"))
+    }
+
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let Some(template) = object.object("template") else { return Vec::new() };
+        pod_spec::template_warnings(TEMPLATE, template, old.and_then(|old| old.object("template")))
+    }
+}
