@@ -3,7 +3,7 @@
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, Response, StatusCode};
 use revisor_catalog::Resource;
-use revisor_object::{KindRef, ResourceRef, Status, StatusCause};
+use revisor_object::{KindRef, ResourceRef, Status, StatusCause, StatusDetails};
 use revisor_registry::RegistryError;
 use revisor_store::StoreError;
 use revisor_version::Revision;
@@ -116,6 +116,17 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
         RegistryError::PatchNotApplicable(message) => {
             let mut status = Status::invalid(KindRef { group: "", kind: "" }, "", &[]);
             status.message = message.clone();
+            status
+        }
+        RegistryError::ApplyConflict(conflicts) => {
+            let mut status = Status::conflict(ResourceRef::default(), "", "");
+            status.message = error.to_string();
+            let causes = conflicts.iter().map(|conflict| StatusCause {
+                reason: "FieldManagerConflict".into(),
+                message: format!("conflict with {}", conflict.manager),
+                field: conflict.place.clone(),
+            });
+            status.details = Some(StatusDetails { causes: causes.collect(), ..StatusDetails::default() });
             status
         }
         RegistryError::Contended { resource, name } => Status::conflict(

@@ -11,8 +11,12 @@ pub(crate) const ANSWERED: &[&str] = &["application/json"];
 pub(crate) const READ: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// The types that patches can be sent in.
-pub(crate) const PATCHES: &[&str] =
-    &["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"];
+pub(crate) const PATCHES: &[&str] = &[
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+];
 
 /// Whether one of the types that the client accepts is JSON of whole objects.
 pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
@@ -56,6 +60,7 @@ pub(crate) fn patch_kind(headers: &HeaderMap) -> Option<PatchKind> {
         "application/merge-patch+json" => Some(PatchKind::Merge),
         "application/json-patch+json" => Some(PatchKind::Json),
         "application/strategic-merge-patch+json" => Some(PatchKind::Strategic),
+        "application/apply-patch+yaml" => Some(PatchKind::Apply),
         _ => None,
     }
 }

@@ -11,8 +11,8 @@ use revisor_catalog::{DeleteAnswer, ObjectRoute, Requester, Resource, Verb};
 use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
-    Decoded, DeleteOptions, Deleted, Format, GetRequest, ListRequest, Place, RegistryError, Saved, Selection,
-    WatchRequest, Watched, WriteOptions,
+    Decoded, DeleteOptions, Deleted, Format, GetRequest, ListRequest, PatchKind, Place, RegistryError, Saved,
+    Selection, WatchRequest, Watched, WriteOptions,
 };
 
 use crate::list_body::{ItemWriter, ListBody, list_head};
@@ -203,6 +203,7 @@ impl Api {
             requester: requester(&parts),
             field_manager: &field_manager(&query, &parts),
             written_as: &route.resource.api_version,
+            ..WriteOptions::default()
         };
         let saved = self.options.registry.create(place(route), decoded, options).await?;
         Ok(answer_saved(saved))
@@ -224,6 +225,7 @@ impl Api {
             requester: requester(&parts),
             field_manager: &field_manager(&query, &parts),
             written_as: &route.resource.api_version,
+            ..WriteOptions::default()
         };
         let saved = self.options.registry.update(place(route), decoded, options).await?;
         Ok(answer_saved(saved))
@@ -237,6 +239,8 @@ impl Api {
         let Some(kind) = negotiate::patch_kind(&parts.headers) else {
             return Err(Box::new(Status::unsupported_media_type(negotiate::PATCHES)).into());
         };
+        let is_apply = kind == PatchKind::Apply;
+        let force = query.apply_options(is_apply)?;
         let text = self.read(body).await?;
         let subresource = route.subresource.as_deref();
         let options = WriteOptions {
@@ -246,6 +250,8 @@ impl Api {
             requester: requester(&parts),
             field_manager: &field_manager(&query, &parts),
             written_as: &route.resource.api_version,
+            is_apply,
+            force,
         };
         let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
         Ok(answer_saved(saved))

@@ -51,6 +51,23 @@ impl<'a> Query<'a> {
         }
     }
 
+    /// Whether others' fields are taken over by an apply, and whether that and its manager are said where they should.
+    pub(crate) fn apply_options(&self, is_apply: bool) -> Result<bool, RegistryError> {
+        let force = self.truth("force");
+        let mut errors = Vec::new();
+        if is_apply && self.text("fieldManager").is_empty() {
+            errors.push(FieldError::required(FieldPath::root("fieldManager"), "is required for apply patch"));
+        }
+        if !is_apply && force.is_some() {
+            let detail = "may not be specified for non-apply patch";
+            errors.push(FieldError::forbidden(FieldPath::root("force"), detail));
+        }
+        if !errors.is_empty() {
+            return Err(RegistryError::InvalidOptions { kind: "PatchOptions", errors });
+        }
+        Ok(force == Some(true))
+    }
+
     /// Whether nothing is to be stored, and what to do about odd fields. `kind` names the options in errors.
     pub(crate) fn write_options(&self, kind: &'static str) -> Result<(bool, FieldValidation), RegistryError> {
         let mut errors = Vec::new();

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use revisor_merge::{Comparison, PatchError, strategic_merge_patch};
+use revisor_merge::{
+    Applied, Comparison, Conflict, FieldSet, ManagedFields, Manager, PatchError, server_side_apply,
+    strategic_merge_patch,
+};
 use revisor_object::names::NameRule;
 use revisor_object::{Object, Value};
 use revisor_schema::{Encoded, Findings, Mismatch, ProtobufError, StructId, Types};
@@ -180,6 +183,11 @@ impl Resource {
         self.types.conform(self.root, value)
     }
 
+    /// Makes an applied configuration fit this resource's type; see [`Types::conform_as_given`].
+    pub fn conform_as_given(&self, value: &mut Value) -> Result<Findings, Mismatch> {
+        self.types.conform_as_given(self.root, value)
+    }
+
     /// The resource in the version in which its objects are stored.
     pub fn storage(self: &Arc<Self>) -> &Arc<Resource> {
         self.stored.as_ref().map_or(self, |stored| &stored.resource)
@@ -225,6 +233,27 @@ impl Resource {
     /// Which places a write that puts `new` in place of `old` adds, changes and removes.
     pub fn compare(&self, old: &Object, new: &Object) -> Comparison {
         Comparison::of(&self.types, self.root, old, new)
+    }
+
+    /// The places that an object fills.
+    pub fn filled(&self, object: &Object) -> FieldSet {
+        FieldSet::filled(&self.types, self.root, object)
+    }
+
+    /// Applies a configuration to an object; see [`server_side_apply`].
+    #[allow(clippy::too_many_arguments, reason = "passes them on")]
+    pub fn server_side_apply(
+        &self,
+        live: &Object,
+        config: &Object,
+        managed: ManagedFields,
+        manager: &Manager,
+        force: bool,
+        allowed: &FieldSet,
+        now: &str,
+        owned: impl Fn(FieldSet) -> FieldSet,
+    ) -> Result<Applied, Vec<Conflict>> {
+        server_side_apply(&self.types, self.root, live, config, managed, manager, force, allowed, now, owned)
     }
 
     /// The canonical bytes of an object of this resource. It must conform and have a creation time.

@@ -2,10 +2,18 @@
 //! changed, and [`ManagedFields`] keeps who last did.
 
 mod compare;
+mod conflict;
+mod extract;
 mod field_set;
+mod granularity;
 mod item_step;
 mod managed_fields;
+mod overlay;
+mod prune;
+mod server_side_apply;
 
 pub use compare::Comparison;
+pub use conflict::{Conflict, describe_conflicts};
 pub use field_set::FieldSet;
 pub use managed_fields::{ManagedFields, Manager, Operation};
+pub use server_side_apply::{Applied, server_side_apply};

@@ -1,5 +1,6 @@
 //! How a patch changes an object: [`JsonPatch`] (RFC 6902) and [`merge_patch`] (RFC 7386), with the liberties that
-//! Kubernetes takes with both and its clients have come to rely on, and its own [`strategic_merge_patch`].
+//! Kubernetes takes with both and its clients have come to rely on, its own [`strategic_merge_patch`], and
+//! [`server_side_apply`], which keeps track of who manages which field.
 //!
 //! Only values are dealt with here. Which content type means which patch, whether unknown fields matter and what
 //! becomes of the patched object are for the callers.
@@ -16,7 +17,9 @@ mod patch_error;
 mod patch_meter;
 mod strategic_merge;
 
-pub use apply::{Comparison, FieldSet, ManagedFields, Manager, Operation};
+pub use apply::{
+    Applied, Comparison, Conflict, FieldSet, ManagedFields, Manager, Operation, describe_conflicts, server_side_apply,
+};
 pub use json_patch::JsonPatch;
 pub use merge_patch::merge_patch;
 pub use patch_error::PatchError;

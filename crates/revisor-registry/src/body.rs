@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use revisor_catalog::Resource;
 use revisor_object::{Object, Parsed, Value, parse_json, parse_yaml};
-use revisor_schema::{Envelope, ProtobufError};
+use revisor_schema::{Envelope, Findings, Mismatch, ProtobufError};
 
 use crate::RegistryError;
 
@@ -115,9 +115,29 @@ fn claimed_type(value: &Value) -> Option<(String, String)> {
 /// Fits a value to the type of a resource. The error is what the original's decoder would say.
 pub(crate) fn fit(
     resource: &Resource,
+    value: Value,
+    duplicates: Vec<String>,
+    validation: FieldValidation,
+) -> Result<Decoded, String> {
+    fit_by(resource, value, duplicates, validation, Resource::conform)
+}
+
+/// As [`fit`], but zero values that were given stay.
+pub(crate) fn fit_as_given(
+    resource: &Resource,
+    value: Value,
+    duplicates: Vec<String>,
+    validation: FieldValidation,
+) -> Result<Decoded, String> {
+    fit_by(resource, value, duplicates, validation, Resource::conform_as_given)
+}
+
+fn fit_by(
+    resource: &Resource,
     mut value: Value,
     duplicates: Vec<String>,
     validation: FieldValidation,
+    conform: impl Fn(&Resource, &mut Value) -> Result<Findings, Mismatch>,
 ) -> Result<Decoded, String> {
     let sent = value.as_object();
     let kind = sent.and_then(|object| object.str("kind")).unwrap_or_default();
@@ -128,7 +148,7 @@ pub(crate) fn fit(
         let version = if version.is_empty() { &resource.api_version } else { version };
         return Err(format!("no kind {kind:?} is registered for version {version:?}"));
     }
-    let findings = resource.conform(&mut value).map_err(|mismatch| mismatch.to_string())?;
+    let findings = conform(resource, &mut value).map_err(|mismatch| mismatch.to_string())?;
     let unknown = findings.unknown_fields.iter().map(|path| format!("unknown field \"{path}\""));
     let twice = duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
     let problems: Vec<String> = unknown.chain(twice).collect();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use revisor_catalog::Resource;
+use revisor_merge::{Conflict, describe_conflicts};
 use revisor_object::FieldError;
 use revisor_store::StoreError;
 use revisor_version::Revision;
@@ -96,6 +97,9 @@ pub enum RegistryError {
     /// A patch does not fit the object.
     #[error("{0}")]
     PatchNotApplicable(String),
+    /// Others manage fields that were to be applied.
+    #[error("{}", describe_conflicts(.0))]
+    ApplyConflict(Vec<Conflict>),
     /// Others kept changing the object.
     #[error("{} {name:?} kept changing", resource.qualified_name())]
     Contended {

@@ -4,6 +4,7 @@
 //! invariant R1. HTTP is not known here: errors are a closed enum that the API layer turns into statuses.
 
 mod admission;
+mod apply;
 mod body;
 mod bootstrap;
 mod delete;

@@ -1,7 +1,7 @@
 //! Which writes are recorded in `metadata.managedFields`, and under whose name.
 
 use revisor_catalog::Resource;
-use revisor_merge::{FieldSet, ManagedFields, Manager, Operation};
+use revisor_merge::{Comparison, FieldSet, ManagedFields, Manager, Operation};
 use revisor_object::Object;
 
 use crate::WriteOptions;
@@ -9,11 +9,15 @@ use crate::WriteOptions;
 /// The name under which the server's own writes are recorded.
 const SERVER: &str = "revisor";
 
-/// The entries of a new object.
+/// The entries of a new object: as it was sent, if it was applied, or else with what the server added to it.
 pub(crate) fn of_create(resource: &Resource, object: &Object, options: WriteOptions<'_>, now: &str) -> ManagedFields {
     let mut managed = ManagedFields::default();
-    let changes = resource.compare(&Object::new(), object);
-    managed.update(&manager(resource, options), &changes, now, |fields| owned(resource, options, fields));
+    let mut changes = resource.compare(&Object::new(), object);
+    if options.is_apply {
+        // Who applies manages what was said, not the defaults that came with it nor what is around it.
+        changes = Comparison { added: resource.filled(object), ..Comparison::default() };
+    }
+    managed.update(&manager(resource, &options), &changes, now, |fields| owned(resource, &options, fields));
     managed
 }
 
@@ -35,19 +39,20 @@ pub(crate) fn of_update(
     options: WriteOptions<'_>,
     now: &str,
 ) -> ManagedFields {
-    // Where nobody was recorded, recording begins with the next apply.
-    if !managed.is_empty() {
+    // What was applied is recorded already. Where nobody was recorded, recording begins with the next apply.
+    if !options.is_apply && !managed.is_empty() {
         let changes = resource.compare(old, object);
-        managed.update(&manager(resource, options), &changes, now, |fields| owned(resource, options, fields));
+        managed.update(&manager(resource, &options), &changes, now, |fields| owned(resource, &options, fields));
     }
     managed
 }
 
-fn manager(resource: &Resource, options: WriteOptions<'_>) -> Manager {
+/// In whose name a write is recorded.
+pub(crate) fn manager(resource: &Resource, options: &WriteOptions<'_>) -> Manager {
     let name = if options.field_manager.is_empty() { SERVER } else { options.field_manager };
     Manager {
         name: name.to_owned(),
-        operation: Operation::Update,
+        operation: if options.is_apply { Operation::Apply } else { Operation::Update },
         api_version: match options.written_as {
             "" => resource.api_version.clone(),
             version => version.to_owned(),
@@ -57,7 +62,7 @@ fn manager(resource: &Resource, options: WriteOptions<'_>) -> Manager {
 }
 
 /// The fields that this kind of write can change at all.
-fn owned(resource: &Resource, options: WriteOptions<'_>, fields: FieldSet) -> FieldSet {
+pub(crate) fn owned(resource: &Resource, options: &WriteOptions<'_>, fields: FieldSet) -> FieldSet {
     match options.subresource {
         Some("status") => fields.only_subtrees(&["f:status", "f:metadata"]),
         None if resource.subresource("status").is_some() => fields.without_subtree(&["f:status"]),

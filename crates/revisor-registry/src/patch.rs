@@ -17,6 +17,8 @@ pub enum PatchKind {
     Json,
     /// `application/strategic-merge-patch+json`
     Strategic,
+    /// `application/apply-patch+yaml`
+    Apply,
 }
 
 impl Registry {
@@ -29,6 +31,9 @@ impl Registry {
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let Place { resource, namespace, name } = place;
+        if kind == PatchKind::Apply {
+            return self.apply(place, text, options).await;
+        }
         self.change(place, options, |current| {
             let mut shown = with_type(resource, current);
             resource.from_stored(&mut shown);
@@ -44,7 +49,7 @@ impl Registry {
             let before = current.object("metadata").and_then(|metadata| metadata.str("resourceVersion"));
             let is_conditional = named_version(metadata)?.is_some() && metadata.str("resourceVersion") != before;
             resource.to_stored(&mut object);
-            Ok(Proposal { object, warnings, is_conditional })
+            Ok(Proposal { object, warnings, is_conditional, managed: None })
         })
         .await
     }
@@ -68,6 +73,10 @@ fn apply_patch(resource: &Resource, kind: PatchKind, text: &[u8], value: &mut Va
         }
         PatchKind::Merge => merge_patch(value, patch),
         PatchKind::Strategic => resource.strategic_merge_patch(value, patch),
+        // Applied configurations are no patches of values; they went another way.
+        PatchKind::Apply => {
+            return Err(RegistryError::PatchNotApplicable("an applied configuration is no patch".into()));
+        }
         PatchKind::Json => JsonPatch::parse(patch).and_then(|patch| patch.apply(value)),
     };
     applied.map_err(patch_error)

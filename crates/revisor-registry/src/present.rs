@@ -50,6 +50,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::TooLargeResourceVersion { .. }
         | RegistryError::PatchTooLarge(_)
         | RegistryError::PatchNotApplicable(_)
+        | RegistryError::ApplyConflict(_)
         | RegistryError::Unreadable
         | RegistryError::Store(_) => {}
     }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_catalog::{Circumstances, Part, Requester, Resource, validate_metadata, validate_metadata_update};
+use revisor_merge::ManagedFields;
 use revisor_object::names::NameRule;
 use revisor_object::{FieldError, Object, Value};
 use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 
 use crate::admission::{Operation, Review};
+use crate::apply::without_zeros;
 use crate::present::{named_as, present};
 use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
 
@@ -46,6 +48,10 @@ pub struct WriteOptions<'a> {
     pub requester: Requester<'a>,
     /// In whose name managed fields are kept; empty for the server itself.
     pub field_manager: &'a str,
+    /// Whether the object is applied: its writer comes to manage what it says.
+    pub is_apply: bool,
+    /// Whether an applier takes over what others manage.
+    pub force: bool,
     /// The API version in which the object is written; empty for the one in which it is stored.
     pub written_as: &'a str,
 }
@@ -73,6 +79,8 @@ pub(crate) struct Proposal {
     pub(crate) warnings: Vec<String>,
     /// Whether the writer insists on the version that it names.
     pub(crate) is_conditional: bool,
+    /// Who manages what, where that is known already.
+    pub(crate) managed: Option<ManagedFields>,
 }
 
 impl Registry {
@@ -139,12 +147,16 @@ impl Registry {
             old: None,
             requester: options.requester,
         };
+        let now = self.now();
+        let circumstances = Circumstances { now: &now, requester: options.requester };
+        let applied = options.is_apply.then(|| managed_fields::of_create(resource, &object, options, &now));
+        if options.is_apply {
+            object = without_zeros(resource, object)?;
+        }
         resource.default(&mut object);
         self.admit(&review, &mut object)?;
-        let now = self.environment.timestamp();
-        let circumstances = Circumstances { now: &now, requester: options.requester };
         // Before the server adds what is its own: that is nobody's to manage.
-        let managed = managed_fields::of_create(resource, &object, options, &now);
+        let managed = applied.unwrap_or_else(|| managed_fields::of_create(resource, &object, options, &now));
         resource.strategy.prepare_create(&mut object, circumstances);
         object.object_mut("metadata").set("managedFields", managed.into_value());
         if !resource.strategy.tracked().is_empty() {
@@ -174,6 +186,11 @@ impl Registry {
             Err(StoreError::Conflict { current, .. }) => Err(already_exists(resource, &name, current.as_deref())),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The time as metadata shows it.
+    pub(crate) fn now(&self) -> String {
+        self.environment.timestamp()
     }
 
     /// Sets what the server decides about a new object.
@@ -234,7 +251,7 @@ impl Registry {
                         format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {current_uid}");
                     return Err(RegistryError::conflict(resource, name, why));
                 }
-                Ok(Proposal { object: object.clone(), warnings: warnings.clone(), is_conditional })
+                Ok(Proposal { object: object.clone(), warnings: warnings.clone(), is_conditional, managed: None })
             })
             .await;
         match proposed {
@@ -276,7 +293,7 @@ impl Registry {
         for _ in 0..MAX_ATTEMPTS {
             let Some(current) = entry else { return Err(RegistryError::not_found(resource, name)) };
             let old = Decoded::stored(current.bytes())?;
-            let Proposal { mut object, warnings, is_conditional } = propose(&old)?;
+            let Proposal { mut object, warnings, is_conditional, managed } = propose(&old)?;
             let metadata = object.object_mut("metadata");
             let version = current.revision().to_string();
             let named = metadata.str("resourceVersion").unwrap_or_default();
@@ -296,7 +313,7 @@ impl Registry {
                 old: Some(&old),
                 requester: options.requester,
             };
-            let managed = managed_fields::begin(&object, &old, options);
+            let managed = managed.unwrap_or_else(|| managed_fields::begin(&object, &old, options));
             restore_metadata(&mut object, &old);
             resource.default(&mut object);
             self.admit(&review, &mut object)?;

@@ -5,9 +5,10 @@
 
 use compact_str::CompactString;
 use revisor_object::{Object, Value};
-use revisor_schema::{Field, Presence, Shape, StructId, Topology, Types};
+use revisor_schema::{Field, Presence, Shape, StructId, Types};
 
 use super::field_set::FieldSet;
+use super::granularity::{Granularity, granularity};
 use super::item_step::item_step;
 
 /// What is different between two objects of one type.
@@ -57,11 +58,7 @@ impl Walk<'_> {
     }
 
     fn field(&mut self, field: &Field, old: Option<&Value>, new: Option<&Value>) {
-        let is_atomic = match (&field.topology, &field.shape) {
-            (Topology::Atomic, _) | (Topology::Usual, Shape::List(_)) => true,
-            (Topology::Usual, Shape::Struct(id)) => self.types.get(*id).is_atomic,
-            _ => false,
-        };
+        let is_atomic = granularity(self.types, field) == Granularity::One;
         match &field.shape {
             _ if is_atomic || (is_hollow(old) && is_hollow(new)) => self.leaf(old, new),
             Shape::Struct(id) => {

@@ -9,20 +9,20 @@ use compact_str::CompactString;
 use revisor_object::{Object, Value};
 
 /// The member that says that the place itself belongs to the set, where places below it do too.
-const SELF: &str = ".";
+pub(crate) const SELF: &str = ".";
 
 /// A set of places in an object.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FieldSet(Object);
 
-/// A node of the tree while two are combined.
-struct Node<'a> {
-    is_member: bool,
-    below: Option<&'a Object>,
+/// A node of the tree.
+pub(crate) struct Node<'a> {
+    pub(crate) is_member: bool,
+    pub(crate) below: Option<&'a Object>,
 }
 
 impl<'a> Node<'a> {
-    fn of(value: &'a Value) -> Node<'a> {
+    pub(crate) fn of(value: &'a Value) -> Node<'a> {
         match value.as_object() {
             Some(object) if !object.is_empty() => Node { is_member: object.contains(SELF), below: Some(object) },
             _ => Node { is_member: true, below: None },
@@ -144,6 +144,14 @@ impl FieldSet {
     pub fn only_subtrees(mut self, steps: &[&str]) -> FieldSet {
         self.0.retain(|step, _| steps.contains(&step));
         self
+    }
+
+    pub(crate) fn tree(&self) -> &Object {
+        &self.0
+    }
+
+    pub(crate) fn tree_mut(&mut self) -> &mut Object {
+        &mut self.0
     }
 }
 

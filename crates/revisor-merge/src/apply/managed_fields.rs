@@ -4,6 +4,7 @@
 use revisor_object::{Object, Value};
 
 use super::compare::Comparison;
+use super::conflict::Conflict;
 use super::field_set::FieldSet;
 
 /// How many entries updates may leave; older ones are merged.
@@ -142,6 +143,48 @@ impl ManagedFields {
         }
         self.0.retain(|entry| !entry.fields.is_empty());
         self.merge_ancient();
+    }
+
+    /// Takes note of what `manager` applies now; answers what it applied before.
+    pub(crate) fn begin_apply(&mut self, manager: &Manager, applied: FieldSet) -> Option<FieldSet> {
+        match self.0.iter_mut().find(|entry| entry.manager.is_same(manager)) {
+            Some(entry) => {
+                entry.manager.api_version.clone_from(&manager.api_version);
+                Some(std::mem::replace(&mut entry.fields, applied))
+            }
+            None => {
+                self.0.push(Entry { manager: manager.clone(), time: None, fields: applied });
+                None
+            }
+        }
+    }
+
+    /// All places that somebody manages.
+    pub(crate) fn all(&self) -> FieldSet {
+        self.0.iter().fold(FieldSet::new(), |all, entry| all.union(&entry.fields))
+    }
+
+    /// The places of others that these changes give another value, beside those that are allowed.
+    pub(crate) fn conflicts(&self, manager: &Manager, changes: &Comparison, allowed: &FieldSet) -> Vec<Conflict> {
+        let taken = changes.modified.union(&changes.added).difference(allowed);
+        let others = self.0.iter().filter(|entry| !entry.manager.is_same(manager));
+        others.flat_map(|entry| Conflict::all(&entry.manager, &entry.fields.intersection(&taken))).collect()
+    }
+
+    /// Takes from others what was taken over or removed. `now` is the time, if the object changed.
+    pub(crate) fn finish_apply(&mut self, manager: &Manager, changes: &Comparison, now: Option<&str>) {
+        let taken = changes.modified.union(&changes.added);
+        for entry in &mut self.0 {
+            if entry.manager.is_same(manager) {
+                entry.fields = entry.fields.difference(&FieldSet::of(NOBODYS));
+                if let Some(now) = now {
+                    entry.time = Some(now.to_owned());
+                }
+            } else {
+                entry.fields = entry.fields.difference(&taken).difference(&changes.removed);
+            }
+        }
+        self.0.retain(|entry| !entry.fields.is_empty());
     }
 
     /// Merges the oldest updates of each version until there are few enough.

@@ -1,0 +1,147 @@
+//! Server-side apply: a patch that says what its sender wants, and makes it the manager of that.
+
+use std::sync::Arc;
+
+use revisor_catalog::Resource;
+use revisor_merge::{Applied, FieldSet, ManagedFields, Manager, Operation};
+use revisor_object::{FieldError, Object, Parsed, Value, parse_json, parse_yaml};
+
+use crate::body::{fit, fit_as_given};
+use crate::managed_fields;
+use crate::write::{Proposal, check_address, match_namespace, named_version};
+use crate::{Decoded, FieldValidation, Place, Registry, RegistryError, Saved, WriteOptions};
+
+/// Who is credited with what was there before anybody was recorded.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
+/// The manager that takes over from kubectl's own apply without conflicts.
+const KUBECTL: &str = "kubectl";
+
+/// Where kubectl's own apply keeps what it applied last.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+impl Registry {
+    /// Applies a configuration, written in YAML, to an object; makes the object if it is not there.
+    pub(crate) async fn apply(
+        &self,
+        place: Place<'_>,
+        text: &[u8],
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let Place { resource, namespace, name } = place;
+        let Decoded { object: mut config, warnings } = read(resource, text, &options)?;
+        let metadata = config.object_mut("metadata");
+        if metadata.str("name").unwrap_or_default().is_empty() {
+            metadata.insert("name", name.unwrap_or_default());
+        }
+        check_address(metadata, name.unwrap_or_default())?;
+        match_namespace(resource, metadata, namespace)?;
+        named_version(metadata)?;
+        let applied = self
+            .change(place, options, |current| {
+                let mut live = current.clone();
+                resource.from_stored(&mut live);
+                let Applied { object, managed } = apply_to(resource, live, &config, &options, &self.now())?;
+                let mut object = without_zeros(resource, object)?;
+                resource.to_stored(&mut object);
+                let is_conditional = config.at(&["metadata", "resourceVersion"]).is_some();
+                Ok(Proposal { object, warnings: warnings.clone(), is_conditional, managed: Some(managed) })
+            })
+            .await;
+        match applied {
+            Err(RegistryError::NotFound { .. }) if options.subresource.is_none() => {
+                let metadata = config.object_mut("metadata");
+                if !metadata.str("uid").unwrap_or_default().is_empty() {
+                    let why = "uid mismatch: the provided object specified uid, and no existing object was found";
+                    return Err(RegistryError::conflict(resource, name.unwrap_or_default(), why));
+                }
+                metadata.remove("resourceVersion");
+                self.create(place, Decoded { object: config, warnings }, options).await
+            }
+            done => done,
+        }
+    }
+}
+
+/// An object without the zero values that are not written. Only now: who applies them manages them nevertheless.
+pub(crate) fn without_zeros(resource: &Resource, object: Object) -> Result<Object, RegistryError> {
+    let fitted = fit(resource, Value::Object(object), Vec::new(), FieldValidation::Ignore);
+    fitted.map(|decoded| decoded.object).map_err(RegistryError::PatchNotApplicable)
+}
+
+/// Reads an applied configuration.
+fn read(resource: &Arc<Resource>, text: &[u8], options: &WriteOptions<'_>) -> Result<Decoded, RegistryError> {
+    let bad = |problem: String| RegistryError::BadRequest(format!("error decoding YAML: {problem}"));
+    let Parsed { value, duplicates } = parse_yaml(text).map_err(|error| bad(error.to_string()))?;
+    let Value::Object(object) = &value else {
+        return Err(bad(format!("json: cannot unmarshal {} into an object", value.type_name())));
+    };
+    let (kind, version) = (object.str("kind").unwrap_or_default(), object.str("apiVersion").unwrap_or_default());
+    if version != resource.api_version || kind != resource.kind {
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        let message = format!("invalid object type: {group}/{version}, Kind={kind}");
+        return Err(RegistryError::BadRequest(message));
+    }
+    if object.at(&["metadata", "managedFields"]).is_some_and(|entries| !entries.is_null()) {
+        return Err(RegistryError::BadRequest("metadata.managedFields must be nil".to_owned()));
+    }
+    let shown = value.clone();
+    fit_as_given(resource, value, duplicates, options.validation).map_err(|problem| {
+        // DIFFERENCE: the original answers 500 to values that do not fit their type.
+        let shown = revisor_object::BadValue::from(shown.to_json());
+        RegistryError::InvalidOptions { kind: "", errors: vec![FieldError::invalid("patch", shown, problem)] }
+    })
+}
+
+/// Applies a configuration to an object, both in the version of `resource`.
+fn apply_to(
+    resource: &Resource,
+    mut live: Object,
+    config: &Object,
+    options: &WriteOptions<'_>,
+    now: &str,
+) -> Result<Applied, RegistryError> {
+    let manager = managed_fields::manager(resource, options);
+    let stored = live.object_mut("metadata").remove("managedFields");
+    let mut managed = ManagedFields::read(stored.as_ref().and_then(Value::as_array).unwrap_or_default())
+        .ok_or(RegistryError::Unreadable)?;
+    if managed.is_empty() {
+        let before = Manager {
+            name: BEFORE_FIRST_APPLY.to_owned(),
+            operation: Operation::Update,
+            subresource: String::new(),
+            ..manager.clone()
+        };
+        managed.update(&before, &resource.compare(&Object::new(), &live), now, |fields| fields);
+    }
+    let annotation = live.at(&["metadata", "annotations", LAST_APPLIED]).and_then(Value::as_str).map(str::to_owned);
+    let allowed = match &annotation {
+        Some(annotation) if manager.name == KUBECTL => last_applied(resource, &live, annotation),
+        _ => FieldSet::new(),
+    };
+    let owned = |fields| managed_fields::owned(resource, options, fields);
+    let applied = resource.server_side_apply(&live, config, managed, &manager, options.force, &allowed, now, owned);
+    let mut applied = applied.map_err(RegistryError::ApplyConflict)?;
+    if annotation.is_some_and(|text| !text.is_empty()) && manager.name == KUBECTL {
+        // What kubectl would apply the old way next is what it applies now.
+        let mut shown = config.clone();
+        shown.insert("kind", resource.kind);
+        shown.insert("apiVersion", resource.api_version.as_str());
+        let text = Value::Object(shown).to_json() + "\n";
+        applied.object.object_mut("metadata").object_mut("annotations").insert(LAST_APPLIED, text);
+    }
+    Ok(applied)
+}
+
+/// The places that kubectl's own apply set and nobody changed since.
+fn last_applied(resource: &Resource, live: &Object, annotation: &str) -> FieldSet {
+    let Ok(Value::Object(last)) = parse_json(annotation.as_bytes()).map(|parsed| parsed.value) else {
+        return FieldSet::new();
+    };
+    if last.str("apiVersion") != Some(&resource.api_version) {
+        return FieldSet::new();
+    }
+    let changes = resource.compare(&last, live);
+    let since = changes.modified.union(&changes.added).union(&changes.removed);
+    resource.filled(&last).difference(&since)
+}
