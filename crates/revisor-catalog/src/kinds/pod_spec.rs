@@ -107,13 +107,6 @@ pub(crate) fn validate_profiles_match(path: FieldPath<'_>, pod: &Object) -> Vec<
     profiles::validate_agreement(path, part(part(pod, "metadata"), "annotations"), part(pod, "spec"))
 }
 
-/// What is wrong with the tolerations of a spec, in place of those of the old one.
-pub(crate) fn validate_tolerations(path: FieldPath<'_>, spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    tolerations::validate(path, spec, Options::new(true, old).comparing_tolerations, &mut errors);
-    errors
-}
-
 /// What is unwise about a pod template, or about a pod if the path leads nowhere. That it was so before is no excuse.
 pub(crate) fn template_warnings(path: FieldPath<'_>, template: &Object, _: Option<&Object>) -> Vec<String> {
     let is_template = path.to_string() != FieldPath::none().to_string();
@@ -142,3 +135,6 @@ pub(crate) mod testing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,12 @@
 //! What a pod's spec gets that depends on other fields of it. What depends on nothing stands in the table of fields.
 
-use revisor_object::{Notation, Object, Quantity, Value};
+use revisor_object::{Object, Quantity, Value};
 
 use super::image::is_latest;
-use super::resource_list::{is_huge_pages, is_pod_level, may_overcommit, quantity, sum_of_containers};
+use super::resource_list::{is_pod_level, sum_of_containers};
+use crate::kinds::amounts::{amount, round};
 use crate::kinds::core::claim;
+use crate::kinds::resource_names::{allows_overcommit, is_huge_page};
 
 /// Where init containers stood before they had a field. They are dropped, or old nodes would believe them.
 const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
@@ -139,7 +141,7 @@ fn default_pod_limits(spec: &mut Object) {
     }
     let added: Vec<(String, Quantity)> = sum_of_containers(spec, "limits")
         .into_iter()
-        .filter(|(name, _)| is_huge_pages(name) && !has("requests", name) && !has("limits", name))
+        .filter(|(name, _)| is_huge_page(name) && !has("requests", name) && !has("limits", name))
         .map(|(name, amount)| (name.to_owned(), amount))
         .collect();
     insert_resources(spec, "limits", added);
@@ -156,10 +158,10 @@ fn default_pod_requests(spec: &mut Object) {
     let of_containers = sum_of_containers(spec, "requests");
     let mut added: Vec<(String, Quantity)> = limits
         .iter()
-        .filter(|(name, _)| is_missing(name) && !(of_containers.contains_key(name) && may_overcommit(name)))
-        .map(|(name, value)| (name.to_owned(), quantity(value)))
+        .filter(|(name, _)| is_missing(name) && !(of_containers.contains_key(name) && allows_overcommit(name)))
+        .map(|(name, value)| (name.to_owned(), amount(value)))
         .collect();
-    let from_containers = of_containers.into_iter().filter(|(name, _)| is_missing(name) && may_overcommit(name));
+    let from_containers = of_containers.into_iter().filter(|(name, _)| is_missing(name) && allows_overcommit(name));
     added.extend(from_containers.map(|(name, amount)| (name.to_owned(), amount)));
     insert_resources(spec, "requests", added);
 }
@@ -178,21 +180,6 @@ fn round_requirements(object: &mut Object) {
     if let Some(resources) = object.get_mut("resources").and_then(Value::as_object_mut) {
         round(resources, "limits");
         round(resources, "requests");
-    }
-}
-
-/// Nothing is divided further than into thousandths.
-fn round(object: &mut Object, list: &str) {
-    let Some(list) = object.get_mut(list).and_then(Value::as_object_mut) else { return };
-    for (_, value) in list.iter_mut() {
-        let amount = quantity(value);
-        if !amount.is_whole_millis() {
-            let notation = match amount.notation() {
-                Notation::BinarySi => Notation::DecimalSi,
-                other => other,
-            };
-            *value = Quantity::from_millis(amount.milli_value(), notation).to_string().into();
-        }
     }
 }
 

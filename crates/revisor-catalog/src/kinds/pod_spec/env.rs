@@ -5,8 +5,8 @@ use revisor_object::{FieldError, FieldPath, Object};
 
 use super::file_path;
 use super::members::{all_containers, objects, part, text};
-use super::resource_list::quantity;
 use crate::checks::{problems, required};
+use crate::kinds::amounts::amount;
 
 /// What a variable can be set to of its pod.
 const VARIABLE_FIELDS: &[&str] = &[
@@ -134,7 +134,7 @@ pub(super) fn validate_resource(path: FieldPath<'_>, reference: &Object, is_file
     } else if !RESOURCES.contains(&resource) && !is_huge_pages {
         errors.push(FieldError::not_supported(path.child("resource"), resource, RESOURCES));
     }
-    let Some(divisor) = reference.get("divisor").map(quantity).filter(|divisor| !divisor.is_zero()) else { return };
+    let Some(divisor) = reference.get("divisor").map(amount).filter(|divisor| !divisor.is_zero()) else { return };
     let divisor = divisor.to_string();
     let kind = match resource {
         "limits.cpu" | "requests.cpu" => {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use revisor_object::{Object, Quantity, Value};
 
-use super::resource_list::{objects, of_container, quantity};
+use super::resource_list::{objects, of_container};
+use crate::kinds::amounts::amount;
 
 const BEST_EFFORT: &str = "BestEffort";
 const BURSTABLE: &str = "Burstable";
@@ -39,7 +40,7 @@ pub(super) fn qos_class(spec: &Object) -> &'static str {
 fn count<'a>(sum: &mut BTreeMap<&'a str, Quantity>, list: impl Iterator<Item = (&'a str, &'a Value)>) -> usize {
     let mut counted = 0;
     for (name, value) in list.filter(|(name, _)| matches!(*name, "cpu" | "memory")) {
-        let amount = quantity(value);
+        let amount = amount(value);
         if amount.sign() > 0 {
             counted += 1;
             let amount = sum.get(name).map_or(amount.clone(), |before| before.add(&amount));

@@ -1,44 +1,15 @@
-//! Lists of resources (`{cpu: 500m, memory: 1Gi}`): which names there are, and sums over the containers of a pod.
+//! The resources of a pod's containers (`{cpu: 500m, memory: 1Gi}`), and what they come to together.
 
 use std::collections::BTreeMap;
 
 use revisor_object::{Object, Quantity, Value};
 
-const HUGE_PAGES: &str = "hugepages-";
-
-/// The quantity that a member of a list of resources stands for.
-pub(crate) fn quantity(value: &Value) -> Quantity {
-    // Values have been read as quantities before, when the object was made to fit its type.
-    value.as_str().and_then(|text| Quantity::parse(text).ok()).unwrap_or(Quantity::ZERO)
-}
-
-/// Whether a resource is memory in huge pages of some size.
-pub(crate) fn is_huge_pages(name: &str) -> bool {
-    name.starts_with(HUGE_PAGES)
-}
+use crate::kinds::amounts::amount;
+use crate::kinds::resource_names::is_huge_page;
 
 /// Whether pods as a whole can ask for this resource.
 pub(crate) fn is_pod_level(name: &str) -> bool {
-    matches!(name, "cpu" | "memory") || is_huge_pages(name)
-}
-
-/// Whether a resource is one of Kubernetes' own: without a domain, or of a domain of kubernetes.io.
-pub(crate) fn is_native(name: &str) -> bool {
-    !name.contains('/') || name.contains("kubernetes.io/")
-}
-
-/// Whether a resource is one that nodes have beyond Kubernetes' own.
-pub(crate) fn is_extended(name: &str) -> bool {
-    if is_native(name) || name.starts_with("requests.") {
-        return false;
-    }
-    // A quota must be able to name it too.
-    revisor_object::names::qualified_name(&format!("requests.{name}")).is_empty()
-}
-
-/// Whether more of a resource can be promised than there is.
-pub(crate) fn may_overcommit(name: &str) -> bool {
-    is_native(name) && !is_huge_pages(name)
+    matches!(name, "cpu" | "memory") || is_huge_page(name)
 }
 
 /// The `requests` or `limits` of a container.
@@ -77,7 +48,7 @@ pub(crate) fn sum_of_containers<'a>(spec: &'a Object, list: &str) -> BTreeMap<&'
 
 fn add<'a>(sum: &mut BTreeMap<&'a str, Quantity>, list: impl Iterator<Item = (&'a str, &'a Value)>) {
     for (name, value) in list {
-        let amount = quantity(value);
+        let amount = amount(value);
         let amount = sum.get(name).map_or(amount.clone(), |before| before.add(&amount));
         sum.insert(name, amount);
     }
@@ -122,23 +93,6 @@ mod tests {
         ] {
             let spec = object(spec);
             assert_eq!(sum_of_containers(&spec, "requests")["cpu"].to_string(), want);
-        }
-    }
-
-    #[test]
-    fn names_are_told_apart() {
-        for (name, native, extended, overcommit) in [
-            ("cpu", true, false, true),
-            ("hugepages-2Mi", true, false, false),
-            ("example.com/gpu", false, true, false),
-            ("kubernetes.io/x", true, false, true),
-            ("requests.example.com/gpu", false, false, false),
-        ] {
-            assert_eq!(
-                (is_native(name), is_extended(name), may_overcommit(name)),
-                (native, extended, overcommit),
-                "{name}"
-            );
         }
     }
 }

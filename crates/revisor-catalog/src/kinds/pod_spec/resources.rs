@@ -2,48 +2,14 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use revisor_object::names::{dns1123_label, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldErrorKind, FieldPath, Object, Quantity, Value};
+use revisor_object::names::dns1123_label;
+use revisor_object::{FieldError, FieldErrorKind, FieldPath, Object, Quantity, Value};
 
 use super::members::{entries, objects, part, text};
-use super::resource_list::{
-    is_extended, is_huge_pages, is_native, is_pod_level, may_overcommit, of_container, quantity, sum_of_containers,
-};
+use super::resource_list::{is_pod_level, of_container, sum_of_containers};
 use crate::checks::problems;
-
-/// Resources that quotas and limits know beside those of containers.
-const OF_QUOTAS: &[&str] = &[
-    "requests.cpu",
-    "requests.memory",
-    "requests.ephemeral-storage",
-    "limits.cpu",
-    "limits.memory",
-    "limits.ephemeral-storage",
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "storage",
-    "requests.storage",
-    "services.nodeports",
-    "services.loadbalancers",
-];
-
-/// Resources that are counted.
-const COUNTED: &[&str] = &[
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
-];
+use crate::kinds::amounts::{amount, of_resource};
+use crate::kinds::resource_names::{allows_overcommit, container_resource_name, is_huge_page, resource_name};
 
 const OF_PODS: &[&str] = &["cpu", "hugepages-", "memory"];
 const RESIZABLE: &[&str] = &["cpu", "memory"];
@@ -53,7 +19,7 @@ const RESIZE_POLICIES: &[&str] = &["NotRequired", "RestartContainer"];
 pub(super) fn is_partial_huge_page(name: &str, value: &Value) -> bool {
     let Some(size) = name.strip_prefix("hugepages-") else { return false };
     match Quantity::parse(size) {
-        Ok(size) if size.sign() > 0 && size.milli_value() % 1000 == 0 => quantity(value).value() % size.value() != 0,
+        Ok(size) if size.sign() > 0 && size.milli_value() % 1000 == 0 => amount(value).value() % size.value() != 0,
         _ => true,
     }
 }
@@ -66,7 +32,7 @@ pub(super) fn validate(
     partial_huge_pages: bool,
     errors: &mut Vec<FieldError>,
 ) {
-    validate_amounts(path, resources, container_name, partial_huge_pages, errors);
+    validate_amounts(path, resources, container_resource_name, partial_huge_pages, errors);
     validate_claims(path.child("claims"), resources, claims, errors);
 }
 
@@ -78,13 +44,13 @@ pub(super) fn validate_overhead(
     errors: &mut Vec<FieldError>,
 ) {
     let limits: Object = [("limits", Value::from(overhead.clone()))].into_iter().collect();
-    validate_amounts(path, &limits, container_name, partial_huge_pages, errors);
+    validate_amounts(path, &limits, container_resource_name, partial_huge_pages, errors);
 }
 
 fn validate_amounts(
     path: FieldPath<'_>,
     resources: &Object,
-    check_name: fn(FieldPath<'_>, &str, &mut Vec<FieldError>),
+    check_name: fn(FieldPath<'_>, &str) -> Vec<FieldError>,
     partial_huge_pages: bool,
     errors: &mut Vec<FieldError>,
 ) {
@@ -97,13 +63,13 @@ fn validate_amounts(
     {
         let at_list = if list == "limits" { at_limits } else { at_requests };
         let path = at_list.key(name);
-        let amount = quantity(value);
-        check_name(path, name, errors);
-        errors.extend(validate_amount(path, name, &amount));
+        let amount = amount(value);
+        errors.extend(check_name(path, name));
+        errors.extend(of_resource(path, name, &amount));
         if list == "requests" {
             validate_against_limit(at_limits, at_requests, name, &amount, part(resources, "limits").get(name), errors);
         }
-        if is_huge_pages(name) {
+        if is_huge_page(name) {
             has_huge_pages = true;
             if !partial_huge_pages && is_partial_huge_page(name, value) {
                 let detail = format!("{amount} is not positive integer multiple of {name}");
@@ -117,79 +83,38 @@ fn validate_amounts(
     }
 }
 
-/// What is wrong with an amount of a resource.
-pub(crate) fn validate_amount(path: FieldPath<'_>, name: &str, amount: &Quantity) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if amount.is_negative() {
-        errors.push(FieldError::invalid(path, amount.to_string(), "must be greater than or equal to 0"));
-    }
-    let is_counted = COUNTED.contains(&name) || is_extended(name);
-    if is_counted && amount.milli_value() % 1000 != 0 {
-        errors.push(FieldError::invalid(path, BadValue::of(&amount.to_string()), "must be an integer"));
-    }
-    errors
-}
-
 fn validate_against_limit(
     at_limits: FieldPath<'_>,
     at_requests: FieldPath<'_>,
     name: &str,
-    amount: &Quantity,
+    request: &Quantity,
     limit: Option<&Value>,
     errors: &mut Vec<FieldError>,
 ) {
-    let Some(limit) = limit.map(quantity) else {
-        if !may_overcommit(name) {
+    let Some(limit) = limit.map(amount) else {
+        if !allows_overcommit(name) {
             let detail = "Limit must be set for non overcommitable resources";
             errors.push(FieldError::required(at_limits, detail));
         }
         return;
     };
-    let relation = if *amount != limit && !may_overcommit(name) {
+    let relation = if *request != limit && !allows_overcommit(name) {
         "must be equal to"
-    } else if *amount > limit {
+    } else if *request > limit {
         "must be less than or equal to"
     } else {
         return;
     };
     let detail = format!("{relation} {name} limit of {limit}");
-    errors.push(FieldError::invalid(at_requests, amount.to_string(), detail));
+    errors.push(FieldError::invalid(at_requests, request.to_string(), detail));
 }
 
-fn is_standard(name: &str) -> bool {
-    is_standard_of_containers(name) || OF_QUOTAS.contains(&name) || name.starts_with("requests.hugepages-")
-}
-
-fn is_standard_of_containers(name: &str) -> bool {
-    matches!(name, "cpu" | "memory" | "ephemeral-storage") || is_huge_pages(name)
-}
-
-/// What is wrong with the name of any resource.
-pub(crate) fn validate_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
-    let found = qualified_name(name);
-    if found.is_empty() && !name.contains('/') && !is_standard(name) {
-        return vec![FieldError::invalid(path, name, "must be a standard resource type or fully qualified")];
-    }
-    problems(path, name, found)
-}
-
-fn container_name(path: FieldPath<'_>, name: &str, errors: &mut Vec<FieldError>) {
-    errors.extend(validate_name(path, name));
-    if !name.contains('/') {
-        if !is_standard_of_containers(name) {
-            errors.push(FieldError::invalid(path, name, "must be a standard resource for containers"));
-        }
-    } else if !is_native(name) && !is_extended(name) {
-        errors.push(FieldError::invalid(path, name, "doesn't follow extended resource name standard"));
-    }
-}
-
-fn pod_name(path: FieldPath<'_>, name: &str, errors: &mut Vec<FieldError>) {
-    let found = validate_name(path, name);
-    if found.is_empty() && !is_pod_level(name) {
+fn pod_resource_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+    let mut errors = resource_name(path, name);
+    if errors.is_empty() && !is_pod_level(name) {
         errors.push(FieldError::not_supported(path, name, OF_PODS));
     }
-    errors.extend(found);
+    errors
 }
 
 /// Claims of a container must be claims of its pod. A claim may be used whole, or some of its requests.
@@ -270,16 +195,16 @@ pub(super) fn validate_of_pod(
         let detail = "claims may not be set for Resources at pod-level";
         errors.push(FieldError::forbidden(path.child("claims"), detail));
     }
-    validate_amounts(path, resources, pod_name, partial_huge_pages, errors);
+    validate_amounts(path, resources, pod_resource_name, partial_huge_pages, errors);
     validate_claims(path.child("claims"), resources, claims, errors);
     let (requests, limits) = (part(resources, "requests"), part(resources, "limits"));
     for (list, given) in [("requests", requests), ("limits", limits)] {
         // Of the limits only those on huge pages add up; the others are for each container by itself.
         for (name, sum) in sum_of_containers(spec, list) {
-            if list == "limits" && !is_huge_pages(name) {
+            if list == "limits" && !is_huge_page(name) {
                 continue;
             }
-            let Some(amount) = given.get(name).map(quantity) else { continue };
+            let Some(amount) = given.get(name).map(amount) else { continue };
             if sum > amount {
                 let detail = format!("must be greater than or equal to aggregate container {list} of {sum}");
                 errors.push(FieldError::invalid(path.child(list).key(name), amount.to_string(), detail));
@@ -289,8 +214,8 @@ pub(super) fn validate_of_pod(
     let at_containers = path.child("containers");
     for (at, container) in objects(spec, "containers") {
         for (name, value) in of_container(container, "limits") {
-            let Some(most) = limits.get(name).map(quantity) else { continue };
-            let limit = quantity(value);
+            let Some(most) = limits.get(name).map(amount) else { continue };
+            let limit = amount(value);
             if limit > most {
                 let path = at_containers.index(at);
                 let path = path.key(name);

@@ -14,8 +14,8 @@ use super::file_path;
 use super::members::{objects, part, text};
 use super::mounts::Volumes;
 use super::options::Options;
-use super::resource_list::quantity;
 use crate::checks::{annotations, labels, one_of, problems, required};
+use crate::kinds::amounts::amount;
 use crate::kinds::core::claim;
 
 /// The sources in the order in which the original looks at them: only the first of several counts. With each stands
@@ -112,7 +112,7 @@ fn validate_source(path: FieldPath<'_>, volume: &Object, pod: &str, options: Opt
             let at_source = path.child(if *name == "gcePersistentDisk" { "persistentDisk" } else { name });
             match *name {
                 "emptyDir" => {
-                    if source.get("sizeLimit").is_some_and(|limit| quantity(limit).is_negative()) {
+                    if source.get("sizeLimit").is_some_and(|limit| amount(limit).is_negative()) {
                         let detail = "SizeLimit field must be a valid resource quantity";
                         errors.push(FieldError::forbidden(at_source.child("sizeLimit"), detail));
                     }

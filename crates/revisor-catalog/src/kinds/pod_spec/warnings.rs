@@ -11,7 +11,7 @@ use revisor_object::{FieldPath, Object, ip_warnings};
 use super::affinity::{PREFERRED, REQUIRED};
 use super::members::{all_containers, number, objects, part, text, texts};
 use super::profiles::{APP_ARMOR, SECCOMP_OF_CONTAINER, SECCOMP_OF_POD, is_same_app_armor};
-use super::resource_list::quantity;
+use crate::kinds::amounts::amount;
 
 const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
 const OLD_SECCOMP: &str = r#"non-functional in v1.27+; use the "seccompProfile" field instead"#;
@@ -186,7 +186,7 @@ fn of_volumes(path: FieldPath<'_>, spec: &Object, found: &mut Vec<String>) {
 /// Amounts of bytes that are not whole.
 fn fractions(path: FieldPath<'_>, list: &Object, names: &[&str], found: &mut Vec<String>) {
     for name in names {
-        let Some(amount) = list.get(name).map(quantity) else { continue };
+        let Some(amount) = list.get(name).map(amount) else { continue };
         if amount.milli_value() % 1000 != 0 {
             let path = path.key(name);
             found.push(format!("{path}: fractional byte value \"{amount}\" is invalid, must be an integer"));
