@@ -12,17 +12,20 @@ pub(crate) fn validate(path: FieldPath<'_>, selector: &Object, allow_invalid_val
     if terms.is_empty() {
         return vec![FieldError::required(path, "must have at least one node selector term")];
     }
+    let terms = terms.iter().filter_map(Value::as_object).enumerate();
+    terms.flat_map(|(at, term)| validate_term(path.index(at), term, allow_invalid_values)).collect()
+}
+
+/// What is wrong with one term of a node selector.
+pub(crate) fn validate_term(path: FieldPath<'_>, term: &Object, allow_invalid_values: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (at, term) in terms.iter().filter_map(Value::as_object).enumerate() {
-        let path = path.index(at);
-        let expressions = path.child("matchExpressions");
-        for (at, expression) in term.array("matchExpressions").iter().filter_map(Value::as_object).enumerate() {
-            errors.extend(validate_expression(expressions.index(at), expression, allow_invalid_values));
-        }
-        let fields = path.child("matchFields");
-        for (at, field) in term.array("matchFields").iter().filter_map(Value::as_object).enumerate() {
-            errors.extend(validate_field(fields.index(at), field));
-        }
+    let expressions = path.child("matchExpressions");
+    for (at, expression) in term.array("matchExpressions").iter().filter_map(Value::as_object).enumerate() {
+        errors.extend(validate_expression(expressions.index(at), expression, allow_invalid_values));
+    }
+    let fields = path.child("matchFields");
+    for (at, field) in term.array("matchFields").iter().filter_map(Value::as_object).enumerate() {
+        errors.extend(validate_field(fields.index(at), field));
     }
     errors
 }

@@ -24,7 +24,6 @@ pub(crate) mod resource_list;
 mod resources;
 mod security_context;
 mod spec;
-mod tolerations;
 mod topology_spread;
 mod volumes;
 mod warnings;

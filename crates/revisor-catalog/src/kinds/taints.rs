@@ -35,8 +35,8 @@ pub(crate) fn validate_taints(path: FieldPath<'_>, taints: &[Value]) -> Vec<Fiel
     errors
 }
 
-/// What is wrong with a list of tolerations.
-pub(crate) fn validate_tolerations(path: FieldPath<'_>, tolerations: &[Value]) -> Vec<FieldError> {
+/// What is wrong with a list of tolerations. They may compare numbers only where the old object does so already.
+pub(crate) fn validate_tolerations(path: FieldPath<'_>, tolerations: &[Value], may_compare: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (at, toleration) in tolerations.iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);
@@ -65,6 +65,7 @@ pub(crate) fn validate_tolerations(path: FieldPath<'_>, tolerations: &[Value]) -
                 let detail = "value must be empty when `operator` is 'Exists'";
                 errors.push(FieldError::invalid(operator_path, value, detail));
             }
+            "Lt" | "Gt" if may_compare => errors.extend(validate_number(path.child("value"), value)),
             // Comparisons are known, but the feature is off.
             "Lt" | "Gt" => {
                 errors.push(FieldError::not_supported(operator_path, operator, &["Equal", "Exists", "Lt", "Gt"]));
@@ -74,6 +75,22 @@ pub(crate) fn validate_tolerations(path: FieldPath<'_>, tolerations: &[Value]) -
         if !effect.is_empty() {
             errors.extend(checks::one_of(path.child("effect"), effect, EFFECTS));
         }
+    }
+    errors
+}
+
+fn validate_number(path: FieldPath<'_>, value: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_canonical = is_integer && (digits == "0" && digits == value || !digits.starts_with('0'));
+    if !is_canonical {
+        let detail = "must be a valid decimal integer in canonical form";
+        errors.push(FieldError::invalid(path, value, detail));
+    }
+    if value.parse::<i64>().is_err() {
+        let reason = if is_integer { "value out of range" } else { "invalid syntax" };
+        errors.push(FieldError::invalid(path, value, format!("strconv.ParseInt: parsing {value:?}: {reason}")));
     }
     errors
 }

@@ -4,7 +4,6 @@
 //! (`status.rs`), containers to look inside through `/ephemeralcontainers`, and resources through `/resize`
 //! (`resize.rs`). What pods share with pod templates is in [`pod_spec`](crate::kinds::pod_spec).
 
-pub(crate) mod annotations;
 mod app_armor;
 mod conditions;
 mod container_status;
@@ -99,7 +98,7 @@ impl Strategy for Pods {
             let detail = "cannot be set until all schedulingGates have been cleared";
             errors.push(FieldError::forbidden(SPEC.child("nodeName"), detail));
         }
-        errors.extend(annotations::validate_profiles_match(object));
+        errors.extend(pod_spec::validate_profiles_match(SPEC, object));
         errors
     }
 
@@ -168,8 +167,7 @@ fn validate_metadata_and_spec(object: &Object, old: Option<&Object>) -> Vec<Fiel
     let spec = spec_of(object);
     let empty = Object::new();
     let metadata = object.object("metadata").unwrap_or(&empty);
-    let annotations_path = METADATA.child("annotations");
-    let mut errors = annotations::validate(annotations_path, annotations_of(object), spec, old.map(annotations_of));
+    let mut errors = pod_spec::validate_annotations(METADATA.child("annotations"), object, old);
     errors.extend(pod_spec::validate_spec(SPEC, spec, metadata, old.map(spec_of)));
     if spec.str("serviceAccountName").unwrap_or_default().is_empty() {
         let volumes = SPEC.child("volumes");

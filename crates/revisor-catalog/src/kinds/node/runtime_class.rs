@@ -75,7 +75,7 @@ fn is_divisible(name: &str, quantity: &Quantity) -> bool {
 
 fn validate_tolerations(tolerations: &[Value]) -> Vec<FieldError> {
     let path = SCHEDULING.child("tolerations");
-    let mut errors = taints::validate_tolerations(path, tolerations);
+    let mut errors = taints::validate_tolerations(path, tolerations, false);
     let same = |one: &Object, two: &Object| {
         ["key", "operator", "value", "effect"].iter().all(|name| one.get(name) == two.get(name))
     };

@@ -4,7 +4,8 @@ use revisor_object::{FieldError, FieldPath, Object, Value, parse_json};
 
 use super::members::{part, text};
 use super::options::Options;
-use super::{profiles, tolerations};
+use super::profiles;
+use crate::kinds::taints::validate_tolerations;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const TOLERATIONS: &str = "scheduler.alpha.kubernetes.io/tolerations";
@@ -41,9 +42,9 @@ pub(super) fn validate(
     if !given.is_empty() {
         match parse_json(given.as_bytes()).map_err(|error| error.to_string()).map(|parsed| parsed.value) {
             Ok(Value::Null) => {}
-            Ok(list @ Value::Array(_)) => {
-                let holder: Object = [("tolerations", list)].into_iter().collect();
-                tolerations::validate(path.child(TOLERATIONS), &holder, options.comparing_tolerations, errors);
+            Ok(Value::Array(list)) => {
+                let path = path.child(TOLERATIONS);
+                errors.extend(validate_tolerations(path, &list, options.comparing_tolerations));
             }
             Ok(other) => {
                 let kind = other.type_name();

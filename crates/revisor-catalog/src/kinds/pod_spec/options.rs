@@ -1,10 +1,10 @@
 //! What is let pass because an older release, or an older object, did.
 
-use revisor_object::names::label_value;
 use revisor_object::{FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
 
 use super::members::{NONE, all_containers, entries, is_true, objects, part, text};
 use super::{affinity, annotations, file_path, resources, security_context, topology_spread};
+use crate::kinds::node_selectors;
 
 /// How strictly a spec is looked at.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,7 +49,10 @@ impl Options {
             any_deletion_cost: false,
             partial_huge_pages: has_partial_huge_pages(old),
             bad_affinity_values: has_bad_affinity_selector(old),
-            bad_node_values: has_bad_node_value(old),
+            bad_node_values: node_selectors::has_invalid_value(part(
+                part(part(old, "affinity"), "nodeAffinity"),
+                affinity::REQUIRED,
+            )),
             bad_spread_selectors: objects(old, "topologySpreadConstraints")
                 .any(|(_, constraint)| !selector_is_sound(constraint, "labelSelector")),
             older_spread_keys: objects(old, "topologySpreadConstraints")
@@ -95,15 +98,6 @@ fn has_bad_affinity_selector(spec: &Object) -> bool {
         let kind = part(affinity, kind);
         objects(kind, affinity::REQUIRED).any(|(_, term)| !is_sound(term))
             || objects(kind, affinity::PREFERRED).any(|(_, term)| !is_sound(part(term, "podAffinityTerm")))
-    })
-}
-
-fn has_bad_node_value(spec: &Object) -> bool {
-    let required = part(part(part(spec, "affinity"), "nodeAffinity"), affinity::REQUIRED);
-    objects(required, "nodeSelectorTerms").any(|(_, term)| {
-        objects(term, "matchExpressions").any(|(_, expression)| {
-            super::members::texts(expression, "values").any(|(_, value)| !label_value(value).is_empty())
-        })
     })
 }
 

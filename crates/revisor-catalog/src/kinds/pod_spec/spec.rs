@@ -9,9 +9,10 @@ use super::containers::{self, Surroundings};
 use super::members::{given_number, objects, part, text};
 use super::options::Options;
 use super::{
-    affinity, annotations, dns, env, ports, resources, security_context, tolerations, topology_spread, volumes, windows,
+    affinity, annotations, dns, env, ports, resources, security_context, topology_spread, volumes, windows,
 };
 use crate::checks::{in_range, labels, problems, required_one_of};
+use crate::kinds::taints::validate_tolerations;
 
 const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
 const DNS_POLICIES: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
@@ -60,7 +61,8 @@ pub(super) fn validate(
     security_context::validate_user_namespace(path, spec, options, errors);
     dns::validate_override(path, spec, errors);
     validate_values(path, spec, errors);
-    tolerations::validate(path.child("tolerations"), spec, options.comparing_tolerations, errors);
+    let may_compare = options.comparing_tolerations;
+    errors.extend(validate_tolerations(path.child("tolerations"), spec.array("tolerations"), may_compare));
     dns::validate_aliases(path.child("hostAliases"), spec, errors);
     if let Some(overhead) = spec.object("overhead") {
         resources::validate_overhead(path.child("overhead"), overhead, options.partial_huge_pages, errors);

@@ -12,6 +12,7 @@ use super::affinity::{PREFERRED, REQUIRED};
 use super::members::{all_containers, number, objects, part, text, texts};
 use super::profiles::{APP_ARMOR, SECCOMP_OF_CONTAINER, SECCOMP_OF_POD, is_same_app_armor};
 use crate::kinds::amounts::amount;
+use crate::kinds::node_selectors::deprecated_label;
 
 const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
 const OLD_SECCOMP: &str = r#"non-functional in v1.27+; use the "seccompProfile" field instead"#;
@@ -26,21 +27,6 @@ const ANNOTATIONS: &[(&str, &str)] = &[
     ("security.alpha.kubernetes.io/unsafe-sysctls", r#"non-functional in v1.11+; use the "sysctls" field instead"#),
 ];
 
-/// Labels of nodes that have newer names.
-const NODE_LABELS: &[(&str, &str)] = &[
-    ("beta.kubernetes.io/arch", r#"deprecated since v1.14; use "kubernetes.io/arch" instead"#),
-    ("beta.kubernetes.io/os", r#"deprecated since v1.14; use "kubernetes.io/os" instead"#),
-    (
-        "failure-domain.beta.kubernetes.io/region",
-        r#"deprecated since v1.17; use "topology.kubernetes.io/region" instead"#,
-    ),
-    ("failure-domain.beta.kubernetes.io/zone", r#"deprecated since v1.17; use "topology.kubernetes.io/zone" instead"#),
-    ("beta.kubernetes.io/instance-type", r#"deprecated since v1.17; use "node.kubernetes.io/instance-type" instead"#),
-    ("app.kubernetes.io/created-by", "deprecated since v1.9"),
-    ("scheduler.alpha.kubernetes.io/preferAvoidPods", "deprecated since v1.22; use Taints and Tolerations instead"),
-    ("node-role.kubernetes.io/master", r#"use "node-role.kubernetes.io/control-plane" instead"#),
-];
-
 /// Volumes that do nothing any more, with the names under which they are shown.
 const VOLUMES: &[(&str, &str, &str)] = &[
     ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
@@ -53,11 +39,6 @@ const VOLUMES: &[(&str, &str, &str)] = &[
     ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
     ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
-
-/// What to say about a label of nodes that has a newer name.
-pub(crate) fn node_label_warning(key: &str) -> Option<&'static str> {
-    NODE_LABELS.iter().find(|(label, _)| *label == key).map(|(_, message)| *message)
-}
 
 /// What is unwise about a pod or a template (`{metadata, spec}`).
 pub(super) fn of(path: FieldPath<'_>, is_template: bool, template: &Object) -> Vec<String> {
@@ -118,7 +99,7 @@ pub(super) fn of(path: FieldPath<'_>, is_template: bool, template: &Object) -> V
 fn of_placement(path: FieldPath<'_>, spec: &Object, found: &mut Vec<String>) {
     let at_selector = path.child("nodeSelector");
     for (key, _) in part(spec, "nodeSelector").iter() {
-        found.extend(node_label_warning(key).map(|message| format!("{}: {message}", at_selector.key(key))));
+        found.extend(deprecated_label(key).map(|message| format!("{}: {message}", at_selector.key(key))));
     }
     let affinity = part(part(spec, "affinity"), "nodeAffinity");
     let at_affinity = path.child("affinity");
@@ -136,7 +117,7 @@ fn of_placement(path: FieldPath<'_>, spec: &Object, found: &mut Vec<String>) {
     for (at, constraint) in objects(spec, "topologySpreadConstraints") {
         let path = at_constraints.index(at);
         let key = text(constraint, "topologyKey");
-        let message = node_label_warning(key);
+        let message = deprecated_label(key);
         found.extend(message.map(|message| format!("{}: {key} is {message}", path.child("topologyKey"))));
         if !constraint.contains("labelSelector") {
             found.push(format!("{}: {NO_SELECTOR}", path.child("labelSelector")));
@@ -149,7 +130,7 @@ fn of_node_term(path: FieldPath<'_>, term: &Object, is_wish: bool, found: &mut V
     for (at, expression) in objects(term, "matchExpressions") {
         let path = path.index(at);
         let key = text(expression, "key");
-        let message = node_label_warning(key);
+        let message = deprecated_label(key);
         found.extend(message.map(|message| format!("{}: {key} is {message}", path.child("key"))));
         if !is_wish {
             continue;
