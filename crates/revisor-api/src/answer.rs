@@ -85,6 +85,22 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
             status
         }
         RegistryError::Conflict { resource, name, why } => Status::conflict(resource_ref(resource), name, why),
+        RegistryError::SubresourceConflict { resource, subresource, name, why } => {
+            let part = format!("{}/{subresource}", resource.plural);
+            Status::conflict(ResourceRef { group: resource.group, resource: &part }, name, why)
+        }
+        RegistryError::BudgetExhausted { message, cause, retry_seconds } => {
+            let mut status = Status::too_many_requests(*message, *retry_seconds);
+            if let Some(details) = &mut status.details {
+                details.causes.push(StatusCause {
+                    reason: "DisruptionBudget".into(),
+                    message: cause.clone(),
+                    field: String::new(),
+                });
+            }
+            status
+        }
+        RegistryError::ManyBudgets => Status::unexplained(error.to_string()),
         RegistryError::Invalid { resource, name, errors } => {
             Status::invalid(KindRef { group: resource.group, kind: resource.kind }, name, errors)
         }
@@ -190,6 +206,29 @@ mod tests {
                 409,
                 "Conflict",
                 "Operation cannot be fulfilled on leases.coordination.k8s.io \"a\": why",
+            ),
+            (
+                RegistryError::SubresourceConflict {
+                    resource: resource(),
+                    subresource: "part",
+                    name: name(),
+                    why: "why".to_owned(),
+                },
+                409,
+                "Conflict",
+                "Operation cannot be fulfilled on leases/part.coordination.k8s.io \"a\": why",
+            ),
+            (
+                RegistryError::BudgetExhausted { message: "no more", cause: "why".to_owned(), retry_seconds: 0 },
+                429,
+                "TooManyRequests",
+                "no more",
+            ),
+            (
+                RegistryError::ManyBudgets,
+                500,
+                "",
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
             ),
             (
                 RegistryError::Contended { resource: resource(), name: name() },

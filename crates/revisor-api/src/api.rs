@@ -339,7 +339,7 @@ fn verb_of(route: &ObjectRoute, method: &Method, query: &Query<'_>) -> Option<Ve
         Method::GET if has_name => Verb::Get,
         Method::GET if query.truth("watch") == Some(true) => Verb::Watch,
         Method::GET => Verb::List,
-        Method::POST if !has_name => Verb::Create,
+        Method::POST if !has_name || route.subresource.is_some() => Verb::Create,
         Method::PUT if has_name => Verb::Update,
         Method::PATCH if has_name => Verb::Patch,
         Method::DELETE if has_name => Verb::Delete,

@@ -1,5 +1,7 @@
 //! The verbs on objects: what HTTP says, turned into a request to the registry, and its result turned into an answer.
 
+mod pod_actions;
+
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -64,6 +66,7 @@ impl Api {
             return answer::status(&status);
         }
         let served = match verb {
+            verb if pod_actions::is_pod_action(&route, verb) => self.serve_pod_action(&route, verb, request).await,
             Verb::Get => self.get(&route, &request).await,
             Verb::List => self.list(&route, &request).await,
             Verb::Watch => self.watch(&route, &request).await,

@@ -89,10 +89,12 @@ fn objects(catalog: &Catalog, group: &str, version: &str, segments: &[&str]) -> 
         [plural] => (*plural, None, None),
         [plural, name] => (*plural, Some(*name), None),
         [plural, name, subresource] => (*plural, Some(*name), Some(*subresource)),
+        // What is behind a proxy has paths of its own.
+        [plural, name, "proxy", ..] => (*plural, Some(*name), Some("proxy")),
         _ => return None,
     };
     let resource = catalog.resource(group, version, plural)?;
-    let is_whole_path = segments.iter().chain(&namespace).all(|segment| !segment.is_empty());
+    let is_whole_path = segments.iter().take(3).chain(&namespace).all(|segment| !segment.is_empty());
     let scope_fits = match namespace {
         Some(_) => resource.namespaced,
         None => !resource.namespaced || name.is_none(),
@@ -152,6 +154,9 @@ mod tests {
             ("/api/v1/namespaces/n/configmaps/a/b", "no such resource"),
             ("/api/v1/namespaces/n/configmaps/a%2Fb", "no such resource"),
             ("/api/v1/namespaces/n/configmaps/a%20b", "configmaps ns=n name=a b sub="),
+            ("/api/v1/namespaces/n/pods/p/eviction", "pods ns=n name=p sub=eviction"),
+            ("/api/v1/namespaces/n/pods/p/proxy/a//b", "pods ns=n name=p sub=proxy"),
+            ("/api/v1/namespaces/n/pods/p/log/a", "no such resource"),
             ("/api/v1/namespaces/n", "namespaces ns= name=n sub="),
             ("/api/v1/namespaces/n/status", "namespaces ns= name=n sub=status"),
             ("/api/v1/namespaces/n/finalize", "namespaces ns= name=n sub=finalize"),

@@ -8,11 +8,21 @@
 mod claim_resize;
 mod default_storage_class;
 mod storage_protection;
+mod default_toleration_seconds;
+mod limit_ranger;
+mod pod_fields;
+mod pod_topology_labels;
+mod priority;
+mod runtime_class;
+mod service_account;
+mod taint_nodes_by_condition;
 
 use std::sync::Arc;
 
 use revisor_catalog::{Requester, Resource};
 use revisor_object::{Object, Value};
+
+pub(crate) use self::pod_topology_labels::copy_labels;
 
 use crate::{Registry, RegistryError};
 
@@ -87,6 +97,14 @@ fn claim_class(claim: &Object) -> Option<&str> {
         .at(&["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"])
         .or_else(|| claim.at(&["spec", "storageClassName"]))
         .and_then(Value::as_str)
+        Box::new(limit_ranger::LimitRanger),
+        Box::new(service_account::ServiceAccount),
+        Box::new(taint_nodes_by_condition::TaintNodesByCondition),
+        Box::new(priority::Priority),
+        Box::new(default_toleration_seconds::DefaultTolerationSeconds),
+        Box::new(runtime_class::RuntimeClass),
+        Box::new(pod_topology_labels::PodTopologyLabels),
+    ]
 }
 
 impl Registry {
@@ -114,5 +132,13 @@ impl Registry {
         let resource = self.catalog.resource(group, version, plural)?;
         let item = self.cache_of(resource).get(&resource.key(namespace, name))?;
         crate::Decoded::stored(item.entry().bytes()).ok()
+    }
+    /// All objects of a resource as they are stored now, of one namespace or of all. What cannot be read is left out:
+    /// a plugin can say nothing about it.
+    pub(crate) fn all_stored(&self, group: &str, version: &str, plural: &str, namespace: Option<&str>) -> Vec<Object> {
+        let Some(resource) = self.catalog.resource(group, version, plural) else { return Vec::new() };
+        let snapshot = self.cache_of(resource).snapshot();
+        let items = snapshot.range(&resource.collection(namespace), None);
+        items.filter_map(|item| crate::Decoded::stored(item.entry().bytes()).ok()).collect()
     }
 }

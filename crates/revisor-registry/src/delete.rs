@@ -76,6 +76,12 @@ impl DeleteOptions {
                 value.type_name()
             )));
         };
+        DeleteOptions::of(&object)
+    }
+
+    /// Reads the options that stand in an object.
+    pub(crate) fn of(object: &Object) -> Result<DeleteOptions, RegistryError> {
+        let bad = |problem: String| RegistryError::BadRequest(problem);
         let (kind, version) = (
             object.str("kind").filter(|kind| !kind.is_empty()).unwrap_or("DeleteOptions"),
             object.str("apiVersion").unwrap_or("v1"),
@@ -122,7 +128,7 @@ impl DeleteOptions {
             dry_run: !dry_run.is_empty(),
             grace_period_seconds,
             orphan_dependents,
-            propagation_policy: text(&object, "propagationPolicy")?,
+            propagation_policy: text(object, "propagationPolicy")?,
             preconditions,
         })
     }
@@ -260,7 +266,7 @@ fn uid_of(object: &Object) -> &str {
     object.object("metadata").and_then(|metadata| metadata.str("uid")).unwrap_or_default()
 }
 
-fn check_preconditions(
+pub(crate) fn check_preconditions(
     resource: &Arc<Resource>,
     name: &str,
     current: &Entry,

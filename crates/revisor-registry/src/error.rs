@@ -39,6 +39,31 @@ pub enum RegistryError {
         /// What did not match.
         why: String,
     },
+    /// What was asked of a part of the object does not go with the state it is in.
+    #[error("conflict on {}/{subresource} {name:?}: {why}", resource.qualified_name())]
+    SubresourceConflict {
+        /// Of this resource.
+        resource: Arc<Resource>,
+        /// The part of the object.
+        subresource: &'static str,
+        /// The name of the object.
+        name: String,
+        /// What did not go with it.
+        why: String,
+    },
+    /// A disruption budget does not allow an eviction.
+    #[error("{message} {cause}")]
+    BudgetExhausted {
+        /// What was refused.
+        message: &'static str,
+        /// Which budget, and why.
+        cause: String,
+        /// After how many seconds it may be tried again; zero if that cannot be said.
+        retry_seconds: u32,
+    },
+    /// Several disruption budgets select one pod.
+    #[error("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")]
+    ManyBudgets,
     /// The object breaks rules of its kind.
     #[error("{} {name:?} is invalid", resource.qualified_name())]
     Invalid {

@@ -5,12 +5,15 @@
 
 mod admission;
 mod apply;
+mod binding;
 mod body;
 mod bootstrap;
 mod delete;
 mod error;
+mod eviction;
 mod identity;
 mod managed_fields;
+mod overwrite;
 mod patch;
 mod present;
 mod read;
@@ -22,6 +25,7 @@ mod write;
 pub use body::{Decoded, FieldValidation, Format};
 pub use delete::{DeleteOptions, Deleted, Preconditions};
 pub use error::RegistryError;
+pub use eviction::Eviction;
 pub use identity::Environment;
 pub use patch::PatchKind;
 pub use present::present;

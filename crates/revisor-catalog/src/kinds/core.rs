@@ -1,5 +1,6 @@
 //! The core group: everything that was there before there were groups.
 
+mod binding;
 pub(crate) mod claim;
 mod config_map;
 mod endpoints;
@@ -39,6 +40,7 @@ const NODE_FIELDS: &[SelectableField] =
 
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {
+        "bindings" => Kind::usual(binding::Bindings),
         "configmaps" => Kind::usual(config_map::ConfigMaps),
         "endpoints" => Kind { rules: Rules { create_on_update: true, ..USUAL }, ..Kind::usual(endpoints::Endpoints) },
         "events" => Kind {

@@ -1,0 +1,269 @@
+//! LimitRanger: the limit ranges of a namespace fill in what containers ask for, and bound it.
+
+use std::collections::BTreeMap;
+
+use revisor_object::{Object, Quantity, Value};
+
+use super::pod_fields::{objects, objects_mut, spec, text};
+use super::{Admission, Operation, Review};
+use crate::{Registry, RegistryError};
+
+const ANNOTATION: &str = "kubernetes.io/limit-ranger";
+
+/// The largest value that can still be counted in thousandths.
+const MAX_IN_MILLIS: i64 = i64::MAX / 1000;
+
+type Amounts = BTreeMap<String, Quantity>;
+
+pub(crate) struct LimitRanger;
+
+impl Admission for LimitRanger {
+    fn admit(&self, registry: &Registry, review: &Review<'_>, pod: &mut Object) -> Result<(), RegistryError> {
+        if concerns(review) == Some("Pod") {
+            for range in ranges(registry, review) {
+                fill_in(&range, pod);
+            }
+        }
+        Ok(())
+    }
+
+    fn validate(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
+        let Some(kind) = concerns(review) else { return Ok(()) };
+        for range in ranges(registry, review) {
+            let problems = match kind {
+                "Pod" => pod_problems(&range, object),
+                _ => claim_problems(&range, object),
+            };
+            if !problems.is_empty() {
+                return Err(review.forbidden(aggregate(problems)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The kind of object that the write is about, where limit ranges have a say in it.
+fn concerns(review: &Review<'_>) -> Option<&'static str> {
+    if review.old.and_then(|old| old.at(&["metadata", "deletionTimestamp"])).is_some() {
+        return None;
+    }
+    let is_pod = review.resource.group.is_empty() && review.resource.plural == "pods";
+    match review.operation {
+        Operation::Update if is_pod && review.subresource == Some("resize") => Some("Pod"),
+        Operation::Create if review.is_about("", "pods") => Some("Pod"),
+        _ if review.is_about("", "persistentvolumeclaims") => Some("PersistentVolumeClaim"),
+        _ => None,
+    }
+}
+
+fn ranges(registry: &Registry, review: &Review<'_>) -> Vec<Object> {
+    registry.all_stored("", "v1", "limitranges", review.namespace)
+}
+
+fn limits_of<'a>(range: &'a Object, kind: &str) -> impl Iterator<Item = &'a Object> {
+    let limits = range.object("spec").into_iter().flat_map(|spec| objects(spec, "limits"));
+    limits.filter(move |limit| text(limit, "type") == kind)
+}
+
+/// Gives containers what they leave out, and notes on the pod what it was.
+fn fill_in(range: &Object, pod: &mut Object) {
+    let mut defaults = [("limits", Object::new()), ("requests", Object::new())];
+    for limit in limits_of(range, "Container") {
+        for ((_, amounts), source) in defaults.iter_mut().zip(["default", "defaultRequest"]) {
+            for (name, amount) in limit.object(source).into_iter().flat_map(Object::iter) {
+                amounts.insert(name, amount.clone());
+            }
+        }
+    }
+    if defaults.iter().all(|(_, amounts)| amounts.is_empty()) {
+        return;
+    }
+    let mut notes = Vec::new();
+    let spec = pod.object_mut("spec");
+    for (list, title) in [("containers", "container"), ("initContainers", "init container")] {
+        for container in objects_mut(spec, list) {
+            let name = text(container, "name").to_owned();
+            // What was not asked for is told before what was not limited.
+            for (kind, amounts) in defaults.iter().rev() {
+                let missing: Vec<(&str, &Value)> = {
+                    let given = container.object("resources").and_then(|resources| resources.object(kind));
+                    amounts.iter().filter(|(name, _)| given.is_none_or(|given| !given.contains(name))).collect()
+                };
+                if missing.is_empty() {
+                    continue;
+                }
+                let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+                notes.push(format!("{} {} for {title} {name}", names.join(", "), kind.trim_end_matches('s')));
+                let given = container.object_mut("resources").object_mut(kind);
+                for (name, amount) in missing {
+                    given.insert(name, amount.clone());
+                }
+            }
+        }
+    }
+    if !notes.is_empty() {
+        let note = format!("LimitRanger plugin set: {}", notes.join("; "));
+        pod.object_mut("metadata").object_mut("annotations").insert(ANNOTATION, note);
+    }
+}
+
+fn pod_problems(range: &Object, pod: &Object) -> Vec<String> {
+    let spec = spec(pod);
+    let mut problems = Vec::new();
+    let limits = range.object("spec").into_iter().flat_map(|spec| objects(spec, "limits"));
+    for limit in limits {
+        match text(limit, "type") {
+            "Container" => {
+                for container in ["containers", "initContainers"].iter().flat_map(|list| objects(spec, list)) {
+                    let resources = container.object("resources");
+                    let of = |list| amounts(resources.and_then(|resources| resources.object(list)));
+                    problems.extend(check(limit, "Container", &of("requests"), &of("limits")));
+                }
+            }
+            "Pod" => {
+                problems.extend(check(limit, "Pod", &pod_total(spec, "requests"), &pod_total(spec, "limits")));
+            }
+            _ => {}
+        }
+    }
+    problems
+}
+
+fn claim_problems(range: &Object, claim: &Object) -> Vec<String> {
+    const KIND: &str = "PersistentVolumeClaim";
+    let resources = spec(claim).object("resources");
+    let requests = amounts(resources.and_then(|resources| resources.object("requests")));
+    let mut problems = Vec::new();
+    for limit in limits_of(range, KIND) {
+        for (name, least) in amounts(limit.object("min")) {
+            problems.extend(too_little(KIND, &name, &least, requests.get(&name), None));
+        }
+        for (name, most) in amounts(limit.object("max")) {
+            let words = format!("maximum {name} usage per {KIND} is {most}");
+            problems.extend(match requests.get(&name) {
+                None => Some(format!("{words}.  No request is specified")),
+                Some(asked) if *asked > most => Some(format!("{words}, but request is {asked}")),
+                Some(_) => None,
+            });
+        }
+    }
+    problems
+}
+
+fn check(limit: &Object, kind: &str, requests: &Amounts, limits: &Amounts) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (name, least) in amounts(limit.object("min")) {
+        problems.extend(too_little(kind, &name, &least, requests.get(&name), limits.get(&name)));
+    }
+    for (name, most) in amounts(limit.object("max")) {
+        let words = format!("maximum {name} usage per {kind} is {most}");
+        problems.extend(match (requests.get(&name), limits.get(&name)) {
+            (_, None) => Some(format!("{words}.  No limit is specified")),
+            (_, Some(limit)) if *limit > most => Some(format!("{words}, but limit is {limit}")),
+            (Some(asked), _) if *asked > most => Some(format!("{words}, but request is {asked}")),
+            _ => None,
+        });
+    }
+    for (name, most) in amounts(limit.object("maxLimitRequestRatio")) {
+        problems.extend(too_far_apart(kind, &name, &most, requests.get(&name), limits.get(&name)));
+    }
+    problems
+}
+
+fn too_little(
+    kind: &str,
+    name: &str,
+    least: &Quantity,
+    request: Option<&Quantity>,
+    limit: Option<&Quantity>,
+) -> Option<String> {
+    let words = format!("minimum {name} usage per {kind} is {least}");
+    match (request, limit) {
+        (None, _) => Some(format!("{words}.  No request is specified")),
+        (Some(asked), _) if asked < least => Some(format!("{words}, but request is {asked}")),
+        (_, Some(limit)) if limit < least => Some(format!("{words}, but limit is {limit}")),
+        _ => None,
+    }
+}
+
+fn too_far_apart(
+    kind: &str,
+    name: &str,
+    most: &Quantity,
+    request: Option<&Quantity>,
+    limit: Option<&Quantity>,
+) -> Option<String> {
+    let words = format!("{name} max limit to request ratio per {kind} is {most}");
+    let Some(request) = request.filter(|request| !request.is_zero()) else {
+        return Some(format!("{words}, but no request is specified or request is 0"));
+    };
+    let Some(limit) = limit.filter(|limit| !limit.is_zero()) else {
+        return Some(format!("{words}, but no limit is specified or limit is 0"));
+    };
+    let ratio = if [request, limit, most].iter().all(|amount| amount.value() <= MAX_IN_MILLIS) {
+        limit.milli_value() as f64 / request.milli_value() as f64
+    } else {
+        limit.value() as f64 / request.value() as f64
+    };
+    let is_too_far = if most.value() <= MAX_IN_MILLIS {
+        ratio * 1000.0 > most.milli_value() as f64
+    } else {
+        ratio > most.value() as f64
+    };
+    is_too_far.then(|| format!("{words}, but provided ratio is {ratio:.6}"))
+}
+
+fn amounts(list: Option<&Object>) -> Amounts {
+    let parse = |value: &Value| value.as_str().and_then(|text| Quantity::parse(text).ok());
+    let list = list.into_iter().flat_map(Object::iter);
+    list.filter_map(|(name, value)| Some((name.to_owned(), parse(value)?))).collect()
+}
+
+/// What a pod needs as a whole: containers run side by side, init containers one after the other, sidecars from their
+/// start to the end. What is said for the pod as a whole counts instead.
+pub(super) fn pod_total(spec: &Object, list: &str) -> Amounts {
+    let of = |container: &Object| amounts(container.object("resources").and_then(|resources| resources.object(list)));
+    let mut total = Amounts::new();
+    objects(spec, "containers").for_each(|container| add(&mut total, of(container)));
+    let (mut sidecars, mut most) = (Amounts::new(), Amounts::new());
+    for container in objects(spec, "initContainers") {
+        let mut now = of(container);
+        if text(container, "restartPolicy") == "Always" {
+            add(&mut total, now.clone());
+            add(&mut sidecars, now);
+            now = sidecars.clone();
+        } else {
+            add(&mut now, sidecars.clone());
+        }
+        raise(&mut most, now);
+    }
+    raise(&mut total, most);
+    let whole = amounts(spec.object("resources").and_then(|resources| resources.object(list)));
+    total.extend(whole.into_iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory")));
+    total
+}
+
+fn add(total: &mut Amounts, more: Amounts) {
+    for (name, amount) in more {
+        let sum = total.get(&name).map(|known| known.add(&amount)).unwrap_or(amount);
+        total.insert(name, sum);
+    }
+}
+
+fn raise(total: &mut Amounts, other: Amounts) {
+    for (name, amount) in other {
+        if total.get(&name).is_none_or(|known| *known < amount) {
+            total.insert(name, amount);
+        }
+    }
+}
+
+/// Several problems in one sentence, each only once.
+fn aggregate(mut problems: Vec<String>) -> String {
+    let mut seen = std::collections::HashSet::new();
+    problems.retain(|problem| seen.insert(problem.clone()));
+    match problems.as_slice() {
+        [only] => only.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}

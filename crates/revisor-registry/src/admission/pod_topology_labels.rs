@@ -1,0 +1,34 @@
+//! PodTopologyLabels: a pod on a node is labelled with the zone and region of the node.
+
+use revisor_object::Object;
+
+use super::pod_fields::{labels, spec, text};
+use super::{Admission, Review};
+use crate::{Registry, RegistryError};
+
+const LABELS: [&str; 2] = ["topology.kubernetes.io/region", "topology.kubernetes.io/zone"];
+
+pub(crate) struct PodTopologyLabels;
+
+impl Admission for PodTopologyLabels {
+    fn admit(&self, registry: &Registry, review: &Review<'_>, pod: &mut Object) -> Result<(), RegistryError> {
+        if review.is_about("", "pods") {
+            let node = text(spec(pod), "nodeName").to_owned();
+            copy_labels(registry, &node, pod.object_mut("metadata"));
+        }
+        Ok(())
+    }
+}
+
+/// Writes where a node is into the labels of metadata. A node that does not exist is nowhere.
+pub(crate) fn copy_labels(registry: &Registry, node: &str, metadata: &mut Object) {
+    if node.is_empty() {
+        return;
+    }
+    let Some(node) = registry.stored("", "v1", "nodes", None, node) else { return };
+    for label in LABELS {
+        if let Some(value) = labels(&node).get(label) {
+            metadata.object_mut("labels").insert(label, value.clone());
+        }
+    }
+}

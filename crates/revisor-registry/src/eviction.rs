@@ -1,0 +1,299 @@
+//! Eviction: a deletion of a pod that the disruption budgets of its namespace must allow.
+
+use std::sync::Arc;
+
+use revisor_catalog::Resource;
+use revisor_object::{Object, StructuredLabelSelector, Value};
+
+use crate::overwrite::set_condition;
+use crate::{Decoded, DeleteOptions, Format, Place, Registry, RegistryError};
+
+const KIND: &str = "Eviction";
+
+/// So many evictions may wait to be noticed by who keeps the budget.
+const MAX_DISRUPTED_PODS: usize = 2000;
+
+/// How often an eviction is tried anew because others changed the pod in between.
+const MAX_ATTEMPTS: usize = 20;
+
+const VIOLATED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
+
+/// After so many seconds a budget that is being worked on may be asked again.
+const RETRY_SECONDS: u32 = 10;
+
+/// A request to evict a pod.
+#[derive(Debug, Clone, Default)]
+pub struct Eviction {
+    name: String,
+    options: DeleteOptions,
+    names_dry_run: bool,
+}
+
+impl Eviction {
+    /// Reads the body of an eviction.
+    pub fn read(registry: &Registry, format: Format, text: &[u8]) -> Result<Eviction, RegistryError> {
+        let types = registry.catalog.types();
+        let Some(id) = types.id("policy.v1.Eviction") else { return Err(RegistryError::Unreadable) };
+        let bad = |problem: String| {
+            RegistryError::BadRequest(format!(
+                "the object provided is unrecognized (must be of type {KIND}): {problem}"
+            ))
+        };
+        let parsed = format.parse(text, KIND, |message| types.read_protobuf(id, message));
+        let mut value =
+            parsed.map_err(|error| bad(format!("couldn't get version/kind; json parse error: {error}")))?.value;
+        types.conform(id, &mut value).map_err(|mismatch| bad(mismatch.to_string()))?;
+        let Value::Object(object) = value else { return Err(bad("not an object".to_owned())) };
+        let kind = object.str("kind").unwrap_or(KIND);
+        let version = object.str("apiVersion").unwrap_or("policy/v1");
+        if kind != KIND || !matches!(version, "policy/v1" | "policy/v1beta1") {
+            return Err(RegistryError::BadRequest(format!(
+                "{kind} in version {:?} cannot be handled as a {KIND}: no kind {kind:?} is registered for version {version:?}",
+                version.rsplit('/').next().unwrap_or_default()
+            )));
+        }
+        let options = object.object("deleteOptions").map(DeleteOptions::of).transpose()?.unwrap_or_default();
+        let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default().to_owned();
+        Ok(Eviction { name, names_dry_run: options.dry_run, options })
+    }
+}
+
+impl Registry {
+    /// Deletes a pod if the budgets that select it allow it.
+    pub async fn evict(&self, place: Place<'_>, eviction: Eviction, dry_run: bool) -> Result<(), RegistryError> {
+        let Place { resource: pods, namespace, name } = place;
+        let name = name.unwrap_or_default();
+        if eviction.name != name {
+            let message = "name in URL does not match name in Eviction object";
+            return Err(RegistryError::BadRequest(message.to_owned()));
+        }
+        let mut options = eviction.options;
+        options.dry_run = eviction.names_dry_run || dry_run;
+        let insists = options.preconditions.resource_version.is_some();
+        for _ in 0..MAX_ATTEMPTS {
+            self.cache.freshen().await?;
+            let key = pods.key(namespace, name);
+            let item = self.cache_of(pods).get(&key).ok_or_else(|| RegistryError::not_found(pods, name))?;
+            let pod = Decoded::stored(item.entry().bytes())?;
+            let mut guarded = options.clone();
+            let protection = self.protection(namespace, &pod, name, options.dry_run).await?;
+            if protection.depends_on_version() && !insists {
+                // It must not have become one that is protected since.
+                guarded.preconditions.resource_version = Some(item.entry().revision().to_string());
+            }
+            match self.mark_and_delete(place, guarded).await {
+                // Somebody changed the pod while it was being looked at: look again.
+                Err(RegistryError::Conflict { .. }) if protection == Protection::Unfinished && !insists => {}
+                Err(RegistryError::Conflict { .. }) if !insists && protection.depends_on_version() => {
+                    let Protection::Unready(budget) = protection else { unreachable!("the only other that depends") };
+                    return Err(still_processed(&budget));
+                }
+                done => return done,
+            }
+        }
+        Err(RegistryError::Contended { resource: pods.clone(), name: name.to_owned() })
+    }
+
+    /// What stands between a pod and its eviction; charges the budget that guards it, if one does.
+    async fn protection(
+        &self,
+        namespace: Option<&str>,
+        pod: &Object,
+        name: &str,
+        dry_run: bool,
+    ) -> Result<Protection, RegistryError> {
+        let phase = pod.at(&["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
+        let is_marked = pod.at(&["metadata", "deletionTimestamp"]).is_some();
+        if is_marked || matches!(phase, "Succeeded" | "Failed") {
+            return Ok(Protection::None);
+        }
+        if phase == "Pending" {
+            return Ok(Protection::Unfinished);
+        }
+        let Some(budgets) = self.catalog.resource("policy", "v1", "poddisruptionbudgets") else {
+            return Ok(Protection::None);
+        };
+        let all = self.all_stored("policy", "v1", "poddisruptionbudgets", namespace);
+        let mut selecting = all.iter().filter(|budget| selects(budget, pod));
+        let Some(budget) = selecting.next() else { return Ok(Protection::None) };
+        if selecting.next().is_some() {
+            return Err(RegistryError::ManyBudgets);
+        }
+        let budget_name = name_of(budget).to_owned();
+        if !is_ready(pod) && allows_unready(budget) {
+            return Ok(Protection::Unready(budget_name));
+        }
+        let now = self.environment.timestamp();
+        self.overwrite(budgets, namespace, &budget_name, dry_run, |_, budget| charge(budgets, budget, name, &now))
+            .await?;
+        Ok(Protection::None)
+    }
+
+    /// Notes on a pod why it ends, and ends it.
+    async fn mark_and_delete(&self, place: Place<'_>, mut options: DeleteOptions) -> Result<(), RegistryError> {
+        let Place { resource: pods, namespace, name } = place;
+        if !options.dry_run {
+            let now = self.environment.timestamp();
+            let condition = [
+                ("type", "DisruptionTarget"),
+                ("status", "True"),
+                ("reason", "EvictionByEvictionAPI"),
+                ("message", "Eviction API: evicting"),
+            ];
+            let version = self
+                .overwrite(pods, namespace, name.unwrap_or_default(), false, |entry, pod| {
+                    crate::delete::check_preconditions(
+                        pods,
+                        name.unwrap_or_default(),
+                        entry,
+                        pod,
+                        &options.preconditions,
+                    )?;
+                    set_condition(pod, condition, &now);
+                    Ok(())
+                })
+                .await?;
+            if options.preconditions.resource_version.is_some() {
+                options.preconditions.resource_version = Some(version);
+            }
+        }
+        self.delete(place, &options).await.map(drop)
+    }
+}
+
+/// What the eviction of a pod depends on.
+#[derive(Debug, PartialEq, Eq)]
+enum Protection {
+    /// On nothing more.
+    None,
+    /// On that it has not begun to run.
+    Unfinished,
+    /// On that it is still not ready; the budget protects only pods that are.
+    Unready(String),
+}
+
+impl Protection {
+    fn depends_on_version(&self) -> bool {
+        !matches!(self, Protection::None)
+    }
+}
+
+fn name_of(object: &Object) -> &str {
+    object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default()
+}
+
+/// Whether a budget is about a pod. One without a selector is about none, and so is one that cannot be understood.
+fn selects(budget: &Object, pod: &Object) -> bool {
+    let selector = budget.object("spec").and_then(|spec| spec.object("selector"));
+    let Some(Ok(selector)) = selector.map(|selector| StructuredLabelSelector::new(selector).to_selector()) else {
+        return false;
+    };
+    let labels = pod.object("metadata").and_then(|metadata| metadata.object("labels"));
+    selector.matches(|key| labels.and_then(|labels| labels.str(key)))
+}
+
+fn is_ready(pod: &Object) -> bool {
+    let conditions = pod.object("status").map(|status| status.array("conditions")).unwrap_or_default();
+    let mut conditions = conditions.iter().filter_map(Value::as_object);
+    conditions.any(|condition| condition.str("type") == Some("Ready") && condition.str("status") == Some("True"))
+}
+
+fn number(budget: &Object, name: &str) -> i64 {
+    budget.at(&["status", name]).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// Whether a pod that is not ready may go without counting.
+fn allows_unready(budget: &Object) -> bool {
+    let policy = budget.at(&["spec", "unhealthyPodEvictionPolicy"]).and_then(Value::as_str);
+    let desired = number(budget, "desiredHealthy");
+    policy == Some("AlwaysAllow") || (number(budget, "currentHealthy") >= desired && desired > 0)
+}
+
+/// Takes one disruption off a budget.
+fn charge(budgets: &Arc<Resource>, budget: &mut Object, pod: &str, now: &str) -> Result<(), RegistryError> {
+    let name = name_of(budget).to_owned();
+    let generation = budget.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
+    if number(budget, "observedGeneration") < generation {
+        return Err(still_processed(&name));
+    }
+    let forbidden = |why: &str| RegistryError::Forbidden {
+        resource: budgets.clone(),
+        name: name.clone(),
+        why: why.to_owned(),
+        terminating_namespace: None,
+    };
+    let allowed = number(budget, "disruptionsAllowed");
+    if allowed < 0 {
+        return Err(forbidden("pdb disruptions allowed is negative"));
+    }
+    let disrupted = budget.at(&["status", "disruptedPods"]).and_then(Value::as_object).map_or(0, Object::len);
+    if disrupted > MAX_DISRUPTED_PODS {
+        let why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
+        return Err(forbidden(why));
+    }
+    if allowed == 0 {
+        return Err(RegistryError::BudgetExhausted {
+            message: VIOLATED,
+            cause: exhausted(budget, &name),
+            retry_seconds: 0,
+        });
+    }
+    let status = budget.object_mut("status");
+    status.insert("disruptionsAllowed", allowed - 1);
+    status.object_mut("disruptedPods").insert(pod, now);
+    if allowed == 1 {
+        set_disruption_not_allowed(status, generation, now);
+    }
+    Ok(())
+}
+
+fn still_processed(name: &str) -> RegistryError {
+    RegistryError::BudgetExhausted {
+        message: VIOLATED,
+        cause: format!("The disruption budget {name} is still being processed by the server."),
+        retry_seconds: RETRY_SECONDS,
+    }
+}
+
+fn disruption_allowed(status: &Object) -> Option<&Object> {
+    let mut conditions = status.array("conditions").iter().filter_map(Value::as_object);
+    conditions.find(|condition| condition.str("type") == Some("DisruptionAllowed"))
+}
+
+/// Why a budget allows nothing.
+fn exhausted(budget: &Object, name: &str) -> String {
+    let condition = budget.object("status").and_then(disruption_allowed);
+    let condition = condition.filter(|condition| condition.str("status") == Some("False"));
+    let text = |name| condition.and_then(|condition| condition.str(name)).unwrap_or_default();
+    let (reason, message) = (text("reason"), text("message"));
+    let (desired, current) = (number(budget, "desiredHealthy"), number(budget, "currentHealthy"));
+    if reason == "SyncFailed" && !message.is_empty() {
+        format!("The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}")
+    } else if current <= desired {
+        format!("The disruption budget {name} needs {desired} healthy pods and has {current} currently")
+    } else if !message.is_empty() {
+        format!("The disruption budget {name} does not allow evicting pods currently ({reason}): {message}")
+    } else {
+        format!("The disruption budget {name} does not allow evicting pods currently")
+    }
+}
+
+fn set_disruption_not_allowed(status: &mut Object, generation: i64, now: &str) {
+    let known = disruption_allowed(status).filter(|known| known.str("status") == Some("False"));
+    let time = known.and_then(|known| known.get("lastTransitionTime")).cloned().unwrap_or_else(|| Value::from(now));
+    let condition = Object::from_iter([
+        ("type", Value::from("DisruptionAllowed")),
+        ("status", Value::from("False")),
+        ("reason", Value::from("InsufficientPods")),
+        ("message", Value::from("")),
+        ("observedGeneration", Value::from(generation)),
+        ("lastTransitionTime", time),
+    ]);
+    let mut conditions = status.array("conditions").to_vec();
+    let is_it = |value: &Value| value.as_object().and_then(|it| it.str("type")) == Some("DisruptionAllowed");
+    match conditions.iter_mut().find(|value| is_it(value)) {
+        Some(known) => *known = Value::from(condition),
+        None => conditions.push(Value::from(condition)),
+    }
+    status.insert("conditions", conditions);
+}
