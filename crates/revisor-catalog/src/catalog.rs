@@ -7,7 +7,7 @@ use revisor_schema::Types;
 
 use crate::kinds::{self, Presentation};
 use crate::resource::Stored;
-use crate::rows::{FIELDS, Row, rows};
+use crate::rows::{FIELDS, Row, rows, scale_resource};
 use crate::{Resource, RuntimeConfig, RuntimeConfigError};
 
 /// A group and one of its versions that is served.
@@ -27,6 +27,7 @@ pub struct Catalog {
     /// In the order of discovery.
     group_versions: Vec<GroupVersion>,
     types: Arc<Types>,
+    scale: Arc<Resource>,
 }
 
 impl Catalog {
@@ -44,7 +45,8 @@ impl Catalog {
     /// If the built-in tables contradict themselves: a fault of the program that its tests find.
     pub fn with(config: &RuntimeConfig) -> Catalog {
         let types = Arc::new(Types::parse(FIELDS).expect("the table of fields is well formed"));
-        let mut catalog = Catalog { group_versions: Vec::new(), types: types.clone() };
+        let scale = Arc::new(scale_resource(&types));
+        let mut catalog = Catalog { group_versions: Vec::new(), types: types.clone(), scale };
         let presentation = |row: &Row| kinds::presentation(row.group, row.version, row.plural);
         // What others are stored as comes first, whether it is served or not.
         let mut stored = HashMap::new();
@@ -95,6 +97,11 @@ impl Catalog {
     /// The types of all objects and options.
     pub fn types(&self) -> &Types {
         &self.types
+    }
+
+    /// The type of all scales, as a resource. It is not served by itself: its objects are parts of others.
+    pub fn scale(&self) -> &Arc<Resource> {
+        &self.scale
     }
 
     /// The resource with this name in paths.

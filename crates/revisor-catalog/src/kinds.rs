@@ -2,6 +2,10 @@
 
 mod addresses;
 pub(crate) mod amounts;
+mod apps;
+mod autoscaling;
+mod batch;
+pub(crate) mod conditions;
 mod coordination;
 pub(crate) mod core;
 mod discovery;
@@ -9,17 +13,20 @@ mod networking;
 mod node;
 pub(crate) mod node_selectors;
 pub(crate) mod pod_spec;
+mod policy;
 pub(crate) mod resource_names;
 mod scheduling;
 mod storage;
 pub(crate) mod taints;
+pub(crate) mod workload;
 
 use std::sync::Arc;
 
 use revisor_object::names::NameRule;
+use revisor_object::{FieldError, Object};
 
 use crate::conversion::{Conversion, SameShape};
-use crate::{DeleteAnswer, Rules, SelectableField, Strategy};
+use crate::{DeleteAnswer, Part, Rules, SelectableField, Strategy};
 
 /// What nearly every kind has.
 const USUAL: Rules = Rules {
@@ -42,8 +49,21 @@ pub(crate) struct Kind {
 
 impl Kind {
     /// A kind that only has a strategy of its own.
-    fn usual(strategy: impl Strategy) -> Kind {
+    pub(crate) fn usual(strategy: impl Strategy) -> Kind {
         Kind { rules: USUAL, selectable: Vec::new(), selects_namespace: None, strategy: Arc::new(strategy) }
+    }
+}
+
+/// A kind without rules.
+pub(crate) struct Plain;
+
+impl Strategy for Plain {
+    fn validate(&self, _: &Object) -> Vec<FieldError> {
+        Vec::new()
+    }
+
+    fn validate_update(&self, _: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
+        Vec::new()
     }
 }
 
@@ -56,8 +76,12 @@ const fn field(name: &'static str, paths: &'static [&'static [&'static str]]) ->
 pub(crate) fn kind(group: &str, version: &str, plural: &str) -> Option<Kind> {
     match group {
         "" => core::kind(plural),
+        "apps" => apps::kind(plural),
+        "autoscaling" => autoscaling::kind(plural),
+        "batch" => batch::kind(plural),
         "coordination.k8s.io" => coordination::kind(plural),
         "node.k8s.io" => node::kind(plural),
+        "policy" => policy::kind(plural),
         "scheduling.k8s.io" if version == "v1" => scheduling::kind(plural),
         "storage.k8s.io" if version == "v1" => storage::kind(plural),
         "discovery.k8s.io" => discovery::kind(plural),
@@ -79,6 +103,10 @@ pub(crate) fn presentation(group: &str, version: &str, plural: &'static str) -> 
         |group, version| Some(Presentation { stored: (group, version, plural), conversion: Arc::new(SameShape) });
     match (group, version, plural) {
         ("admissionregistration.k8s.io", "v1beta1" | "v1alpha1", _) => same("admissionregistration.k8s.io", "v1"),
+        ("autoscaling", "v1", _) => Some(Presentation {
+            stored: ("autoscaling", "v2", plural),
+            conversion: Arc::new(autoscaling::conversion::FirstVersion),
+        }),
         ("certificates.k8s.io", "v1alpha1", _) => same("certificates.k8s.io", "v1beta1"),
         ("coordination.k8s.io", "v1alpha2", _) => same("coordination.k8s.io", "v1beta1"),
         ("networking.k8s.io", "v1beta1", _) => same("networking.k8s.io", "v1"),

@@ -12,6 +12,7 @@ mod resource;
 mod route;
 mod rows;
 mod runtime_config;
+mod scale;
 mod strategy;
 
 pub use catalog::{Catalog, GroupVersion};
@@ -21,4 +22,5 @@ pub use metadata::{validate_metadata, validate_metadata_update};
 pub use resource::{DeleteAnswer, Resource, Rules, SelectableField, Subresource, Verb};
 pub use route::{ObjectRoute, Route};
 pub use runtime_config::{RuntimeConfig, RuntimeConfigError};
+pub use scale::{ScalePaths, ScaleSelector};
 pub use strategy::{Circumstances, Part, Requester, Strategy};

@@ -15,7 +15,7 @@ use revisor_schema::{Encoded, Findings, Mismatch, ProtobufError, StructId, Types
 
 use sha2::{Digest, Sha256};
 
-use crate::{Conversion, Strategy};
+use crate::{Conversion, ScalePaths, Strategy};
 
 /// What can be asked of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,6 +141,8 @@ pub struct Resource {
     pub verbs: Vec<Verb>,
     /// Its subresources.
     pub subresources: Vec<Subresource>,
+    /// Where its objects keep what their scale shows, if they have one.
+    pub scale: Option<ScalePaths>,
     /// Where its objects are stored: `/registry/configmaps/`.
     pub prefix: String,
     /// What field selectors may name beside the name and the namespace.

@@ -8,7 +8,7 @@ use revisor_version::Release;
 
 use crate::kinds::{self, Kind};
 use crate::resource::Stored;
-use crate::{Resource, Subresource, Verb};
+use crate::{Resource, ScalePaths, Subresource, Verb};
 
 /// The fields of all built-in types.
 pub(crate) const FIELDS: &str = include_str!("../tables/fields.csv");
@@ -102,13 +102,18 @@ impl Row {
     /// The resource, if the rules of its kind are known. `stored` is the resource that it is stored as, where it is not
     /// stored as itself.
     pub(crate) fn resource(self, types: &Arc<Types>, stored: Option<Stored>) -> Option<Resource> {
+        let kind = kinds::kind(self.group, self.version, self.plural)?;
+        Some(self.of_kind(kind, types, stored))
+    }
+
+    fn of_kind(self, of: Kind, types: &Arc<Types>, stored: Option<Stored>) -> Resource {
         let Row { group, version, plural, kind, .. } = self;
         let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-        let Kind { rules, selectable, selects_namespace, strategy } = kinds::kind(group, version, plural)?;
+        let Kind { rules, selectable, selects_namespace, strategy } = of;
         let stored_at =
             STORED_ELSEWHERE.iter().find(|(of, name, _)| (*of, *name) == (group, plural)).map_or(plural, |row| row.2);
         let deprecation = self.deprecation.and_then(|deprecation| deprecation.warning(&api_version, kind));
-        Some(Resource {
+        Resource {
             group,
             version,
             kind,
@@ -119,6 +124,7 @@ impl Row {
             categories: self.categories,
             namespaced: self.namespaced,
             verbs: self.verbs,
+            scale: ScalePaths::of_built_in(group, self.subresources.iter().map(|subresource| subresource.name)),
             subresources: self.subresources,
             prefix: match &stored {
                 Some(stored) => stored.resource.prefix.clone(),
@@ -134,7 +140,7 @@ impl Row {
             root: types.id(&type_name(group, version, kind)).expect("every row has its fields in the table"),
             types: types.clone(),
             api_version,
-        })
+        }
     }
 }
 
@@ -155,6 +161,15 @@ impl Deprecation {
         }
         Some(warning)
     }
+}
+
+/// The type of all scales, as a resource that is not served by itself.
+///
+/// # Panics
+/// If the table of fields has no such type: a fault of the program that its tests find.
+pub(crate) fn scale_resource(types: &Arc<Types>) -> Resource {
+    let row = Row::parse("autoscaling,v1,scales,Scale,scale,,,yes,get+patch+update,,,,,").expect("is well formed");
+    row.of_kind(Kind::usual(kinds::Plain), types, None)
 }
 
 /// The name of a kind's type in the table of fields: `core.v1.Pod`.

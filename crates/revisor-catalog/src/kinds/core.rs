@@ -11,6 +11,7 @@ mod node;
 pub(crate) mod persistent_volume;
 mod pod;
 mod pod_template;
+mod replication_controller;
 mod resource_quota;
 mod secret;
 pub(crate) mod service;
@@ -78,6 +79,7 @@ pub(super) fn kind(plural: &str) -> Option<Kind> {
             rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
             ..Kind::usual(pod_template::PodTemplates)
         },
+        "replicationcontrollers" => replication_controller::kind(),
         "secrets" => Kind { selectable: vec![field("type", &[&["type"]])], ..Kind::usual(secret::Secrets) },
         "serviceaccounts" => Kind {
             rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },

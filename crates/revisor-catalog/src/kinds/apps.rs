@@ -1,0 +1,25 @@
+//! `apps`: what keeps pods running.
+
+mod controller_revision;
+mod daemon_set;
+mod deployment;
+mod replica_set;
+mod stateful_set;
+
+use revisor_object::names::NameRule;
+
+use super::{Kind, USUAL};
+use crate::Rules;
+
+pub(super) fn kind(plural: &str) -> Option<Kind> {
+    Some(match plural {
+        "controllerrevisions" => Kind::usual(controller_revision::ControllerRevisions),
+        "daemonsets" => Kind::usual(daemon_set::DaemonSets),
+        "deployments" => Kind::usual(deployment::Deployments),
+        "replicasets" => Kind::usual(replica_set::ReplicaSets),
+        "statefulsets" => {
+            Kind { rules: Rules { names: NameRule::Dns1123Label, ..USUAL }, ..Kind::usual(stateful_set::StatefulSets) }
+        }
+        _ => return None,
+    })
+}

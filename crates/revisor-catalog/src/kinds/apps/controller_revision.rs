@@ -1,0 +1,33 @@
+//! ControllerRevisions: what a template looked like, so that its controller can go back to it.
+
+use revisor_object::{FieldError, FieldPath, Object, Value};
+
+use crate::checks::{immutable, not_negative};
+use crate::kinds::workload::number;
+use crate::{Part, Strategy};
+
+const DATA: FieldPath<'static> = FieldPath::root("data");
+
+pub(crate) struct ControllerRevisions;
+
+impl Strategy for ControllerRevisions {
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        let mut errors: Vec<FieldError> = validate_revision(object).into_iter().collect();
+        match object.get("data") {
+            Some(Value::Object(_)) => {}
+            None | Some(Value::Null) => errors.push(FieldError::required(DATA, "data is mandatory")),
+            Some(_) => errors.push(FieldError::required(DATA, "data must be a valid JSON object")),
+        }
+        errors
+    }
+
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+        let mut errors: Vec<FieldError> = validate_revision(object).into_iter().collect();
+        errors.extend(immutable(DATA, object.get("data"), old.get("data")));
+        errors
+    }
+}
+
+fn validate_revision(object: &Object) -> Option<FieldError> {
+    not_negative(FieldPath::root("revision"), number(object, "revision"))
+}

@@ -1,0 +1,139 @@
+use revisor_object::parse_json;
+
+use super::*;
+use crate::Catalog;
+
+fn object(text: &str) -> Object {
+    match parse_json(text.as_bytes()).expect(text).value {
+        Value::Object(object) => object,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A good deployment with its defaults, whose members `changes` replaces.
+fn deployment(changes: &str) -> Object {
+    let mut deployment = object(
+        r#"{"metadata":{"name":"web","namespace":"n"},"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i:1"}]}}}}"#,
+    );
+    for (name, value) in object(changes).iter() {
+        let spec = deployment.object_mut("spec");
+        spec.insert(name, value.clone());
+    }
+    let catalog = Catalog::build();
+    catalog.resource("apps", "v1", "deployments").expect("is served").default(&mut deployment);
+    deployment
+}
+
+fn causes(errors: Vec<FieldError>) -> Vec<String> {
+    errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect()
+}
+
+#[test]
+fn defaults_depend_on_the_strategy() {
+    for (changes, want) in [
+        ("{}", r#"{"rollingUpdate":{"maxSurge":"25%","maxUnavailable":"25%"},"type":"RollingUpdate"}"#),
+        (
+            r#"{"strategy":{"rollingUpdate":{"maxSurge":1}}}"#,
+            r#"{"rollingUpdate":{"maxSurge":1,"maxUnavailable":"25%"},"type":"RollingUpdate"}"#,
+        ),
+        (r#"{"strategy":{"type":"Recreate"}}"#, r#"{"type":"Recreate"}"#),
+    ] {
+        let deployment = deployment(changes);
+        assert_eq!(spec(&deployment).get("strategy").map(Value::to_json).as_deref(), Some(want), "{changes}");
+    }
+}
+
+#[test]
+fn bad_specs_are_refused_with_every_cause() {
+    for (changes, want) in [
+        ("{}", &[][..]),
+        (
+            r#"{"selector":null}"#,
+            &["FieldValueRequired spec.selector", "FieldValueInvalid spec.template.metadata.labels"],
+        ),
+        (r#"{"selector":{}}"#, &["FieldValueInvalid spec.selector"]),
+        (r#"{"selector":{"matchLabels":{"app":"other"}}}"#, &["FieldValueInvalid spec.template.metadata.labels"]),
+        (
+            r#"{"selector":{"matchExpressions":[{"key":"a","operator":"Near"}]}}"#,
+            &["FieldValueInvalid spec.selector.matchExpressions[0].operator", "FieldValueInvalid spec.selector"],
+        ),
+        (
+            r#"{"replicas":-1,"minReadySeconds":-1}"#,
+            &["FieldValueInvalid spec.replicas", "FieldValueInvalid spec.minReadySeconds"],
+        ),
+        (
+            r#"{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"0%","maxUnavailable":0}}}"#,
+            &["FieldValueInvalid spec.strategy.rollingUpdate.maxUnavailable"],
+        ),
+        (
+            r#"{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"some","maxUnavailable":"101%"}}}"#,
+            &[
+                "FieldValueInvalid spec.strategy.rollingUpdate.maxSurge",
+                "FieldValueInvalid spec.strategy.rollingUpdate.maxUnavailable",
+            ],
+        ),
+        (
+            r#"{"strategy":{"type":"Recreate","rollingUpdate":{}}}"#,
+            &["FieldValueForbidden spec.strategy.rollingUpdate"],
+        ),
+        (r#"{"strategy":{"type":"Magic"}}"#, &["FieldValueNotSupported spec.strategy"]),
+        (r#"{"progressDeadlineSeconds":5,"minReadySeconds":5}"#, &["FieldValueInvalid spec.progressDeadlineSeconds"]),
+        (r#"{"progressDeadlineSeconds":-1}"#, &["FieldValueInvalid spec.progressDeadlineSeconds"; 2]),
+    ] {
+        let errors = Deployments.validate(&deployment(changes));
+        assert_eq!(causes(errors), want, "{changes}");
+    }
+}
+
+#[test]
+fn the_selector_is_there_for_good() {
+    let old = deployment("{}");
+    let mut new = old.clone();
+    new.object_mut("spec").object_mut("template").object_mut("metadata").object_mut("labels").insert("v", "1");
+    assert_eq!(causes(Deployments.validate_update(&new, &old, Part::Whole)), [""; 0]);
+    new.object_mut("spec").object_mut("selector").object_mut("matchLabels").insert("v", "1");
+    assert_eq!(causes(Deployments.validate_update(&new, &old, Part::Whole)), ["FieldValueInvalid spec.selector"]);
+}
+
+#[test]
+fn the_revision_to_roll_back_to_has_one_form() {
+    for (written, kept, want) in [
+        ("", None, &[][..]),
+        ("7", Some("7"), &[]),
+        ("+07", Some("7"), &[]),
+        ("-1", Some("-1"), &["FieldValueInvalid spec.rollback.version"]),
+        ("x", Some("x"), &["FieldValueInvalid metadata.annotations[deprecated.deployment.rollback.to]"]),
+    ] {
+        let mut deployment = deployment("{}");
+        deployment.object_mut("metadata").object_mut("annotations").insert(ROLLBACK_TO, written);
+        Deployments.default(&mut deployment);
+        let found = deployment.at(&["metadata", "annotations", ROLLBACK_TO]).and_then(Value::as_str);
+        assert_eq!(found, kept, "{written}");
+        assert_eq!(causes(Deployments.validate(&deployment)), want, "{written}");
+    }
+}
+
+#[test]
+fn statuses_add_up() {
+    for (status, old, want) in [
+        (
+            r#"{"replicas":2,"readyReplicas":1,"availableReplicas":1,"collisionCount":1}"#,
+            r#"{"collisionCount":1}"#,
+            &[][..],
+        ),
+        ("{}", r#"{"collisionCount":1}"#, &["FieldValueInvalid status.collisionCount"]),
+        (
+            r#"{"replicas":-1}"#,
+            "{}",
+            &[
+                "FieldValueInvalid status.replicas",
+                "FieldValueInvalid status.updatedReplicas",
+                "FieldValueInvalid status.readyReplicas",
+                "FieldValueInvalid status.availableReplicas",
+            ],
+        ),
+        (r#"{"replicas":2,"availableReplicas":1}"#, "{}", &["FieldValueInvalid status.availableReplicas"]),
+    ] {
+        assert_eq!(causes(validate_status(&object(status), &object(old))), want, "{status}");
+    }
+}

@@ -1,0 +1,86 @@
+//! ReplicaSets: so many pods of one template.
+
+use revisor_object::{FieldError, FieldPath, Object};
+
+use crate::checks::{immutable, keep};
+use crate::kinds::pod_spec;
+use crate::kinds::workload::{
+    available_beyond_ready, beyond_replicas, default_template, drop_disabled_fields, has_readable_selector, negative,
+    spec, status, template, validate_lasting_pods, validate_selector, warnings_on_create, warnings_on_update,
+};
+use crate::{Circumstances, Part, Strategy};
+
+const SPEC: FieldPath<'static> = FieldPath::root("spec");
+
+pub(crate) struct ReplicaSets;
+
+impl Strategy for ReplicaSets {
+    fn default(&self, object: &mut Object) {
+        default_template(object.object_mut("spec"));
+    }
+
+    fn tracked(&self) -> &'static [&'static [&'static str]] {
+        &[&["spec"]]
+    }
+
+    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
+        object.remove("status");
+        drop_disabled_fields(object.object_mut("spec"), None);
+    }
+
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
+        if part == Part::Subresource("status") {
+            keep(object, old, &["spec"]);
+        } else {
+            keep(object, old, &["status"]);
+            drop_disabled_fields(object.object_mut("spec"), Some(spec(old)));
+        }
+    }
+
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        validate_spec(spec(object), None)
+    }
+
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+        if part == Part::Subresource("status") {
+            return validate_status(status(object));
+        }
+        let mut errors = validate_spec(spec(object), Some(spec(old)));
+        errors.extend(immutable(SPEC.child("selector"), spec(object).get("selector"), spec(old).get("selector")));
+        errors
+    }
+
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        match old {
+            None => warnings_on_create(object),
+            Some(old) => warnings_on_update(object, old),
+        }
+    }
+}
+
+fn validate_spec(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    let mut errors = negative(SPEC, spec, &["replicas", "minReadySeconds"]);
+    // The name of the other kind is the original's.
+    errors.extend(validate_selector(spec, "deployment", "invalid label selector"));
+    if has_readable_selector(spec) {
+        errors.extend(pod_spec::validate_template(SPEC.child("template"), template(spec), old.map(template)));
+        errors.extend(validate_lasting_pods(spec, "ReplicaSet"));
+    }
+    errors
+}
+
+fn validate_status(status: &Object) -> Vec<FieldError> {
+    let path = FieldPath::root("status");
+    let counts = [
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "terminatingReplicas",
+    ];
+    let mut errors = negative(path, status, &counts);
+    errors.extend(beyond_replicas(path, status, &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"]));
+    errors.extend(available_beyond_ready(path, status, "readyReplicas"));
+    errors
+}

@@ -1,0 +1,137 @@
+//! CronJobs: jobs that are made anew on a schedule.
+
+use revisor_object::{FieldError, FieldPath, Object, Value, check_cron, cron_names_time_zone, time_zone_problems};
+
+use super::job::{job_spec_warnings, validate_job_spec};
+use crate::checks::{keep, not_negative, problems, required, required_one_of};
+use crate::kinds::workload::{
+    NOTHING, default_template, drop_disabled_fields, given_number, is_counted, name_warning, shown, spec as spec_of,
+    text,
+};
+use crate::{Circumstances, Part, Strategy};
+
+const SPEC: FieldPath<'static> = FieldPath::root("spec");
+
+/// The controller appends eleven characters to the name of a cron job to name its jobs.
+const MAX_NAME_BYTES: usize = 52;
+
+pub(crate) struct CronJobs;
+
+impl Strategy for CronJobs {
+    fn default(&self, object: &mut Object) {
+        // What jobs are given by default they are given when they are made.
+        default_template(object.object_mut("spec").object_mut("jobTemplate").object_mut("spec"));
+    }
+
+    fn tracked(&self) -> &'static [&'static [&'static str]] {
+        &[&["spec"]]
+    }
+
+    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
+        object.remove("status");
+        drop_disabled_fields(object.object_mut("spec").object_mut("jobTemplate").object_mut("spec"), None);
+    }
+
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
+        if part == Part::Subresource("status") {
+            keep(object, old, &["spec"]);
+        } else {
+            keep(object, old, &["status"]);
+            let job = object.object_mut("spec").object_mut("jobTemplate").object_mut("spec");
+            drop_disabled_fields(job, Some(job_spec(old)));
+        }
+    }
+
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        let mut errors = validate_spec(object, None);
+        let name = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
+        if name.len() > MAX_NAME_BYTES {
+            errors.push(FieldError::invalid("metadata.name", name, "must be no more than 52 characters"));
+        }
+        errors
+    }
+
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+        if part == Part::Subresource("status") {
+            return Vec::new();
+        }
+        validate_spec(object, Some(old))
+    }
+
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let template = SPEC.child("jobTemplate");
+        let path = template.child("spec");
+        let Some(old) = old else {
+            let mut warnings: Vec<String> = name_warning(object).into_iter().collect();
+            warnings.extend(job_spec_warnings(path, job_spec(object), None));
+            return warnings;
+        };
+        let mut warnings = Vec::new();
+        if is_counted(object, old) {
+            warnings.extend(job_spec_warnings(path, job_spec(object), Some(job_spec(old))));
+        }
+        if cron_names_time_zone(text(spec_of(object), "schedule")) {
+            warnings.push(
+                "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
+                 https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
+}
+
+fn job_spec(object: &Object) -> &Object {
+    object.at(&["spec", "jobTemplate", "spec"]).and_then(Value::as_object).unwrap_or(NOTHING)
+}
+
+fn validate_spec(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    let (spec, old_spec) = (spec_of(object), old.map(spec_of));
+    let mut errors = validate_schedule(spec, old_spec);
+    let is_same_zone = old_spec.is_some_and(|old| old.get("timeZone") == spec.get("timeZone"));
+    if let Some(zone) = spec.str("timeZone").filter(|_| !is_same_zone) {
+        errors.extend(problems(SPEC.child("timeZone"), zone, time_zone_problems(zone)));
+    }
+    for name in ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
+        errors.extend(given_number(spec, name).and_then(|count| not_negative(SPEC.child(name), count)));
+    }
+    let policies = ["Allow", "Forbid", "Replace"];
+    errors.extend(required_one_of(SPEC.child("concurrencyPolicy"), text(spec, "concurrencyPolicy"), &policies));
+    let template = SPEC.child("jobTemplate");
+    let path = template.child("spec");
+    let job = job_spec(object);
+    errors.extend(validate_job_spec(path, job, old.map(job_spec)));
+    if job.object("selector").is_some() {
+        let detail = "`selector` will be auto-generated";
+        errors.push(FieldError::invalid(path.child("selector"), shown(job, "selector"), detail));
+    }
+    if job.get("manualSelector").and_then(Value::as_bool) == Some(true) {
+        errors.push(FieldError::not_supported(path.child("manualSelector"), true, &["nil", "false"]));
+    }
+    errors
+}
+
+/// Time zones have a field of their own; schedules that were stored with one may keep it.
+fn validate_schedule(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    let (path, schedule) = (SPEC.child("schedule"), text(spec, "schedule"));
+    if let Some(missing) = required(path, schedule) {
+        return vec![missing];
+    }
+    let mut errors = Vec::new();
+    if let Err(problem) = check_cron(schedule) {
+        errors.push(FieldError::invalid(path, schedule, problem.to_string()));
+    }
+    if cron_names_time_zone(schedule) {
+        let had_one = old.is_some_and(|old| cron_names_time_zone(text(old, "schedule")));
+        let detail = match (had_one, spec.contains("timeZone")) {
+            (true, true) => Some("cannot use both timeZone field and TZ or CRON_TZ in schedule"),
+            (true, false) => None,
+            (false, _) => Some("cannot use TZ or CRON_TZ in schedule, use timeZone field instead"),
+        };
+        errors.extend(detail.map(|detail| FieldError::invalid(path, schedule, detail)));
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! [`ScalePaths`]: where objects keep what their `scale` subresource shows.
+
+use revisor_object::{Object, StructuredLabelSelector, Value};
+
+/// Where objects of a resource keep what their scale shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// How many replicas are wanted.
+    pub replicas: Vec<String>,
+    /// How many there are.
+    pub observed_replicas: Vec<String>,
+    /// How the replicas are found.
+    pub selector: ScaleSelector,
+}
+
+/// Where and in which form objects keep the selector of their replicas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScaleSelector {
+    /// `{matchLabels, matchExpressions}`
+    Structured(Vec<String>),
+    /// `{label: value}`
+    Labels(Vec<String>),
+    /// As a text.
+    Text(Vec<String>),
+    /// Nowhere.
+    None,
+}
+
+impl ScalePaths {
+    /// Where objects of a built-in resource with these subresources keep what their scale shows.
+    pub(crate) fn of_built_in<'a>(group: &str, mut subresources: impl Iterator<Item = &'a str>) -> Option<ScalePaths> {
+        let path = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        let selector = path(["spec", "selector"]);
+        subresources.any(|name| name == "scale").then(|| ScalePaths {
+            replicas: path(["spec", "replicas"]),
+            observed_replicas: path(["status", "replicas"]),
+            // Replication controllers are older than structured selectors.
+            selector: if group.is_empty() {
+                ScaleSelector::Labels(selector)
+            } else {
+                ScaleSelector::Structured(selector)
+            },
+        })
+    }
+
+    /// How many replicas are wanted; `None` if the object does not say.
+    pub fn replicas(&self, object: &Object) -> Option<i64> {
+        at(object, &self.replicas)?.as_i64()
+    }
+
+    /// How many replicas there are.
+    pub fn observed_replicas(&self, object: &Object) -> i64 {
+        at(object, &self.observed_replicas).and_then(Value::as_i64).unwrap_or_default()
+    }
+
+    /// The text of the selector that finds the replicas.
+    ///
+    /// # Errors
+    /// What is wrong with a selector that cannot be evaluated.
+    pub fn selector(&self, object: &Object) -> Result<String, String> {
+        match &self.selector {
+            ScaleSelector::None => Ok(String::new()),
+            ScaleSelector::Text(path) => Ok(at(object, path).and_then(Value::as_str).unwrap_or_default().to_owned()),
+            ScaleSelector::Labels(path) => {
+                let labels = at(object, path).and_then(Value::as_object).into_iter().flat_map(Object::iter);
+                let terms = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+                Ok(terms.collect::<Vec<_>>().join(","))
+            }
+            ScaleSelector::Structured(path) => {
+                // A selector that is not there finds nothing, and that has no text.
+                let Some(selector) = at(object, path).and_then(Value::as_object) else { return Ok(String::new()) };
+                let selector = StructuredLabelSelector::new(selector).to_selector();
+                selector.map(|selector| selector.to_string()).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// Sets how many replicas are wanted.
+    pub fn set_replicas(&self, object: &mut Object, replicas: i64) {
+        let Some((last, parents)) = self.replicas.split_last() else { return };
+        let parent = parents.iter().fold(object, |object, name| object.object_mut(name));
+        parent.insert(last, replicas);
+    }
+}
+
+fn at<'o>(object: &'o Object, path: &[String]) -> Option<&'o Value> {
+    let (last, parents) = path.split_last()?;
+    let parent = parents.iter().try_fold(object, |object, name| object.object(name))?;
+    parent.get(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use revisor_object::parse_json;
+
+    fn object(text: &str) -> Object {
+        match parse_json(text.as_bytes()).expect("is JSON").value {
+            Value::Object(object) => object,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_scale_is_read_from_its_places() {
+        let deployment = ScalePaths::of_built_in("apps", ["scale"].into_iter()).expect("has a scale");
+        let controller = ScalePaths::of_built_in("", ["scale"].into_iter()).expect("has a scale");
+        assert_eq!(ScalePaths::of_built_in("apps", ["status"].into_iter()), None);
+        for (paths, text, replicas, observed, selector) in [
+            (
+                &deployment,
+                r#"{"spec":{"replicas":2,"selector":{"matchLabels":{"b":"2","a":"1"}}},"status":{"replicas":1}}"#,
+                Some(2),
+                1,
+                Ok("a=1,b=2"),
+            ),
+            (&deployment, "{}", None, 0, Ok("")),
+            (
+                &deployment,
+                r#"{"spec":{"selector":{"matchExpressions":[{"key":"a","operator":"Near"}]}}}"#,
+                None,
+                0,
+                Err(r#""Near" is not a valid label selector operator"#),
+            ),
+            (&controller, r#"{"spec":{"replicas":0,"selector":{"b":"2","a":"1"}}}"#, Some(0), 0, Ok("a=1,b=2")),
+        ] {
+            let object = object(text);
+            assert_eq!(paths.replicas(&object), replicas, "{text}");
+            assert_eq!(paths.observed_replicas(&object), observed, "{text}");
+            assert_eq!(paths.selector(&object), selector.map(str::to_owned).map_err(str::to_owned), "{text}");
+        }
+        let mut object = object("{}");
+        deployment.set_replicas(&mut object, 3);
+        assert_eq!(Value::Object(object).to_json(), r#"{"spec":{"replicas":3}}"#);
+    }
+}
