@@ -93,17 +93,18 @@ impl Api {
     async fn get(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         check_accept(request)?;
         let query = Query::parse(request.uri().query());
-        let got = self
-            .options
-            .registry
-            .get(GetRequest {
-                resource: &route.resource,
-                namespace: route.namespace.as_deref(),
-                name: route.name.as_deref().unwrap_or_default(),
-                resource_version: query.text("resourceVersion"),
-                resource_version_match: query.text("resourceVersionMatch"),
-            })
-            .await?;
+        let registry = &self.options.registry;
+        let wanted = GetRequest {
+            resource: &route.resource,
+            namespace: route.namespace.as_deref(),
+            name: route.name.as_deref().unwrap_or_default(),
+            resource_version: query.text("resourceVersion"),
+            resource_version_match: query.text("resourceVersionMatch"),
+        };
+        let got = match route.subresource.as_deref() {
+            Some("scale") => registry.get_scale(wanted).await?,
+            _ => registry.get(wanted).await?,
+        };
         Ok(answer::json_served_at(got.bytes, got.served_at))
     }
 
@@ -219,8 +220,9 @@ impl Api {
         let (dry_run, validation) = query.write_options("UpdateOptions")?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
-        let decoded = Decoded::read(&route.resource, format, &text, validation)?;
         let subresource = route.subresource.as_deref();
+        let resource = self.options.registry.body_resource(&route.resource, subresource);
+        let decoded = Decoded::read(resource, format, &text, validation)?;
         let options = WriteOptions {
             dry_run,
             subresource,

@@ -19,6 +19,7 @@ mod present;
 mod read;
 mod read_plan;
 mod registry;
+mod scale;
 mod selection;
 mod write;
 

@@ -5,6 +5,7 @@ use revisor_merge::{JsonPatch, PatchError, merge_patch};
 use revisor_object::{BadValue, FieldError, Object, Value, parse_json};
 
 use crate::body::fit;
+use crate::scale::scale_of;
 use crate::write::{Proposal, check_address, match_namespace, named_version};
 use crate::{Decoded, Place, Registry, RegistryError, Saved, WriteOptions};
 
@@ -31,6 +32,9 @@ impl Registry {
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let Place { resource, namespace, name } = place;
+        if scale_of(resource, options.subresource).is_some() {
+            return self.patch_scale(place, kind, text, options).await;
+        }
         if kind == PatchKind::Apply {
             return self.apply(place, text, options).await;
         }
@@ -56,14 +60,19 @@ impl Registry {
 }
 
 /// A stored object with its type, as patches see it.
-fn with_type(resource: &Resource, object: &Object) -> Object {
+pub(crate) fn with_type(resource: &Resource, object: &Object) -> Object {
     let mut object = object.clone();
     object.insert("kind", resource.kind);
     object.insert("apiVersion", resource.api_version.as_str());
     object
 }
 
-fn apply_patch(resource: &Resource, kind: PatchKind, text: &[u8], value: &mut Value) -> Result<(), RegistryError> {
+pub(crate) fn apply_patch(
+    resource: &Resource,
+    kind: PatchKind,
+    text: &[u8],
+    value: &mut Value,
+) -> Result<(), RegistryError> {
     let bad = |problem: String| RegistryError::BadRequest(format!("error decoding patch: {problem}"));
     let patch = parse_json(text).map_err(|error| bad(error.to_string()))?.value;
     let applied = match kind {
@@ -96,7 +105,7 @@ fn patch_error(error: PatchError) -> RegistryError {
 }
 
 /// A patch whose result does not fit the type of the object.
-fn unfit_patch(result: &Value, problem: String) -> RegistryError {
+pub(crate) fn unfit_patch(result: &Value, problem: String) -> RegistryError {
     let shown = BadValue::from(result.to_json());
     RegistryError::InvalidOptions { kind: "", errors: vec![FieldError::invalid("patch", shown, problem)] }
 }

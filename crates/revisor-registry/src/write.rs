@@ -12,6 +12,7 @@ use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 use crate::admission::{Operation, Review};
 use crate::apply::without_zeros;
 use crate::present::{named_as, present};
+use crate::scale::scale_of;
 use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
 
 /// How often a write is tried anew because others changed the object in between. Each time somebody succeeded, so a
@@ -234,6 +235,9 @@ impl Registry {
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let Place { resource, namespace, name } = place;
+        if scale_of(resource, options.subresource).is_some() {
+            return self.update_scale(place, decoded, options).await;
+        }
         let name = name.unwrap_or_default();
         let Decoded { mut object, warnings } = decoded;
         let metadata = object.object_mut("metadata");
@@ -322,7 +326,9 @@ impl Registry {
             let now = self.environment.timestamp();
             let circumstances = Circumstances { now: &now, requester: options.requester };
             resource.strategy.prepare_update(&mut object, &old, options.part(), circumstances);
-            count_generation(resource, &mut object, &old);
+            if options.subresource != Some("status") {
+                count_generation(resource, &mut object, &old);
+            }
             let managed = managed_fields::of_update(managed, resource, &object, &old, options, &now);
             object.object_mut("metadata").set("managedFields", managed.into_value());
             let empty = Object::new();

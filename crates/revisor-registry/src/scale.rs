@@ -1,0 +1,156 @@
+//! The `scale` subresource: an `autoscaling/v1` Scale in place of the object that it scales.
+//!
+//! A write of a scale is an update of its object in which only the number of replicas changes, with everything that an
+//! update goes through. Where objects keep that number is a matter of their resource
+//! ([`ScalePaths`](revisor_catalog::ScalePaths)).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use revisor_catalog::{Resource, ScalePaths, validate_metadata};
+use revisor_object::names::NameRule;
+use revisor_object::{FieldError, Object, Value};
+use revisor_version::Revision;
+
+use crate::body::fit;
+use crate::patch::{apply_patch, unfit_patch, with_type};
+use crate::write::{Proposal, check_address, encode, match_namespace, named_version};
+use crate::{Decoded, GetRequest, Got, PatchKind, Place, Registry, RegistryError, Saved, WriteOptions};
+
+/// The name of the subresource.
+const SCALE: &str = "scale";
+
+/// What of its object's metadata a scale shows.
+const SHOWN: [&str; 5] = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+
+/// Where objects keep what their scale shows, if this is about their scale.
+pub(crate) fn scale_of<'r>(resource: &'r Resource, subresource: Option<&str>) -> Option<&'r ScalePaths> {
+    resource.scale.as_ref().filter(|_| subresource == Some(SCALE))
+}
+
+impl Registry {
+    /// The resource whose type the body of a write to a subresource has.
+    pub fn body_resource<'r>(&'r self, resource: &'r Arc<Resource>, subresource: Option<&str>) -> &'r Arc<Resource> {
+        if scale_of(resource, subresource).is_some() { self.catalog.scale() } else { resource }
+    }
+
+    /// Reads the scale of an object.
+    pub async fn get_scale(&self, request: GetRequest<'_>) -> Result<Got, RegistryError> {
+        let Got { bytes, served_at } = self.get(request).await?;
+        Ok(Got { bytes: self.scale_bytes(request.resource, &bytes)?, served_at })
+    }
+
+    /// Replaces the scale of an object.
+    pub(crate) async fn update_scale(
+        &self,
+        place: Place<'_>,
+        decoded: Decoded,
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let Decoded { object: mut scale, warnings } = decoded;
+        let metadata = scale.object_mut("metadata");
+        check_address(metadata, place.name.unwrap_or_default())?;
+        match_namespace(place.resource, metadata, place.namespace)?;
+        let is_conditional = named_version(metadata)?.is_some();
+        let saved = self.change(place, options, |current| {
+            let object = self.rescaled(place.resource, current, &scale)?;
+            Ok(Proposal { object, warnings: warnings.clone(), is_conditional })
+        });
+        self.saved_scale(place.resource, saved.await?)
+    }
+
+    /// Changes the scale of an object by a patch.
+    pub(crate) async fn patch_scale(
+        &self,
+        place: Place<'_>,
+        kind: PatchKind,
+        text: &[u8],
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let saved = self.change(place, options, |current| {
+            let resource = self.catalog.scale();
+            let before = self.scale_object(place.resource, &in_version(place.resource, current))?;
+            let mut value = Value::Object(with_type(resource, &before));
+            apply_patch(resource, kind, text, &mut value)?;
+            let shown = value.clone();
+            let fitted = fit(resource, value, Vec::new(), options.validation);
+            let Decoded { object: mut scale, warnings } = fitted.map_err(|problem| unfit_patch(&shown, problem))?;
+            let metadata = scale.object_mut("metadata");
+            check_address(metadata, place.name.unwrap_or_default())?;
+            match_namespace(place.resource, metadata, place.namespace)?;
+            let version = before.object("metadata").and_then(|metadata| metadata.str("resourceVersion"));
+            let is_conditional = named_version(metadata)?.is_some() && metadata.str("resourceVersion") != version;
+            let object = self.rescaled(place.resource, current, &scale)?;
+            Ok(Proposal { object, warnings, is_conditional })
+        });
+        self.saved_scale(place.resource, saved.await?)
+    }
+
+    /// The object with the replicas and the version that a scale names.
+    fn rescaled(&self, resource: &Arc<Resource>, current: &Object, scale: &Object) -> Result<Object, RegistryError> {
+        let empty = Object::new();
+        let metadata = scale.object("metadata").unwrap_or(&empty);
+        let name = metadata.str("name").unwrap_or_default();
+        let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
+        let mut errors = validate_metadata(metadata, resource.namespaced, NameRule::Dns1123Subdomain);
+        if replicas < 0 {
+            errors.push(FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0"));
+        }
+        if !errors.is_empty() {
+            let scale = self.catalog.scale().clone();
+            return Err(RegistryError::Invalid { resource: scale, name: name.to_owned(), errors });
+        }
+        let (uid, current_uid) = (metadata.str("uid").unwrap_or_default(), text_at(current, "uid"));
+        if !uid.is_empty() && uid != current_uid {
+            let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {current_uid}");
+            return Err(RegistryError::conflict(resource, name, why));
+        }
+        let mut object = in_version(resource, current);
+        object.object_mut("metadata").set("resourceVersion", metadata.get("resourceVersion").cloned());
+        if let Some(paths) = &resource.scale {
+            paths.set_replicas(&mut object, replicas);
+        }
+        resource.to_stored(&mut object);
+        Ok(object)
+    }
+
+    fn saved_scale(&self, resource: &Resource, saved: Saved) -> Result<Saved, RegistryError> {
+        Ok(Saved { bytes: self.scale_bytes(resource, &saved.bytes)?, ..saved })
+    }
+
+    /// The encoded scale of an encoded object.
+    fn scale_bytes(&self, resource: &Resource, bytes: &[u8]) -> Result<Bytes, RegistryError> {
+        let scale = self.scale_object(resource, &Decoded::stored(bytes)?)?;
+        let draft = encode(self.catalog.scale(), &scale);
+        let revision: Option<Revision> = text_at(&scale, "resourceVersion").parse().ok();
+        Ok(revision.map_or_else(|| draft.bytes().clone(), |revision| draft.at_revision(revision)))
+    }
+
+    /// The scale of an object.
+    fn scale_object(&self, resource: &Resource, object: &Object) -> Result<Object, RegistryError> {
+        let mut scale = Object::new();
+        let Some(paths) = &resource.scale else { return Ok(scale) };
+        let metadata = scale.object_mut("metadata");
+        for name in SHOWN {
+            metadata.set(name, object.at(&["metadata", name]).cloned());
+        }
+        let replicas = paths.replicas(object).unwrap_or_default();
+        scale.object_mut("spec").set("replicas", (replicas != 0).then_some(Value::Int(replicas)));
+        let selector = paths.selector(object).map_err(RegistryError::BadRequest)?;
+        let status = scale.object_mut("status");
+        status.insert("replicas", paths.observed_replicas(object));
+        status.set("selector", (!selector.is_empty()).then(|| Value::from(selector)));
+        Ok(scale)
+    }
+}
+
+/// A stored object in the version that is asked for.
+fn in_version(resource: &Resource, stored: &Object) -> Object {
+    let mut object = stored.clone();
+    resource.from_stored(&mut object);
+    object
+}
+
+fn text_at<'o>(object: &'o Object, name: &str) -> &'o str {
+    object.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default()
+}
