@@ -18,7 +18,8 @@ impl Strategy for Events {
         let text = |name| object.str(name).unwrap_or_default();
         let namespace = object.object("metadata").and_then(|metadata| metadata.str("namespace")).unwrap_or_default();
         let about = object.object("involvedObject").and_then(|about| about.str("namespace")).unwrap_or_default();
-        let is_new = object.contains("eventTime");
+        // Events without a time are stored with an explicit null, and that is how they come back in an update.
+        let is_new = object.get("eventTime").is_some_and(|time| !time.is_null());
         let agrees = match (is_new, about) {
             (false, "") => matches!(namespace, "" | "default"),
             (false, about) => about == namespace,
@@ -61,5 +62,21 @@ impl Strategy for Events {
 
     fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
         self.validate(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use revisor_object::Value;
+
+    #[test]
+    fn only_an_event_with_a_time_is_held_to_the_newer_rules() {
+        for (time, is_held) in [(None, false), (Some(Value::Null), false), (Some("2026-01-01".into()), true)] {
+            let metadata: Object = [("namespace", Value::from("default"))].into_iter().collect();
+            let mut event: Object = [("metadata", Value::from(metadata))].into_iter().collect();
+            event.set("eventTime", time.clone());
+            assert_eq!(Events.validate(&event).is_empty(), !is_held, "{time:?}");
+        }
     }
 }
