@@ -118,9 +118,12 @@ impl NamespaceController {
             for item in snapshot.range(collection, after.as_ref().map(Key::as_str)).take(PAGE) {
                 looked_at += 1;
                 after = Some(item.key().clone());
-                // One that was marked before waits for others; to mark it again would change nothing.
-                let is_waiting = Metadata::read(item.bytes())
-                    .is_some_and(|metadata| metadata.is_marked && metadata.duty() == Duty::None);
+                // One that finalizers hold back was marked before; to mark it again would change nothing. A pod is asked
+                // again: one that has ended in the meantime goes at once.
+                let is_waiting = !is_pods(resource)
+                    && Metadata::read(item.bytes()).is_some_and(|metadata| {
+                        metadata.is_marked && metadata.duty() == Duty::None && !metadata.finalizers.is_empty()
+                    });
                 if !is_waiting {
                     page.push(item.key().clone());
                 }

@@ -1,3 +1,5 @@
+//! The queue on a clock that is set by hand.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use time::OffsetDateTime;

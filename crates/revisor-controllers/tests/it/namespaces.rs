@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use revisor_controllers::Controller;
 use revisor_object::{Object, Value};
+use revisor_registry::{DeleteOptions, Place};
 
 use crate::fixture::{Fixture, START, text_at};
 
@@ -78,6 +79,35 @@ async fn content_that_is_held_holds_the_namespace_and_is_told() {
         fixture.patch("configmaps", Some("n"), name, r#"{"metadata":{"finalizers":null}}"#).await;
     }
     fixture.gone("namespaces", None, "n").await;
+}
+
+#[tokio::test]
+async fn pods_end_before_the_rest_goes() {
+    let fixture = Fixture::new().await;
+    let _controllers = fixture.start(&[Controller::Namespace]);
+    fixture.namespace("n").await;
+    fixture.config_map_in("n", "c", "").await;
+    for (name, node) in [("waits", ""), ("runs", r#""nodeName":"node","#)] {
+        let text =
+            format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{{node}"containers":[{{"name":"c","image":"i"}}]}}}}"#);
+        fixture.create("pods", Some("n"), &text).await;
+    }
+    fixture.delete("namespaces", None, "n", "").await;
+    let told = || condition(&fixture.get("namespaces", None, "n")?, "NamespaceContentRemaining");
+    assert_eq!(
+        fixture.clock.advance_until(STEP, told).await.join("; "),
+        "True; SomeResourcesRemain; Some resources are remaining: pods. has 1 resource instances"
+    );
+    assert!(fixture.get("pods", Some("n"), "waits").is_none(), "nobody has to end what runs nowhere");
+    assert!(fixture.get("configmaps", Some("n"), "c").is_some(), "what a pod may still need is there");
+
+    // As its kubelet does when it has ended. The clock stands still: that it is gone is reason enough to go on.
+    let pods = fixture.resource("pods");
+    let ended = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
+    let place = Place { resource: &pods, namespace: Some("n"), name: Some("runs") };
+    fixture.registry.delete(place, &ended).await.expect("it has ended");
+    fixture.gone("namespaces", None, "n").await;
+    assert!(fixture.get("configmaps", Some("n"), "c").is_none());
 }
 
 #[tokio::test]

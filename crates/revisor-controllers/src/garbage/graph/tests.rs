@@ -1,3 +1,5 @@
+//! Who has to be looked at after what, on a graph of config maps.
+
 use revisor_catalog::Catalog;
 
 use super::*;
