@@ -5,9 +5,12 @@
 
 mod catalog;
 mod checks;
+mod columns;
 mod conversion;
 mod kinds;
 mod metadata;
+mod moment;
+mod printers;
 mod resource;
 mod route;
 mod rows;
@@ -16,9 +19,11 @@ mod scale;
 mod strategy;
 
 pub use catalog::{Catalog, GroupVersion};
+pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
 pub use metadata::{validate_metadata, validate_metadata_update};
+pub use moment::Moment;
 pub use resource::{DeleteAnswer, Resource, Rules, SelectableField, Subresource, Verb};
 pub use route::{ObjectRoute, Route};
 pub use runtime_config::{RuntimeConfig, RuntimeConfigError};

@@ -15,7 +15,7 @@ use revisor_schema::{Encoded, Findings, Mismatch, ProtobufError, StructId, Types
 
 use sha2::{Digest, Sha256};
 
-use crate::{Conversion, ScalePaths, Strategy};
+use crate::{Columns, Conversion, ScalePaths, Strategy};
 
 /// What can be asked of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -153,6 +153,8 @@ pub struct Resource {
     pub rules: Rules,
     /// The rules of its kind.
     pub strategy: Arc<dyn Strategy>,
+    /// How it is shown as a table.
+    pub columns: Columns,
     /// `{"kind":…,"apiVersion":…,`: what the items of a list leave out.
     pub type_prefix: String,
     /// What clients are told whenever they use the resource, if it is deprecated.

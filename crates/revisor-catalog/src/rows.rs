@@ -8,7 +8,7 @@ use revisor_version::Release;
 
 use crate::kinds::{self, Kind};
 use crate::resource::Stored;
-use crate::{Resource, ScalePaths, Subresource, Verb};
+use crate::{Columns, Resource, ScalePaths, Subresource, Verb};
 
 /// The fields of all built-in types.
 pub(crate) const FIELDS: &str = include_str!("../tables/fields.csv");
@@ -135,6 +135,7 @@ impl Row {
             selects_namespace: selects_namespace.unwrap_or(self.namespaced),
             rules,
             strategy,
+            columns: Columns::of(group, self.plural),
             type_prefix: format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\","),
             deprecation,
             root: types.id(&type_name(group, version, kind)).expect("every row has its fields in the table"),

@@ -1,0 +1,176 @@
+//! [`Columns`]: how a resource is shown as a table: its columns, and what stands in them for one object.
+//!
+//! The columns are rows of `tables/columns.csv`; what stands in them is computed by the kind's printer. Writing the
+//! table down is the API layer's.
+
+use std::fmt::Write as _;
+
+use revisor_object::{Object, Value};
+
+use crate::Moment;
+use crate::printers::{self, Printer};
+
+const TABLE: &str = include_str!("../tables/columns.csv");
+
+/// The columns of a resource that says nothing about them.
+const USUAL: &str = "\
+,,Name,string,name,0,The object's name.
+,,Created At,date,,0,When the object was created.
+";
+
+/// One column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// What stands above it.
+    pub name: String,
+    /// The type of what stands in it, as OpenAPI names it.
+    pub kind: String,
+    /// More about the type.
+    pub format: String,
+    /// Zero for columns that are always shown.
+    pub priority: i64,
+    /// What stands in it, for people.
+    pub description: String,
+}
+
+/// How a resource is shown as a table.
+#[derive(Clone)]
+pub struct Columns {
+    columns: Vec<Column>,
+    definitions: String,
+    printer: Printer,
+    completion: Option<fn(&Object) -> Option<Completion>>,
+    rank: Option<fn(&Object) -> i64>,
+}
+
+/// How an object ended that does nothing any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// In one word.
+    pub reason: &'static str,
+    /// For people.
+    pub message: &'static str,
+}
+
+impl Columns {
+    /// The columns of a built-in resource.
+    pub fn of(group: &str, plural: &str) -> Columns {
+        let of_resource = |line: &&str| {
+            let rest = line.strip_prefix(group).and_then(|rest| rest.strip_prefix(','));
+            rest.and_then(|rest| rest.strip_prefix(plural)).is_some_and(|rest| rest.starts_with(','))
+        };
+        let mut columns: Vec<Column> = TABLE.lines().skip(1).filter(of_resource).map(Column::of_line).collect();
+        if columns.is_empty() {
+            columns = USUAL.lines().map(Column::of_line).collect();
+        }
+        let is_pods = group.is_empty() && plural == "pods";
+        let is_flow_schemas = group == "flowcontrol.apiserver.k8s.io" && plural == "flowschemas";
+        Columns {
+            definitions: definitions(&columns),
+            columns,
+            printer: printers::of(group, plural),
+            completion: is_pods.then_some(printers::pod_completion),
+            rank: is_flow_schemas.then_some(printers::flow_schema_rank),
+        }
+    }
+
+    /// The columns, from left to right.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The columns as a JSON array, as tables show them.
+    pub fn definitions(&self) -> &str {
+        &self.definitions
+    }
+
+    /// What stands in the columns for this object.
+    pub fn cells(&self, object: &Object, now: Moment) -> Vec<Value> {
+        (self.printer)(object, now)
+    }
+
+    /// How the object ended, if it did and its kind is one that ends.
+    pub fn completion(&self, object: &Object) -> Option<Completion> {
+        self.completion.and_then(|of| of(object))
+    }
+
+    /// What comes before the name in the order of the rows; `None` where they are in the order of the list.
+    pub fn rank(&self, object: &Object) -> Option<i64> {
+        self.rank.map(|of| of(object))
+    }
+
+    /// Whether rows have an order of their own.
+    pub fn is_ranked(&self) -> bool {
+        self.rank.is_some()
+    }
+}
+
+impl Column {
+    fn of_line(line: &str) -> Column {
+        let mut parts = line.splitn(7, ',').skip(2);
+        let mut part = || parts.next().unwrap_or_default().to_owned();
+        let (name, kind, format) = (part(), part(), part());
+        let priority = part().parse().unwrap_or_default();
+        Column { name, kind, format, priority, description: part() }
+    }
+}
+
+fn definitions(columns: &[Column]) -> String {
+    let mut json = String::from("[");
+    for (at, column) in columns.iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        let text = |text: &str| Value::from(text).to_json();
+        let (name, kind, format) = (text(&column.name), text(&column.kind), text(&column.format));
+        let (description, priority) = (text(&column.description), column.priority);
+        // Writing to a string does not fail.
+        let _ = write!(
+            json,
+            "{comma}{{\"name\":{name},\"type\":{kind},\"format\":{format},\"description\":{description},\
+             \"priority\":{priority}}}"
+        );
+    }
+    json.push(']');
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_whole() {
+        for line in TABLE.lines().skip(1) {
+            let parts: Vec<&str> = line.splitn(7, ',').collect();
+            assert_eq!(parts.len(), 7, "{line}");
+            assert!(["string", "integer", "boolean", "date"].contains(&parts[3]), "{line}");
+            assert!(["", "name"].contains(&parts[4]) && ["0", "1"].contains(&parts[5]), "{line}");
+            assert!(parts[6].ends_with('.'), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_resource_has_a_cell_for_each_of_its_columns() {
+        let now = Moment::parse("2026-11-15T20:05:00Z").expect("a time");
+        let mut resources: Vec<(&str, &str)> = TABLE.lines().skip(1).filter_map(|line| line.split_once(',')).collect();
+        resources.dedup_by(|one, two| one.0 == two.0 && one.1.split(',').next() == two.1.split(',').next());
+        for (group, rest) in resources {
+            let plural = rest.split(',').next().expect("split yields one part at least");
+            let columns = Columns::of(group, plural);
+            // As the original has it, the age of an address stands beside the table.
+            let beside = usize::from(plural == "ipaddresses");
+            let cells = columns.cells(&Object::new(), now);
+            assert_eq!(cells.len(), columns.columns().len() + beside, "{group}/{plural}: {cells:?}");
+        }
+    }
+
+    #[test]
+    fn a_resource_without_columns_has_a_name_and_a_time() {
+        let columns = Columns::of("example.com", "things");
+        let names: Vec<&str> = columns.columns().iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["Name", "Created At"]);
+        assert_eq!(
+            columns.definitions(),
+            r#"[{"name":"Name","type":"string","format":"name","description":"The object's name.","priority":0},{"name":"Created At","type":"date","format":"","description":"When the object was created.","priority":0}]"#
+        );
+    }
+}
