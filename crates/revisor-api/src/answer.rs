@@ -9,6 +9,7 @@ use revisor_store::StoreError;
 use revisor_version::Revision;
 
 use crate::Body;
+use crate::negotiate::Encoding;
 
 /// How long a client is told to wait where nothing better is known.
 const RETRY_SECONDS: u32 = 1;
@@ -16,21 +17,23 @@ const RETRY_SECONDS: u32 = 1;
 /// Says at which version of the state a read was served. Beyond the original.
 pub(crate) const SERVED_AT: HeaderName = HeaderName::from_static("servedatresourceversion");
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
 /// An answer in JSON.
 pub(crate) fn json(code: StatusCode, body: impl Into<Body>) -> Response<Body> {
+    encoded(code, Encoding::Json, body)
+}
+
+/// An answer that is written in this encoding.
+pub(crate) fn encoded(code: StatusCode, encoding: Encoding, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
     *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(encoding.media_type()));
     // Objects change; who keeps a copy must ask.
     response.headers_mut().insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }
 
-/// An answer in JSON that was read at `revision`.
-pub(crate) fn json_served_at(body: impl Into<Body>, revision: Option<Revision>) -> Response<Body> {
-    let mut response = json(StatusCode::OK, body);
+/// The answer, which was read at `revision`.
+pub(crate) fn served_at(mut response: Response<Body>, revision: Option<Revision>) -> Response<Body> {
     let number = revision.map_or(0, Revision::get);
     response.headers_mut().insert(SERVED_AT, HeaderValue::from(number));
     response

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use revisor_auth::{
@@ -18,9 +18,11 @@ use revisor_object::{ResourceRef, Status};
 use revisor_registry::Registry;
 use rustls_pki_types::CertificateDer;
 
+use crate::negotiate::{Answer, Encoding};
 use crate::objects::metric_name;
 use crate::openapi::OpenApi;
 use crate::query::Query;
+use crate::representation::yaml_from_json;
 use crate::unread_body::UnreadBody;
 use crate::{
     Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, accepts_gzip, answer, discovery,
@@ -101,6 +103,9 @@ impl Api {
         }
         let is_watch = asked.verb == Some(Verb::Watch) && response.status() == StatusCode::OK;
         if !is_watch {
+            if asked.encoding(response.status()) == Encoding::Yaml && is_json(&response) {
+                response = in_yaml(response);
+            }
             // What bears a tag is known to clients by it, byte for byte.
             let is_tagged = response.headers().contains_key(http::header::ETAG);
             if asked.is_pretty && !is_tagged && is_json(&response) {
@@ -267,6 +272,19 @@ fn read_only(request: &Request<UnreadBody>, body: impl FnOnce() -> bytes::Bytes)
     answer::json(StatusCode::OK, body())
 }
 
+/// Writes an answer that is complete in YAML. Lists that are made while the client reads are made so.
+fn in_yaml(response: Response<Body>) -> Response<Body> {
+    let (mut parts, body) = response.into_parts();
+    match body {
+        Body::Full(json) => {
+            let yaml = HeaderValue::from_static(Encoding::Yaml.media_type());
+            parts.headers.insert(http::header::CONTENT_TYPE, yaml);
+            Response::from_parts(parts, Body::from(yaml_from_json(&json)))
+        }
+        other => Response::from_parts(parts, other),
+    }
+}
+
 fn is_json(response: &Response<Body>) -> bool {
     let content_type = response.headers().get(http::header::CONTENT_TYPE);
     content_type.is_some_and(|value| value.as_bytes() == b"application/json")
@@ -279,6 +297,8 @@ pub(crate) struct Asked {
     pub(crate) verb: Option<Verb>,
     is_pretty: bool,
     is_dry_run: bool,
+    /// How a success is written, and how a failure is.
+    encodings: (Encoding, Encoding),
 }
 
 impl Asked {
@@ -288,12 +308,28 @@ impl Asked {
             Route::Objects(route) => verb_of(route, request.method(), &query),
             _ => None,
         };
+        let headers = request.headers();
+        let accepted = negotiate::negotiate(headers, Answer::Object).ok();
+        let encodings = match route {
+            // The server's own paths have one encoding each.
+            Route::Other => (Encoding::Json, Encoding::Json),
+            _ => {
+                let plain = negotiate::plain_encoding(headers);
+                (accepted.map_or(plain, |accepted| accepted.encoding), plain)
+            }
+        };
         Asked {
             method: request.method().clone(),
             verb,
-            is_pretty: is_pretty(request.headers(), &query),
+            is_pretty: is_pretty(headers, &query) || accepted.is_some_and(|accepted| accepted.is_pretty),
             is_dry_run: !query.text("dryRun").is_empty(),
+            encodings,
         }
+    }
+
+    /// How an answer with this status is written. Errors have no other form than their own.
+    fn encoding(&self, status: StatusCode) -> Encoding {
+        if status.is_success() { self.encodings.0 } else { self.encodings.1 }
     }
 
     fn kind(&self) -> RequestKind {

@@ -20,10 +20,14 @@ mod objects;
 mod openapi;
 mod pretty;
 mod query;
+mod raw_json;
+mod representation;
 mod request_body;
 mod server;
+mod table;
 mod unread_body;
 mod watch_body;
+mod yaml_out;
 
 pub use access_log::{LongRunning, RequestId};
 pub use api::{Api, ApiOptions};

@@ -1,16 +1,16 @@
-//! [`ListBody`]: a list as it is sent: a head, the items joined by commas, a foot. Never all of it at once.
+//! [`ListBody`]: a list as it is sent: a head, the items, a foot. Never all of it at once.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use revisor_cache::Item;
-use revisor_catalog::Resource;
 use revisor_registry::{ListItems, Listed};
 use serde_json::json;
 use smallvec::SmallVec;
 
 use crate::ByteSource;
+use crate::representation::ListShape;
 
 /// How much of a list is made at a time: four TLS records, so that the cost of a turn is small beside them.
 const CHUNK: usize = 64 * 1024;
@@ -20,8 +20,10 @@ const BATCH: usize = 32;
 
 /// A list on its way.
 pub(crate) struct ListBody {
-    resource: Arc<Resource>,
-    head: Option<String>,
+    shape: ListShape,
+    /// The list's metadata in JSON.
+    metadata: String,
+    has_begun: bool,
     items: Remaining,
     is_first: bool,
     is_done: bool,
@@ -33,7 +35,7 @@ enum Remaining {
 }
 
 impl ListBody {
-    pub(crate) fn new(resource: &Arc<Resource>, listed: Listed) -> ListBody {
+    pub(crate) fn new(shape: ListShape, listed: Listed) -> ListBody {
         let mut metadata = serde_json::Map::new();
         metadata.insert(
             "resourceVersion".to_owned(),
@@ -45,14 +47,9 @@ impl ListBody {
         if let Some(remaining) = listed.remaining {
             metadata.insert("remainingItemCount".to_owned(), json!(remaining));
         }
-        let items = match listed.items {
-            ListItems::Page(items) => Remaining::Page(items.into_iter()),
-            ListItems::All { snapshot, prefix, after, filter } => {
-                Remaining::Range { after: after.clone(), items: ListItems::All { snapshot, prefix, after, filter } }
-            }
-        };
-        let head = list_head(resource, &serde_json::Value::Object(metadata).to_string());
-        ListBody { resource: resource.clone(), head: Some(head), items, is_first: true, is_done: false }
+        let items = if shape.is_ranked() { ranked(&shape, listed.items) } else { Remaining::of(listed.items) };
+        let metadata = serde_json::Value::Object(metadata).to_string();
+        ListBody { shape, metadata, has_begun: false, items, is_first: true, is_done: false }
     }
 
     /// The next part of the list; `None` after its foot.
@@ -61,10 +58,10 @@ impl ListBody {
             return None;
         }
         let mut chunk = BytesMut::with_capacity(CHUNK + CHUNK / 8);
-        if let Some(head) = self.head.take() {
-            chunk.extend_from_slice(head.as_bytes());
+        if !std::mem::replace(&mut self.has_begun, true) {
+            chunk.extend_from_slice(self.shape.head(&self.metadata).as_bytes());
         }
-        let mut writer = ItemWriter { resource: &self.resource, chunk: &mut chunk, is_first: &mut self.is_first };
+        let mut writer = ItemWriter { shape: &self.shape, chunk: &mut chunk, is_first: &mut self.is_first };
         let has_more = match &mut self.items {
             Remaining::Page(items) => {
                 while writer.has_room() && !items.as_slice().is_empty() {
@@ -106,7 +103,7 @@ impl ListBody {
             Remaining::Range { .. } => false,
         };
         if !has_more {
-            chunk.extend_from_slice(b"]}");
+            chunk.extend_from_slice(self.shape.foot(&self.metadata, self.is_first).as_bytes());
             self.is_done = true;
         }
         Some(chunk.freeze())
@@ -119,6 +116,30 @@ impl ByteSource for ListBody {
     }
 }
 
+impl Remaining {
+    fn of(items: ListItems) -> Remaining {
+        match items {
+            ListItems::Page(items) => Remaining::Page(items.into_iter()),
+            ListItems::All { snapshot, prefix, after, filter } => {
+                Remaining::Range { after: after.clone(), items: ListItems::All { snapshot, prefix, after, filter } }
+            }
+        }
+    }
+}
+
+/// All items, in the order that their kind has for tables. Such kinds have few objects.
+fn ranked(shape: &ListShape, items: ListItems) -> Remaining {
+    let mut items: Vec<Arc<Item>> = match items {
+        ListItems::Page(items) => items,
+        ListItems::All { snapshot, prefix, after, filter } => {
+            let all = snapshot.range(&prefix, after.as_deref());
+            all.filter(|item| filter.admits(item)).cloned().collect()
+        }
+    };
+    items.sort_by_cached_key(|item| (shape.rank(item.bytes()), item.key().clone()));
+    Remaining::Page(items.into_iter())
+}
+
 /// Reads the first byte of every object. Each read waits for memory, but they wait together; copied one after the
 /// other, each would wait alone, and a long list would spend a third of its time so.
 fn touch<I: AsRef<Item>>(batch: &[I]) {
@@ -126,19 +147,22 @@ fn touch<I: AsRef<Item>>(batch: &[I]) {
     std::hint::black_box(batch.iter().map(first).sum::<usize>());
 }
 
-/// Everything before the first item.
-pub(crate) fn list_head(resource: &Resource, metadata: &str) -> String {
-    format!(
-        "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
-        resource.list_kind, resource.api_version
-    )
+/// A list of objects that are no longer stored.
+pub(crate) fn whole_list(shape: &ListShape, objects: &[Bytes], metadata: &str) -> Bytes {
+    let mut list = BytesMut::from(shape.head(metadata).as_bytes());
+    let mut is_first = true;
+    for object in objects {
+        ItemWriter { shape, chunk: &mut list, is_first: &mut is_first }.push(object);
+    }
+    list.extend_from_slice(shape.foot(metadata, is_first).as_bytes());
+    list.freeze()
 }
 
-/// Appends items to a chunk as lists show them: without their kind and version, which the list has.
-pub(crate) struct ItemWriter<'a> {
-    pub(crate) resource: &'a Resource,
-    pub(crate) chunk: &'a mut BytesMut,
-    pub(crate) is_first: &'a mut bool,
+/// Appends items to a chunk.
+struct ItemWriter<'a> {
+    shape: &'a ListShape,
+    chunk: &'a mut BytesMut,
+    is_first: &'a mut bool,
 }
 
 impl ItemWriter<'_> {
@@ -146,16 +170,8 @@ impl ItemWriter<'_> {
         self.chunk.len() < CHUNK
     }
 
-    pub(crate) fn push(&mut self, object: &[u8]) {
-        if !std::mem::take(self.is_first) {
-            self.chunk.extend_from_slice(b",");
-        }
-        match object.strip_prefix(self.resource.type_prefix.as_bytes()) {
-            Some(rest) => {
-                self.chunk.extend_from_slice(b"{");
-                self.chunk.extend_from_slice(rest);
-            }
-            None => self.chunk.extend_from_slice(object),
-        }
+    fn push(&mut self, stored: &Bytes) {
+        let is_first = std::mem::take(self.is_first);
+        self.shape.push(stored, is_first, self.chunk);
     }
 }

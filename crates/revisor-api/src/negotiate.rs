@@ -1,11 +1,17 @@
-//! What the client sends and wants: media types, and whether a person is reading.
+//! What the client sends and wants: media types, forms of objects, and whether a person is reading.
+//!
+//! The rules are the original's. A request goes through two gates. The first is that of the route: one of the types in
+//! `Accept` must be one that is offered, or `*/*`. The second chooses: it sorts the clauses, and takes the first whose
+//! type is offered and whose parameters make sense here. Quality sorts, but an exact type always comes before a
+//! wildcard, and a quality of zero excludes nothing.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use revisor_object::{Status, StatusDetails};
 use revisor_registry::{Format, PatchKind};
 
 /// The types that objects can be answered in.
-pub(crate) const ANSWERED: &[&str] = &["application/json"];
+pub(crate) const ANSWERED: &[&str] = &["application/json", "application/yaml"];
 
 /// The types that objects can be sent in.
 pub(crate) const READ: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
@@ -18,21 +24,237 @@ pub(crate) const PATCHES: &[&str] = &[
     "application/apply-patch+yaml",
 ];
 
-/// Whether one of the types that the client accepts is JSON of whole objects.
-pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
-    let mut clauses =
-        headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    let Some(first) = clauses.next() else { return true };
-    std::iter::once(first).chain(clauses).any(|clause| {
-        let mut parts = clause.split(';').map(str::trim);
-        let media_type = parts.next().unwrap_or_default();
-        // A transformation (`as=Table`) is another representation; who wants only that is not served by the plain one.
-        let mut is_plain = true;
-        for part in parts {
-            is_plain &= !part.starts_with("as=") && part != "q=0" && !part.starts_with("stream=");
+/// The types that events can be answered in.
+const STREAMED: &[&str] = &["application/json;stream=watch"];
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Json,
+    Yaml,
+}
+
+impl Encoding {
+    /// In the order of preference for clients that have none.
+    const ALL: [Encoding; 2] = [Encoding::Json, Encoding::Yaml];
+
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Encoding::Json => "application/json",
+            Encoding::Yaml => "application/yaml",
         }
-        is_plain && (matches!(media_type, "*/*" | "application/json") || (media_type.is_empty() && clause.is_empty()))
+    }
+}
+
+/// The version of the forms that objects of all kinds can take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetaVersion {
+    V1,
+    V1Beta1,
+}
+
+impl MetaVersion {
+    pub(crate) fn api_version(self) -> &'static str {
+        match self {
+            MetaVersion::V1 => "meta.k8s.io/v1",
+            MetaVersion::V1Beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
+/// What is shown of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// All of it.
+    Whole,
+    /// Its metadata.
+    Metadata(MetaVersion),
+    /// The metadata of each object of a list.
+    MetadataList(MetaVersion),
+    /// What a person wants to see of it, in columns.
+    Table(MetaVersion),
+}
+
+/// What the client gets of what it accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    pub(crate) encoding: Encoding,
+    pub(crate) form: Form,
+    /// Whether the header asks for an answer that is laid out for people.
+    pub(crate) is_pretty: bool,
+}
+
+const DEFAULT: Accepted = Accepted { encoding: Encoding::Json, form: Form::Whole, is_pretty: false };
+
+/// What kind of answer is negotiated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// One object.
+    Object,
+    /// A list, or its changes.
+    List,
+    /// The changes of a list.
+    Events,
+}
+
+/// Chooses the answer's encoding and form; a `Status` if none of what the client accepts is on offer.
+pub(crate) fn negotiate(headers: &HeaderMap, answer: Answer) -> Result<Accepted, Box<Status>> {
+    let accept = accept(headers);
+    if !passes_route(accept) {
+        let mut offered = ANSWERED.to_vec();
+        if answer != Answer::Object {
+            offered.extend_from_slice(STREAMED);
+        }
+        let mut status = Status::not_acceptable(&[]);
+        status.message = format!("406: Not Acceptable\n\nAvailable representations: {}", offered.join(", "));
+        status.details = Some(StatusDetails::default());
+        return Err(Box::new(status));
+    }
+    let accepted = choose(accept, true).ok_or_else(|| Box::new(Status::not_acceptable(ANSWERED)))?;
+    if answer == Answer::Events && accepted.encoding != Encoding::Json {
+        return Err(Box::new(Status::not_acceptable(STREAMED)));
+    }
+    Ok(accepted)
+}
+
+/// How answers are written to this client that have no other form: errors, and what is no object.
+pub(crate) fn plain_encoding(headers: &HeaderMap) -> Encoding {
+    choose(accept(headers), false).unwrap_or(DEFAULT).encoding
+}
+
+/// Whether the client accepts JSON, for answers that have no other encoding to fall back to.
+pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
+    let accept = accept(headers);
+    let plain = |clause: Clause<'_>| clause.covers(Encoding::Json).then(|| clause.accepted(Encoding::Json))?;
+    let mut accepted = accept.split(',').filter_map(Clause::parse).filter_map(plain);
+    accept.is_empty() || accepted.any(|accepted| accepted.form == Form::Whole)
+}
+
+/// What the original looks at: the first header of this name only.
+fn accept(headers: &HeaderMap) -> &str {
+    headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+fn passes_route(accept: &str) -> bool {
+    accept.is_empty()
+        || accept.split(',').any(|clause| {
+            let media_type = clause.split(';').next().unwrap_or_default().trim_matches(' ');
+            media_type == "*/*" || ANSWERED.contains(&media_type)
+        })
+}
+
+fn choose(accept: &str, has_forms: bool) -> Option<Accepted> {
+    // What nearly every client sends.
+    if matches!(accept, "" | "*/*" | "application/json") {
+        return Some(DEFAULT);
+    }
+    let mut clauses: Vec<Clause<'_>> = accept.split(',').filter_map(Clause::parse).collect();
+    sort(&mut clauses);
+    clauses.iter().find_map(|clause| {
+        Encoding::ALL.into_iter().filter(|encoding| clause.covers(*encoding)).find_map(|encoding| {
+            let accepted = clause.accepted(encoding)?;
+            let is_plain = accepted.form == Form::Whole && clause.parameter("sv").is_none();
+            (has_forms || is_plain).then_some(accepted)
+        })
     })
+}
+
+/// One clause of the header.
+#[derive(Debug, Clone)]
+struct Clause<'a> {
+    main: &'a str,
+    sub: &'a str,
+    quality: f32,
+    parameters: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Clause<'a> {
+    fn parse(text: &'a str) -> Option<Clause<'a>> {
+        let mut parts = text.trim_matches(' ').split(';');
+        let media_type = parts.next()?;
+        let (main, sub) = media_type.split_once('/').unwrap_or((media_type, ""));
+        let main = main.trim_matches(' ');
+        let sub = if main == "*" && sub.is_empty() { "*" } else { sub };
+        if sub.is_empty() || sub.contains('/') {
+            return None;
+        }
+        let mut clause = Clause { main, sub: sub.trim_matches(' '), quality: 1.0, parameters: Vec::new() };
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            if value.is_empty() || value.contains('=') {
+                continue;
+            }
+            match name.trim_matches(' ') {
+                "q" => clause.quality = value.parse().unwrap_or_default(),
+                name => clause.parameters.push((name, value.trim_matches(' '))),
+            }
+        }
+        Some(clause)
+    }
+
+    fn covers(&self, encoding: Encoding) -> bool {
+        let (main, sub) = encoding.media_type().split_once('/').unwrap_or_default();
+        (self.main == main && (self.sub == sub || self.sub == "*")) || (self.main == "*" && self.sub == "*")
+    }
+
+    /// Of two parameters with one name the last counts.
+    fn parameter(&self, name: &str) -> Option<&'a str> {
+        self.parameters.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    /// What this clause asks for in this encoding; `None` if that cannot be.
+    fn accepted(&self, encoding: Encoding) -> Option<Accepted> {
+        let is_stream = |stream: &str| stream == "watch" && encoding == Encoding::Json;
+        if self.parameter("stream").is_some_and(|stream| !is_stream(stream)) {
+            return None;
+        }
+        if self.parameter("sv").is_some_and(|version| version != "v1") {
+            return None;
+        }
+        let target = (self.parameter("as"), self.parameter("g"), self.parameter("v"));
+        let form = match target {
+            (None, None, None) => Form::Whole,
+            (Some(kind), Some("meta.k8s.io"), Some(version)) => {
+                let version = match version {
+                    "v1" => MetaVersion::V1,
+                    "v1beta1" => MetaVersion::V1Beta1,
+                    _ => return None,
+                };
+                match kind {
+                    "Table" => Form::Table(version),
+                    "PartialObjectMetadata" => Form::Metadata(version),
+                    "PartialObjectMetadataList" => Form::MetadataList(version),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        Some(Accepted { encoding, form, is_pretty: self.parameter("pretty") == Some("1") })
+    }
+
+    /// Whether this clause comes before the other. This is no order: each of two can come before the other.
+    fn precedes(&self, other: &Clause<'_>) -> bool {
+        self.quality > other.quality || (self.main != "*" && other.main == "*") || (self.sub != "*" && other.sub == "*")
+    }
+}
+
+/// As many clauses are sorted as the original sorts them. Since they have no order, the outcome depends on the way.
+const SORTED_BY_INSERTION: usize = 12;
+
+fn sort(clauses: &mut [Clause<'_>]) {
+    if clauses.len() > SORTED_BY_INSERTION {
+        clauses.sort_by(|one, other| {
+            let wildcards = |clause: &Clause<'_>| (clause.main == "*", clause.sub == "*");
+            other.quality.total_cmp(&one.quality).then_with(|| wildcards(one).cmp(&wildcards(other)))
+        });
+        return;
+    }
+    for last in 1..clauses.len() {
+        let mut at = last;
+        while at > 0 && clauses[at].precedes(&clauses[at - 1]) {
+            clauses.swap(at, at - 1);
+            at -= 1;
+        }
+    }
 }
 
 fn media_type(headers: &HeaderMap) -> &str {
@@ -77,28 +299,89 @@ pub(crate) fn is_pretty(headers: &HeaderMap, asked: Option<bool>) -> bool {
 mod tests {
     use super::*;
 
+    fn with(accept: &str) -> HeaderMap {
+        HeaderMap::from_iter([(ACCEPT, accept.parse().expect("a header"))])
+    }
+
     #[test]
-    fn json_is_served_to_whom_it_suits() {
-        let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+    fn the_first_clause_that_makes_sense_is_served() {
+        use Encoding::{Json, Yaml};
+        use MetaVersion::{V1, V1Beta1};
+        let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,\
+                       application/json";
+        let many = format!("{}*/*", "text/html,".repeat(20));
         for (accept, want) in [
-            (None, true),
-            (Some("application/json"), true),
-            (Some("*/*"), true),
-            (Some(kubectl), true),
-            (Some("application/vnd.kubernetes.protobuf,application/json"), true),
-            (Some("application/vnd.kubernetes.protobuf, */*;q=0.8"), true),
-            (Some("application/*"), false),
-            (Some("application/vnd.kubernetes.protobuf"), false),
-            (Some("application/json;as=Table;v=v1;g=meta.k8s.io"), false),
-            (Some("text/html"), false),
-            (Some("application/json;q=0"), false),
+            ("", Some((Json, Form::Whole))),
+            ("application/json", Some((Json, Form::Whole))),
+            ("*/*", Some((Json, Form::Whole))),
+            (kubectl, Some((Json, Form::Table(V1)))),
+            ("application/json;as=Table;v=v1beta1;g=meta.k8s.io", Some((Json, Form::Table(V1Beta1)))),
+            ("application/yaml;as=Table;v=v1;g=meta.k8s.io", Some((Yaml, Form::Table(V1)))),
+            ("application/json; as=PartialObjectMetadata; v=v1; g=meta.k8s.io", Some((Json, Form::Metadata(V1)))),
+            ("*/*;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", Some((Json, Form::MetadataList(V1)))),
+            ("application/vnd.kubernetes.protobuf,application/json", Some((Json, Form::Whole))),
+            ("application/vnd.kubernetes.protobuf, */*;q=0.8", Some((Json, Form::Whole))),
+            ("application/json;as=Table;v=v9;g=meta.k8s.io,application/json", Some((Json, Form::Whole))),
+            ("application/json;as=Table,application/yaml", Some((Yaml, Form::Whole))),
+            ("application/json;q=0", Some((Json, Form::Whole))),
+            ("application/json;q=0.1,application/yaml;q=0.9", Some((Yaml, Form::Whole))),
+            ("*/*,application/yaml;q=0.1", Some((Yaml, Form::Whole))),
+            ("application/*,application/json;as=Nonsense", Some((Json, Form::Whole))),
+            ("application/yaml;stream=watch,application/json;stream=watch", Some((Json, Form::Whole))),
+            ("application/json;stream=other", None),
+            ("application/json;sv=v2", None),
+            ("application/*", None),
+            ("application/vnd.kubernetes.protobuf", None),
+            ("application/json;as=Nonsense;v=v1;g=meta.k8s.io", None),
+            ("application/json;as=Table;v=v1", None),
+            ("text/html", None),
+            ("text/html,*/*", Some((Json, Form::Whole))),
+            (&many, Some((Json, Form::Whole))),
+            ("nonsense,/,a/b/c,application/yaml", Some((Yaml, Form::Whole))),
         ] {
-            let mut headers = HeaderMap::new();
-            if let Some(accept) = accept {
-                headers.insert(ACCEPT, accept.parse().expect("a header"));
-            }
-            assert_eq!(accepts_json(&headers), want, "{accept:?}");
+            let accepted = negotiate(&with(accept), Answer::Object).ok();
+            assert_eq!(accepted.map(|accepted| (accepted.encoding, accepted.form)), want, "{accept}");
         }
+        assert_eq!(negotiate(&HeaderMap::new(), Answer::Events), Ok(DEFAULT));
+    }
+
+    #[test]
+    fn a_refusal_names_what_is_on_offer() {
+        let types = "application/json, application/yaml";
+        for (accept, answer, want) in [
+            ("text/html", Answer::Object, format!("406: Not Acceptable\n\nAvailable representations: {types}")),
+            (
+                "text/html",
+                Answer::List,
+                format!("406: Not Acceptable\n\nAvailable representations: {types}, application/json;stream=watch"),
+            ),
+            (
+                "application/json;as=Nonsense",
+                Answer::Object,
+                format!("only the following media types are accepted: {types}"),
+            ),
+            (
+                "application/yaml",
+                Answer::Events,
+                "only the following media types are accepted: application/json;stream=watch".to_owned(),
+            ),
+        ] {
+            let refusal = negotiate(&with(accept), answer).expect_err("is refused");
+            assert_eq!((refusal.code(), refusal.message.as_str()), (406, want.as_str()), "{accept}");
+        }
+    }
+
+    #[test]
+    fn errors_are_written_as_plain_answers_are() {
+        for (accept, want) in [
+            ("application/yaml", Encoding::Yaml),
+            ("application/yaml;as=Table;v=v1;g=meta.k8s.io", Encoding::Json),
+            ("application/json;as=Table;v=v1;g=meta.k8s.io,application/yaml", Encoding::Yaml),
+            ("text/html", Encoding::Json),
+        ] {
+            assert_eq!(plain_encoding(&with(accept)), want, "{accept}");
+        }
+        assert_eq!(Encoding::ALL.map(Encoding::media_type), ANSWERED);
     }
 
     #[test]

@@ -3,13 +3,13 @@
 mod pod_actions;
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_TYPE, HeaderValue, USER_AGENT};
+use bytes::Bytes;
+use http::header::USER_AGENT;
 use http::{Request, Response, StatusCode};
 use revisor_auth::Identity;
-use revisor_catalog::{DeleteAnswer, ObjectRoute, Requester, Resource, Verb};
+use revisor_catalog::{DeleteAnswer, Moment, ObjectRoute, Requester, Verb};
 use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
@@ -17,8 +17,10 @@ use revisor_registry::{
     Selection, WatchRequest, Watched, WriteOptions,
 };
 
-use crate::list_body::{ItemWriter, ListBody, list_head};
+use crate::list_body::{ListBody, whole_list};
+use crate::negotiate::Answer;
 use crate::query::Query;
+use crate::representation::Wanted;
 use crate::unread_body::UnreadBody;
 use crate::watch_body::{WatchBody, WatchOptions, error_frame};
 use crate::{Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, answer, negotiate, read_body};
@@ -91,10 +93,10 @@ impl Api {
     }
 
     async fn get(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
-        check_accept(request)?;
         let query = Query::parse(request.uri().query());
+        let wanted = Wanted::of(request.headers(), &query, Answer::Object)?;
         let registry = &self.options.registry;
-        let wanted = GetRequest {
+        let place = GetRequest {
             resource: &route.resource,
             namespace: route.namespace.as_deref(),
             name: route.name.as_deref().unwrap_or_default(),
@@ -102,15 +104,16 @@ impl Api {
             resource_version_match: query.text("resourceVersionMatch"),
         };
         let got = match route.subresource.as_deref() {
-            Some("scale") => registry.get_scale(wanted).await?,
-            _ => registry.get(wanted).await?,
+            Some("scale") => registry.get_scale(place).await?,
+            _ => registry.get(place).await?,
         };
-        Ok(answer::json_served_at(got.bytes, got.served_at))
+        let shown = wanted.one(&route.resource, got.bytes, now())?;
+        Ok(answer::served_at(answer::json(StatusCode::OK, shown), got.served_at))
     }
 
     async fn list(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
-        check_accept(request)?;
         let query = Query::parse(request.uri().query());
+        let wanted = Wanted::of(request.headers(), &query, Answer::List)?;
         let selection = selection(route, &query)?;
         let limit = query.number("limit")?.unwrap_or_default();
         query.number("timeoutSeconds")?;
@@ -126,14 +129,18 @@ impl Api {
             })
             .await?;
         let revision = listed.revision;
-        Ok(answer::json_served_at(Body::stream(ListBody::new(&route.resource, listed)), revision))
+        let shape = wanted.list(&route.resource, now())?;
+        let encoding = shape.encoding();
+        let response = answer::encoded(StatusCode::OK, encoding, Body::stream(ListBody::new(shape, listed)));
+        Ok(answer::served_at(response, revision))
     }
 
     async fn watch(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
-        check_accept(request)?;
         let query = Query::parse(request.uri().query());
+        let wanted = Wanted::of(request.headers(), &query, Answer::Events)?;
         let selection = selection(route, &query)?;
         query.number("limit")?;
+        let shape = wanted.events()?;
         let lifetime = self.watch_lifetime(query.number("timeoutSeconds")?);
         let watched = self
             .options
@@ -163,6 +170,7 @@ impl Api {
                     watcher,
                     WatchOptions {
                         resource: resource.clone(),
+                        shape,
                         bookmarks: query.truth("allowWatchBookmarks") == Some(true),
                         lifetime,
                         sent: metrics.watch_events(resource.group, resource.version, resource.plural),
@@ -173,7 +181,6 @@ impl Api {
             }
         };
         let mut response = answer::json(StatusCode::OK, body);
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response.extensions_mut().insert(LongRunning);
         Ok(response)
     }
@@ -193,8 +200,8 @@ impl Api {
 
     async fn create(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
-        check_accept_headers(&parts.headers)?;
         let query = Query::parse(parts.uri.query());
+        let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
         let (dry_run, validation) = query.write_options("CreateOptions")?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
@@ -210,13 +217,13 @@ impl Api {
             ..WriteOptions::default()
         };
         let saved = self.options.registry.create(place(route), decoded, options).await?;
-        Ok(answer_saved(saved))
+        Ok(answer_saved(&wanted, route, saved)?)
     }
 
     async fn update(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
-        check_accept_headers(&parts.headers)?;
         let query = Query::parse(parts.uri.query());
+        let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
         let (dry_run, validation) = query.write_options("UpdateOptions")?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
@@ -233,13 +240,13 @@ impl Api {
             ..WriteOptions::default()
         };
         let saved = self.options.registry.update(place(route), decoded, options).await?;
-        Ok(answer_saved(saved))
+        Ok(answer_saved(&wanted, route, saved)?)
     }
 
     async fn patch(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
-        check_accept_headers(&parts.headers)?;
         let query = Query::parse(parts.uri.query());
+        let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
         let (dry_run, validation) = query.write_options("PatchOptions")?;
         let Some(kind) = negotiate::patch_kind(&parts.headers) else {
             return Err(Box::new(Status::unsupported_media_type(negotiate::PATCHES)).into());
@@ -259,18 +266,18 @@ impl Api {
             force,
         };
         let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
-        Ok(answer_saved(saved))
+        Ok(answer_saved(&wanted, route, saved)?)
     }
 
     async fn delete(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
-        check_accept_headers(&parts.headers)?;
+        let wanted = Wanted::of(&parts.headers, &Query::parse(parts.uri.query()), Answer::Object)?;
         let options = self.delete_options(&parts, body).await?;
         let deleted = self.options.registry.delete(place(route), &options).await?;
         let body = match deleted {
-            Deleted::Marked(bytes) => bytes,
+            Deleted::Marked(bytes) => wanted.one(&route.resource, bytes, now())?,
             Deleted::Gone { bytes, uid } => match route.resource.rules.delete_answer {
-                DeleteAnswer::Object => bytes,
+                DeleteAnswer::Object => wanted.one(&route.resource, bytes, now())?,
                 DeleteAnswer::Status => {
                     let details = StatusDetails {
                         name: route.name.clone().unwrap_or_default(),
@@ -292,8 +299,8 @@ impl Api {
         request: Request<UnreadBody>,
     ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
-        check_accept_headers(&parts.headers)?;
         let query = Query::parse(parts.uri.query());
+        let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
         let selection = selection(route, &query)?;
         let limit = query.number("limit")?.unwrap_or_default();
         let options = self.delete_options(&parts, body).await?;
@@ -301,7 +308,10 @@ impl Api {
         let (resource, namespace) = (&route.resource, route.namespace.as_deref());
         let deleted =
             registry.delete_collection(resource, namespace, &selection, query.versions(), limit, &options).await?;
-        Ok(answer::json(StatusCode::OK, whole_list(resource, &deleted, registry.cache().revision())))
+        let shape = wanted.list(resource, now())?;
+        let revision = registry.cache().revision().map_or(0, |revision| revision.get());
+        let list = whole_list(&shape, &deleted, &format!("{{\"resourceVersion\":\"{revision}\"}}"));
+        Ok(answer::encoded(StatusCode::OK, shape.encoding(), list))
     }
 
     /// How to delete: as the body says, if there is one, or else as the query says.
@@ -373,35 +383,20 @@ fn unusable_name(route: &ObjectRoute) -> Option<Status> {
     (!problems.is_empty()).then(refused)
 }
 
-fn check_accept(request: &Request<UnreadBody>) -> Result<(), Box<Status>> {
-    check_accept_headers(request.headers())
-}
-
-fn check_accept_headers(headers: &http::HeaderMap) -> Result<(), Box<Status>> {
-    if negotiate::accepts_json(headers) { Ok(()) } else { Err(Box::new(Status::not_acceptable(negotiate::ANSWERED))) }
-}
-
 fn body_format(headers: &http::HeaderMap) -> Result<Format, Box<Status>> {
     negotiate::body_format(headers).ok_or_else(|| Box::new(Status::unsupported_media_type(negotiate::READ)))
 }
 
-fn answer_saved(saved: Saved) -> Response<Body> {
+fn answer_saved(wanted: &Wanted, route: &ObjectRoute, saved: Saved) -> Result<Response<Body>, Box<Status>> {
     let code = if saved.created { StatusCode::CREATED } else { StatusCode::OK };
-    let mut response = answer::json(code, saved.bytes);
+    let mut response = answer::json(code, wanted.one(&route.resource, saved.bytes, now())?);
     answer::add_warnings(&mut response, &saved.warnings);
-    response
+    Ok(response)
 }
 
-/// A list of objects that are no longer stored.
-fn whole_list(resource: &Resource, objects: &[Bytes], revision: Option<revisor_version::Revision>) -> Bytes {
-    let metadata = format!("{{\"resourceVersion\":\"{}\"}}", revision.map_or(0, |revision| revision.get()));
-    let mut list = BytesMut::from(list_head(resource, &metadata).as_bytes());
-    let mut is_first = true;
-    for object in objects {
-        ItemWriter { resource, chunk: &mut list, is_first: &mut is_first }.push(object);
-    }
-    list.extend_from_slice(b"]}");
-    list.freeze()
+/// Ages are reckoned from here.
+fn now() -> Moment {
+    Moment::from(SystemTime::now())
 }
 
 /// A stream of one line.

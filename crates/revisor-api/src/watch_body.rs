@@ -4,33 +4,34 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use prometheus::IntCounter;
 use revisor_cache::{EventKind, Expired, WatchItem, Watcher};
-use revisor_catalog::Resource;
+use revisor_catalog::{Moment, Resource};
 use revisor_object::Status;
 use revisor_version::Revision;
 use tokio::time::{Instant, Sleep};
 
+use crate::representation::{EventShape, version_number};
+use crate::table::INITIAL_EVENTS_END;
 use crate::{ByteSource, LongRunningGuard, WatchEnd};
 
 /// How much is gathered into one write when events come faster than they are sent.
 const CHUNK: usize = 32 * 1024;
 
-/// How often a client that asked for bookmarks gets one, if there is news.
+/// How often a client that asked for bookmarks gets one.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// How long before its end a watch sends a last bookmark.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
-/// The annotation of the bookmark that ends the initial events.
-const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
-
 /// What a watch is like.
 pub(crate) struct WatchOptions {
     pub(crate) resource: Arc<Resource>,
+    /// What the client is shown of objects.
+    pub(crate) shape: EventShape,
     /// Whether the client asked for bookmarks.
     pub(crate) bookmarks: bool,
     /// When it ends by itself.
@@ -45,6 +46,9 @@ pub(crate) struct WatchOptions {
 pub(crate) struct WatchBody {
     watcher: Box<Watcher>,
     resource: Arc<Resource>,
+    shape: EventShape,
+    /// What frames of this version are told apart by.
+    version_number: u64,
     bookmarks: bool,
     deadline: Pin<Box<Sleep>>,
     next_bookmark: Option<Pin<Box<Sleep>>>,
@@ -62,7 +66,9 @@ impl WatchBody {
         let next_bookmark = options.bookmarks.then(|| Box::pin(tokio::time::sleep_until(next_bookmark_at(deadline))));
         WatchBody {
             watcher,
+            version_number: version_number(&options.resource),
             resource: options.resource,
+            shape: options.shape,
             bookmarks: options.bookmarks,
             deadline: Box::pin(tokio::time::sleep_until(deadline)),
             next_bookmark,
@@ -77,7 +83,7 @@ impl WatchBody {
     /// The line for one item of the watch; `None` for what this client is not told.
     fn frame(&mut self, item: WatchItem) -> Option<Bytes> {
         match item {
-            WatchItem::State(item) => Some(event_frame("ADDED", item.bytes())),
+            WatchItem::State(item) => self.event("ADDED", item.bytes()),
             WatchItem::Event(kind, delivery) => {
                 self.known = Some(delivery.revision());
                 let (key, name) = match kind {
@@ -85,11 +91,16 @@ impl WatchBody {
                     EventKind::Modified => (1, "MODIFIED"),
                     EventKind::Deleted => (2, "DELETED"),
                 };
-                Some(delivery.frame(key, || event_frame(name, &delivery.object(kind))))
+                let Some(shape) = self.shape.number() else { return self.event(name, &delivery.object(kind)) };
+                let make = || {
+                    let shown = self.shape.object(&self.resource, &delivery.object(kind), now());
+                    event_frame(name, &shown.expect("a shape with a number can be made"))
+                };
+                Some(delivery.frame(self.version_number | (3 * shape + key), make))
             }
             WatchItem::InitialEnd(revision) => {
                 self.known = Some(revision);
-                self.bookmarks.then(|| self.bookmark(revision, true))
+                if self.bookmarks { self.bookmark(revision, true) } else { None }
             }
             WatchItem::Expired(Expired { asked, oldest }) => {
                 self.is_done = true;
@@ -98,7 +109,15 @@ impl WatchBody {
         }
     }
 
-    fn bookmark(&self, revision: Revision, ends_initial_events: bool) -> Bytes {
+    /// A line of this client's own; `None` if its object cannot be shown so, which ends the watch.
+    fn event(&mut self, name: &str, object: &Bytes) -> Option<Bytes> {
+        let shown = self.shape.object(&self.resource, object, now());
+        self.shape.sent();
+        self.is_done |= shown.is_none();
+        shown.map(|shown| event_frame(name, &shown))
+    }
+
+    fn bookmark(&mut self, revision: Revision, ends_initial_events: bool) -> Option<Bytes> {
         let annotations = if ends_initial_events {
             format!(",\"annotations\":{{\"{INITIAL_EVENTS_END}\":\"true\"}}")
         } else {
@@ -106,10 +125,10 @@ impl WatchBody {
         };
         let object =
             format!("{}\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}}}", self.resource.type_prefix);
-        event_frame("BOOKMARK", object.as_bytes())
+        self.event("BOOKMARK", &object.into())
     }
 
-    /// A bookmark, if it is time for one and there is something new to say.
+    /// A bookmark, if it is time for one and it does not take the client back.
     fn poll_bookmark(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
         let timer = self.next_bookmark.as_mut()?;
         if timer.as_mut().poll(cx).is_pending() {
@@ -125,9 +144,9 @@ impl WatchBody {
                 cx.waker().wake_by_ref();
             }
         }
-        let revision = self.watcher.progress().filter(|revision| Some(*revision) > self.known)?;
+        let revision = self.watcher.progress().filter(|revision| Some(*revision) >= self.known)?;
         self.known = Some(revision);
-        Some(self.bookmark(revision, false))
+        self.bookmark(revision, false)
     }
 }
 
@@ -169,9 +188,14 @@ impl ByteSource for WatchBody {
         }
         match self.poll_bookmark(cx) {
             Some(bookmark) => Poll::Ready(Some(bookmark)),
+            None if self.is_done => Poll::Ready(None),
             None => Poll::Pending,
         }
     }
+}
+
+fn now() -> Moment {
+    Moment::from(SystemTime::now())
 }
 
 fn next_bookmark_at(deadline: Instant) -> Instant {

@@ -80,7 +80,7 @@ impl Change {
 /// One event, shared by all watchers that get it.
 pub struct Delivery {
     change: Arc<Change>,
-    frames: Mutex<Vec<(u32, Bytes)>>,
+    frames: Mutex<Vec<(u64, Bytes)>>,
 }
 
 impl Delivery {
@@ -115,7 +115,7 @@ impl Delivery {
     /// What `make` makes, made once per `key` however many watchers ask (W3). The key stands for everything that the
     /// frame depends on beside this event: its kind, the API version, the encoding. `make` must not ask this
     /// delivery for another frame.
-    pub fn frame(&self, key: u32, make: impl FnOnce() -> Bytes) -> Bytes {
+    pub fn frame(&self, key: u64, make: impl FnOnce() -> Bytes) -> Bytes {
         // Held while the frame is made: others who want the same one would only make it again. A `make` that panics
         // has added nothing, so the memo behind a poisoned lock is as good as before.
         let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);

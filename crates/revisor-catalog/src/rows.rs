@@ -135,7 +135,7 @@ impl Row {
             selects_namespace: selects_namespace.unwrap_or(self.namespaced),
             rules,
             strategy,
-            columns: Columns::of(group, self.plural),
+            columns: Columns::of(group, plural),
             type_prefix: format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\","),
             deprecation,
             root: types.id(&type_name(group, version, kind)).expect("every row has its fields in the table"),

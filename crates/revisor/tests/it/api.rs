@@ -4,4 +4,5 @@ mod deleting;
 mod forms;
 mod kinds;
 mod namespaces;
+mod representations;
 mod writing;
