@@ -7,7 +7,6 @@
 
 mod claim_resize;
 mod default_storage_class;
-mod storage_protection;
 mod default_toleration_seconds;
 mod limit_ranger;
 mod pod_fields;
@@ -15,6 +14,7 @@ mod pod_topology_labels;
 mod priority;
 mod runtime_class;
 mod service_account;
+mod storage_protection;
 mod taint_nodes_by_condition;
 
 use std::sync::Arc;
@@ -85,9 +85,16 @@ pub(crate) trait Admission: Send + Sync {
 /// The plugins in the order in which they are asked.
 pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
     vec![
+        Box::new(limit_ranger::LimitRanger),
+        Box::new(service_account::ServiceAccount),
+        Box::new(taint_nodes_by_condition::TaintNodesByCondition),
+        Box::new(priority::Priority),
+        Box::new(default_toleration_seconds::DefaultTolerationSeconds),
         Box::new(storage_protection::StorageProtection),
         Box::new(default_storage_class::DefaultStorageClass),
         Box::new(claim_resize::ClaimResize),
+        Box::new(runtime_class::RuntimeClass),
+        Box::new(pod_topology_labels::PodTopologyLabels),
     ]
 }
 
@@ -97,14 +104,6 @@ fn claim_class(claim: &Object) -> Option<&str> {
         .at(&["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"])
         .or_else(|| claim.at(&["spec", "storageClassName"]))
         .and_then(Value::as_str)
-        Box::new(limit_ranger::LimitRanger),
-        Box::new(service_account::ServiceAccount),
-        Box::new(taint_nodes_by_condition::TaintNodesByCondition),
-        Box::new(priority::Priority),
-        Box::new(default_toleration_seconds::DefaultTolerationSeconds),
-        Box::new(runtime_class::RuntimeClass),
-        Box::new(pod_topology_labels::PodTopologyLabels),
-    ]
 }
 
 impl Registry {

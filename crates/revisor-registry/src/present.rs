@@ -51,6 +51,9 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::PatchTooLarge(_)
         | RegistryError::PatchNotApplicable(_)
         | RegistryError::ApplyConflict(_)
+        | RegistryError::SubresourceConflict { .. }
+        | RegistryError::BudgetExhausted { .. }
+        | RegistryError::ManyBudgets
         | RegistryError::Unreadable
         | RegistryError::Store(_) => {}
     }

@@ -54,7 +54,7 @@ impl Registry {
         let is_conditional = named_version(metadata)?.is_some();
         let saved = self.change(place, options, |current| {
             let object = self.rescaled(place.resource, current, &scale)?;
-            Ok(Proposal { object, warnings: warnings.clone(), is_conditional })
+            Ok(Proposal { object, warnings: warnings.clone(), is_conditional, managed: None })
         });
         self.saved_scale(place.resource, saved.await?)
     }
@@ -81,7 +81,7 @@ impl Registry {
             let version = before.object("metadata").and_then(|metadata| metadata.str("resourceVersion"));
             let is_conditional = named_version(metadata)?.is_some() && metadata.str("resourceVersion") != version;
             let object = self.rescaled(place.resource, current, &scale)?;
-            Ok(Proposal { object, warnings, is_conditional })
+            Ok(Proposal { object, warnings, is_conditional, managed: None })
         });
         self.saved_scale(place.resource, saved.await?)
     }

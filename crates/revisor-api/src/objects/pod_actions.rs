@@ -8,8 +8,10 @@ use revisor_catalog::{ObjectRoute, Verb};
 use revisor_object::{FieldError, KindRef, Object, Status, StatusDetails, Value, parse_json};
 use revisor_registry::{Decoded, Eviction, GetRequest, RegistryError};
 
-use super::{Refusal, body_format, check_accept_headers, place};
+use super::{Refusal, body_format, place};
+use crate::negotiate::Answer;
 use crate::query::Query;
+use crate::representation::Wanted;
 use crate::unread_body::UnreadBody;
 use crate::{Api, Body, answer};
 
@@ -61,7 +63,7 @@ impl Api {
         let query = Query::parse(parts.uri.query());
         match action {
             PodAction::Bind | PodAction::Evict => {
-                check_accept_headers(&parts.headers)?;
+                Wanted::of(&parts.headers, &query, Answer::Object)?;
                 let (dry_run, validation) = query.write_options("CreateOptions")?;
                 let format = body_format(&parts.headers)?;
                 let text = self.read(body).await?;

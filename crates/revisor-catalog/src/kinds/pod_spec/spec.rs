@@ -8,9 +8,7 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object};
 use super::containers::{self, Surroundings};
 use super::members::{given_number, objects, part, text};
 use super::options::Options;
-use super::{
-    affinity, annotations, dns, env, ports, resources, security_context, topology_spread, volumes, windows,
-};
+use super::{affinity, annotations, dns, env, ports, resources, security_context, topology_spread, volumes, windows};
 use crate::checks::{in_range, labels, problems, required_one_of};
 use crate::kinds::taints::validate_tolerations;
 
