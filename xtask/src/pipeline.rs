@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::workspace::{self, Workspace};
-use crate::{fuzz, kubectl, tidy};
+use crate::{fuzz, kubectl, python, tidy};
 
 /// How many inputs the coverage-guided engine tries on each fuzz target.
 const FUZZ_INPUTS: u32 = 20_000;
@@ -28,9 +28,10 @@ fn steps(workspace: &Workspace, report: &mut Report) -> Result<()> {
     report.step("clippy", || workspace::run(&mut cargo("clippy --workspace --all-targets --quiet -- -D warnings")))?;
     report.step("tidy", || tidy::run(workspace))?;
     let kubectl = report.step("kubectl", || kubectl::provide(workspace))?;
+    let python = report.step("python client", || python::provide(workspace))?;
     let test = |arguments: &str| -> Command {
         let mut command = cargo(arguments);
-        command.env(kubectl::VARIABLE, &kubectl);
+        command.env(kubectl::VARIABLE, &kubectl).env(python::VARIABLE, &python);
         command
     };
     // One build for all tests. It makes the `revisor` binary too, because whole-program tests belong to its package;

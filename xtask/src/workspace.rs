@@ -95,3 +95,8 @@ fn name(command: &Command) -> String {
     let program = Path::new(command.get_program());
     program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()
 }
+/// The program with this name on PATH.
+pub(crate) fn find_on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
+}

@@ -43,10 +43,8 @@ impl Connector {
             .with_custom_certificate_verifier(Arc::new(Unchecked(provider)))
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let headers = format!(
-            " HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nAccept: application/json\r\n",
-            endpoint.address, endpoint.token
-        );
+        let headers =
+            format!(" HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n", endpoint.address, endpoint.token);
         Ok(Self { endpoint, headers, tls: TlsConnector::from(Arc::new(config)) })
     }
 
@@ -59,10 +57,18 @@ impl Connector {
         Ok(Connection { stream, buffer: vec![0; BUFFER], start: 0, end: 0 })
     }
 
+    /// Writes a request to read something in one form into `buffer`, in place of what was there.
+    pub(crate) fn request_form(&self, buffer: &mut Vec<u8>, path: &str, form: &str) {
+        buffer.clear();
+        for part in ["GET ", path, &self.headers, "Accept: ", form, "\r\n\r\n"] {
+            buffer.extend_from_slice(part.as_bytes());
+        }
+    }
+
     /// Writes a request into `buffer`, in place of what was there.
     pub(crate) fn request(&self, buffer: &mut Vec<u8>, method: &str, path: &str, body: &[u8]) {
         buffer.clear();
-        for part in [method, " ", path, &self.headers] {
+        for part in [method, " ", path, &self.headers, "Accept: application/json\r\n"] {
             buffer.extend_from_slice(part.as_bytes());
         }
         if !body.is_empty() {

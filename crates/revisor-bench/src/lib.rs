@@ -22,6 +22,7 @@ mod worker;
 mod workload;
 
 pub use endpoint::{Endpoint, EndpointError};
+pub use objects::Kind;
 pub use options::Options;
 pub use report::{Phase, Report, ServerReport};
 pub use run::run;

@@ -1,4 +1,4 @@
-//! The objects that the load is made of: configmaps of about one kibibyte in a namespace of their own.
+//! The objects that the load is made of: configmaps of about one kibibyte, or pods, in a namespace of their own.
 
 use anyhow::{Context, Result};
 
@@ -6,6 +6,9 @@ use crate::http::find;
 
 /// Bytes of text in each object; with metadata an object comes to about a kibibyte.
 pub(crate) const PAYLOAD: usize = 800;
+
+/// A pod of a usual web service.
+const POD: &str = r#"{"containers":[{"name":"web","image":"registry.example/web:1.2.3","args":["--listen=:8080"],"env":[{"name":"POD_NAME","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}},{"name":"MODE","value":"production"}],"ports":[{"name":"http","containerPort":8080}],"resources":{"requests":{"cpu":"100m","memory":"128Mi"},"limits":{"memory":"256Mi"}},"readinessProbe":{"httpGet":{"path":"/ready","port":"http"}},"volumeMounts":[{"name":"config","mountPath":"/etc/web"},{"name":"scratch","mountPath":"/tmp"}],"securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}},{"name":"proxy","image":"registry.example/proxy:4","ports":[{"containerPort":9090}]}],"volumes":[{"name":"config","configMap":{"name":"web"}},{"name":"scratch","emptyDir":{}}],"securityContext":{"runAsNonRoot":true,"runAsUser":1000},"tolerations":[{"key":"dedicated","operator":"Equal","value":"web","effect":"NoSchedule"}]}"#;
 
 /// An object that exists on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,20 +18,35 @@ pub(crate) struct Item {
     pub(crate) revision: u64,
 }
 
+/// What the load is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Kind {
+    /// Configmaps with a text: next to nothing is defaulted or validated.
+    #[default]
+    Configmaps,
+    /// Pods as workloads make them: most is defaulted and all is validated.
+    Pods,
+}
+
 /// Where the objects live.
 #[derive(Debug, Clone)]
 pub(crate) struct Namespace {
     pub(crate) name: String,
-    /// The path of all configmaps in it.
+    /// The path of all objects in it.
     pub(crate) collection: String,
+    pub(crate) kind: Kind,
     payload: String,
 }
 
 impl Namespace {
-    pub(crate) fn new(name: String) -> Self {
-        let collection = format!("/api/v1/namespaces/{name}/configmaps");
+    pub(crate) fn new(name: String, kind: Kind) -> Self {
+        let plural = match kind {
+            Kind::Configmaps => "configmaps",
+            Kind::Pods => "pods",
+        };
+        let collection = format!("/api/v1/namespaces/{name}/{plural}");
         let payload = "All work and no play makes a server fast. ".chars().cycle().take(PAYLOAD).collect();
-        Self { name, collection, payload }
+        Self { name, collection, kind, payload }
     }
 
     /// The namespace itself.
@@ -36,20 +54,29 @@ impl Namespace {
         format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}}}}"#, self.name)
     }
 
+    /// What pods need in a namespace that no controller looks after, and its path.
+    pub(crate) fn account(&self) -> (String, String) {
+        let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
+        (format!("/api/v1/namespaces/{}/serviceaccounts", self.name), account.to_owned())
+    }
+
     /// The path of one object.
     pub(crate) fn path(&self, index: u32) -> String {
-        format!("{}/cm-{index:07}", self.collection)
+        format!("{}/o-{index:07}", self.collection)
     }
 
     /// An object as a client sends it: without a revision to create it, with one to replace it. `turn` makes each
     /// version differ from the last, because a write that changes nothing is no write.
     pub(crate) fn object(&self, index: u32, turn: u64, revision: Option<u64>) -> String {
         let revision = revision.map(|revision| format!(r#","resourceVersion":"{revision}""#)).unwrap_or_default();
+        let (kind, content) = match self.kind {
+            Kind::Configmaps => ("ConfigMap", format!(r#""data":{{"turn":"{turn}","text":"{}"}}"#, self.payload)),
+            Kind::Pods => ("Pod", format!(r#""spec":{POD}"#)),
+        };
         format!(
-            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"cm-{index:07}","namespace":"{}","labels":{{"app":"bench","shard":"{}"}}{revision}}},"data":{{"turn":"{turn}","text":"{}"}}}}"#,
+            r#"{{"apiVersion":"v1","kind":"{kind}","metadata":{{"name":"o-{index:07}","namespace":"{}","labels":{{"app":"bench","shard":"{}"}},"annotations":{{"turn":"{turn}"}}{revision}}},{content}}}"#,
             self.name,
             index % 16,
-            self.payload,
         )
     }
 }
@@ -78,17 +105,20 @@ mod tests {
 
     #[test]
     fn objects_are_json_of_about_a_kibibyte() {
-        let namespace = Namespace::new("bench-1".into());
+        let namespace = Namespace::new("bench-1".into(), Kind::Configmaps);
         for (revision, want) in [(None, serde_json::Value::Null), (Some(7), "7".into())] {
             let text = namespace.object(3, 5, revision);
             let object: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
-            assert_eq!(object["metadata"]["name"], "cm-0000003");
+            assert_eq!(object["metadata"]["name"], "o-0000003");
             assert_eq!(object["metadata"]["resourceVersion"], want);
-            assert_eq!(object["data"]["turn"], "5");
+            assert_eq!(object["metadata"]["annotations"]["turn"], "5");
             assert!((900..1200).contains(&text.len()), "{}", text.len());
         }
         assert!(serde_json::from_str::<serde_json::Value>(&namespace.manifest()).is_ok());
-        assert_eq!(namespace.path(3), "/api/v1/namespaces/bench-1/configmaps/cm-0000003");
+        let pod = Namespace::new("bench-1".into(), Kind::Pods).object(3, 5, None);
+        let pod: serde_json::Value = serde_json::from_str(&pod).expect("it is JSON");
+        assert_eq!(pod["spec"]["containers"][0]["name"], "web");
+        assert_eq!(namespace.path(3), "/api/v1/namespaces/bench-1/configmaps/o-0000003");
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::objects::Kind;
+
 /// Measures an API server: what it does per second, how long that takes, and what it costs the server.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "cargo xtask bench")]
@@ -32,6 +34,9 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub binary: Option<PathBuf>,
 
+    /// What kind of objects to create
+    #[arg(long, value_enum, default_value_t)]
+    pub kind: Kind,
     /// Objects to create
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=2_000_000))]
     pub objects: u32,
@@ -79,6 +84,8 @@ mod tests {
             ("--peer https://127.0.0.1:1", false),
             ("--peer https://127.0.0.1:1 --peer-token t --peer-pid 3,4", true),
             ("--million", false),
+            ("--kind pods", true),
+            ("--kind dragons", false),
             ("--scale --million", true),
             ("--scale --sizes 10,200", true),
             ("--scale --sizes 0", false),

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 
 use crate::connection::Connector;
-use crate::objects::Namespace;
+use crate::objects::{Kind, Namespace};
 use crate::process::Processes;
 use crate::report::{Phase, Report, ServerReport};
 use crate::server::OwnServer;
@@ -90,6 +90,7 @@ async fn phases(
         ("get", Operation::Get, everyone),
         ("update", Operation::Update, everyone),
         ("list", Operation::List, LISTERS),
+        ("list as a table", Operation::Table, LISTERS),
         ("list, pages of 500", Operation::Page, LISTERS),
     ] {
         progress(name);
@@ -123,13 +124,19 @@ impl Drive {
         let connector = Connector::new(endpoint)?;
         // A name of its own, so that a second run on the same server does not meet the objects of the first.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let namespace = Arc::new(Namespace::new(format!("bench-{}-{}", std::process::id(), now.as_millis())));
+        let namespace =
+            Arc::new(Namespace::new(format!("bench-{}-{}", std::process::id(), now.as_millis()), options.kind));
         let mut workers = Vec::new();
         for first in 0..options.connections {
             workers.push(Worker::connect(&connector, &namespace, first, options.connections).await?);
         }
         let first = workers.first_mut().context("there is no worker")?;
         first.call("POST", "/api/v1/namespaces", &namespace.manifest()).await?;
+        if options.kind == Kind::Pods {
+            // Where a controller looks after accounts it is there already, which is as good.
+            let (path, account) = namespace.account();
+            let _ = first.call("POST", &path, &account).await;
+        }
         Ok(Self { connector, namespace, processes, workers, numbers: 0 })
     }
 

@@ -11,6 +11,7 @@ use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
 use self::plan::{Plan, plan};
 use crate::bootstrap::IMMORTAL_NAMESPACES;
+use crate::present::{named_as, present};
 use crate::selection::place;
 use crate::write::encode;
 use crate::{Decoded, Format, ListItems, ListRequest, ListVersions, Place, Registry, RegistryError, Selection};
@@ -167,6 +168,16 @@ impl DeleteOptions {
 impl Registry {
     /// Deletes an object, or marks it where something holds it.
     pub async fn delete(&self, target: Place<'_>, options: &DeleteOptions) -> Result<Deleted, RegistryError> {
+        let shown = target.resource;
+        let stored = Place { resource: shown.storage(), ..target };
+        let mut deleted = self.delete_stored(stored, options).await.map_err(|error| named_as(shown, error))?;
+        match &mut deleted {
+            Deleted::Gone { bytes, .. } | Deleted::Marked(bytes) => *bytes = present(shown, bytes),
+        }
+        Ok(deleted)
+    }
+
+    async fn delete_stored(&self, target: Place<'_>, options: &DeleteOptions) -> Result<Deleted, RegistryError> {
         let Place { resource, namespace, name } = target;
         let name = name.unwrap_or_default();
         options.validate()?;

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Value, json};
 
 use crate::harness::{Server, within};
+use crate::xtask;
 
 struct Kubectl {
     program: PathBuf,
@@ -85,15 +86,9 @@ impl Kubectl {
 /// The kubectl to use, provided once for all tests.
 fn program() -> PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| std::env::var_os("REVISOR_KUBECTL").map_or_else(provided, PathBuf::from)).clone()
-}
-
-fn provided() -> PathBuf {
-    let provided =
-        Command::new(env!("CARGO")).args(["xtask", "kubectl"]).current_dir(env!("CARGO_MANIFEST_DIR")).output();
-    let provided = provided.expect("cargo can be started");
-    assert!(provided.status.success(), "no kubectl: {}", String::from_utf8_lossy(&provided.stderr));
-    String::from_utf8(provided.stdout).expect("a path").trim().into()
+    PROGRAM
+        .get_or_init(|| std::env::var_os("REVISOR_KUBECTL").map_or_else(|| xtask::path_of("kubectl"), PathBuf::from))
+        .clone()
 }
 
 #[tokio::test]

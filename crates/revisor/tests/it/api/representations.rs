@@ -50,7 +50,8 @@ async fn objects_are_shown_in_tables() {
     let one = get_as(&client, &format!("{CONFIG_MAPS}/b"), TABLE).await.expect(200).json();
     assert_eq!(names_in(&one), ["b"]);
     assert_eq!(one["metadata"]["resourceVersion"], listed.json()["items"][1]["metadata"]["resourceVersion"]);
-    for (include, kind) in [("None", Value::Null), ("Object", json!("ConfigMap")), ("", json!("PartialObjectMetadata"))] {
+    for (include, kind) in [("None", Value::Null), ("Object", json!("ConfigMap")), ("", json!("PartialObjectMetadata"))]
+    {
         let table = get_as(&client, &format!("{CONFIG_MAPS}?includeObject={include}"), TABLE).await.expect(200).json();
         assert_eq!(table["rows"][0]["object"]["kind"], kind, "{include}");
     }
@@ -169,14 +170,22 @@ async fn answers_can_be_yaml() {
     client.post(CONFIG_MAPS, &config_map("a", "yes")).await.expect(201);
     let one = get_as(&client, &format!("{CONFIG_MAPS}/a"), YAML).await.expect(200);
     assert_eq!(one.header("content-type"), Some(YAML));
-    assert!(one.text().starts_with("apiVersion: v1\ndata:\n  k: \"yes\"\nkind: ConfigMap\nmetadata:\n"), "{}", one.text());
+    assert!(
+        one.text().starts_with("apiVersion: v1\ndata:\n  k: \"yes\"\nkind: ConfigMap\nmetadata:\n"),
+        "{}",
+        one.text()
+    );
     let missing = get_as(&client, &format!("{CONFIG_MAPS}/b"), YAML).await.expect(404);
     let want = "apiVersion: v1\ncode: 404\ndetails:\n  kind: configmaps\n  name: b\nkind: Status\n\
                 message: configmaps \"b\" not found\nmetadata: {}\nreason: NotFound\nstatus: Failure\n";
     assert_eq!((missing.header("content-type"), missing.text().as_str()), (Some(YAML), want));
 
     let list = get_as(&client, CONFIG_MAPS, YAML).await.expect(200);
-    assert!(list.text().starts_with("apiVersion: v1\nitems:\n- data:\n    k: \"yes\"\n  metadata:\n"), "{}", list.text());
+    assert!(
+        list.text().starts_with("apiVersion: v1\nitems:\n- data:\n    k: \"yes\"\n  metadata:\n"),
+        "{}",
+        list.text()
+    );
     let version = client.get(CONFIG_MAPS).await.version();
     let foot = format!("kind: ConfigMapList\nmetadata:\n  resourceVersion: \"{version}\"\n");
     assert!(list.text().ends_with(&foot), "{}", list.text());
@@ -185,5 +194,7 @@ async fn answers_can_be_yaml() {
     let table = get_as(&client, CONFIG_MAPS, "application/yaml;as=Table;v=v1;g=meta.k8s.io").await.expect(200).text();
     assert!(table.starts_with("apiVersion: meta.k8s.io/v1\ncolumnDefinitions:\n- description: The object's name.\n"));
     assert!(table.contains("\nrows:\n- cells:\n  - a\n  - 1\n  - "), "{table}");
-    assert!(get_as(&client, "/api/v1", YAML).await.expect(200).text().starts_with("apiVersion: v1\ngroupVersion: v1\n"));
+    assert!(
+        get_as(&client, "/api/v1", YAML).await.expect(200).text().starts_with("apiVersion: v1\ngroupVersion: v1\n")
+    );
 }
