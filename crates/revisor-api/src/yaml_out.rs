@@ -442,7 +442,12 @@ fn is_time(text: &str) -> bool {
         return false;
     }
     let days = match month.trim_start_matches('0') {
-        "2" if year.parse().is_ok_and(|year: u32| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)) => 29,
+        "2" if year.parse().is_ok_and(|year: u32| {
+            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+        }) =>
+        {
+            29
+        }
         "2" => 28,
         "4" | "6" | "9" | "11" => 30,
         _ => 31,

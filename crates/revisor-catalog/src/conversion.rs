@@ -11,7 +11,7 @@ pub trait Conversion: Send + Sync + 'static {
     fn to_stored(&self, object: &mut Object);
 
     /// Brings a stored object to the shape of this version.
-    fn from_stored(&self, object: &mut Object);
+    fn to_shown(&self, object: &mut Object);
 }
 
 /// The conversion of versions that differ by name only.
@@ -20,5 +20,5 @@ pub(crate) struct SameShape;
 impl Conversion for SameShape {
     fn to_stored(&self, _: &mut Object) {}
 
-    fn from_stored(&self, _: &mut Object) {}
+    fn to_shown(&self, _: &mut Object) {}
 }

@@ -212,9 +212,9 @@ impl Resource {
     }
 
     /// Brings a stored object to the shape of this version.
-    pub fn from_stored(&self, object: &mut Object) {
+    pub fn to_shown(&self, object: &mut Object) {
         if let Some(stored) = &self.stored {
-            stored.conversion.from_stored(object);
+            stored.conversion.to_shown(object);
         }
     }
 

@@ -40,7 +40,7 @@ impl Registry {
         let applied = self
             .change(place, options, |current| {
                 let mut live = current.clone();
-                resource.from_stored(&mut live);
+                resource.to_shown(&mut live);
                 let Applied { object, managed } = apply_to(resource, live, &config, &options, &self.now())?;
                 let mut object = without_zeros(resource, object)?;
                 resource.to_stored(&mut object);

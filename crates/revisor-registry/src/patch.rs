@@ -40,7 +40,7 @@ impl Registry {
         }
         self.change(place, options, |current| {
             let mut shown = with_type(resource, current);
-            resource.from_stored(&mut shown);
+            resource.to_shown(&mut shown);
             let mut value = Value::Object(shown);
             // Read only now: that there is nothing to patch is said before what is wrong with the patch.
             apply_patch(resource, kind, text, &mut value)?;

@@ -19,7 +19,7 @@ pub fn present(resource: &Resource, stored: &Bytes) -> Bytes {
     }
     let Ok(mut object) = Decoded::stored(stored) else { return stored.clone() };
     let revision = revision_of(&object);
-    resource.from_stored(&mut object);
+    resource.to_shown(&mut object);
     let draft = encode(resource, &object);
     revision.map_or_else(|| draft.bytes().clone(), |revision| draft.at_revision(revision))
 }

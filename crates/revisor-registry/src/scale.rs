@@ -147,7 +147,7 @@ impl Registry {
 /// A stored object in the version that is asked for.
 fn in_version(resource: &Resource, stored: &Object) -> Object {
     let mut object = stored.clone();
-    resource.from_stored(&mut object);
+    resource.to_shown(&mut object);
     object
 }
 

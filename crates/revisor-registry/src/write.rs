@@ -261,7 +261,7 @@ impl Registry {
         match proposed {
             Err(RegistryError::NotFound { .. }) if resource.rules.create_on_update && options.subresource.is_none() => {
                 object.object_mut("metadata").remove("resourceVersion");
-                resource.from_stored(&mut object);
+                resource.to_shown(&mut object);
                 self.create(place, Decoded { object, warnings }, options).await
             }
             done => done,

@@ -14,7 +14,7 @@ impl Types {
                 Some(value) => self.default_within(&field.shape, value),
                 None => {
                     if let Some(value) = self.default_of_absent(&field.shape, field.presence, field.default.as_ref()) {
-                        object.insert(&*field.name, value);
+                        object.insert(&field.name, value);
                     }
                 }
             }

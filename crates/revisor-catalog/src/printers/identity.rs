@@ -61,8 +61,8 @@ pub(super) fn trust_bundle(bundle: &Object, _: Moment) -> Vec<Value> {
 }
 
 pub(super) fn pod_certificate_request(request: &Object, _: Moment) -> Vec<Value> {
-    let kinds = objects(request, "status.conditions").map(|condition| text(condition, "type"));
-    let state = kinds.filter(|kind| ["Issued", "Denied", "Failed"].contains(kind)).last();
+    let mut kinds = objects(request, "status.conditions").map(|condition| text(condition, "type"));
+    let state = kinds.rfind(|kind| ["Issued", "Denied", "Failed"].contains(kind));
     cells![
         name(request),
         text(request, "spec.podName"),

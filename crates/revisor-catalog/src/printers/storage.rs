@@ -139,7 +139,7 @@ pub(super) fn migration(migration: &Object, _: Moment) -> Vec<Value> {
     let (group, resource) = (text(migration, "spec.resource.group"), text(migration, "spec.resource.resource"));
     let qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
     let conditions = objects(migration, "status.conditions").filter(|condition| text(condition, "status") == "True");
-    let status = conditions.map(|condition| text(condition, "type"));
-    let status = status.filter(|kind| ["Running", "Failed", "Succeeded"].contains(kind)).last();
+    let mut kinds = conditions.map(|condition| text(condition, "type"));
+    let status = kinds.rfind(|kind| ["Running", "Failed", "Succeeded"].contains(kind));
     cells![name(migration), qualified, status.unwrap_or("Unknown")]
 }

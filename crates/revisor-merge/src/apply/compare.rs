@@ -79,8 +79,9 @@ impl Walk<'_> {
     }
 
     fn element(&mut self, shape: &Shape, old: Option<&Value>, new: Option<&Value>) {
+        let has_parts = !is_hollow(old) || !is_hollow(new);
         match shape {
-            Shape::Struct(id) if !self.types.get(*id).is_atomic && !(is_hollow(old) && is_hollow(new)) => {
+            Shape::Struct(id) if has_parts && !self.types.get(*id).is_atomic => {
                 self.structure(*id, old.and_then(Value::as_object), new.and_then(Value::as_object));
                 self.inner(old.is_some(), new.is_some());
             }

@@ -36,7 +36,7 @@ impl Conversion for FirstVersion {
         v1_to_v2(object);
     }
 
-    fn from_stored(&self, object: &mut Object) {
+    fn to_shown(&self, object: &mut Object) {
         v2_to_v1(object);
     }
 }

@@ -78,9 +78,9 @@ async fn writes_are_answered_in_the_form_that_is_wanted() {
     let one = format!("{CONFIG_MAPS}/a");
     let headers = |accept| [("accept", accept), ("content-type", "application/json")];
     let body = config_map("a", "1").to_string();
-    let made = client.send(Method::POST, CONFIG_MAPS, &headers(METADATA), &body).await.expect(201).json();
+    let made = client.send(Method::POST, CONFIG_MAPS, &headers(METADATA), body.clone()).await.expect(201).json();
     assert_eq!((&made["kind"], made.get("data")), (&json!("PartialObjectMetadata"), None));
-    let put = client.send(Method::PUT, &one, &headers(TABLE), &body).await.expect(200).json();
+    let put = client.send(Method::PUT, &one, &headers(TABLE), body).await.expect(200).json();
     assert_eq!(names_in(&put), ["a"]);
     let merge = [("accept", METADATA), ("content-type", MERGE)];
     let patch = r#"{"metadata":{"labels":{"l":"m"}}}"#;

@@ -41,13 +41,18 @@ fn validate(
     };
     let path = path.child("configMap");
     let mut errors = identity(path, map);
-    let checks: [(&str, fn(&str) -> Vec<&'static str>); 3] =
-        [("namespace", dns1123_label), ("name", dns1123_subdomain), ("kubeletConfigKey", config_map_key)];
-    for (name, check) in checks {
-        match text(map, name) {
-            "" => errors.push(FieldError::required(path.child(name), "")),
-            value => errors.extend(problems(path.child(name), value, check(value))),
-        }
+    for name in ["namespace", "name", "kubeletConfigKey"] {
+        let value = text(map, name);
+        let found = match name {
+            _ if value.is_empty() => {
+                errors.push(FieldError::required(path.child(name), ""));
+                continue;
+            }
+            "namespace" => dns1123_label(value),
+            "name" => dns1123_subdomain(value),
+            _ => config_map_key(value),
+        };
+        errors.extend(problems(path.child(name), value, found));
     }
     errors
 }
