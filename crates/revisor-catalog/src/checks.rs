@@ -49,6 +49,11 @@ pub(crate) fn in_range(path: FieldPath<'_>, number: i64, least: i64, most: i64) 
     (!(least..=most).contains(&number)).then(|| FieldError::invalid(path, number, detail()))
 }
 
+/// The number of a port.
+pub(crate) fn port(path: FieldPath<'_>, number: i64) -> Option<FieldError> {
+    in_range(path, number, 1, 65535)
+}
+
 /// Labels: qualified names with values.
 pub(crate) fn labels(path: FieldPath<'_>, labels: Option<&Object>) -> Vec<FieldError> {
     let mut errors = Vec::new();
