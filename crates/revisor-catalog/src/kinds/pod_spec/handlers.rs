@@ -4,8 +4,7 @@ use revisor_object::names::{http_header_name, port_name};
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
 use super::members::{given_number, number, objects, part, text};
-use super::ports::port_problems;
-use crate::checks::{not_negative, one_of, problems, required};
+use crate::checks::{self, not_negative, one_of, problems, required};
 
 const SCHEMES: &[&str] = &["HTTP", "HTTPS"];
 
@@ -160,7 +159,7 @@ fn validate_http(path: FieldPath<'_>, action: &Object, errors: &mut Vec<FieldErr
 fn validate_port(path: FieldPath<'_>, port: Option<&Value>, errors: &mut Vec<FieldError>) {
     match port {
         Some(Value::String(name)) => errors.extend(problems(path, name, port_name(name))),
-        number => errors.extend(port_problems(path, number.and_then(Value::as_i64).unwrap_or_default())),
+        number => errors.extend(checks::port(path, number.and_then(Value::as_i64).unwrap_or_default())),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use revisor_object::names::{port_name, port_number};
+use revisor_object::names::port_name;
 use revisor_object::{FieldError, FieldPath, Object};
 
 use super::members::{is_true, number, objects, text};
-use crate::checks::problems;
+use crate::checks::{self, problems};
 
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
@@ -26,19 +26,14 @@ pub(super) fn validate(path: FieldPath<'_>, container: &Object, errors: &mut Vec
         }
         match number(port, "containerPort") {
             0 => errors.push(FieldError::required(path.child("containerPort"), "")),
-            inner => errors.extend(port_problems(path.child("containerPort"), inner)),
+            inner => errors.extend(checks::port(path.child("containerPort"), inner)),
         }
         match number(port, "hostPort") {
             0 => {}
-            outer => errors.extend(port_problems(path.child("hostPort"), outer)),
+            outer => errors.extend(checks::port(path.child("hostPort"), outer)),
         }
-        errors.extend(crate::checks::required_one_of(path.child("protocol"), text(port, "protocol"), PROTOCOLS));
+        errors.extend(checks::required_one_of(path.child("protocol"), text(port, "protocol"), PROTOCOLS));
     }
-}
-
-/// What is wrong with the number of a port.
-pub(super) fn port_problems(path: FieldPath<'_>, port: i64) -> impl Iterator<Item = FieldError> {
-    port_number(port).into_iter().map(move |problem| FieldError::invalid(path, port, problem))
 }
 
 /// The ports of the host that more than one port of these containers wants.

@@ -2,10 +2,28 @@ use super::*;
 use crate::Requester;
 use crate::kinds::pod_spec::testing::object;
 
+/// What the table of fields gives every spec and every container, as far as it must be there.
+const OF_SPECS: &str = r#"{"dnsPolicy":"ClusterFirst","restartPolicy":"Always","terminationGracePeriodSeconds":30}"#;
+const OF_CONTAINERS: &str = r#"{"terminationMessagePolicy":"File"}"#;
+
 fn pod(text: &str) -> Object {
     let mut pod = object(text);
+    let spec = pod.object_mut("spec");
+    fill(spec, OF_SPECS);
+    for container in spec.array_mut("containers").into_iter().flatten().filter_map(Value::as_object_mut) {
+        fill(container, OF_CONTAINERS);
+    }
     Pods.default(&mut pod);
     pod
+}
+
+/// Gives an object the members that it lacks.
+fn fill(object: &mut Object, defaults: &str) {
+    for (name, value) in crate::kinds::pod_spec::testing::object(defaults).iter() {
+        if !object.contains(name) {
+            object.insert(name, value.clone());
+        }
+    }
 }
 
 fn shown(errors: &[FieldError]) -> Vec<String> {
@@ -60,7 +78,7 @@ fn labels_named_by_keys_become_part_of_selectors() {
 
 #[test]
 fn little_of_a_spec_can_change() {
-    const PLAIN: &str = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i:1"}],"activeDeadlineSeconds":50,"tolerations":[{"key":"k","tolerationSeconds":3}]}}"#;
+    const PLAIN: &str = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i:1"}],"activeDeadlineSeconds":50,"tolerations":[{"key":"k","effect":"NoExecute","tolerationSeconds":3}]}}"#;
     const GATED: &str = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i:1"}],"nodeSelector":{"a":"b"},"schedulingGates":[{"name":"g"},{"name":"h"}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Exists"}]}]}}}}}"#;
     let terms = |terms: &str| {
         format!(
@@ -79,10 +97,15 @@ fn little_of_a_spec_can_change() {
         (PLAIN, "activeDeadlineSeconds", "40", none),
         (PLAIN, "activeDeadlineSeconds", "60", &["Invalid spec.activeDeadlineSeconds"]),
         (PLAIN, "activeDeadlineSeconds", "null", &["Invalid spec.activeDeadlineSeconds"]),
-        (PLAIN, "tolerations", r#"[{"key":"k","tolerationSeconds":9},{"key":"l"}]"#, none),
+        (PLAIN, "tolerations", r#"[{"key":"k","effect":"NoExecute","tolerationSeconds":9},{"key":"l"}]"#, none),
         (PLAIN, "tolerations", r#"[{"key":"l"}]"#, &["Forbidden spec.tolerations"]),
         (PLAIN, "schedulingGates", r#"[{"name":"g"}]"#, &["Forbidden spec.schedulingGates[0].name"]),
-        (PLAIN, "ephemeralContainers", r#"[{"name":"e","image":"i"}]"#, spec),
+        (
+            PLAIN,
+            "ephemeralContainers",
+            r#"[{"name":"e","image":"i","imagePullPolicy":"Always","terminationMessagePolicy":"File"}]"#,
+            spec,
+        ),
         (GATED, "schedulingGates", r#"[{"name":"h"}]"#, none),
         (GATED, "schedulingGates", "null", none),
         (GATED, "nodeSelector", r#"{"a":"b","c":"d"}"#, none),
