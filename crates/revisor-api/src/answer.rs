@@ -153,7 +153,7 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
             name,
             "the object kept changing while it was being written; please try again",
         ),
-        RegistryError::Unreadable => Status::internal_error(error),
+        RegistryError::Unreadable | RegistryError::Internal(_) => Status::internal_error(error),
         RegistryError::Store(error) => store_status(error),
     }
 }
@@ -278,6 +278,7 @@ mod tests {
                 "Request entity too large: many",
             ),
             (RegistryError::PatchNotApplicable("does not fit".to_owned()), 422, "Invalid", "does not fit"),
+            (RegistryError::Internal("full".to_owned()), 500, "InternalError", "Internal error occurred: full"),
             (
                 RegistryError::Unreadable,
                 500,

@@ -85,7 +85,7 @@ pub(crate) fn kind(group: &str, version: &str, plural: &str) -> Option<Kind> {
         "scheduling.k8s.io" if version == "v1" => scheduling::kind(plural),
         "storage.k8s.io" if version == "v1" => storage::kind(plural),
         "discovery.k8s.io" => discovery::kind(plural),
-        "networking.k8s.io" => networking::kind(version, plural),
+        "networking.k8s.io" => networking::kind(plural),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@
 //! the object is as it will be stored.
 
 mod claim_resize;
+mod default_ingress_class;
 mod default_storage_class;
 mod default_toleration_seconds;
 mod limit_ranger;
@@ -94,6 +95,7 @@ pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
         Box::new(default_storage_class::DefaultStorageClass),
         Box::new(claim_resize::ClaimResize),
         Box::new(runtime_class::RuntimeClass),
+        Box::new(default_ingress_class::DefaultIngressClass),
         Box::new(pod_topology_labels::PodTopologyLabels),
     ]
 }

@@ -1,8 +1,14 @@
 //! The objects that every server has from its first moment.
 
+mod kubernetes_service;
+
+use std::sync::Arc;
+
 use futures_util::future::try_join_all;
+use revisor_catalog::Resource;
 use revisor_object::{Object, Value};
 
+pub use self::kubernetes_service::Advertised;
 use crate::{Decoded, Place, Registry, RegistryError, WriteOptions};
 
 /// The namespaces that always exist.
@@ -26,28 +32,44 @@ const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
 ];
 
 impl Registry {
-    /// Makes the objects that are missing, all at once: they share one sync of the disk.
+    /// Makes the objects that are missing, all at once: they share one sync of the disk. Then what services need.
     pub(crate) async fn bootstrap(&self) -> Result<(), RegistryError> {
         self.cache.freshen().await?;
-        let namespaces = NAMESPACES.map(|name| self.ensure("", "namespaces", name, Object::new()));
+        let namespaces = NAMESPACES.map(|name| self.ensure_named("", "namespaces", name, Object::new()));
         let classes = PRIORITY_CLASSES.map(|(name, value, description)| {
             let members = [("value", Value::from(value)), ("description", Value::from(description))];
-            self.ensure("scheduling.k8s.io", "priorityclasses", name, members.into_iter().collect())
+            self.ensure_named("scheduling.k8s.io", "priorityclasses", name, members.into_iter().collect())
         });
         try_join_all(namespaces.into_iter().chain(classes)).await?;
-        Ok(())
+        self.reconcile_services().await?;
+        self.ensure_service_ranges().await
     }
 
     /// Makes an object without a namespace if it is missing. What the catalog does not serve is not missed.
-    async fn ensure(&self, group: &str, plural: &str, name: &str, mut object: Object) -> Result<(), RegistryError> {
+    async fn ensure_named(
+        &self,
+        group: &str,
+        plural: &str,
+        name: &str,
+        mut object: Object,
+    ) -> Result<(), RegistryError> {
         let Some(resource) = self.catalog.resource(group, "v1", plural) else { return Ok(()) };
         if self.cache_of(resource).get(&resource.key(None, name)).is_some() {
             return Ok(());
         }
         object.object_mut("metadata").insert("name", name);
-        let place = Place { resource, namespace: None, name: None };
+        self.ensure(resource, None, object).await
+    }
+
+    /// Makes an object. That it is there is as good: another server on the same store may have been faster.
+    async fn ensure(
+        &self,
+        resource: &Arc<Resource>,
+        namespace: Option<&str>,
+        object: Object,
+    ) -> Result<(), RegistryError> {
+        let place = Place { resource, namespace, name: None };
         match self.create(place, Decoded { object, warnings: Vec::new() }, WriteOptions::default()).await {
-            // Another server on the same store may have been faster.
             Ok(_) | Err(RegistryError::AlreadyExists { .. }) => Ok(()),
             Err(error) => Err(error),
         }

@@ -10,6 +10,7 @@ use revisor_object::{FieldError, FieldPath, Object, Value};
 use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
 use self::plan::{Plan, plan};
+use crate::allocation::{Outcome, Reservation};
 use crate::bootstrap::IMMORTAL_NAMESPACES;
 use crate::present::{named_as, present};
 use crate::selection::place;
@@ -216,8 +217,15 @@ impl Registry {
                 return Ok(if is_removed { Deleted::Gone { bytes, uid } } else { Deleted::Marked(bytes) });
             }
             let change = draft.map_or(Change::Delete, Change::Put);
+            let mut reservation = self
+                .reservation_for(resource, namespace, name, false)
+                .filter(|_| matches!(change, Change::Delete))
+                .unwrap_or_else(|| Reservation::nothing(self));
+            reservation.give_up_all(&old);
             let write = Write { key: key.clone(), expect: Expect::At(current.revision()), change };
-            match self.cache.store().write(write).await {
+            let written = self.cache.store().write(write).await;
+            reservation.settle(if written.is_ok() { Outcome::Removed } else { Outcome::Failed }).await;
+            match written {
                 Ok(event) => match event.new {
                     None => return Ok(Deleted::Gone { bytes: current.reading_at(event.revision), uid }),
                     Some(marked) if !is_removed => return Ok(Deleted::Marked(marked.bytes().clone())),

@@ -133,6 +133,9 @@ pub enum RegistryError {
         /// The name of the object.
         name: String,
     },
+    /// The server could not do it, and the client is not to blame.
+    #[error("{0}")]
+    Internal(String),
     /// What is stored is no object: a fault of whoever stored it.
     #[error("the stored object cannot be read")]
     Unreadable,

@@ -51,6 +51,12 @@ impl Environment {
         uuid::Builder::from_random_bytes((self.random)().to_be_bytes()).into_uuid().to_string()
     }
 
+    /// A random number.
+    pub(crate) fn random(&self) -> u64 {
+        // The lower half: test clocks count there.
+        (self.random)() as u64
+    }
+
     /// A name that begins with `prefix`.
     pub(crate) fn generated_name(&self, prefix: &str) -> String {
         let mut end = prefix.len().min(MAX_GENERATED - SUFFIX);

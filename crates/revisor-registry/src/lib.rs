@@ -4,6 +4,7 @@
 //! invariant R1. HTTP is not known here: errors are a closed enum that the API layer turns into statuses.
 
 mod admission;
+mod allocation;
 mod apply;
 mod binding;
 mod body;
@@ -23,7 +24,9 @@ mod scale;
 mod selection;
 mod write;
 
+pub use allocation::ServiceNetwork;
 pub use body::{Decoded, FieldValidation, Format};
+pub use bootstrap::Advertised;
 pub use delete::{DeleteOptions, Deleted, Preconditions};
 pub use error::RegistryError;
 pub use eviction::Eviction;

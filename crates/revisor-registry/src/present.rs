@@ -54,6 +54,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::SubresourceConflict { .. }
         | RegistryError::BudgetExhausted { .. }
         | RegistryError::ManyBudgets
+        | RegistryError::Internal(_)
         | RegistryError::Unreadable
         | RegistryError::Store(_) => {}
     }

@@ -9,6 +9,7 @@ use revisor_catalog::{Catalog, Resource};
 use revisor_object::TokenSealer;
 
 use crate::admission::{Admission, chain};
+use crate::allocation::{Allocation, ServiceNetwork};
 use crate::{Environment, RegistryError};
 
 /// What a registry is made of.
@@ -22,6 +23,8 @@ pub struct RegistryOptions {
     pub sealer: TokenSealer,
     /// How long a read waits for a version that has not been reached.
     pub patience: Duration,
+    /// From where services get their addresses and ports.
+    pub services: ServiceNetwork,
 }
 
 /// Serves every resource of the catalog from the cache and writes to the store below it.
@@ -32,6 +35,7 @@ pub struct Registry {
     pub(crate) sealer: TokenSealer,
     pub(crate) patience: Duration,
     pub(crate) admission: Vec<Box<dyn Admission>>,
+    pub(crate) allocation: Allocation,
     caches: HashMap<String, Arc<ResourceCache>>,
 }
 
@@ -53,6 +57,7 @@ impl Registry {
             sealer: options.sealer,
             patience: options.patience,
             admission: chain(),
+            allocation: Allocation::new(options.services),
             caches,
         };
         registry.bootstrap().await?;

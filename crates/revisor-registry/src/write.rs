@@ -10,6 +10,7 @@ use revisor_object::{FieldError, Object, Value};
 use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 
 use crate::admission::{Operation, Review};
+use crate::allocation::{Outcome, Reservation};
 use crate::apply::without_zeros;
 use crate::present::{named_as, present};
 use crate::scale::scale_of;
@@ -158,23 +159,38 @@ impl Registry {
         self.admit(&review, &mut object)?;
         // Before the server adds what is its own: that is nobody's to manage.
         let managed = applied.unwrap_or_else(|| managed_fields::of_create(resource, &object, options, &now));
-        resource.strategy.prepare_create(&mut object, circumstances);
         object.object_mut("metadata").set("managedFields", managed.into_value());
+        let reservation = self.reserve(&review, &mut object, options.dry_run).await?;
+        let saved = self.store_new(&review, object, options, circumstances).await;
+        reservation.settle(if saved.is_ok() { Outcome::Stored } else { Outcome::Failed }).await;
+        saved
+    }
+
+    /// Prepares, validates and stores a new object that has all that the server gives it.
+    async fn store_new(
+        &self,
+        review: &Review<'_>,
+        mut object: Object,
+        options: WriteOptions<'_>,
+        circumstances: Circumstances<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let Review { resource, namespace, name, .. } = *review;
+        resource.strategy.prepare_create(&mut object, circumstances);
         if !resource.strategy.tracked().is_empty() {
             object.object_mut("metadata").insert("generation", 1);
         }
         let empty = Object::new();
         let mut errors = check_metadata(resource, object.object("metadata").unwrap_or(&empty));
         errors.extend(resource.strategy.validate(&object));
-        reject_invalid(resource, &name, errors)?;
-        self.validate_admission(&review, &object)?;
-        let mut warnings = self.admission_warnings(&review, &object);
+        reject_invalid(resource, name, errors)?;
+        self.validate_admission(review, &object)?;
+        let mut warnings = self.admission_warnings(review, &object);
         warnings.extend(resource.strategy.warnings(&object, None));
-        let key = Key::new(resource.key(namespace, &name));
+        let key = Key::new(resource.key(namespace, name));
         let draft = encode(resource, &object);
         if options.dry_run {
             return match self.cache_of(resource).get(key.as_str()) {
-                Some(item) => Err(already_exists(resource, &name, Some(item.entry()))),
+                Some(item) => Err(already_exists(resource, name, Some(item.entry()))),
                 None => Ok(Saved { bytes: draft.bytes().clone(), created: true, warnings }),
             };
         }
@@ -184,7 +200,7 @@ impl Registry {
                 let bytes = event.new.map(|entry| entry.bytes().clone()).unwrap_or_default();
                 Ok(Saved { bytes, created: true, warnings })
             }
-            Err(StoreError::Conflict { current, .. }) => Err(already_exists(resource, &name, current.as_deref())),
+            Err(StoreError::Conflict { current, .. }) => Err(already_exists(resource, name, current.as_deref())),
             Err(error) => Err(error.into()),
         }
     }
@@ -323,52 +339,102 @@ impl Registry {
             self.admit(&review, &mut object)?;
             // What is stored was written and read again. Only as if it had been, too, the new object can be compared.
             resource.complete(&mut object);
-            let now = self.environment.timestamp();
-            let circumstances = Circumstances { now: &now, requester: options.requester };
-            resource.strategy.prepare_update(&mut object, &old, options.part(), circumstances);
-            if options.subresource != Some("status") {
-                count_generation(resource, &mut object, &old);
-            }
-            let managed = managed_fields::of_update(managed, resource, &object, &old, options, &now);
-            object.object_mut("metadata").set("managedFields", managed.into_value());
-            let empty = Object::new();
-            let metadata = object.object("metadata").unwrap_or(&empty);
-            let mut errors = check_metadata(resource, metadata);
-            if resource.rules.validates_metadata {
-                let old_metadata = old.object("metadata").unwrap_or(&empty);
-                errors.extend(validate_metadata_update(metadata, old_metadata));
-            }
-            errors.extend(resource.strategy.validate_update(&object, &old, options.part()));
-            reject_invalid(resource, name, errors)?;
-            self.validate_admission(&review, &object)?;
-            let mut warnings = warnings;
-            warnings.extend(self.admission_warnings(&review, &object));
-            warnings.extend(resource.strategy.warnings(&object, Some(&old)));
-
-            let draft = encode(resource, &object);
-            let saved = |bytes| Ok(Saved { bytes, created: false, warnings });
-            let is_last_step = is_free_to_go(resource, &object, &old);
-            if options.dry_run || (current.same_content(&draft) && !is_last_step) {
-                return saved(draft.at_revision(current.revision()));
-            }
-            // What was only held by its finalizers goes with the write that removes the last of them. Those who watch
-            // see the state before.
-            let change = if is_last_step { Change::Delete } else { Change::Put(draft.clone()) };
-            let write = Write { key: key.clone(), expect: Expect::At(current.revision()), change };
-            match self.cache.store().write(write).await {
-                Ok(event) => {
-                    let bytes = event.new.map(|entry| entry.bytes().clone());
-                    return saved(bytes.unwrap_or_else(|| draft.at_revision(current.revision())));
-                }
-                Err(StoreError::Conflict { .. }) if is_conditional => {
-                    return Err(RegistryError::conflict(resource, name, MODIFIED));
-                }
-                Err(StoreError::Conflict { current, .. }) => entry = current,
-                Err(error) => return Err(error.into()),
+            let mut reservation = self.reserve(&review, &mut object, options.dry_run).await?;
+            let candidate = Candidate { object, managed, warnings, is_conditional };
+            let attempt = self.store_changed(&review, &current, candidate, options, &mut reservation).await;
+            let outcome = match &attempt {
+                Ok(Attempt::Saved(_)) => Outcome::Stored,
+                Ok(Attempt::Removed(_)) => Outcome::Removed,
+                Ok(Attempt::Overtaken(_)) | Err(_) => Outcome::Failed,
+            };
+            reservation.settle(outcome).await;
+            match attempt? {
+                Attempt::Saved(saved) | Attempt::Removed(saved) => return Ok(saved),
+                Attempt::Overtaken(newest) => entry = newest,
             }
         }
         Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
     }
+
+    /// Prepares, validates and stores an object in place of the current one.
+    async fn store_changed(
+        &self,
+        review: &Review<'_>,
+        current: &Entry,
+        candidate: Candidate,
+        options: WriteOptions<'_>,
+        reservation: &mut Reservation<'_>,
+    ) -> Result<Attempt, RegistryError> {
+        let Review { resource, name, .. } = *review;
+        let Candidate { mut object, managed, mut warnings, is_conditional } = candidate;
+        let empty = Object::new();
+        let old = review.old.unwrap_or(&empty);
+        let now = self.environment.timestamp();
+        let circumstances = Circumstances { now: &now, requester: options.requester };
+        resource.strategy.prepare_update(&mut object, old, options.part(), circumstances);
+        if options.subresource != Some("status") {
+            count_generation(resource, &mut object, old);
+        }
+        let managed = managed_fields::of_update(managed, resource, &object, old, options, &now);
+        object.object_mut("metadata").set("managedFields", managed.into_value());
+        let metadata = object.object("metadata").unwrap_or(&empty);
+        let mut errors = check_metadata(resource, metadata);
+        if resource.rules.validates_metadata {
+            let old_metadata = old.object("metadata").unwrap_or(&empty);
+            errors.extend(validate_metadata_update(metadata, old_metadata));
+        }
+        errors.extend(resource.strategy.validate_update(&object, old, options.part()));
+        reject_invalid(resource, name, errors)?;
+        self.validate_admission(review, &object)?;
+        warnings.extend(self.admission_warnings(review, &object));
+        warnings.extend(match options.part() {
+            Part::Whole => resource.strategy.warnings(&object, Some(old)),
+            Part::Subresource(_) => resource.strategy.subresource_warnings(&object, old),
+        });
+
+        let draft = encode(resource, &object);
+        let is_last_step = is_free_to_go(resource, &object, old);
+        let saved = |bytes| Saved { bytes, created: false, warnings };
+        if options.dry_run || (current.same_content(&draft) && !is_last_step) {
+            return Ok(Attempt::Saved(saved(draft.at_revision(current.revision()))));
+        }
+        // What was only held by its finalizers goes with the write that removes the last of them. Those who watch see
+        // the state before.
+        let change = if is_last_step { Change::Delete } else { Change::Put(draft.clone()) };
+        if is_last_step {
+            reservation.give_up_all(old);
+        }
+        let write = Write { key: current.key().clone(), expect: Expect::At(current.revision()), change };
+        match self.cache.store().write(write).await {
+            Ok(event) => Ok(match event.new {
+                Some(entry) => Attempt::Saved(saved(entry.bytes().clone())),
+                None => Attempt::Removed(saved(draft.at_revision(current.revision()))),
+            }),
+            Err(StoreError::Conflict { .. }) if is_conditional => {
+                Err(RegistryError::conflict(resource, name, MODIFIED))
+            }
+            Err(StoreError::Conflict { current, .. }) => Ok(Attempt::Overtaken(current)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// An object that is to take the place of the current one.
+struct Candidate {
+    object: Object,
+    managed: ManagedFields,
+    warnings: Vec<String>,
+    is_conditional: bool,
+}
+
+/// What one attempt to change an object came to.
+enum Attempt {
+    /// It is as it was to be.
+    Saved(Saved),
+    /// It was the last thing that held the object, which is gone.
+    Removed(Saved),
+    /// Somebody else was faster; this is there now.
+    Overtaken(Option<Arc<Entry>>),
 }
 
 /// Whether an object that was marked before is held by nothing any more. One whose time is not up goes by another

@@ -12,6 +12,7 @@ use revisor_catalog::{Catalog, RuntimeConfig};
 use crate::controllers::ControllersFlag;
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
+use crate::port_range::PortRange;
 
 /// A Kubernetes API server in one program, built around versions.
 #[derive(Debug, Parser)]
@@ -123,6 +124,19 @@ pub(crate) struct ServeFlags {
     /// The addresses of services; the first of them is the server's own
     #[arg(long, value_name = "CIDR", default_value = "10.0.0.0/24", value_delimiter = ',')]
     pub(crate) service_cluster_ip_range: Vec<IpRange>,
+
+    /// The ports of nodes that services can have
+    #[arg(long, value_name = "FIRST-LAST", default_value = "30000-32767")]
+    pub(crate) service_node_port_range: PortRange,
+
+    /// The address at which members of the cluster reach the server [default: the address to listen on, or that of the
+    /// machine]
+    #[arg(long, value_name = "IP")]
+    pub(crate) advertise_address: Option<IpAddr>,
+
+    /// The port of nodes that leads to the server; 0 for none
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub(crate) kubernetes_service_node_port: u16,
 
     /// Versions and resources to switch on or off beside those that are served by default: KEY=BOOL with api/all,
     /// api/ga, api/beta, api/alpha, GROUP/VERSION or GROUP/VERSION/RESOURCE as the key

@@ -3,16 +3,23 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// A range of addresses in CIDR notation.
+use revisor_object::{Cidr, parse_cidr_sloppy};
+
+/// A range of addresses in CIDR notation, with room for the server's own service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IpRange {
-    base: IpAddr,
+    range: Cidr,
 }
 
 impl IpRange {
+    /// The range.
+    pub(crate) fn range(self) -> Cidr {
+        self.range
+    }
+
     /// The first address that can be given to a service: the server's own.
     pub(crate) fn first_service(self) -> IpAddr {
-        match self.base {
+        match self.range.network() {
             IpAddr::V4(base) => IpAddr::V4((u32::from(base) + 1).into()),
             IpAddr::V6(base) => IpAddr::V6((u128::from(base) + 1).into()),
         }
@@ -24,22 +31,9 @@ impl FromStr for IpRange {
 
     fn from_str(text: &str) -> Result<IpRange, String> {
         let problem = || format!("expected a range of addresses such as 10.0.0.0/24, not {text:?}");
-        let (address, bits) = text.split_once('/').ok_or_else(problem)?;
-        let address: IpAddr = address.parse().map_err(|_| problem())?;
-        let bits: u32 = bits.parse().map_err(|_| problem())?;
-        let base = match address {
-            // The smallest range has room for the server's own service.
-            IpAddr::V4(address) if bits <= 30 => {
-                let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
-                IpAddr::V4((u32::from(address) & mask).into())
-            }
-            IpAddr::V6(address) if bits <= 126 => {
-                let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
-                IpAddr::V6((u128::from(address) & mask).into())
-            }
-            _ => return Err(problem()),
-        };
-        Ok(IpRange { base })
+        let range = parse_cidr_sloppy(text).ok_or_else(problem)?;
+        let most = if range.network().is_ipv4() { 30 } else { 126 };
+        if range.prefix() > most { Err(problem()) } else { Ok(IpRange { range }) }
     }
 }
 

@@ -6,6 +6,7 @@ mod flags;
 mod ip_range;
 mod kept_secret;
 mod logging;
+mod port_range;
 mod serve;
 mod version;
 

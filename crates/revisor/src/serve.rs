@@ -1,6 +1,6 @@
 //! `revisor serve`: puts the parts together, serves until a signal comes, and takes them apart in order.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -17,8 +17,8 @@ use revisor_auth::{
 use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::Catalog;
 use revisor_controllers::{Controllers, ControllersOptions, SystemClock};
-use revisor_object::TokenSealer;
-use revisor_registry::{Environment, Registry, RegistryOptions};
+use revisor_object::{Cidr, TokenSealer};
+use revisor_registry::{Advertised, Environment, Registry, RegistryOptions, ServiceNetwork};
 use revisor_store::Store;
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
 use tokio::signal::unix::{SignalKind, signal};
@@ -68,6 +68,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
             environment: Environment::system(),
             sealer: TokenSealer::new(kept_secret(&flags.data_dir.join("continue.key"))?),
             patience: PATIENCE,
+            services: service_network(&flags)?,
         },
     )
     .await
@@ -85,6 +86,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
         limits: Limits::default(),
     })
     .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
+    registry.advertise(advertised(&flags, server.address())).await.context("cannot advertise the server")?;
     let health = HealthChecks::new(server.drain(), vec![store_check(&store)]);
     let limits =
         InflightLimits { read_only: flags.max_requests_inflight, mutating: flags.max_mutating_requests_inflight };
@@ -123,6 +125,37 @@ async fn open_store(flags: &ServeFlags) -> anyhow::Result<EmbeddedStore> {
     let mut options = EmbeddedOptions::new(flags.data_dir.join("store"));
     options.history = HistoryLimits { age: flags.history, events: flags.history_events, bytes: flags.history_bytes };
     Ok(EmbeddedStore::open(options).await?)
+}
+
+fn service_network(flags: &ServeFlags) -> anyhow::Result<ServiceNetwork> {
+    let ranges: Vec<Cidr> = flags.service_cluster_ip_range.iter().map(|range| range.range()).collect();
+    let is_dual = |one: &Cidr, two: &Cidr| one.network().is_ipv4() != two.network().is_ipv4();
+    let is_good = matches!(ranges.as_slice(), [_]) || matches!(ranges.as_slice(), [one, two] if is_dual(one, two));
+    anyhow::ensure!(is_good, "--service-cluster-ip-range takes one range, or one of each family");
+    let node_ports = flags.service_node_port_range.ports();
+    let own = flags.kubernetes_service_node_port;
+    let is_inside = own == 0 || node_ports.contains(&own);
+    anyhow::ensure!(is_inside, "--kubernetes-service-node-port {own} is not in --service-node-port-range");
+    Ok(ServiceNetwork { ranges, node_ports })
+}
+
+/// Where members of a cluster reach the server: never at an address that leads each of them to itself.
+fn advertised(flags: &ServeFlags, address: SocketAddr) -> Advertised {
+    let leads_here = |ip: &IpAddr| !ip.is_loopback() && !ip.is_unspecified();
+    let chosen = flags.advertise_address.or_else(|| Some(address.ip()).filter(leads_here)).or_else(machine_address);
+    Advertised {
+        address: chosen.filter(leads_here),
+        port: address.port(),
+        node_port: Some(flags.kubernetes_service_node_port).filter(|port| *port != 0),
+    }
+}
+
+/// The address that this machine would use to talk to others, if it has a way to them. Nothing is sent: to connect a
+/// datagram socket only looks up the route to an address that is reserved for documentation.
+fn machine_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip())
 }
 
 fn certificates(flags: &ServeFlags) -> anyhow::Result<Certificates> {

@@ -11,20 +11,18 @@ use revisor_object::names::NameRule;
 use super::{Kind, USUAL};
 use crate::Rules;
 
-pub(super) fn kind(version: &str, plural: &str) -> Option<Kind> {
-    Some(match (version, plural) {
-        ("v1", "ingressclasses") => {
-            Kind { selects_namespace: Some(true), ..Kind::usual(ingress_class::IngressClasses) }
-        }
-        ("v1", "ingresses") => Kind::usual(ingress::Ingresses),
+pub(super) fn kind(plural: &str) -> Option<Kind> {
+    Some(match plural {
+        "ingressclasses" => Kind { selects_namespace: Some(true), ..Kind::usual(ingress_class::IngressClasses) },
+        "ingresses" => Kind::usual(ingress::Ingresses),
         // Names of addresses are checked by their strategy, because they are addresses.
-        ("v1", "ipaddresses") => Kind {
+        "ipaddresses" => Kind {
             rules: Rules { names: NameRule::PathSegment, ..USUAL },
             selects_namespace: Some(true),
             ..Kind::usual(ip_address::IpAddresses)
         },
-        ("v1", "networkpolicies") => Kind::usual(network_policy::NetworkPolicies),
-        ("v1", "servicecidrs") => Kind { selects_namespace: Some(true), ..Kind::usual(service_cidr::ServiceCidrs) },
+        "networkpolicies" => Kind::usual(network_policy::NetworkPolicies),
+        "servicecidrs" => Kind { selects_namespace: Some(true), ..Kind::usual(service_cidr::ServiceCidrs) },
         _ => return None,
     })
 }

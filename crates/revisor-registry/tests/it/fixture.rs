@@ -9,18 +9,31 @@ use revisor_catalog::{Catalog, Resource};
 use revisor_object::{Object, TokenSealer, Value, parse_json};
 use revisor_registry::{
     Decoded, Environment, FieldValidation, Format, GetRequest, ListItems, ListRequest, ListVersions, Listed, Place,
-    Registry, RegistryError, RegistryOptions, Saved, Selection, WriteOptions,
+    Registry, RegistryError, RegistryOptions, Saved, Selection, ServiceNetwork, WriteOptions,
 };
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore};
 
 pub(crate) struct Fixture {
     pub(crate) registry: Arc<Registry>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Fixture {
     pub(crate) async fn new() -> Fixture {
-        let folder = tempfile::tempdir().expect("a folder");
+        Fixture::with_services(ServiceNetwork::default()).await
+    }
+
+    pub(crate) async fn with_services(services: ServiceNetwork) -> Fixture {
+        Fixture::open(tempfile::tempdir().expect("a folder"), services).await
+    }
+
+    /// Ends the server and starts another on the same folder.
+    pub(crate) async fn reopened(self) -> Fixture {
+        self.registry.cache().store().close().await;
+        Fixture::open(self.folder, ServiceNetwork::default()).await
+    }
+
+    async fn open(folder: tempfile::TempDir, services: ServiceNetwork) -> Fixture {
         let store = EmbeddedStore::open(EmbeddedOptions::new(folder.path().join("store"))).await.expect("a new store");
         let cache = Cache::start(Arc::new(store), CacheOptions::default());
         let counter = AtomicU64::new(0);
@@ -32,13 +45,19 @@ impl Fixture {
             ),
             sealer: TokenSealer::new([7; 32]),
             patience: Duration::from_millis(50),
+            services,
         };
         let registry = Registry::start(cache, options).await.expect("a new registry");
-        Fixture { registry: Arc::new(registry), _folder: folder }
+        Fixture { registry: Arc::new(registry), folder: folder }
     }
 
     pub(crate) fn resource(&self, plural: &str) -> Arc<Resource> {
-        let group = if plural == "leases" { "coordination.k8s.io" } else { "" };
+        let group = match plural {
+            "endpointslices" => "discovery.k8s.io",
+            "ingressclasses" | "ingresses" | "ipaddresses" | "servicecidrs" => "networking.k8s.io",
+            "leases" => "coordination.k8s.io",
+            _ => "",
+        };
         self.registry.catalog().resource(group, "v1", plural).expect("is served").clone()
     }
 

@@ -2,4 +2,5 @@
 
 mod fixture;
 mod reading;
+mod services;
 mod writing;

@@ -1,0 +1,168 @@
+//! Addresses and ports of services: given out before a Service is validated, taken back when it is not stored after
+//! all or no longer needs them.
+//!
+//! An address that is taken is an IPAddress object, so that no two servers on one store can give it out twice; the
+//! ranges are ServiceCIDR objects. Ports are kept in memory and read from the services at the start. What a write
+//! has taken and given up is in its [`Reservation`].
+//!
+//! There is no transaction over a Service and its addresses. The address is written first and removed last, so that a
+//! crash in between leaves at most an address without a Service, which the next start removes ([`reconcile`]).
+
+mod cluster_ips;
+mod families;
+mod fill_in;
+mod node_ports;
+mod reconcile;
+mod reservation;
+
+use std::ops::RangeInclusive;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use revisor_catalog::ServiceSpec;
+use revisor_object::{Cidr, Object, Value};
+
+pub(crate) use self::cluster_ips::first_host;
+pub(crate) use self::families::Family;
+use self::families::initialize_families;
+use self::fill_in::{keep_allocated, match_cluster_ips};
+use self::node_ports::NodePorts;
+use self::reservation::{Claim, Left};
+pub(crate) use self::reservation::{Outcome, Reservation};
+use crate::admission::Review;
+use crate::{Registry, RegistryError};
+
+/// From where services get their addresses and ports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceNetwork {
+    /// The ranges of addresses, one or two of different families. The first is of the family that services get if they
+    /// do not say.
+    pub ranges: Vec<Cidr>,
+    /// The node ports.
+    pub node_ports: RangeInclusive<u16>,
+}
+
+impl Default for ServiceNetwork {
+    /// What the original has if it is not told.
+    fn default() -> ServiceNetwork {
+        let range = Cidr::new([10, 0, 0, 0].into(), 24).expect("24 bits are fewer than an address has");
+        ServiceNetwork { ranges: vec![range], node_ports: 30000..=32767 }
+    }
+}
+
+/// What is given out, and to whom it cannot be.
+pub(crate) struct Allocation {
+    pub(crate) ranges: Vec<Cidr>,
+    /// The families of the ranges.
+    families: Vec<Family>,
+    node_ports: NodePorts,
+    /// What writes left behind that were given up half-way.
+    left: Mutex<Vec<Left>>,
+}
+
+impl Allocation {
+    pub(crate) fn new(network: ServiceNetwork) -> Allocation {
+        Allocation {
+            families: network.ranges.iter().map(|range| Family::of(range.network())).collect(),
+            ranges: network.ranges,
+            node_ports: NodePorts::new(network.node_ports),
+            left: Mutex::new(Vec::new()),
+        }
+    }
+
+    fn left(&self) -> MutexGuard<'_, Vec<Left>> {
+        // A list of claims is whole whenever it can be seen.
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The Service that something is taken for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServiceName {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Registry {
+    /// Gives a Service that is to be written what it needs. Other objects need nothing. The reservation must be told
+    /// what became of the write.
+    pub(crate) async fn reserve(
+        &self,
+        review: &Review<'_>,
+        object: &mut Object,
+        dry_run: bool,
+    ) -> Result<Reservation<'_>, RegistryError> {
+        let Some(mut reservation) = self.reservation_for(review.resource, review.namespace, review.name, dry_run)
+        else {
+            return Ok(Reservation::nothing(self));
+        };
+        if review.subresource.is_some() {
+            return Ok(reservation);
+        }
+        self.collect_left().await?;
+        match self.allocate(review, object, &mut reservation).await {
+            Ok(()) => Ok(reservation),
+            Err(error) => {
+                reservation.settle(Outcome::Failed).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn allocate(
+        &self,
+        review: &Review<'_>,
+        service: &mut Object,
+        reservation: &mut Reservation<'_>,
+    ) -> Result<(), RegistryError> {
+        let invalid =
+            |errors| RegistryError::Invalid { resource: review.resource.clone(), name: review.name.to_owned(), errors };
+        if let Some(old) = review.old {
+            keep_allocated(service, old);
+        }
+        match_cluster_ips(service, review.old);
+        initialize_families(service, review.old, &self.allocation.families).map_err(invalid)?;
+        self.allocate_cluster_ips(service, review.old, reservation).await.map_err(|error| error.named(review))?;
+        self.allocation.node_ports.allocate(service, review.old, reservation).map_err(|error| error.named(review))
+    }
+}
+
+/// Why something cannot be given out.
+#[derive(Debug)]
+enum Unavailable {
+    /// The client asked for what it cannot have.
+    Invalid(revisor_object::FieldError),
+    /// There is no more of it.
+    Exhausted(String),
+    /// Something else failed.
+    Failed(RegistryError),
+}
+
+impl Unavailable {
+    fn named(self, review: &Review<'_>) -> RegistryError {
+        match self {
+            Unavailable::Invalid(error) => RegistryError::Invalid {
+                resource: review.resource.clone(),
+                name: review.name.to_owned(),
+                errors: vec![error],
+            },
+            Unavailable::Exhausted(message) => RegistryError::Internal(message),
+            Unavailable::Failed(error) => error,
+        }
+    }
+}
+
+/// Everything that a stored Service has taken.
+fn claims_of(service: &Object) -> Vec<Claim> {
+    let spec = ServiceSpec::of(service);
+    let mut claims = Vec::new();
+    if !spec.is_external_name() && !spec.is_headless() {
+        claims.extend(spec.cluster_ips().iter().filter_map(Value::as_str).map(Claim::address));
+    }
+    if spec.has_node_ports() {
+        claims.extend(spec.node_ports().map(Claim::port));
+    }
+    if spec.needs_health_check() && spec.health_check_node_port() > 0 {
+        claims.push(Claim::port(spec.health_check_node_port()));
+    }
+    claims
+}
