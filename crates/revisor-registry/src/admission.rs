@@ -11,6 +11,7 @@ mod default_storage_class;
 mod default_toleration_seconds;
 mod limit_ranger;
 mod pod_fields;
+mod pod_security;
 mod pod_topology_labels;
 mod priority;
 mod runtime_class;
@@ -23,7 +24,9 @@ use std::sync::Arc;
 use revisor_catalog::{Requester, Resource};
 use revisor_object::{Object, Value};
 
+pub(crate) use self::limit_ranger::pod_total;
 pub(crate) use self::pod_topology_labels::copy_labels;
+pub(crate) use self::service_account::await_default_account;
 
 use crate::{Registry, RegistryError};
 
@@ -89,6 +92,7 @@ pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
         Box::new(limit_ranger::LimitRanger),
         Box::new(service_account::ServiceAccount),
         Box::new(taint_nodes_by_condition::TaintNodesByCondition),
+        Box::new(pod_security::PodSecurity),
         Box::new(priority::Priority),
         Box::new(default_toleration_seconds::DefaultTolerationSeconds),
         Box::new(storage_protection::StorageProtection),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use revisor_catalog::Resource;
 use revisor_object::{Object, StructuredLabelSelector, Value};
 
+use crate::delete::check_preconditions;
 use crate::overwrite::set_condition;
 use crate::{Decoded, DeleteOptions, Format, Place, Registry, RegistryError};
 
@@ -70,28 +71,30 @@ impl Registry {
         let mut options = eviction.options;
         options.dry_run = eviction.names_dry_run || dry_run;
         let insists = options.preconditions.resource_version.is_some();
+        let mut last = RegistryError::Contended { resource: pods.clone(), name: name.to_owned() };
         for _ in 0..MAX_ATTEMPTS {
             self.cache.freshen().await?;
             let key = pods.key(namespace, name);
             let item = self.cache_of(pods).get(&key).ok_or_else(|| RegistryError::not_found(pods, name))?;
             let pod = Decoded::stored(item.entry().bytes())?;
+            // No number of attempts makes it the pod that was meant.
+            check_preconditions(pods, name, item.entry(), &pod, &options.preconditions)?;
             let mut guarded = options.clone();
             let protection = self.protection(namespace, &pod, name, options.dry_run).await?;
             if protection.depends_on_version() && !insists {
                 // It must not have become one that is protected since.
                 guarded.preconditions.resource_version = Some(item.entry().revision().to_string());
             }
-            match self.mark_and_delete(place, guarded).await {
+            match (self.mark_and_delete(place, guarded).await, protection) {
                 // Somebody changed the pod while it was being looked at: look again.
-                Err(RegistryError::Conflict { .. }) if protection == Protection::Unfinished && !insists => {}
-                Err(RegistryError::Conflict { .. }) if !insists && protection.depends_on_version() => {
-                    let Protection::Unready(budget) = protection else { unreachable!("the only other that depends") };
+                (Err(error @ RegistryError::Conflict { .. }), Protection::Unfinished) if !insists => last = error,
+                (Err(RegistryError::Conflict { .. }), Protection::Unready(budget)) if !insists => {
                     return Err(still_processed(&budget));
                 }
-                done => return done,
+                (done, _) => return done,
             }
         }
-        Err(RegistryError::Contended { resource: pods.clone(), name: name.to_owned() })
+        Err(last)
     }
 
     /// What stands between a pod and its eviction; charges the budget that guards it, if one does.
@@ -142,13 +145,7 @@ impl Registry {
             ];
             let version = self
                 .overwrite(pods, namespace, name.unwrap_or_default(), false, |entry, pod| {
-                    crate::delete::check_preconditions(
-                        pods,
-                        name.unwrap_or_default(),
-                        entry,
-                        pod,
-                        &options.preconditions,
-                    )?;
+                    check_preconditions(pods, name.unwrap_or_default(), entry, pod, &options.preconditions)?;
                     set_condition(pod, condition, &now);
                     Ok(())
                 })
@@ -296,4 +293,82 @@ fn set_disruption_not_allowed(status: &mut Object, generation: i64, now: &str) {
         None => conditions.push(Value::from(condition)),
     }
     status.insert("conditions", conditions);
+}
+
+#[cfg(test)]
+mod tests {
+    use revisor_catalog::Catalog;
+    use revisor_object::parse_json;
+
+    use super::*;
+
+    fn object(text: &str) -> Object {
+        match parse_json(text.as_bytes()).expect("is JSON").value {
+            Value::Object(object) => object,
+            other => panic!("no object: {other:?}"),
+        }
+    }
+
+    fn budget(status: &str) -> Object {
+        object(&format!(r#"{{"metadata":{{"name":"b","generation":2}},"status":{status}}}"#))
+    }
+
+    #[test]
+    fn a_budget_is_charged_until_it_is_exhausted() {
+        let any = Catalog::build().resource("", "v1", "pods").expect("is served").clone();
+        let needs = "The disruption budget b needs 2 healthy pods and has 2 currently";
+        let failed = "The disruption budget b does not allow evicting pods currently because it failed sync: why";
+        let other = "The disruption budget b does not allow evicting pods currently (R): why";
+        let condition = |reason: &str| {
+            format!(
+                r#""conditions":[{{"type":"DisruptionAllowed","status":"False","reason":"{reason}","message":"why"}}]"#
+            )
+        };
+        let sync_failed = format!(r#"{{"observedGeneration":2,{}}}"#, condition("SyncFailed"));
+        let unhealthy =
+            format!(r#"{{"observedGeneration":2,"currentHealthy":3,"desiredHealthy":2,{}}}"#, condition("R"));
+        for (status, want, seconds) in [
+            (r#"{"observedGeneration":1}"#, "The disruption budget b is still being processed by the server.", 10),
+            (r#"{"observedGeneration":2,"currentHealthy":2,"desiredHealthy":2}"#, needs, 0),
+            (&*sync_failed, failed, 0),
+            (&*unhealthy, other, 0),
+        ] {
+            match charge(&any, &mut budget(status), "p", "now") {
+                Err(RegistryError::BudgetExhausted { cause, retry_seconds, .. }) => {
+                    assert_eq!((&*cause, retry_seconds), (want, seconds), "{status}");
+                }
+                other => panic!("{status}: {other:?}"),
+            }
+        }
+        let mut last = budget(r#"{"observedGeneration":2,"disruptionsAllowed":1}"#);
+        charge(&any, &mut last, "p", "now").expect("is allowed");
+        assert_eq!(last.at(&["status", "disruptionsAllowed"]), Some(&Value::Int(0)));
+        assert_eq!(last.at(&["status", "disruptedPods", "p"]), Some(&Value::from("now")));
+        let shown = last.at(&["status", "conditions"]).map(Value::to_json).expect("says that it is exhausted");
+        assert!(shown.contains(r#""reason":"InsufficientPods","status":"False""#), "{shown}");
+        let negative = charge(&any, &mut budget(r#"{"observedGeneration":2,"disruptionsAllowed":-1}"#), "p", "now");
+        assert!(matches!(negative, Err(RegistryError::Forbidden { .. })));
+    }
+
+    #[test]
+    fn budgets_select_by_labels_and_protect_what_is_ready() {
+        let pod = object(r#"{"metadata":{"labels":{"a":"b"}}}"#);
+        for (spec, want) in [
+            ("{}", false),
+            (r#"{"selector":{}}"#, true),
+            (r#"{"selector":{"matchLabels":{"a":"b"}}}"#, true),
+            (r#"{"selector":{"matchLabels":{"a":"c"}}}"#, false),
+            (r#"{"selector":{"matchExpressions":[{"key":"a","operator":"Odd"}]}}"#, false),
+        ] {
+            assert_eq!(selects(&object(&format!("{{\"spec\":{spec}}}")), &pod), want, "{spec}");
+        }
+        for (text, want) in [
+            (r#"{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}"#, true),
+            (r#"{"status":{"currentHealthy":2,"desiredHealthy":2}}"#, true),
+            (r#"{"status":{"currentHealthy":1,"desiredHealthy":2}}"#, false),
+            (r#"{"status":{"currentHealthy":0,"desiredHealthy":0}}"#, false),
+        ] {
+            assert_eq!(allows_unready(&object(text)), want, "{text}");
+        }
+    }
 }

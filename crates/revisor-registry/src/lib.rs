@@ -17,6 +17,7 @@ mod managed_fields;
 mod overwrite;
 mod patch;
 mod present;
+mod quota;
 mod read;
 mod read_plan;
 mod registry;

@@ -9,7 +9,7 @@ use revisor_object::names::NameRule;
 use revisor_object::{FieldError, Object, Value};
 use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 
-use crate::admission::{Operation, Review};
+use crate::admission::{Operation, Review, await_default_account};
 use crate::allocation::{Outcome, Reservation};
 use crate::apply::without_zeros;
 use crate::present::{named_as, present};
@@ -156,6 +156,7 @@ impl Registry {
             object = without_zeros(resource, object)?;
         }
         resource.default(&mut object);
+        await_default_account(self, &review, &object).await;
         self.admit(&review, &mut object)?;
         // Before the server adds what is its own: that is nobody's to manage.
         let managed = applied.unwrap_or_else(|| managed_fields::of_create(resource, &object, options, &now));
@@ -184,6 +185,7 @@ impl Registry {
         errors.extend(resource.strategy.validate(&object));
         reject_invalid(resource, name, errors)?;
         self.validate_admission(review, &object)?;
+        let charges = self.charge_quotas(review, &object, options.dry_run).await?;
         let mut warnings = self.admission_warnings(review, &object);
         warnings.extend(resource.strategy.warnings(&object, None));
         let key = Key::new(resource.key(namespace, name));
@@ -195,14 +197,16 @@ impl Registry {
             };
         }
         let write = Write { key, expect: Expect::Absent, change: Change::Put(draft) };
-        match self.cache.store().write(write).await {
+        let refused = match self.cache.store().write(write).await {
             Ok(event) => {
                 let bytes = event.new.map(|entry| entry.bytes().clone()).unwrap_or_default();
-                Ok(Saved { bytes, created: true, warnings })
+                return Ok(Saved { bytes, created: true, warnings });
             }
-            Err(StoreError::Conflict { current, .. }) => Err(already_exists(resource, name, current.as_deref())),
-            Err(error) => Err(error.into()),
-        }
+            Err(StoreError::Conflict { current, .. }) => already_exists(resource, name, current.as_deref()),
+            Err(error) => error.into(),
+        };
+        self.refund_quotas(namespace, charges).await;
+        Err(refused)
     }
 
     /// The time as metadata shows it.
@@ -365,7 +369,7 @@ impl Registry {
         options: WriteOptions<'_>,
         reservation: &mut Reservation<'_>,
     ) -> Result<Attempt, RegistryError> {
-        let Review { resource, name, .. } = *review;
+        let Review { resource, namespace, name, .. } = *review;
         let Candidate { mut object, managed, mut warnings, is_conditional } = candidate;
         let empty = Object::new();
         let old = review.old.unwrap_or(&empty);
@@ -386,6 +390,7 @@ impl Registry {
         errors.extend(resource.strategy.validate_update(&object, old, options.part()));
         reject_invalid(resource, name, errors)?;
         self.validate_admission(review, &object)?;
+        let charges = self.charge_quotas(review, &object, options.dry_run).await?;
         warnings.extend(self.admission_warnings(review, &object));
         warnings.extend(match options.part() {
             Part::Whole => resource.strategy.warnings(&object, Some(old)),
@@ -405,7 +410,11 @@ impl Registry {
             reservation.give_up_all(old);
         }
         let write = Write { key: current.key().clone(), expect: Expect::At(current.revision()), change };
-        match self.cache.store().write(write).await {
+        let written = self.cache.store().write(write).await;
+        if written.is_err() {
+            self.refund_quotas(namespace, charges).await;
+        }
+        match written {
             Ok(event) => Ok(match event.new {
                 Some(entry) => Attempt::Saved(saved(entry.bytes().clone())),
                 None => Attempt::Removed(saved(draft.at_revision(current.revision()))),

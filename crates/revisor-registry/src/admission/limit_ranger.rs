@@ -13,7 +13,7 @@ const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 /// The largest value that can still be counted in thousandths.
 const MAX_IN_MILLIS: i64 = i64::MAX / 1000;
 
-type Amounts = BTreeMap<String, Quantity>;
+pub(crate) type Amounts = BTreeMap<String, Quantity>;
 
 pub(crate) struct LimitRanger;
 
@@ -221,7 +221,7 @@ fn amounts(list: Option<&Object>) -> Amounts {
 
 /// What a pod needs as a whole: containers run side by side, init containers one after the other, sidecars from their
 /// start to the end. What is said for the pod as a whole counts instead.
-pub(super) fn pod_total(spec: &Object, list: &str) -> Amounts {
+pub(crate) fn pod_total(spec: &Object, list: &str) -> Amounts {
     let of = |container: &Object| amounts(container.object("resources").and_then(|resources| resources.object(list)));
     let mut total = Amounts::new();
     objects(spec, "containers").for_each(|container| add(&mut total, of(container)));

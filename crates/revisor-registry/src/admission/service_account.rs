@@ -1,6 +1,9 @@
 //! ServiceAccount: every pod runs as an account of its namespace, and gets the account's token and pull secrets.
 
+use std::time::Duration;
+
 use revisor_object::{Object, Value, parse_json};
+use revisor_version::Revision;
 
 use super::pod_fields::{MIRROR, annotations, append, objects, objects_mut, spec, text};
 use super::{Admission, Operation, Review};
@@ -9,6 +12,10 @@ use crate::{Registry, RegistryError};
 const DEFAULT_ACCOUNT: &str = "default";
 const VOLUME_PREFIX: &str = "kube-api-access-";
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// How often a write is waited for that may be the one that makes the default account, and how long each time.
+const MAX_WAITS: usize = 20;
+const WAIT: Duration = Duration::from_millis(50);
+
 const ENFORCE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
 /// Where the token, the certificates to trust and the name of the namespace come from. The odd second tells those who
@@ -75,6 +82,25 @@ impl Admission for ServiceAccount {
             &[("ephemeralContainers", "ephemeral container")]
         };
         limit_secrets(spec, &account, lists, is_made).map_err(|why| review.forbidden(why))
+    }
+}
+
+/// A new namespace gets its default account a moment after it is made. A pod that is faster waits for it, but not long.
+pub(crate) async fn await_default_account(registry: &Registry, review: &Review<'_>, pod: &Object) {
+    let name = text(spec(pod), "serviceAccountName");
+    let is_new_pod = review.is_about("", "pods") && review.operation == Operation::Create;
+    if !is_new_pod || !matches!(name, "" | DEFAULT_ACCOUNT) || annotations(pod).contains(MIRROR) {
+        return;
+    }
+    let Some(accounts) = registry.catalog.resource("", "v1", "serviceaccounts") else { return };
+    let key = accounts.key(review.namespace, DEFAULT_ACCOUNT);
+    for _ in 0..MAX_WAITS {
+        if registry.cache_of(accounts).get(&key).is_some() {
+            return;
+        }
+        let next = registry.cache.revision().map_or(Revision::FIRST, Revision::next);
+        // Whether there was a write or the time is up, the account is looked for again.
+        let _ = registry.cache.wait_for(next, WAIT).await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! The registry over a real store in a folder of its own.
 
 mod fixture;
+mod pods;
 mod reading;
 mod services;
 mod writing;

@@ -27,6 +27,8 @@ pub(crate) const FIELDS: &[SelectableField] = &[
     SelectableField { absent: "false", ..field("spec.hostNetwork", &[&["spec", "hostNetwork"]]) },
     field("status.phase", &[&["status", "phase"]]),
     field("status.podIP", &[&["status", "podIP"]]),
+    // May be named, but no pod has a value there.
+    field("status.podIPs", &[]),
     field("status.nominatedNodeName", &[&["status", "nominatedNodeName"]]),
 ];
 

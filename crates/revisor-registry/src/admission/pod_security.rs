@@ -1,0 +1,295 @@
+//! PodSecurity: the labels of a namespace say how much its pods may be trusted with. What a level forbids is in
+//! `checks.rs`.
+
+mod checks;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use revisor_object::{FieldError, FieldPath, Object, Value};
+
+use self::checks::{Violation, violations};
+use super::pod_fields::{labels, objects, text};
+use super::{Admission, Operation, Review};
+use crate::{Registry, RegistryError};
+
+/// So many pods are looked at when the level of a namespace is raised.
+const MAX_PODS: usize = 3000;
+
+/// How much pods are trusted with, the most first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Privileged,
+    Baseline,
+    Restricted,
+}
+
+/// A level as some release understood it; `None` for the newest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LevelVersion {
+    level: Level,
+    minor: Option<u32>,
+}
+
+impl fmt::Display for LevelVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.level {
+            Level::Privileged => "privileged",
+            Level::Baseline => "baseline",
+            Level::Restricted => "restricted",
+        })?;
+        match self.minor {
+            Some(minor) => write!(f, ":v1.{minor}"),
+            None => f.write_str(":latest"),
+        }
+    }
+}
+
+/// What the labels of a namespace say. What is only noted for audits has no effect here, but must be well formed.
+#[derive(Debug, Clone, PartialEq)]
+struct Policy {
+    enforce: LevelVersion,
+    warn: LevelVersion,
+    errors: Vec<FieldError>,
+}
+
+impl Policy {
+    fn of(namespace: &Object) -> Policy {
+        let labels = labels(namespace);
+        let metadata = FieldPath::root("metadata");
+        let path = metadata.child("labels");
+        let mut errors = Vec::new();
+        let mut read = |mode: &str| {
+            let label = format!("pod-security.kubernetes.io/{mode}");
+            let level = labels.str(&label).map(|name| {
+                let level = match name {
+                    "privileged" => Some(Level::Privileged),
+                    "baseline" => Some(Level::Baseline),
+                    "restricted" => Some(Level::Restricted),
+                    _ => None,
+                };
+                if level.is_none() {
+                    let detail = "must be one of privileged, baseline, restricted";
+                    errors.push(FieldError::invalid(path.key(&label), name, detail));
+                }
+                level
+            });
+            let label = format!("{label}-version");
+            let version = labels.str(&label).map(|name| {
+                let version = read_version(name);
+                if version.is_none() {
+                    errors.push(FieldError::invalid(path.key(&label), name, "must be \"latest\" or \"v1.x\""));
+                }
+                version.flatten()
+            });
+            (level, version)
+        };
+        let (enforce_level, enforce_version) = read("enforce");
+        read("audit");
+        let (warn_level, warn_version) = read("warn");
+        // What cannot be understood is enforced as strictly as can be, and not warned about.
+        let enforce = LevelVersion {
+            level: enforce_level.map_or(Level::Privileged, |level| level.unwrap_or(Level::Restricted)),
+            minor: enforce_version.flatten(),
+        };
+        let mut warn =
+            LevelVersion { level: warn_level.flatten().unwrap_or(Level::Privileged), minor: warn_version.flatten() };
+        if warn_level.is_none() && enforce_level.flatten().is_some_and(|level| level > warn.level) {
+            warn.level = enforce.level;
+            if warn_version.is_none() {
+                warn.minor = enforce.minor;
+            }
+        }
+        Policy { enforce, warn, errors }
+    }
+}
+
+/// `latest` or `v1.N`; the outer `None` if it is neither.
+fn read_version(text: &str) -> Option<Option<u32>> {
+    if text == "latest" {
+        return Some(None);
+    }
+    let minor = text.strip_prefix("v1.")?;
+    let is_regular = !minor.is_empty() && minor.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = minor == "0" || !minor.starts_with('0');
+    if is_regular && is_plain { minor.parse().ok().map(Some) } else { None }
+}
+
+pub(crate) struct PodSecurity;
+
+impl Admission for PodSecurity {
+    fn validate(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
+        if review.is_about("", "namespaces") {
+            return validate_labels(review, object);
+        }
+        if !is_evaluated(review, object) {
+            return Ok(());
+        }
+        let Some(policy) = policy_of(registry, review) else { return Ok(()) };
+        let found = violations(policy.enforce.level, policy.enforce.minor, object);
+        if found.is_empty() {
+            return Ok(());
+        }
+        Err(review.forbidden(format!("violates PodSecurity \"{}\": {}", policy.enforce, detailed(&found))))
+    }
+
+    fn warnings(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Vec<String> {
+        if review.is_about("", "namespaces") {
+            return raised_level_warnings(registry, review, object);
+        }
+        let pod = match template_of(review, object) {
+            Some(template) => template,
+            None if is_evaluated(review, object) => object,
+            None => return Vec::new(),
+        };
+        let Some(policy) = policy_of(registry, review) else { return Vec::new() };
+        let found = violations(policy.warn.level, policy.warn.minor, pod);
+        if found.is_empty() {
+            return Vec::new();
+        }
+        vec![format!("would violate PodSecurity \"{}\": {}", policy.warn, detailed(&found))]
+    }
+}
+
+fn policy_of(registry: &Registry, review: &Review<'_>) -> Option<Policy> {
+    let namespace = registry.stored("", "v1", "namespaces", None, review.namespace?)?;
+    let policy = Policy::of(&namespace);
+    (policy.enforce.level.max(policy.warn.level) > Level::Privileged).then_some(policy)
+}
+
+/// Whether a write to a pod can make it less secure: a new one, other images, or one more container to look inside.
+fn is_evaluated(review: &Review<'_>, pod: &Object) -> bool {
+    let is_pod = review.resource.group.is_empty() && review.resource.plural == "pods";
+    if !is_pod || !matches!(review.subresource, None | Some("ephemeralcontainers" | "resize")) {
+        return false;
+    }
+    let empty = Object::new();
+    let spec_of = |pod: &Object| pod.object("spec").unwrap_or(&empty).clone();
+    let Some(old) = review.old.filter(|_| review.operation == Operation::Update) else { return true };
+    let (new, old) = (spec_of(pod), spec_of(old));
+    let images = |spec: &Object, list: &str| -> Vec<String> {
+        objects(spec, list).map(|container| text(container, "image").to_owned()).collect()
+    };
+    let named = |spec: &Object| -> Vec<(String, String)> {
+        let containers = objects(spec, "ephemeralContainers");
+        containers.map(|it| (text(it, "name").to_owned(), text(it, "image").to_owned())).collect()
+    };
+    let before = named(&old);
+    ["containers", "initContainers"].iter().any(|list| images(&new, list) != images(&old, list))
+        || named(&new).iter().any(|container| !before.contains(container))
+}
+
+/// The pod template of an object that makes pods.
+fn template_of<'a>(review: &Review<'_>, object: &'a Object) -> Option<&'a Object> {
+    if review.subresource.is_some() {
+        return None;
+    }
+    let path: &[&str] = match (review.resource.group, review.resource.plural) {
+        ("", "podtemplates") => &["template"],
+        ("", "replicationcontrollers")
+        | ("apps", "deployments" | "daemonsets" | "replicasets" | "statefulsets")
+        | ("batch", "jobs") => &["spec", "template"],
+        ("batch", "cronjobs") => &["spec", "jobTemplate", "spec", "template"],
+        _ => return None,
+    };
+    object.at(path).and_then(Value::as_object)
+}
+
+fn detailed(violations: &[Violation]) -> String {
+    let shown: Vec<String> = violations
+        .iter()
+        .map(|Violation { reason, detail }| match detail.as_str() {
+            "" => (*reason).to_owned(),
+            detail => format!("{reason} ({detail})"),
+        })
+        .collect();
+    shown.join(", ")
+}
+
+/// Labels must be well formed, unless they were malformed in the same way before.
+fn validate_labels(review: &Review<'_>, namespace: &Object) -> Result<(), RegistryError> {
+    let errors = Policy::of(namespace).errors;
+    let is_known = || review.old.is_some_and(|old| Policy::of(old).errors == errors);
+    if errors.is_empty() || is_known() {
+        return Ok(());
+    }
+    Err(RegistryError::Invalid { resource: review.resource.clone(), name: review.name.to_owned(), errors })
+}
+
+/// A level that is raised has no effect on pods that run; which of them would not be let in again is told.
+fn raised_level_warnings(registry: &Registry, review: &Review<'_>, namespace: &Object) -> Vec<String> {
+    let Some(old) = review.old.filter(|_| review.operation == Operation::Update) else { return Vec::new() };
+    let (new, old) = (Policy::of(namespace).enforce, Policy::of(old).enforce);
+    let is_relaxed = new.minor == old.minor && new.level <= old.level;
+    if new == old || new.level == Level::Privileged || is_relaxed {
+        return Vec::new();
+    }
+    let pods = registry.all_stored("", "v1", "pods", Some(review.name));
+    let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for pod in pods.iter().take(MAX_PODS) {
+        let found = violations(new.level, new.minor, pod);
+        if !found.is_empty() {
+            let reasons: Vec<&str> = found.iter().map(|violation| violation.reason).collect();
+            let name = pod.object("metadata").map(|metadata| text(metadata, "name")).unwrap_or_default();
+            by_reason.entry(reasons.join(", ")).or_default().push(name.to_owned());
+        }
+    }
+    let mut warnings = Vec::new();
+    if pods.len() > MAX_PODS {
+        let total = pods.len();
+        warnings.push(format!(
+            "new PodSecurity enforce level only checked against the first {MAX_PODS} of {total} existing pods"
+        ));
+    }
+    if !by_reason.is_empty() {
+        let name = review.name;
+        warnings
+            .push(format!("existing pods in namespace {name:?} violate the new PodSecurity enforce level \"{new}\""));
+    }
+    let mut told: Vec<String> = by_reason
+        .into_iter()
+        .map(|(reasons, names)| {
+            let first = names.iter().min().map(String::as_str).unwrap_or_default();
+            match names.len() {
+                1 => format!("{first}: {reasons}"),
+                2 => format!("{first} (and 1 other pod): {reasons}"),
+                many => format!("{first} (and {} other pods): {reasons}", many - 1),
+            }
+        })
+        .collect();
+    told.sort();
+    warnings.extend(told);
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use revisor_object::parse_json;
+
+    use super::*;
+
+    fn namespace(labels: &str) -> Object {
+        match parse_json(format!("{{\"metadata\":{{\"labels\":{labels}}}}}").as_bytes()).expect("is JSON").value {
+            Value::Object(object) => object,
+            other => panic!("no object: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn labels_say_what_is_enforced_and_warned_about() {
+        for (labels, want) in [
+            ("{}", "privileged:latest privileged:latest 0"),
+            (r#"{"pod-security.kubernetes.io/enforce":"baseline"}"#, "baseline:latest baseline:latest 0"),
+            (
+                r#"{"pod-security.kubernetes.io/enforce":"baseline","pod-security.kubernetes.io/enforce-version":"v1.20","pod-security.kubernetes.io/warn":"restricted"}"#,
+                "baseline:v1.20 restricted:latest 0",
+            ),
+            (r#"{"pod-security.kubernetes.io/enforce":"strict"}"#, "restricted:latest privileged:latest 1"),
+            (r#"{"pod-security.kubernetes.io/audit-version":"1.2"}"#, "privileged:latest privileged:latest 1"),
+            (r#"{"pod-security.kubernetes.io/warn-version":"v1.02"}"#, "privileged:latest privileged:latest 1"),
+        ] {
+            let policy = Policy::of(&namespace(labels));
+            assert_eq!(format!("{} {} {}", policy.enforce, policy.warn, policy.errors.len()), want, "{labels}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Resource quotas: what a namespace may hold. A write that makes a namespace hold more is charged to its quotas before
+//! it is stored, and given back if it is not stored after all.
+//!
+//! A charge is a compare-and-set on the status of the quota, checked against its newest state: of two writers that both
+//! want the last place, one gets it. What a quota already counts is said by its status; who keeps that up to date is not
+//! of interest here, and a quota whose status is empty is not enforced.
+
+mod usage;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use revisor_catalog::Resource;
+use revisor_object::{Object, Quantity, Value};
+
+use self::usage::{Measure, Usage};
+use crate::admission::{Operation, Review};
+use crate::{Registry, RegistryError};
+
+/// Quotas that were charged for a write.
+#[derive(Debug, Default)]
+pub(crate) struct Charges {
+    quotas: Vec<(String, Usage)>,
+}
+
+/// What a write would add to one quota.
+struct Claim {
+    quota: String,
+    added: Usage,
+}
+
+impl Registry {
+    /// Charges a write to the quotas of its namespace, or refuses it. A dry run only asks.
+    pub(crate) async fn charge_quotas(
+        &self,
+        review: &Review<'_>,
+        object: &Object,
+        dry_run: bool,
+    ) -> Result<Charges, RegistryError> {
+        let Some(measure) = Measure::of(review, object) else { return Ok(Charges::default()) };
+        let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
+        let stored = self.all_stored("", "v1", "resourcequotas", review.namespace);
+        let claims = stored.iter().map(|quota| claim(review, &measure, quota, object));
+        let claims: Vec<Claim> = claims.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        // All are asked before any is charged, so that a refusal seldom leaves something to give back.
+        for claim in &claims {
+            let newest = stored.iter().find(|quota| name_of(quota) == claim.quota);
+            newest.map_or(Ok(()), |quota| raised(review, quota, &claim.added).map(drop))?;
+        }
+        let mut charges = Charges::default();
+        if dry_run {
+            return Ok(charges);
+        }
+        for claim in claims {
+            match self.charge(quotas, review, &claim).await {
+                Ok(()) => charges.quotas.push((claim.quota, claim.added)),
+                // A quota that was deleted in between limits nothing.
+                Err(RegistryError::NotFound { resource, .. }) if Arc::ptr_eq(&resource, quotas) => {}
+                Err(error) => {
+                    self.refund_quotas(review.namespace, charges).await;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(charges)
+    }
+
+    async fn charge(&self, quotas: &Arc<Resource>, review: &Review<'_>, claim: &Claim) -> Result<(), RegistryError> {
+        self.overwrite(quotas, review.namespace, &claim.quota, false, |_, quota| {
+            let used = raised(review, quota, &claim.added)?;
+            quota.object_mut("status").insert("used", shown(&used));
+            Ok(())
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Gives back what a write was charged that was not done.
+    pub(crate) async fn refund_quotas(&self, namespace: Option<&str>, charges: Charges) {
+        let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return };
+        for (name, added) in charges.quotas {
+            let refunded = self.overwrite(quotas, namespace, &name, false, |_, quota| {
+                let mut used = amounts(quota, "used");
+                for (resource, amount) in &added {
+                    if let Some(known) = used.get_mut(resource) {
+                        let less = known.sub(amount);
+                        *known = if less.is_negative() { Quantity::ZERO } else { less };
+                    }
+                }
+                quota.object_mut("status").insert("used", shown(&used));
+                Ok(())
+            });
+            if let Err(error) = refunded.await {
+                // Too much is counted until who keeps the status counts again.
+                tracing::warn!(%error, quota = name, "a quota keeps the charge of a write that was not done");
+            }
+        }
+    }
+}
+
+fn name_of(quota: &Object) -> &str {
+    quota.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default()
+}
+
+/// The amounts of one part of a quota's status.
+fn amounts(quota: &Object, part: &str) -> Usage {
+    let list = quota.at(&["status", part]).and_then(Value::as_object).into_iter().flat_map(Object::iter);
+    let parse = |value: &Value| value.as_str().and_then(|text| Quantity::parse(text).ok());
+    list.filter_map(|(name, value)| Some((name.to_owned(), parse(value)?))).collect()
+}
+
+fn shown(usage: &Usage) -> Object {
+    usage.iter().map(|(name, amount)| (name.as_str(), Value::from(amount.to_string()))).collect()
+}
+
+fn listed<'a>(usage: impl IntoIterator<Item = (&'a String, &'a Quantity)>) -> String {
+    let parts: Vec<String> = usage.into_iter().map(|(name, amount)| format!("{name}={amount}")).collect();
+    parts.join(",")
+}
+
+/// What a write adds to a quota; `None` if the quota does not care.
+fn claim(
+    review: &Review<'_>,
+    measure: &Measure,
+    quota: &Object,
+    object: &Object,
+) -> Result<Option<Claim>, RegistryError> {
+    let hard = amounts(quota, "hard");
+    let watched: Vec<&str> = hard.keys().map(String::as_str).filter(|name| measure.counts(name)).collect();
+    if watched.is_empty() || !measure.is_in_scope(quota, object) {
+        return Ok(None);
+    }
+    let name = name_of(quota);
+    if let Err(why) = measure.require(&watched, object) {
+        return Err(review.forbidden(format!("failed quota: {name}: {why}")));
+    }
+    let used = amounts(quota, "used");
+    if watched.iter().any(|resource| !used.contains_key(*resource)) {
+        let why = format!("status unknown for quota: {name}, resources: {}", watched.join(","));
+        return Err(review.forbidden(why));
+    }
+    let mut added = measure.usage(object);
+    if let Some(negative) = negative(&added) {
+        return Err(review.forbidden(format!("quota usage is negative for resource(s): {negative}")));
+    }
+    // What the old object held counts already, if it counted at all.
+    let old = review.old.filter(|old| review.operation == Operation::Update && measure.is_in_scope(quota, old));
+    if let Some(old) = old {
+        for (resource, amount) in measure.usage(old) {
+            if let Some(known) = added.get_mut(&resource) {
+                let more = known.sub(&amount);
+                *known = if more.is_negative() { Quantity::ZERO } else { more };
+            }
+        }
+    }
+    added.retain(|resource, amount| hard.contains_key(resource) && !amount.is_zero());
+    Ok((!added.is_empty()).then(|| Claim { quota: name.to_owned(), added }))
+}
+
+fn negative(usage: &Usage) -> Option<String> {
+    let names: Vec<&str> = usage.iter().filter(|(_, amount)| amount.is_negative()).map(|(name, _)| &**name).collect();
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+/// What a quota counts with so much more, or why that is too much.
+fn raised(review: &Review<'_>, quota: &Object, added: &Usage) -> Result<Usage, RegistryError> {
+    let (hard, used) = (amounts(quota, "hard"), amounts(quota, "used"));
+    let mut raised = used.clone();
+    for (name, amount) in added {
+        let sum = used.get(name).map_or_else(|| amount.clone(), |known| known.add(amount));
+        raised.insert(name.clone(), sum);
+    }
+    let is_exceeded =
+        |name: &String| matches!((raised.get(name), hard.get(name)), (Some(used), Some(hard)) if used > hard);
+    let exceeded: Vec<&String> = added.keys().filter(|name| is_exceeded(name)).collect();
+    if exceeded.is_empty() {
+        return Ok(raised);
+    }
+    let part = |usage: &Usage| -> BTreeMap<String, Quantity> {
+        usage.iter().filter(|(name, _)| exceeded.contains(name)).map(|(name, it)| (name.clone(), it.clone())).collect()
+    };
+    Err(review.forbidden(format!(
+        "exceeded quota: {}, requested: {}, used: {}, limited: {}",
+        name_of(quota),
+        listed(&part(added)),
+        listed(&part(&used)),
+        listed(&part(&hard))
+    )))
+}
