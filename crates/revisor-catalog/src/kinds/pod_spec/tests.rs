@@ -430,6 +430,10 @@ fn what_is_unwise_is_said() {
             vec![r#"volume "v" (ConfigMap "m"): overlapping paths: "a/b" with "a""#],
         ),
         (
+            r#""volumes":[{"name":"v","projected":{"sources":[{},{}]}}]"#,
+            vec![r#"volume "v" (Projected) has no sources provided"#],
+        ),
+        (
             r#""imagePullSecrets":[{"name":"a"},{"name":"a"}]"#,
             vec![r#"spec.imagePullSecrets[1].name: duplicate name "a""#],
         ),

@@ -39,8 +39,10 @@ pub(super) fn of(spec: &Object) -> Vec<String> {
         if let Some(projected) = volume.object("projected") {
             let all = objects(projected, "sources").flat_map(|(_, source)| places_of_source(source)).collect();
             warn("Projected", all);
-            let empty = objects(projected, "sources").filter(|(_, source)| source.is_empty());
-            warnings.extend(empty.map(|_| format!("volume {name:?} (Projected) has no sources provided")));
+            // Once is enough, however many of its sources are empty.
+            if objects(projected, "sources").any(|(_, source)| source.is_empty()) {
+                warnings.push(format!("volume {name:?} (Projected) has no sources provided"));
+            }
         }
     }
     warnings
