@@ -24,8 +24,8 @@ pub struct View {
 }
 
 impl Item {
-    /// The item of `entry`, not yet parsed.
-    pub(crate) fn new(entry: Arc<Entry>) -> Arc<Item> {
+    /// The item of `entry`, not yet parsed. Also for what is not stored but listed like it.
+    pub fn new(entry: Arc<Entry>) -> Arc<Item> {
         Arc::new(Item { entry, view: OnceLock::new() })
     }
 

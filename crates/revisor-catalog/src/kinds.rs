@@ -14,6 +14,7 @@ mod node;
 pub(crate) mod node_selectors;
 pub(crate) mod pod_spec;
 mod policy;
+mod resource;
 pub(crate) mod resource_names;
 mod scheduling;
 mod storage;
@@ -82,8 +83,9 @@ pub(crate) fn kind(group: &str, version: &str, plural: &str) -> Option<Kind> {
         "coordination.k8s.io" => coordination::kind(plural),
         "node.k8s.io" => node::kind(plural),
         "policy" => policy::kind(plural),
+        "resource.k8s.io" => resource::kind(plural),
         "scheduling.k8s.io" if version == "v1" => scheduling::kind(plural),
-        "storage.k8s.io" if version == "v1" => storage::kind(plural),
+        "storage.k8s.io" => storage::kind(plural),
         "discovery.k8s.io" => discovery::kind(plural),
         "networking.k8s.io" => networking::kind(plural),
         _ => None,
@@ -110,6 +112,11 @@ pub(crate) fn presentation(group: &str, version: &str, plural: &'static str) -> 
         ("certificates.k8s.io", "v1alpha1", _) => same("certificates.k8s.io", "v1beta1"),
         ("coordination.k8s.io", "v1alpha2", _) => same("coordination.k8s.io", "v1beta1"),
         ("networking.k8s.io", "v1beta1", _) => same("networking.k8s.io", "v1"),
+        ("resource.k8s.io", "v1beta2", _) => same("resource.k8s.io", "v1"),
+        ("resource.k8s.io", "v1beta1", _) => Some(Presentation {
+            stored: ("resource.k8s.io", "v1", plural),
+            conversion: resource::beta1::conversion(plural),
+        }),
         ("storage.k8s.io", "v1beta1", _) => same("storage.k8s.io", "v1"),
         _ => None,
     }

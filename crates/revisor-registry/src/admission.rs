@@ -9,6 +9,7 @@ mod claim_resize;
 mod default_ingress_class;
 mod default_storage_class;
 mod default_toleration_seconds;
+mod device_admin_access;
 mod limit_ranger;
 mod pod_fields;
 mod pod_security;
@@ -101,6 +102,7 @@ pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
         Box::new(runtime_class::RuntimeClass),
         Box::new(default_ingress_class::DefaultIngressClass),
         Box::new(pod_topology_labels::PodTopologyLabels),
+        Box::new(device_admin_access::DeviceAdminAccess),
     ]
 }
 

@@ -9,6 +9,7 @@ mod apply;
 mod binding;
 mod body;
 mod bootstrap;
+mod component_status;
 mod delete;
 mod error;
 mod eviction;

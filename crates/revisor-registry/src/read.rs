@@ -9,6 +9,7 @@ use revisor_object::{ContinueToken, FieldError, FieldPath, ListScope};
 use revisor_store::Key;
 use revisor_version::Revision;
 
+use crate::component_status::is_found_out;
 use crate::present::present;
 use crate::read_plan::{invalid_version, parse_version};
 use crate::{ListPlan, ListVersions, Registry, RegistryError, Selection, WatchPlan, plan_list, plan_watch};
@@ -128,6 +129,9 @@ impl Registry {
     /// Reads one object.
     pub async fn get(&self, request: GetRequest<'_>) -> Result<Got, RegistryError> {
         let GetRequest { resource, namespace, name, resource_version, resource_version_match } = request;
+        if is_found_out(resource) {
+            return self.component_status(resource, name).await;
+        }
         let key = resource.key(namespace, name);
         let cache = self.cache_of(resource);
         let version = parse_version(resource_version)
@@ -156,6 +160,9 @@ impl Registry {
     /// Reads a collection.
     pub async fn list(&self, request: ListRequest<'_>) -> Result<Listed, RegistryError> {
         let ListRequest { resource, namespace, selection, versions, limit } = request;
+        if is_found_out(resource) {
+            return Ok(self.component_statuses(resource, selection).await);
+        }
         let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
         let versions = ListVersions { has_limit: limit.is_some(), ..versions };
         let plan = plan_list(&versions)?;

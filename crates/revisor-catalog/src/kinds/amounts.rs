@@ -20,14 +20,9 @@ pub(crate) fn amount_of(list: Option<&Object>, name: &str) -> Option<Quantity> {
 pub(crate) fn round(object: &mut Object, list: &str) {
     let Some(Value::Object(amounts)) = object.get_mut(list) else { return };
     for (_, value) in amounts.iter_mut() {
-        let text = value.as_str().unwrap_or_default();
-        // Quantities that begin with a sign or a zero are written as they came, until they are rounded.
-        let is_regular = text.starts_with(|first: char| matches!(first, '1'..='9'));
         let quantity = amount(value);
         if !quantity.is_whole_millis() {
             *value = Value::from(Quantity::from_millis(quantity.milli_value(), quantity.notation()).to_string());
-        } else if !is_regular {
-            *value = Value::from(quantity.add(&Quantity::ZERO).to_string());
         }
     }
 }
@@ -75,7 +70,7 @@ mod tests {
     #[test]
     fn amounts_are_rounded_up_to_thousandths() {
         for (text, want) in
-            [("1Gi", "1Gi"), ("100u", "1m"), ("1.0005", "1001m"), ("+5", "5"), ("05Gi", "5Gi"), ("0", "0")]
+            [("1Gi", "1Gi"), ("100u", "1m"), ("1.0005", "1001m"), ("+5", "+5"), ("05Gi", "05Gi"), ("0", "0")]
         {
             let list: Object = [("cpu", Value::from(text))].into_iter().collect();
             let mut object: Object = [("requests", Value::from(list))].into_iter().collect();

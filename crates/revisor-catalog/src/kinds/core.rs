@@ -2,6 +2,7 @@
 
 mod binding;
 pub(crate) mod claim;
+mod component_status;
 mod config_map;
 mod endpoints;
 mod event;
@@ -42,6 +43,9 @@ const NODE_FIELDS: &[SelectableField] =
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {
         "bindings" => Kind::usual(binding::Bindings),
+        "componentstatuses" => {
+            Kind { selects_namespace: Some(true), ..Kind::usual(component_status::ComponentStatuses) }
+        }
         "configmaps" => Kind::usual(config_map::ConfigMaps),
         "endpoints" => Kind { rules: Rules { create_on_update: true, ..USUAL }, ..Kind::usual(endpoints::Endpoints) },
         "events" => Kind {

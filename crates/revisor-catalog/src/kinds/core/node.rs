@@ -130,7 +130,7 @@ fn validate_ranges(spec: &Object) -> Vec<FieldError> {
         if let Some(at) = parsed.iter().position(Option::is_none) {
             let bad = ranges().nth(at).unwrap_or_default();
             let detail = format!(
-                "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{at}]: {bad} (invalid CIDR address: {bad})"
+                "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{at}]: <nil> (invalid CIDR address: {bad})"
             );
             errors.push(FieldError::internal(path, detail));
         }

@@ -1,0 +1,50 @@
+//! Resource claims: what is asked for, which devices were allocated for it, and who uses them.
+
+mod status;
+
+use revisor_object::{FieldError, FieldPath, Object};
+
+use super::device_claim;
+use crate::checks::{immutable, keep, keep_metadata};
+use crate::{Circumstances, Part, Strategy};
+
+const SPEC: FieldPath<'static> = FieldPath::root("spec");
+
+pub(crate) struct ResourceClaims;
+
+impl Strategy for ResourceClaims {
+    fn default(&self, object: &mut Object) {
+        device_claim::default_spec(object.object_mut("spec"));
+    }
+
+    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
+        object.remove("status");
+    }
+
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
+        match part {
+            Part::Whole => keep(object, old, &["status"]),
+            Part::Subresource(_) => {
+                keep(object, old, &["spec"]);
+                keep_metadata(object, old);
+                status::forget_deallocated(object, old);
+            }
+        }
+    }
+
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        let empty = Object::new();
+        device_claim::validate_spec(SPEC, object.object("spec").unwrap_or(&empty))
+    }
+
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+        match part {
+            // What cannot change need not be looked at again.
+            Part::Whole => immutable(SPEC, object.get("spec"), old.get("spec")).into_iter().collect(),
+            Part::Subresource(_) => status::validate(object, old),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! Templates from which a claim is made for each pod.
+
+use revisor_object::{FieldError, FieldPath, Object};
+
+use super::device_claim;
+use crate::checks::{self, immutable};
+use crate::{Part, Strategy};
+
+const SPEC: FieldPath<'static> = FieldPath::root("spec");
+
+pub(crate) struct ResourceClaimTemplates;
+
+impl Strategy for ResourceClaimTemplates {
+    fn default(&self, object: &mut Object) {
+        device_claim::default_spec(object.object_mut("spec").object_mut("spec"));
+    }
+
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        let empty = Object::new();
+        let template = object.object("spec").unwrap_or(&empty);
+        let metadata = template.object("metadata").unwrap_or(&empty);
+        let path = SPEC.child("metadata");
+        let mut errors = checks::annotations(path.child("annotations"), metadata.object("annotations"));
+        errors.extend(checks::labels(path.child("labels"), metadata.object("labels")));
+        let others = metadata.iter().filter(|(name, _)| !matches!(*name, "annotations" | "labels"));
+        errors.extend(others.map(|(name, _)| FieldError::forbidden(path.child(name), "cannot be set")));
+        errors.extend(device_claim::validate_spec(SPEC.child("spec"), template.object("spec").unwrap_or(&empty)));
+        errors
+    }
+
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+        let mut errors = self.validate(object);
+        errors.extend(immutable(SPEC, object.get("spec"), old.get("spec")));
+        errors
+    }
+}
