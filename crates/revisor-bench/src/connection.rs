@@ -66,14 +66,14 @@ impl Connector {
     }
 
     /// Writes a request into `buffer`, in place of what was there.
-    pub(crate) fn request(&self, buffer: &mut Vec<u8>, method: &str, path: &str, body: &[u8]) {
+    pub(crate) fn request(&self, buffer: &mut Vec<u8>, method: &str, path: &str, media_type: &str, body: &[u8]) {
         buffer.clear();
         for part in [method, " ", path, &self.headers, "Accept: application/json\r\n"] {
             buffer.extend_from_slice(part.as_bytes());
         }
         if !body.is_empty() {
             let length = body.len().to_string();
-            for part in ["Content-Type: application/json\r\nContent-Length: ", &length, "\r\n"] {
+            for part in ["Content-Type: ", media_type, "\r\nContent-Length: ", &length, "\r\n"] {
                 buffer.extend_from_slice(part.as_bytes());
             }
         }

@@ -44,7 +44,7 @@ pub(crate) async fn run(
     let revision = workers.first_mut().context("there is no worker")?.revision().await?;
     let path = format!("{}?watch=true&resourceVersion={revision}&timeoutSeconds=3600", namespace.collection);
     let mut request = Vec::new();
-    connector.request(&mut request, "GET", &path, b"");
+    connector.request_form(&mut request, &path, "application/json");
 
     let seen = Arc::new(Seen::default());
     let mut watches = JoinSet::new();

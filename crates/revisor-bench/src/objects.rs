@@ -65,6 +65,19 @@ impl Namespace {
         format!("{}/o-{index:07}", self.collection)
     }
 
+    /// How a client changes an object at this revision: what it sends, as what, and by which method. Of a pod little
+    /// may be changed, and what the server added to it must stay, so it is patched.
+    pub(crate) fn change(&self, index: u32, turn: u64, revision: u64) -> (&'static str, &'static str, String) {
+        match self.kind {
+            Kind::Configmaps => ("PUT", "application/json", self.object(index, turn, Some(revision))),
+            Kind::Pods => {
+                let patch =
+                    format!(r#"{{"metadata":{{"resourceVersion":"{revision}","annotations":{{"turn":"{turn}"}}}}}}"#);
+                ("PATCH", "application/merge-patch+json", patch)
+            }
+        }
+    }
+
     /// An object as a client sends it: without a revision to create it, with one to replace it. `turn` makes each
     /// version differ from the last, because a write that changes nothing is no write.
     pub(crate) fn object(&self, index: u32, turn: u64, revision: Option<u64>) -> String {

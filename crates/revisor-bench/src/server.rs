@@ -67,7 +67,7 @@ impl OwnServer {
     async fn wait_until_ready(&mut self, start: Instant) -> Result<()> {
         let connector = Connector::new(self.endpoint.clone())?;
         let mut request = Vec::new();
-        connector.request(&mut request, "GET", "/readyz", b"");
+        connector.request_form(&mut request, "/readyz", "*/*");
         loop {
             let attempt = async { connector.connect().await?.call(&request, &mut |_| ()).await };
             let problem = match tokio::time::timeout(PATIENCE, attempt).await {

@@ -117,7 +117,7 @@ impl Worker {
                 let index = self.next;
                 let body = self.namespace.object(index, 0, None);
                 let path = self.namespace.collection.clone();
-                let revision = self.write("POST", &path, &body).await?;
+                let revision = self.write("POST", &path, WHOLE, &body).await?;
                 self.items.push(Item { index, revision });
                 self.next += self.stride;
             }
@@ -129,9 +129,9 @@ impl Worker {
             Operation::Update => {
                 let Some(item) = self.take_turn() else { return Ok(None) };
                 let Item { index, revision } = self.items[item];
-                let body = self.namespace.object(index, self.turn, Some(revision));
+                let (method, media_type, body) = self.namespace.change(index, self.turn, revision);
                 let path = self.namespace.path(index);
-                self.items[item].revision = self.write("PUT", &path, &body).await?;
+                self.items[item].revision = self.write(method, &path, media_type, &body).await?;
             }
             Operation::Delete => {
                 if self.items.len() <= self.keep {
@@ -157,14 +157,18 @@ impl Worker {
 
     /// A request whose answer's content does not matter.
     pub(crate) async fn call(&mut self, method: &str, path: &str, body: &str) -> Result<()> {
-        self.connector.request(&mut self.request, method, path, body.as_bytes());
+        self.send(method, path, WHOLE, body).await
+    }
+
+    async fn send(&mut self, method: &str, path: &str, media_type: &str, body: &str) -> Result<()> {
+        self.connector.request(&mut self.request, method, path, media_type, body.as_bytes());
         self.response.clear();
         let Self { connection, request, response, .. } = self;
         connection.call(request, &mut |bytes| response.extend_from_slice(bytes)).await
     }
 
-    async fn write(&mut self, method: &str, path: &str, body: &str) -> Result<u64> {
-        self.call(method, path, body).await?;
+    async fn write(&mut self, method: &str, path: &str, media_type: &str, body: &str) -> Result<u64> {
+        self.send(method, path, media_type, body).await?;
         objects::revision(&self.response)
     }
 
