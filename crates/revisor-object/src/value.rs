@@ -161,6 +161,9 @@ impl Serialize for Value {
     }
 }
 
+/// Up to so many members an object is looked through from its start.
+const SMALL: usize = 16;
+
 /// A JSON object: members sorted by name, each name once.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Object {
@@ -212,19 +215,28 @@ impl Object {
         self.members.binary_search_by(|(member, _)| member.as_str().cmp(name))
     }
 
+    /// Where the member `name` stands. Most objects are small, and most names that are asked for are not there: then
+    /// to compare lengths one after the other beats to search.
+    fn find(&self, name: &str) -> Option<usize> {
+        if self.members.len() <= SMALL {
+            return self.members.iter().position(|(member, _)| member.len() == name.len() && member == name);
+        }
+        self.position(name).ok()
+    }
+
     /// Whether there is a member `name`.
     pub fn contains(&self, name: &str) -> bool {
-        self.position(name).is_ok()
+        self.find(name).is_some()
     }
 
     /// The member `name`.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.position(name).ok().map(|at| &self.members[at].1)
+        self.find(name).map(|at| &self.members[at].1)
     }
 
     /// The member `name`, to be changed.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
-        self.position(name).ok().map(|at| &mut self.members[at].1)
+        self.find(name).map(|at| &mut self.members[at].1)
     }
 
     /// The string member `name`; `None` if it is absent or no string.
@@ -286,7 +298,7 @@ impl Object {
 
     /// Removes the member `name`; answers what was there.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
-        self.position(name).ok().map(|at| self.members.remove(at).1)
+        self.find(name).map(|at| self.members.remove(at).1)
     }
 
     /// The object member `name`, made if it is absent or something else.

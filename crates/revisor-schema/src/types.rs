@@ -19,6 +19,7 @@
 
 use std::collections::HashMap;
 
+use compact_str::CompactString;
 use revisor_object::{Value, parse_json};
 
 /// What a value must look like.
@@ -104,6 +105,8 @@ pub enum Merge {
 pub struct Field {
     /// Its name in JSON.
     pub name: Box<str>,
+    /// The step to it in a set of fields: `f:` and its name.
+    pub step: CompactString,
     /// What its value must look like.
     pub shape: Shape,
     /// When it is written.
@@ -269,7 +272,18 @@ impl Types {
             "" => None,
             text => Some(parse_json(text.as_bytes()).map_err(|_| format!("no JSON: {text:?}"))?.value),
         };
-        Ok(Field { name: name.into(), shape, presence, number, merge, retain_keys, topology, required, default })
+        Ok(Field {
+            name: name.into(),
+            step: format!("f:{name}").into(),
+            shape,
+            presence,
+            number,
+            merge,
+            retain_keys,
+            topology,
+            required,
+            default,
+        })
     }
 
     /// Notes which types have defaults in them, so that the others need not be looked at.

@@ -3,11 +3,11 @@
 //! Objects are compared as they are encoded: a field that is always written is there with its zero value even if nobody
 //! gave it. So a new deployment adds `spec.replicas`, but not `spec`, which an empty one has too.
 
-use compact_str::CompactString;
+use compact_str::{CompactString, format_compact};
 use revisor_object::{Object, Value};
 use revisor_schema::{Field, Presence, Shape, StructId, Types};
 
-use super::field_set::FieldSet;
+use super::field_set::{FieldSet, SELF};
 use super::granularity::{Granularity, granularity};
 use super::item_step::item_step;
 
@@ -25,9 +25,10 @@ pub struct Comparison {
 impl Comparison {
     /// Compares two objects of type `id`.
     pub fn of(types: &Types, id: StructId, old: &Object, new: &Object) -> Comparison {
-        let mut walk = Walk { types, place: Vec::new(), found: Comparison::default() };
-        walk.structure(id, Some(old), Some(new));
-        walk.found
+        let mut found = Places::default();
+        structure(types, id, Some(old), Some(new), &mut found);
+        let set = |members| FieldSet::from_tree(Object::from_members(members));
+        Comparison { added: set(found.added), modified: set(found.modified), removed: set(found.removed) }
     }
 
     /// Whether the objects are equal.
@@ -36,135 +37,167 @@ impl Comparison {
     }
 }
 
-struct Walk<'t> {
-    types: &'t Types,
-    place: Vec<CompactString>,
-    found: Comparison,
+type Steps = Vec<(CompactString, Value)>;
+
+/// The places below one place that were added, modified and removed. The sets grow from the leaves, so that nothing is
+/// looked up in them while they do.
+#[derive(Default)]
+struct Places {
+    added: Steps,
+    modified: Steps,
+    removed: Steps,
 }
 
-impl Walk<'_> {
-    fn structure(&mut self, id: StructId, old: Option<&Object>, new: Option<&Object>) {
-        let types = self.types;
-        for field in &types.get(id).fields {
-            let zero = zero_of(field);
-            let old = old.and_then(|object| object.get(&field.name).or(zero.as_ref()));
-            let new = new.and_then(|object| object.get(&field.name).or(zero.as_ref()));
-            if old != new {
-                self.place.push(CompactString::from(format!("f:{}", field.name)));
-                self.field(field, old, new);
-                self.place.pop();
-            }
-        }
-    }
+/// What became of a place itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    None,
+    Added,
+    Modified,
+    Removed,
+}
 
-    fn field(&mut self, field: &Field, old: Option<&Value>, new: Option<&Value>) {
-        let is_atomic = granularity(self.types, field) == Granularity::One;
-        match &field.shape {
-            _ if is_atomic || (is_hollow(old) && is_hollow(new)) => self.leaf(old, new),
-            Shape::Struct(id) => {
-                let (old, new) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
-                self.structure(*id, old, new);
-                self.inner(old.is_some(), new.is_some());
-            }
-            Shape::Map(element) => {
-                self.map(element, old.and_then(Value::as_object), new.and_then(Value::as_object));
-                self.inner(old.is_some(), new.is_some());
-            }
-            Shape::List(element) => {
-                self.list(field, element, items(old), items(new));
-                self.inner(old.is_some(), new.is_some());
-            }
-            _ => self.leaf(old, new),
-        }
-    }
-
-    fn element(&mut self, shape: &Shape, old: Option<&Value>, new: Option<&Value>) {
-        let has_parts = !is_hollow(old) || !is_hollow(new);
-        match shape {
-            Shape::Struct(id) if has_parts && !self.types.get(*id).is_atomic => {
-                self.structure(*id, old.and_then(Value::as_object), new.and_then(Value::as_object));
-                self.inner(old.is_some(), new.is_some());
-            }
-            _ => self.leaf(old, new),
-        }
-    }
-
-    fn map(&mut self, element: &Shape, old: Option<&Object>, new: Option<&Object>) {
-        for (name, value) in old.into_iter().flat_map(Object::iter) {
-            self.place.push(CompactString::from(format!("f:{name}")));
-            self.element(element, Some(value), new.and_then(|new| new.get(name)));
-            self.place.pop();
-        }
-        for (name, value) in new.into_iter().flat_map(Object::iter) {
-            if !old.is_some_and(|old| old.contains(name)) {
-                self.place.push(CompactString::from(format!("f:{name}")));
-                self.element(element, None, Some(value));
-                self.place.pop();
-            }
-        }
-    }
-
-    fn list(&mut self, field: &Field, element: &Shape, old: &[Value], new: &[Value]) {
-        if old == new {
-            return;
-        }
-        let olds = by_step(self.types, field, old);
-        let news = by_step(self.types, field, new);
-        let mut steps: Vec<&CompactString> = olds.iter().chain(&news).map(|(step, _)| step).collect();
-        steps.sort_unstable();
-        steps.dedup();
-        for step in steps {
-            let of = |all: &[(CompactString, &Value)]| -> Vec<usize> {
-                all.iter().enumerate().filter(|(_, (known, _))| known == step).map(|(at, _)| at).collect()
-            };
-            let (old_at, new_at) = (of(&olds), of(&news));
-            self.place.push(step.clone());
-            match (old_at.as_slice(), new_at.as_slice()) {
-                ([] | [_], [] | [_]) => {
-                    let old = old_at.first().map(|at| olds[*at].1);
-                    let new = new_at.first().map(|at| news[*at].1);
-                    self.element(element, old, new);
-                }
-                // Items that cannot be told apart are seen as one.
-                ([_, _, ..], [_, _, ..]) => {
-                    if !old_at.iter().map(|at| olds[*at].1).eq(new_at.iter().map(|at| news[*at].1)) {
-                        self.found.modified.insert(&self.place);
-                    }
-                }
-                ([_, _, ..], rest) => {
-                    if let Some(at) = rest.first() {
-                        self.element(element, None, Some(news[*at].1));
-                    }
-                    self.found.removed.insert(&self.place);
-                }
-                (rest, [_, _, ..]) => {
-                    if let Some(at) = rest.first() {
-                        self.element(element, Some(olds[*at].1), None);
-                    }
-                    self.found.added.insert(&self.place);
-                }
-            }
-            self.place.pop();
-        }
-    }
-
-    /// A value that is seen as one.
-    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>) {
+impl Change {
+    /// Of a value that is seen as one.
+    fn of_leaf(old: Option<&Value>, new: Option<&Value>) -> Change {
         match (old, new) {
-            (None, Some(_)) => self.found.added.insert(&self.place),
-            (Some(_), None) => self.found.removed.insert(&self.place),
-            (Some(old), Some(new)) if old != new => self.found.modified.insert(&self.place),
-            _ => {}
+            (Some(old), Some(new)) if old != new => Change::Modified,
+            (old, new) => Change::of_inner(old.is_some(), new.is_some()),
         }
     }
 
-    /// A value that is made of others.
-    fn inner(&mut self, was: bool, is: bool) {
+    /// Of a value that is made of others.
+    fn of_inner(was: bool, is: bool) -> Change {
         match (was, is) {
-            (false, true) => self.found.added.insert(&self.place),
-            (true, false) => self.found.removed.insert(&self.place),
-            _ => {}
+            (false, true) => Change::Added,
+            (true, false) => Change::Removed,
+            _ => Change::None,
         }
+    }
+}
+
+impl Places {
+    /// Takes in a place, what became of it, and what was found below it.
+    fn take(&mut self, step: &CompactString, change: Change, below: Places) {
+        let mut put = |steps: &mut Steps, is_member: bool, below: Steps| {
+            if let Some(node) = node(is_member, below) {
+                steps.push((step.clone(), node));
+            }
+        };
+        put(&mut self.added, change == Change::Added, below.added);
+        put(&mut self.modified, change == Change::Modified, below.modified);
+        put(&mut self.removed, change == Change::Removed, below.removed);
+    }
+}
+
+fn node(is_member: bool, mut below: Steps) -> Option<Value> {
+    if is_member && !below.is_empty() {
+        below.push((SELF.into(), Value::Object(Object::new())));
+    }
+    (is_member || !below.is_empty()).then(|| Value::Object(Object::from_members(below)))
+}
+
+fn structure(types: &Types, id: StructId, old: Option<&Object>, new: Option<&Object>, found: &mut Places) {
+    for field in &types.get(id).fields {
+        let zero = zero_of(field);
+        let old = old.and_then(|object| object.get(&field.name).or(zero.as_ref()));
+        let new = new.and_then(|object| object.get(&field.name).or(zero.as_ref()));
+        if old != new {
+            let mut below = Places::default();
+            let change = compare_field(types, field, old, new, &mut below);
+            found.take(&field.step, change, below);
+        }
+    }
+}
+
+fn compare_field(types: &Types, field: &Field, old: Option<&Value>, new: Option<&Value>, below: &mut Places) -> Change {
+    if granularity(types, field) == Granularity::One || (is_hollow(old) && is_hollow(new)) {
+        return Change::of_leaf(old, new);
+    }
+    match &field.shape {
+        Shape::Struct(id) => {
+            let (old, new) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
+            structure(types, *id, old, new, below);
+            Change::of_inner(old.is_some(), new.is_some())
+        }
+        Shape::Map(element) => {
+            map(types, element, old.and_then(Value::as_object), new.and_then(Value::as_object), below);
+            Change::of_inner(old.is_some(), new.is_some())
+        }
+        Shape::List(element) => {
+            list(types, field, element, items(old), items(new), below);
+            Change::of_inner(old.is_some(), new.is_some())
+        }
+        _ => Change::of_leaf(old, new),
+    }
+}
+
+fn element(types: &Types, shape: &Shape, old: Option<&Value>, new: Option<&Value>, below: &mut Places) -> Change {
+    let has_parts = !is_hollow(old) || !is_hollow(new);
+    match shape {
+        Shape::Struct(id) if has_parts && !types.get(*id).is_atomic => {
+            structure(types, *id, old.and_then(Value::as_object), new.and_then(Value::as_object), below);
+            Change::of_inner(old.is_some(), new.is_some())
+        }
+        _ => Change::of_leaf(old, new),
+    }
+}
+
+fn map(types: &Types, shape: &Shape, old: Option<&Object>, new: Option<&Object>, found: &mut Places) {
+    let mut compare = |name: &str, old: Option<&Value>, new: Option<&Value>| {
+        let mut below = Places::default();
+        let change = element(types, shape, old, new, &mut below);
+        found.take(&format_compact!("f:{name}"), change, below);
+    };
+    for (name, value) in old.into_iter().flat_map(Object::iter) {
+        compare(name, Some(value), new.and_then(|new| new.get(name)));
+    }
+    for (name, value) in new.into_iter().flat_map(Object::iter) {
+        if !old.is_some_and(|old| old.contains(name)) {
+            compare(name, None, Some(value));
+        }
+    }
+}
+
+fn list(types: &Types, field: &Field, shape: &Shape, old: &[Value], new: &[Value], found: &mut Places) {
+    let olds = by_step(types, field, old);
+    let news = by_step(types, field, new);
+    let mut steps: Vec<&CompactString> = olds.iter().chain(&news).map(|(step, _)| step).collect();
+    steps.sort_unstable();
+    steps.dedup();
+    for step in steps {
+        let of = |all: &[(CompactString, &'_ Value)]| -> Vec<usize> {
+            all.iter().enumerate().filter(|(_, (known, _))| known == step).map(|(at, _)| at).collect()
+        };
+        let (old_at, new_at) = (of(&olds), of(&news));
+        let mut below = Places::default();
+        let change = match (old_at.as_slice(), new_at.as_slice()) {
+            ([] | [_], [] | [_]) => {
+                let old = old_at.first().map(|at| olds[*at].1);
+                let new = new_at.first().map(|at| news[*at].1);
+                element(types, shape, old, new, &mut below)
+            }
+            // Items that cannot be told apart are seen as one.
+            ([_, _, ..], [_, _, ..]) => {
+                let is_same = old_at.iter().map(|at| olds[*at].1).eq(new_at.iter().map(|at| news[*at].1));
+                if is_same { Change::None } else { Change::Modified }
+            }
+            ([_, _, ..], rest) => {
+                if let Some(at) = rest.first() {
+                    let change = element(types, shape, None, Some(news[*at].1), &mut below);
+                    found.take(step, change, std::mem::take(&mut below));
+                }
+                Change::Removed
+            }
+            (rest, [_, _, ..]) => {
+                if let Some(at) = rest.first() {
+                    let change = element(types, shape, Some(olds[*at].1), None, &mut below);
+                    found.take(step, change, std::mem::take(&mut below));
+                }
+                Change::Added
+            }
+        };
+        found.take(step, change, below);
     }
 }
 

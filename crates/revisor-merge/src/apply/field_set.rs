@@ -146,6 +146,11 @@ impl FieldSet {
         self
     }
 
+    /// The set that this tree is.
+    pub(crate) fn from_tree(tree: Object) -> FieldSet {
+        FieldSet(tree)
+    }
+
     pub(crate) fn tree(&self) -> &Object {
         &self.0
     }

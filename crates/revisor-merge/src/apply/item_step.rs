@@ -1,13 +1,13 @@
 //! The step to an item of a list: by its keys, or by its value.
 
-use compact_str::CompactString;
+use compact_str::{CompactString, format_compact};
 use revisor_object::{Object, Value};
 use revisor_schema::{Field, Shape, Topology, Types};
 
 /// The step to an item of the list `field`; `None` if the item has no value under a key, or the list is seen as one.
 pub(crate) fn item_step(types: &Types, field: &Field, item: &Value) -> Option<CompactString> {
     match &field.topology {
-        Topology::Set => Some(CompactString::from(format!("v:{}", item.to_json()))),
+        Topology::Set => Some(format_compact!("v:{}", item.to_json())),
         Topology::ByKeys(keys) => {
             let Shape::List(element) = &field.shape else { return None };
             let Shape::Struct(id) = **element else { return None };
@@ -21,7 +21,7 @@ pub(crate) fn item_step(types: &Types, field: &Field, item: &Value) -> Option<Co
                     shown.insert(key, value);
                 }
             }
-            (!shown.is_empty()).then(|| CompactString::from(format!("k:{}", Value::Object(shown).to_json())))
+            (!shown.is_empty()).then(|| format_compact!("k:{}", Value::Object(shown).to_json()))
         }
         Topology::Usual | Topology::Atomic | Topology::Granular => None,
     }
