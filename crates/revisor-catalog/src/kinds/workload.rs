@@ -99,6 +99,11 @@ pub(crate) fn warnings_on_update(object: &Object, old: &Object) -> Vec<String> {
     if is_counted(object, old) { template_warnings(spec(object), Some(spec(old))) } else { Vec::new() }
 }
 
+/// Whether a write was one of a status. Others leave it as it was.
+pub(crate) fn is_about_status(object: &Object, old: &Object) -> bool {
+    object.get("status") != old.get("status")
+}
+
 /// Whether a write raised the generation: changed what is wanted.
 pub(crate) fn is_counted(object: &Object, old: &Object) -> bool {
     let path = ["metadata", "generation"];
@@ -144,7 +149,7 @@ pub(crate) fn validate_selector(spec: &Object, owner: &str, unreadable: &str) ->
 
 /// The error that a selector does not find what the template makes.
 pub(crate) fn mismatch(spec: &Object) -> FieldError {
-    let labels = BadValue::of(template_labels(spec).unwrap_or(NOTHING));
+    let labels = template_labels(spec).map_or_else(|| BadValue::of(&Value::Null), BadValue::of);
     FieldError::invalid("spec.template.metadata.labels", labels, MISMATCH)
 }
 

@@ -55,6 +55,7 @@ impl Fixture {
         let group = match plural {
             "endpointslices" => "discovery.k8s.io",
             "ingressclasses" | "ingresses" | "ipaddresses" | "servicecidrs" => "networking.k8s.io",
+            "deployments" => "apps",
             "leases" => "coordination.k8s.io",
             _ => "",
         };

@@ -4,4 +4,5 @@ mod fixture;
 mod pods;
 mod reading;
 mod services;
+mod scaling;
 mod writing;

@@ -26,6 +26,10 @@ impl Strategy for DaemonSets {
         if text(strategy, "type") == "RollingUpdate" {
             let rolling = strategy.object_mut("rollingUpdate");
             fill(rolling, "maxUnavailable", 1);
+        }
+        if let Some(rolling) = strategy.get_mut("rollingUpdate").and_then(Value::as_object_mut) {
+            // What stands there without effect is complete as well.
+            fill(rolling, "maxUnavailable", 0);
             fill(rolling, "maxSurge", 0);
         }
     }

@@ -8,8 +8,8 @@ use crate::kinds::core::claim;
 use crate::kinds::pod_spec;
 use crate::kinds::workload::{
     NOTHING, available_beyond_ready, beyond_replicas, collisions_forgotten, default_template, drop_disabled_fields,
-    fill, has_readable_selector, negative, number, share, shown, spec, status, template as template_of,
-    template_warnings, text, validate_lasting_pods, validate_selector, warnings_on_update,
+    fill, has_readable_selector, is_about_status, negative, number, share, shown, spec, status,
+    template as template_of, template_warnings, text, validate_lasting_pods, validate_selector, warnings_on_update,
 };
 use crate::{Circumstances, Part, Strategy};
 
@@ -102,10 +102,20 @@ impl Strategy for StatefulSets {
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         let mut warnings = match old {
             None => template_warnings(spec(object), None),
+            Some(old) if is_about_status(object, old) => return Vec::new(),
             Some(old) => warnings_on_update(object, old),
         };
+        let path = SPEC.child("volumeClaimTemplates");
+        for (at, claim) in claims(spec(object)).enumerate() {
+            let claim_spec = claim.object("spec").unwrap_or(NOTHING);
+            let path = path.index(at);
+            // The odd path of updates is the original's.
+            let path = if old.is_some() { path.child("Spec") } else { path };
+            warnings.extend(claim::claim_spec_warnings(path, claim_spec));
+        }
         if number(spec(object), "revisionHistoryLimit") < 0 {
-            let unwise = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
+            let unwise = "spec.revisionHistoryLimit: a negative value retains all historical revisions; \
+                          a value >= 0 is recommended";
             warnings.push(unwise.to_owned());
         }
         warnings
@@ -205,6 +215,7 @@ fn validate_template(spec: &Object, old: Option<&Object>, mode: Template) -> Vec
     if mode == Template::Tolerated {
         let mut errors = checks::labels(path.child("labels"), metadata.object("labels"));
         errors.extend(checks::annotations(path.child("annotations"), metadata.object("annotations")));
+        errors.extend(pod_spec::validate_annotations(path.child("annotations"), template, old.map(template_of)));
         return errors;
     }
     let old_template = old.map(template_of);

@@ -5,8 +5,8 @@ use revisor_object::{FieldError, FieldPath, Object, Value, check_cron, cron_name
 use super::job::{job_spec_warnings, validate_job_spec};
 use crate::checks::{keep, not_negative, problems, required, required_one_of};
 use crate::kinds::workload::{
-    NOTHING, default_template, drop_disabled_fields, given_number, is_counted, name_warning, shown, spec as spec_of,
-    text,
+    NOTHING, default_template, drop_disabled_fields, given_number, is_about_status, is_counted, name_warning, shown,
+    spec as spec_of, text,
 };
 use crate::{Circumstances, Part, Strategy};
 
@@ -70,7 +70,7 @@ impl Strategy for CronJobs {
         if is_counted(object, old) {
             warnings.extend(job_spec_warnings(path, job_spec(object), Some(job_spec(old))));
         }
-        if cron_names_time_zone(text(spec_of(object), "schedule")) {
+        if !is_about_status(object, old) && cron_names_time_zone(text(spec_of(object), "schedule")) {
             warnings.push(
                 "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
                  https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"

@@ -49,19 +49,19 @@ fn rules_to_v2(found: &Object) -> Option<Object> {
             rules.insert(to, checked(to, value)?);
         }
     }
-    if let Some(policies) = member(found, "Policies") {
-        let policies = policies.as_array()?.iter().map(|policy| {
-            let found = policy.as_object()?;
-            let mut policy = Object::new();
-            for (name, to) in POLICY {
-                if let Some(value) = member(found, name) {
-                    policy.insert(to, checked(to, value)?);
-                }
+    // Policies are not made up here: without any the behavior is refused later.
+    let policies = member(found, "Policies").map_or(Some(&[][..]), Value::as_array)?;
+    let policies = policies.iter().map(|policy| {
+        let found = policy.as_object()?;
+        let mut policy = Object::new();
+        for (name, to) in POLICY {
+            if let Some(value) = member(found, name) {
+                policy.insert(to, checked(to, value)?);
             }
-            Some(Value::Object(policy))
-        });
-        rules.insert("policies", policies.collect::<Option<Vec<Value>>>()?);
-    }
+        }
+        Some(Value::Object(policy))
+    });
+    rules.insert("policies", policies.collect::<Option<Vec<Value>>>()?);
     Some(rules)
 }
 

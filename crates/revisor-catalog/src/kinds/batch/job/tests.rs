@@ -152,7 +152,7 @@ fn a_name_that_its_pods_could_not_bear_is_refused() {
 fn of_a_stored_job_little_may_be_changed() {
     let resting = r#"{"suspend":true}"#;
     for (before, after, want) in [
-        ("{}", r#"{"suspend":true,"parallelism":3,"activeDeadlineSeconds":4}"#, &[][..]),
+        ("{}", r#"{"suspend":true,"completions":1,"parallelism":3,"activeDeadlineSeconds":4}"#, &[][..]),
         ("{}", r#"{"completions":2}"#, &["FieldValueInvalid spec.completions"]),
         (
             r#"{"completionMode":"Indexed","completions":2,"parallelism":2}"#,

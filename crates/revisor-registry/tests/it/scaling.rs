@@ -1,0 +1,104 @@
+//! The scale of an object: a small object that stands for a part of a larger one.
+
+use std::sync::Arc;
+
+use revisor_catalog::Resource;
+use revisor_object::{Object, Value};
+use revisor_registry::{
+    Decoded, FieldValidation, Format, GetRequest, PatchKind, Place, RegistryError, Saved, WriteOptions,
+};
+
+use crate::fixture::{Fixture, parse, version};
+
+const WEB: &str = r#"{"metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i:1"}]}}}}"#;
+
+fn options() -> WriteOptions<'static> {
+    WriteOptions { subresource: Some("scale"), field_manager: "tester", ..WriteOptions::default() }
+}
+
+fn place(resource: &Arc<Resource>) -> Place<'_> {
+    Place { resource, namespace: Some("default"), name: Some("web") }
+}
+
+async fn put(fixture: &Fixture, scale: &Object) -> Result<Saved, RegistryError> {
+    let resource = fixture.resource("deployments");
+    let body = fixture.registry.body_resource(&resource, Some("scale"));
+    let text = Value::Object(scale.clone()).to_json();
+    let decoded = Decoded::read(body, Format::Json, text.as_bytes(), FieldValidation::Warn)?;
+    fixture.registry.update(place(&resource), decoded, options()).await
+}
+
+async fn get(fixture: &Fixture) -> Object {
+    let resource = fixture.resource("deployments");
+    let request = GetRequest {
+        resource: &resource,
+        namespace: Some("default"),
+        name: "web",
+        resource_version: "",
+        resource_version_match: "",
+    };
+    parse(&fixture.registry.get_scale(request).await.expect("is there").bytes)
+}
+
+#[tokio::test]
+async fn a_scale_shows_and_sets_the_replicas_of_its_object() {
+    let fixture = Fixture::new().await;
+    let made = fixture.create("deployments", WEB).await.expect("is valid");
+    let mut scale = get(&fixture).await;
+    assert_eq!((scale.str("kind"), scale.str("apiVersion")), (Some("Scale"), Some("autoscaling/v1")));
+    assert_eq!(version(&scale), version(&made));
+    assert_eq!(scale.at(&["spec", "replicas"]), Some(&Value::Int(1)));
+    assert_eq!(scale.at(&["status", "selector"]).and_then(Value::as_str), Some("app=web"));
+
+    scale.object_mut("spec").insert("replicas", 3);
+    let saved = parse(&put(&fixture, &scale).await.expect("is valid").bytes);
+    assert_eq!(saved.at(&["spec", "replicas"]), Some(&Value::Int(3)));
+    let after = fixture.get("deployments", "web").await.expect("is there");
+    assert_eq!(version(&saved), version(&after));
+    assert_eq!(after.at(&["spec", "replicas"]), Some(&Value::Int(3)));
+    assert_eq!(after.at(&["metadata", "generation"]), Some(&Value::Int(2)));
+    assert_eq!(after.at(&["spec", "template"]), made.at(&["spec", "template"]), "nothing else was changed");
+}
+
+#[tokio::test]
+async fn a_scale_that_is_stale_or_makes_no_sense_is_refused() {
+    let fixture = Fixture::new().await;
+    fixture.create("deployments", WEB).await.expect("is valid");
+    let stale = get(&fixture).await;
+    let mut scale = stale.clone();
+    scale.object_mut("spec").insert("replicas", 2);
+    put(&fixture, &scale).await.expect("is valid");
+    assert!(matches!(put(&fixture, &stale).await, Err(RegistryError::Conflict { .. })));
+
+    let mut other = get(&fixture).await;
+    other.object_mut("metadata").insert("uid", "another");
+    assert!(matches!(put(&fixture, &other).await, Err(RegistryError::Conflict { .. })));
+
+    let mut negative = get(&fixture).await;
+    negative.object_mut("spec").insert("replicas", -1);
+    match put(&fixture, &negative).await {
+        Err(RegistryError::Invalid { resource, errors, .. }) => {
+            assert_eq!(resource.kind, "Scale");
+            assert_eq!(errors.iter().map(|error| error.field.as_str()).collect::<Vec<_>>(), ["spec.replicas"]);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_scale_can_be_patched() {
+    let fixture = Fixture::new().await;
+    fixture.create("deployments", WEB).await.expect("is valid");
+    let resource = fixture.resource("deployments");
+    for (kind, patch, want) in [
+        (PatchKind::Merge, r#"{"spec":{"replicas":4},"status":{"replicas":9}}"#, 4),
+        (PatchKind::Strategic, r#"{"spec":{"replicas":5}}"#, 5),
+        (PatchKind::Json, r#"[{"op":"replace","path":"/spec/replicas","value":6}]"#, 6),
+    ] {
+        let saved =
+            fixture.registry.patch(place(&resource), kind, patch.as_bytes(), options()).await.expect("is valid");
+        let scale = parse(&saved.bytes);
+        assert_eq!(scale.at(&["spec", "replicas"]), Some(&Value::Int(want)), "{kind:?}");
+        assert_eq!(scale.at(&["status", "replicas"]), Some(&Value::Int(0)), "{kind:?}");
+    }
+}
