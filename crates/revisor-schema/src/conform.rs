@@ -94,7 +94,7 @@ impl<'t> Walk<'t> {
             let result = self.value(&field.shape, value, holder);
             self.path.truncate(before);
             match result {
-                Ok(()) => self.keeps_zeros || field.presence != Presence::NonZero || !is_zero(value),
+                Ok(()) => self.keeps_zeros || !is_lost(&field.shape, field.presence, value),
                 Err(error) => {
                     failure = Some(error);
                     true
@@ -259,7 +259,17 @@ fn zero(shape: &Shape) -> Value {
     }
 }
 
-fn is_zero(value: &Value) -> bool {
+/// Whether a value is the same as none at all: zero where zero is not written, and what is empty where nothing is shown
+/// as `null`, because stored objects of the original do not tell these apart.
+fn is_lost(shape: &Shape, presence: Presence, value: &Value) -> bool {
+    match presence {
+        Presence::NonZero => is_zero(value),
+        Presence::Nullable => matches!(shape, Shape::List(_) | Shape::Map(_) | Shape::Bytes) && is_zero(value),
+        Presence::Always | Presence::Given => false,
+    }
+}
+
+pub(crate) fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(truth) => !truth,

@@ -3,6 +3,7 @@
 
 use revisor_object::{Object, Value};
 
+use crate::conform::is_zero;
 use crate::{Presence, Shape, StructId, Types};
 
 impl Types {
@@ -10,9 +11,11 @@ impl Types {
     /// changes nothing.
     pub fn fill_defaults(&self, id: StructId, object: &mut Object) {
         for field in &self.get(id).fields {
+            // What is always written cannot be told from its zero value, so that is a field that was not given.
+            let is_given = |value: &Value| !(field.presence == Presence::Always && is_zero(value));
             match object.get_mut(&field.name) {
-                Some(value) => self.default_within(&field.shape, value),
-                None => {
+                Some(value) if field.default.is_none() || is_given(value) => self.default_within(&field.shape, value),
+                _ => {
                     if let Some(value) = self.default_of_absent(&field.shape, field.presence, field.default.as_ref()) {
                         object.insert(&field.name, value);
                     }
@@ -76,6 +79,7 @@ S,ports,list:P,nonzero,,
 S,extra,P,given,,
 P,protocol,string,nonzero,,,,,\"TCP\"
 P,number,int32,given,,,,,8
+P,weight,int32,always,,,,,5
 ";
 
     #[test]
@@ -85,11 +89,11 @@ P,number,int32,given,,,,,8
             ("{}", r#"{"spec":{"policy":"Always"}}"#),
             (
                 r#"{"spec":{"policy":"Never","extra":{}}}"#,
-                r#"{"spec":{"extra":{"number":8,"protocol":"TCP"},"policy":"Never"}}"#,
+                r#"{"spec":{"extra":{"number":8,"protocol":"TCP","weight":5},"policy":"Never"}}"#,
             ),
             (
-                r#"{"spec":{"ports":[{"protocol":"UDP"},{"number":0}]}}"#,
-                r#"{"spec":{"policy":"Always","ports":[{"number":8,"protocol":"UDP"},{"number":0,"protocol":"TCP"}]}}"#,
+                r#"{"spec":{"ports":[{"protocol":"UDP","weight":1},{"number":0,"weight":0}]}}"#,
+                r#"{"spec":{"policy":"Always","ports":[{"number":8,"protocol":"UDP","weight":1},{"number":0,"protocol":"TCP","weight":5}]}}"#,
             ),
         ] {
             let Value::Object(mut object) = parse_json(text.as_bytes()).expect("is JSON").value else {

@@ -17,7 +17,7 @@ pub struct Encoded {
 
 impl Types {
     /// Writes `object`, an API object of type `id`, whose first members are `kind` and `apiVersion`. It must conform
-    /// to its type and have metadata with a creation time.
+    /// to its type, and have metadata with a creation time if a revision is to be put in.
     pub fn encode(&self, id: StructId, kind: &str, api_version: &str, object: &Object) -> Encoded {
         let mut bytes = Vec::with_capacity(1024);
         bytes.extend_from_slice(b"{\"kind\":");
@@ -121,6 +121,10 @@ impl Writer<'_> {
             }
             let first = self.bytes.len() == start || self.revision_at == Some(self.bytes.len() as u32);
             self.field(&field.name, &field.shape, field.presence, object, first);
+        }
+        // What is never stored has no creation time; then nothing may follow the place of the revision.
+        if self.bytes.last() == Some(&b',') {
+            self.bytes.pop();
         }
         self.bytes.push(b'}');
     }
