@@ -1,25 +1,34 @@
 //! The rules of the built-in kinds, by group. A resource of the table is served when its group knows its [`Kind`].
 
 mod addresses;
+mod admissionregistration;
 pub(crate) mod amounts;
 mod apps;
 mod autoscaling;
 mod batch;
+pub(crate) mod apiregistration;
+mod certificates;
 pub(crate) mod conditions;
 mod coordination;
 pub(crate) mod core;
 mod discovery;
+mod events;
+pub(crate) mod flowcontrol;
 mod networking;
 mod node;
 pub(crate) mod node_selectors;
 pub(crate) mod pod_spec;
 mod policy;
 mod resource;
+mod rbac;
 pub(crate) mod resource_names;
 mod scheduling;
 mod storage;
 pub(crate) mod taints;
 pub(crate) mod workload;
+#[cfg(test)]
+pub(crate) mod tests;
+mod url;
 
 use std::sync::Arc;
 
@@ -53,6 +62,11 @@ impl Kind {
     pub(crate) fn usual(strategy: impl Strategy) -> Kind {
         Kind { rules: USUAL, selectable: Vec::new(), selects_namespace: None, strategy: Arc::new(strategy) }
     }
+
+    /// The same kind, whose field selectors may name the namespace also where its objects are in none.
+    fn selecting_namespace(self) -> Kind {
+        Kind { selects_namespace: Some(true), ..self }
+    }
 }
 
 /// A kind without rules.
@@ -80,7 +94,13 @@ pub(crate) fn kind(group: &str, version: &str, plural: &str) -> Option<Kind> {
         "apps" => apps::kind(plural),
         "autoscaling" => autoscaling::kind(plural),
         "batch" => batch::kind(plural),
+        "admissionregistration.k8s.io" => admissionregistration::kind(plural),
+        "apiregistration.k8s.io" => apiregistration::kind(plural),
+        "certificates.k8s.io" => certificates::kind(plural),
         "coordination.k8s.io" => coordination::kind(plural),
+        "events.k8s.io" => events::kind(plural),
+        "flowcontrol.apiserver.k8s.io" => flowcontrol::kind(plural),
+        "rbac.authorization.k8s.io" => rbac::kind(plural),
         "node.k8s.io" => node::kind(plural),
         "policy" => policy::kind(plural),
         "resource.k8s.io" => resource::kind(plural),
@@ -111,6 +131,9 @@ pub(crate) fn presentation(group: &str, version: &str, plural: &'static str) -> 
         }),
         ("certificates.k8s.io", "v1alpha1", _) => same("certificates.k8s.io", "v1beta1"),
         ("coordination.k8s.io", "v1alpha2", _) => same("coordination.k8s.io", "v1beta1"),
+        ("events.k8s.io", "v1", "events") => {
+            Some(Presentation { stored: ("", "v1", "events"), conversion: Arc::new(events::CoreEvents) })
+        }
         ("networking.k8s.io", "v1beta1", _) => same("networking.k8s.io", "v1"),
         ("resource.k8s.io", "v1beta2", _) => same("resource.k8s.io", "v1"),
         ("resource.k8s.io", "v1beta1", _) => Some(Presentation {

@@ -3,6 +3,7 @@
 //! A resource is a row of [`rows`](self) plus a [`Strategy`] where its kind has rules of its own. Everything here is
 //! decided once, by [`Catalog::build`] (invariant V1); strategies do no I/O (R1).
 
+mod bootstrap;
 mod catalog;
 mod checks;
 mod columns;
@@ -18,6 +19,7 @@ mod runtime_config;
 mod scale;
 mod strategy;
 
+pub use bootstrap::BootstrapObject;
 pub use catalog::{Catalog, GroupVersion};
 pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;

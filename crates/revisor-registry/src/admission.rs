@@ -40,7 +40,10 @@ pub(crate) enum Operation {
 
 /// A write that is to be admitted.
 pub(crate) struct Review<'a> {
+    /// The resource in the version in which it is stored.
     pub(crate) resource: &'a Arc<Resource>,
+    /// The resource as the client named it: the object is held to the rules of that version.
+    pub(crate) shown: &'a Arc<Resource>,
     pub(crate) namespace: Option<&'a str>,
     pub(crate) name: &'a str,
     pub(crate) subresource: Option<&'a str>,

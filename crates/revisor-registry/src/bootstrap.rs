@@ -4,8 +4,8 @@ mod kubernetes_service;
 
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
-use revisor_catalog::Resource;
+use futures_util::future::{try_join, try_join_all};
+use revisor_catalog::{BootstrapObject, Resource};
 use revisor_object::{Object, Value};
 
 pub use self::kubernetes_service::Advertised;
@@ -40,37 +40,67 @@ impl Registry {
             let members = [("value", Value::from(value)), ("description", Value::from(description))];
             self.ensure_named("scheduling.k8s.io", "priorityclasses", name, members.into_iter().collect())
         });
-        try_join_all(namespaces.into_iter().chain(classes)).await?;
+        let others = self.catalog.bootstrap_objects(&self.environment.timestamp());
+        let others = others.into_iter().map(|BootstrapObject { group, plural, name, object }| {
+            self.ensure_with_status(group, plural, name, object)
+        });
+        let made = try_join_all(namespaces.into_iter().chain(classes));
+        try_join(made, try_join_all(others)).await?;
         self.reconcile_services().await?;
         self.ensure_service_ranges().await
     }
 
-    /// Makes an object without a namespace if it is missing. What the catalog does not serve is not missed.
+    /// Makes an object if it is missing, and then says what the server finds out about it.
+    async fn ensure_with_status(
+        &self,
+        group: &str,
+        plural: &str,
+        name: String,
+        mut object: Object,
+    ) -> Result<(), RegistryError> {
+        let status = object.remove("status");
+        let is_new = self.ensure_named(group, plural, &name, object.clone()).await?;
+        let (Some(status), true) = (status, is_new) else { return Ok(()) };
+        let Some(resource) = self.catalog.resource(group, "v1", plural) else { return Ok(()) };
+        object.object_mut("metadata").insert("name", &*name);
+        object.insert("status", status);
+        let place = Place { resource, namespace: None, name: Some(&name) };
+        let options = WriteOptions { subresource: Some("status"), ..WriteOptions::default() };
+        match self.update(place, Decoded { object, warnings: Vec::new() }, options).await {
+            // Another server on the same store may have been faster.
+            Ok(_) | Err(RegistryError::Conflict { .. } | RegistryError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes an object without a namespace if it is missing; answers whether it was. What the catalog does not serve is
+    /// not missed.
     async fn ensure_named(
         &self,
         group: &str,
         plural: &str,
         name: &str,
         mut object: Object,
-    ) -> Result<(), RegistryError> {
-        let Some(resource) = self.catalog.resource(group, "v1", plural) else { return Ok(()) };
+    ) -> Result<bool, RegistryError> {
+        let Some(resource) = self.catalog.resource(group, "v1", plural) else { return Ok(false) };
         if self.cache_of(resource).get(&resource.key(None, name)).is_some() {
-            return Ok(());
+            return Ok(false);
         }
         object.object_mut("metadata").insert("name", name);
         self.ensure(resource, None, object).await
     }
 
-    /// Makes an object. That it is there is as good: another server on the same store may have been faster.
+    /// Makes an object; answers whether it was missing. Another server on the same store may have been faster.
     async fn ensure(
         &self,
         resource: &Arc<Resource>,
         namespace: Option<&str>,
         object: Object,
-    ) -> Result<(), RegistryError> {
+    ) -> Result<bool, RegistryError> {
         let place = Place { resource, namespace, name: None };
         match self.create(place, Decoded { object, warnings: Vec::new() }, WriteOptions::default()).await {
-            Ok(_) | Err(RegistryError::AlreadyExists { .. }) => Ok(()),
+            Ok(_) => Ok(true),
+            Err(RegistryError::AlreadyExists { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }

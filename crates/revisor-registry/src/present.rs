@@ -35,7 +35,6 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         RegistryError::NotFound { resource, .. }
         | RegistryError::AlreadyExists { resource, .. }
         | RegistryError::Conflict { resource, .. }
-        | RegistryError::Invalid { resource, .. }
         | RegistryError::Forbidden { resource, .. }
         | RegistryError::Contended { resource, .. } => {
             // Errors about other objects than the one that was asked for keep their name.
@@ -43,7 +42,9 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
                 *resource = shown.clone();
             }
         }
-        RegistryError::InvalidOptions { .. }
+        // Rules look at the stored form, and what is wrong with that is said of it.
+        RegistryError::Invalid { .. }
+        | RegistryError::InvalidOptions { .. }
         | RegistryError::BadRequest(_)
         | RegistryError::NoSuchNamespace(_)
         | RegistryError::Expired { .. }

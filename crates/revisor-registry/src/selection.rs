@@ -57,15 +57,18 @@ impl Selection {
         Some(Arc::new(move |item| selection.matches(&resource, item)))
     }
 
-    fn matches(&self, resource: &Resource, item: &Item) -> bool {
+    fn matches(&self, resource: &Arc<Resource>, item: &Item) -> bool {
         let (namespace, name) = place(resource, item.key().as_str());
-        let view = || item.view(|bytes| read_view(resource, bytes));
+        // Versions of one resource share its items, so all read them in one way.
+        let stored = resource.storage();
+        let view = || item.view(|bytes| read_view(stored, bytes));
         let fields_match = self.fields.is_everything()
             || self.fields.matches(|field| match field {
                 NAME => Some(name),
                 NAMESPACE => Some(namespace),
                 other => {
-                    let at = resource.selectable.iter().position(|field| field.name == other)?;
+                    let field = resource.selectable.iter().find(|field| field.name == other)?;
+                    let at = stored.selectable.iter().position(|known| known.paths == field.paths)?;
                     view().fields.get(at).map(|value| &**value)
                 }
             });

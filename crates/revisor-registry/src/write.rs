@@ -115,7 +115,7 @@ impl Registry {
             if is_generated {
                 object.object_mut("metadata").insert("name", self.environment.generated_name(&prefix));
             }
-            let saved = self.create_named(resource.storage(), namespace, object, options).await;
+            let saved = self.create_named(resource, namespace, object, options).await;
             match saved {
                 Err(RegistryError::AlreadyExists { .. }) if is_generated && attempt < MAX_GENERATED_NAMES => {
                     attempt += 1
@@ -130,18 +130,21 @@ impl Registry {
         }
     }
 
+    /// Makes an object in its stored shape. The rules that it is held to are those of the version that was `shown`.
     async fn create_named(
         &self,
-        resource: &Arc<Resource>,
+        shown: &Arc<Resource>,
         namespace: Option<&str>,
         mut object: Object,
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
+        let resource = shown.storage();
         let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default().to_owned();
         // As in the original, that there is no place for the object is said before what is wrong with it.
         self.admit_into_namespace(resource, namespace, &name)?;
         let review = Review {
             resource,
+            shown,
             namespace,
             name: &name,
             subresource: options.subresource,
@@ -175,14 +178,14 @@ impl Registry {
         options: WriteOptions<'_>,
         circumstances: Circumstances<'_>,
     ) -> Result<Saved, RegistryError> {
-        let Review { resource, namespace, name, .. } = *review;
+        let Review { resource, shown, namespace, name, .. } = *review;
         resource.strategy.prepare_create(&mut object, circumstances);
         if !resource.strategy.tracked().is_empty() {
             object.object_mut("metadata").insert("generation", 1);
         }
         let empty = Object::new();
-        let mut errors = check_metadata(resource, object.object("metadata").unwrap_or(&empty));
-        errors.extend(resource.strategy.validate(&object));
+        let mut errors = check_metadata(shown, object.object("metadata").unwrap_or(&empty));
+        errors.extend(shown.strategy.validate(&object));
         reject_invalid(resource, name, errors)?;
         self.validate_admission(review, &object)?;
         let charges = self.charge_quotas(review, &object, options.dry_run).await?;
@@ -296,9 +299,8 @@ impl Registry {
         options: WriteOptions<'_>,
         propose: impl Fn(&Object) -> Result<Proposal, RegistryError>,
     ) -> Result<Saved, RegistryError> {
-        let stored = Place { resource: place.resource.storage(), ..place };
         let mut saved =
-            self.change_stored(stored, options, propose).await.map_err(|error| named_as(place.resource, error))?;
+            self.change_stored(place, options, propose).await.map_err(|error| named_as(place.resource, error))?;
         saved.bytes = present(place.resource, &saved.bytes);
         Ok(saved)
     }
@@ -309,7 +311,8 @@ impl Registry {
         options: WriteOptions<'_>,
         propose: impl Fn(&Object) -> Result<Proposal, RegistryError>,
     ) -> Result<Saved, RegistryError> {
-        let Place { resource, namespace, name } = place;
+        let Place { resource: shown, namespace, name } = place;
+        let resource = shown.storage();
         let name = name.unwrap_or_default();
         let key = Key::new(resource.key(namespace, name));
         self.cache.freshen().await?;
@@ -330,6 +333,7 @@ impl Registry {
             }
             let review = Review {
                 resource,
+                shown,
                 namespace,
                 name,
                 subresource: options.subresource,
@@ -369,7 +373,7 @@ impl Registry {
         options: WriteOptions<'_>,
         reservation: &mut Reservation<'_>,
     ) -> Result<Attempt, RegistryError> {
-        let Review { resource, namespace, name, .. } = *review;
+        let Review { resource, shown, namespace, name, .. } = *review;
         let Candidate { mut object, managed, mut warnings, is_conditional } = candidate;
         let empty = Object::new();
         let old = review.old.unwrap_or(&empty);
@@ -382,12 +386,12 @@ impl Registry {
         let managed = managed_fields::of_update(managed, resource, &object, old, options, &now);
         object.object_mut("metadata").set("managedFields", managed.into_value());
         let metadata = object.object("metadata").unwrap_or(&empty);
-        let mut errors = check_metadata(resource, metadata);
-        if resource.rules.validates_metadata {
+        let mut errors = check_metadata(shown, metadata);
+        if shown.rules.validates_metadata {
             let old_metadata = old.object("metadata").unwrap_or(&empty);
             errors.extend(validate_metadata_update(metadata, old_metadata));
         }
-        errors.extend(resource.strategy.validate_update(&object, old, options.part()));
+        errors.extend(shown.strategy.validate_update(&object, old, options.part()));
         reject_invalid(resource, name, errors)?;
         self.validate_admission(review, &object)?;
         let charges = self.charge_quotas(review, &object, options.dry_run).await?;

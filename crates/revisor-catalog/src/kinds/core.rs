@@ -5,7 +5,7 @@ pub(crate) mod claim;
 mod component_status;
 mod config_map;
 mod endpoints;
-mod event;
+pub(crate) mod event;
 mod limit_range;
 mod namespace;
 mod node;

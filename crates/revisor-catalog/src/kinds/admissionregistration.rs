@@ -1,0 +1,41 @@
+//! `admissionregistration.k8s.io`: webhooks and policies that are asked about writes, and where they apply. Expressions
+//! are compiled where policies are evaluated; here is everything else that is checked about them.
+
+mod client_config;
+mod match_conditions;
+mod match_resources;
+mod mutating_policy;
+mod param;
+mod policy_binding;
+mod resource_rule;
+mod validating_policy;
+mod webhook_configuration;
+
+use super::{Kind, USUAL};
+use crate::{Rules, Strategy};
+
+/// What happens when a webhook or policy fails.
+const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
+
+/// How a rule is compared with the resource of a write.
+const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
+
+/// Whether it is asked again when others have changed the object since.
+const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
+
+pub(super) fn kind(plural: &str) -> Option<Kind> {
+    Some(match plural {
+        "mutatingadmissionpolicies" => versioned(mutating_policy::MutatingAdmissionPolicies),
+        "mutatingadmissionpolicybindings" => versioned(policy_binding::MutatingAdmissionPolicyBindings),
+        "mutatingwebhookconfigurations" => versioned(webhook_configuration::MutatingWebhookConfigurations),
+        "validatingadmissionpolicies" => versioned(validating_policy::ValidatingAdmissionPolicies),
+        "validatingadmissionpolicybindings" => versioned(policy_binding::ValidatingAdmissionPolicyBindings),
+        "validatingwebhookconfigurations" => versioned(webhook_configuration::ValidatingWebhookConfigurations),
+        _ => return None,
+    })
+}
+
+/// Nobody changes what decides about all other writes without having seen its newest version.
+fn versioned(strategy: impl Strategy) -> Kind {
+    Kind { rules: Rules { unconditional_update: false, ..USUAL }, ..Kind::usual(strategy).selecting_namespace() }
+}

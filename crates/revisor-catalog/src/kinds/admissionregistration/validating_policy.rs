@@ -1,0 +1,282 @@
+//! ValidatingAdmissionPolicies: expressions that objects must satisfy.
+
+use std::collections::HashSet;
+
+use revisor_object::names::qualified_name;
+use revisor_object::{BadValue, FieldError, FieldPath, Object};
+
+use super::FAILURE_POLICIES;
+use super::match_conditions::validate_match_conditions;
+use super::match_resources::validate_match_constraints;
+use super::param::validate_param_kind;
+use crate::checks::{keep, keep_metadata, one_of, problems, required};
+use crate::kinds::conditions;
+use crate::{Circumstances, Part, Strategy};
+
+const MAX_AUDIT_ANNOTATIONS: usize = 20;
+const MAX_VALUE_EXPRESSION: usize = 5 * 1024;
+const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+
+/// Names that expressions use for themselves.
+const RESERVED: [&str; 21] = [
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "namespace",
+    "null",
+    "package",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
+];
+
+pub(crate) struct ValidatingAdmissionPolicies;
+
+impl Strategy for ValidatingAdmissionPolicies {
+    fn tracked(&self) -> &'static [&'static [&'static str]] {
+        &[&["spec"]]
+    }
+
+    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
+        object.remove("status");
+    }
+
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
+        if part == Part::Whole {
+            keep(object, old, &["status"]);
+        } else {
+            keep(object, old, &["spec"]);
+            keep_metadata(object, old);
+        }
+    }
+
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        validate_policy(object, None)
+    }
+
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+        if part == Part::Whole { validate_policy(object, Some(old)) } else { validate_status(object) }
+    }
+}
+
+fn validate_policy(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let empty = Object::new();
+    let path = FieldPath::root("spec");
+    let spec = object.object("spec").unwrap_or(&empty);
+    validate_common(path, spec, old.and_then(|old| old.object("spec")), &mut errors);
+    if spec.array("validations").is_empty() && spec.array("auditAnnotations").is_empty() {
+        let detail = "validations or auditAnnotations must contain at least one item";
+        errors.push(FieldError::required(path.child("validations"), detail));
+        errors.push(FieldError::required(path.child("auditAnnotations"), detail));
+        return errors;
+    }
+    let validations = path.child("validations");
+    for (at, validation) in spec.array("validations").iter().enumerate() {
+        if let Some(validation) = validation.as_object() {
+            validate_validation(validations.index(at), validation, &mut errors);
+        }
+    }
+    let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default();
+    validate_audit_annotations(path.child("auditAnnotations"), name, spec, &mut errors);
+    errors
+}
+
+/// What both sorts of policy have: what happens on failure, parameters, constraints, conditions and variables.
+pub(super) fn validate_common(path: FieldPath<'_>, spec: &Object, old: Option<&Object>, errors: &mut Vec<FieldError>) {
+    match spec.str("failurePolicy") {
+        Some(policy) => errors.extend(one_of(path.child("failurePolicy"), policy, &FAILURE_POLICIES)),
+        None => errors.push(FieldError::required(path.child("failurePolicy"), "")),
+    }
+    if let Some(kind) = spec.object("paramKind") {
+        validate_param_kind(path.child("paramKind"), kind, errors);
+    }
+    validate_match_constraints(path.child("matchConstraints"), spec.object("matchConstraints"), errors);
+    let is_unchanged = |name| old.is_some_and(|old| old.get(name) == spec.get(name));
+    if !(is_unchanged("paramKind") && is_unchanged("matchConditions")) {
+        validate_match_conditions(path.child("matchConditions"), spec.array("matchConditions"), errors);
+    }
+    let variables = path.child("variables");
+    for (at, variable) in spec.array("variables").iter().enumerate() {
+        let Some(variable) = variable.as_object() else { continue };
+        let path = variables.index(at);
+        let name = variable.str("name").unwrap_or_default();
+        if name.trim().is_empty() {
+            errors.push(FieldError::required(path.child("name"), "name is not specified"));
+        } else if !is_identifier(name) {
+            errors.push(FieldError::invalid(path.child("name"), name, "must be a valid CEL identifier"));
+        }
+        if variable.str("expression").unwrap_or_default().trim().is_empty() {
+            errors.push(FieldError::required(path.child("expression"), "expression is not specified"));
+        }
+    }
+}
+
+fn is_identifier(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !name.starts_with(|first: char| first.is_ascii_digit())
+        && !RESERVED.contains(&name)
+}
+
+fn validate_validation(path: FieldPath<'_>, validation: &Object, errors: &mut Vec<FieldError>) {
+    let text = |name| validation.str(name).unwrap_or_default();
+    if text("expression").trim().is_empty() {
+        errors.push(FieldError::required(path.child("expression"), "expression is not specified"));
+    }
+    for name in ["messageExpression", "message"] {
+        if !text(name).is_empty() && text(name).trim().is_empty() {
+            errors.push(FieldError::invalid(path.child(name), text(name), "must be non-empty if specified"));
+        }
+    }
+    if text("message").trim().contains(['\n', '\r']) {
+        errors.push(FieldError::invalid(path.child("message"), text("message"), "must not contain line breaks"));
+    }
+    if let Some(reason) = validation.str("reason") {
+        errors.extend(one_of(path.child("reason"), reason, &REASONS));
+    }
+}
+
+fn validate_audit_annotations(path: FieldPath<'_>, policy: &str, spec: &Object, errors: &mut Vec<FieldError>) {
+    let annotations = spec.array("auditAnnotations");
+    if annotations.len() > MAX_AUDIT_ANNOTATIONS {
+        let detail = format!("must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations");
+        errors.push(FieldError::invalid(path, BadValue::of(&annotations), detail));
+    }
+    let mut seen = HashSet::new();
+    for (at, annotation) in annotations.iter().enumerate() {
+        let Some(annotation) = annotation.as_object() else { continue };
+        let path = path.index(at);
+        let key = annotation.str("key").unwrap_or_default();
+        if policy.is_empty() {
+            errors.push(FieldError::invalid(path.child("key"), key, "requires metadata.name be non-empty"));
+        } else {
+            let whole = format!("{policy}/{key}");
+            errors.extend(problems(path.child("key"), &whole, qualified_name(&whole)));
+        }
+        let at_value = path.child("valueExpression");
+        match annotation.str("valueExpression").unwrap_or_default().trim().len() {
+            0 => errors.push(FieldError::required(at_value, "valueExpression is not specified")),
+            length if length > MAX_VALUE_EXPRESSION => {
+                let detail = format!("must not exceed {MAX_VALUE_EXPRESSION} bytes in length");
+                errors.push(FieldError::required(at_value, detail));
+            }
+            _ => {}
+        }
+        if !seen.insert(key) {
+            errors.push(FieldError::duplicate(path.child("key"), key));
+        }
+    }
+}
+
+fn validate_status(object: &Object) -> Vec<FieldError> {
+    let Some(status) = object.object("status") else { return Vec::new() };
+    let path = FieldPath::root("status");
+    let checking = path.child("typeChecking");
+    let warnings = checking.child("expressionWarnings");
+    let mut errors = Vec::new();
+    let found = status.object("typeChecking").map(|checking| checking.array("expressionWarnings")).unwrap_or_default();
+    for (at, warning) in found.iter().enumerate() {
+        let path = warnings.index(at);
+        let text = |name| warning.as_object().and_then(|warning| warning.str(name)).unwrap_or_default();
+        errors.extend(required(path.child("warning"), text("warning")));
+        errors.extend(required(path.child("fieldRef"), text("fieldRef").trim()));
+    }
+    errors.extend(conditions::validate(path.child("conditions"), status.array("conditions")));
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tests::{check, object};
+
+    fn policy(change: &str) -> Object {
+        let mut policy = object(
+            r#"{"metadata":{"name":"p"},"spec":{"failurePolicy":"Fail","validations":[{"expression":"true"}],
+                "matchConstraints":{"matchPolicy":"Exact","namespaceSelector":{},"objectSelector":{},"resourceRules":
+                [{"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"],"operations":["CREATE"]}]}}}"#,
+        );
+        for (name, value) in object(change).iter() {
+            policy.object_mut("spec").set(name, (!value.is_null()).then(|| value.clone()));
+        }
+        policy
+    }
+
+    #[test]
+    fn policies_are_checked() {
+        for (change, want) in [
+            ("{}", &[][..]),
+            (r#"{"validations":null,"auditAnnotations":[{"key":"a","valueExpression":"x"}]}"#, &[]),
+            (
+                r#"{"validations":null,"matchConstraints":null}"#,
+                &[
+                    "FieldValueRequired spec.validations",
+                    "FieldValueRequired spec.auditAnnotations",
+                    "FieldValueRequired spec.matchConstraints",
+                ],
+            ),
+            (
+                r#"{"matchConstraints":{}}"#,
+                &[
+                    "FieldValueRequired spec.matchConstraints.matchPolicy",
+                    "FieldValueRequired spec.matchConstraints.namespaceSelector",
+                    "FieldValueRequired spec.matchConstraints.objectSelector",
+                    "FieldValueRequired spec.matchConstraints.resourceRules",
+                ],
+            ),
+            (
+                r#"{"validations":[{"expression":" ","message":" ","messageExpression":" ","reason":"Odd"}]}"#,
+                &[
+                    "FieldValueRequired spec.validations[0].expression",
+                    "FieldValueInvalid spec.validations[0].message",
+                    "FieldValueInvalid spec.validations[0].messageExpression",
+                    "FieldValueNotSupported spec.validations[0].reason",
+                ],
+            ),
+            (
+                r#"{"validations":[{"expression":"x","message":"a\nb"}]}"#,
+                &["FieldValueInvalid spec.validations[0].message"],
+            ),
+            (
+                r#"{"variables":[{"name":"while","expression":"1"},{"name":"a1","expression":""},{"expression":"1"}]}"#,
+                &[
+                    "FieldValueInvalid spec.variables[0].name",
+                    "FieldValueRequired spec.variables[1].expression",
+                    "FieldValueRequired spec.variables[2].name",
+                ],
+            ),
+            (
+                r#"{"auditAnnotations":[{"key":"a b","valueExpression":"x"},{"key":"c"},{"key":"c","valueExpression":"y"}]}"#,
+                &[
+                    "FieldValueInvalid spec.auditAnnotations[0].key",
+                    "FieldValueRequired spec.auditAnnotations[1].valueExpression",
+                    "FieldValueDuplicate spec.auditAnnotations[2].key",
+                ],
+            ),
+        ] {
+            check(change, &ValidatingAdmissionPolicies.validate(&policy(change)), want);
+        }
+    }
+
+    #[test]
+    fn conditions_that_were_stored_may_stay() {
+        let stored = policy(r#"{"matchConditions":[{"name":"","expression":"x"}]}"#);
+        check("unchanged", &ValidatingAdmissionPolicies.validate_update(&stored, &stored, Part::Whole), &[]);
+        let changed =
+            policy(r#"{"matchConditions":[{"name":"","expression":"x"}],"paramKind":{"apiVersion":"v1","kind":"K"}}"#);
+        let errors = ValidatingAdmissionPolicies.validate_update(&changed, &stored, Part::Whole);
+        check("other parameters", &errors, &["FieldValueRequired spec.matchConditions[0].name"]);
+    }
+}

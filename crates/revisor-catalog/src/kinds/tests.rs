@@ -1,0 +1,22 @@
+//! What the tests of kinds share.
+
+use revisor_object::{FieldError, Object, Value, parse_json};
+
+/// The object that a text describes.
+#[track_caller]
+pub(crate) fn object(text: &str) -> Object {
+    match parse_json(text.as_bytes()).map(|parsed| parsed.value) {
+        Ok(Value::Object(object)) => object,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+/// Compares errors with `REASON FIELD` texts, in any order.
+#[track_caller]
+pub(crate) fn check(case: &str, errors: &[FieldError], want: &[&str]) {
+    let mut got: Vec<String> = errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect();
+    let mut want: Vec<&str> = want.to_vec();
+    got.sort();
+    want.sort_unstable();
+    assert_eq!(got, want, "{case}: {errors:?}");
+}
