@@ -23,8 +23,10 @@ mod query;
 mod raw_json;
 mod representation;
 mod request_body;
+mod reviews;
 mod server;
 mod table;
+mod token_request;
 mod unread_body;
 mod watch_body;
 mod yaml_out;
@@ -39,3 +41,4 @@ pub use inflight::{Inflight, InflightGuard, InflightLimits, RequestKind, TooMany
 pub use metrics::{LongRunningGuard, Metrics, RequestLabels, RequestSeries, ResourceSample};
 pub use request_body::{MAX_REQUEST_BODY, RequestBodyError, read_body};
 pub use server::{Drained, Handler, Limits, Server, ServerOptions};
+pub use token_request::StoredObjects;

@@ -40,7 +40,7 @@ pub(crate) fn metric_name(verb: Verb) -> &'static str {
 }
 
 /// Why a request on objects was not done.
-enum Refusal {
+pub(crate) enum Refusal {
     Registry(RegistryError),
     Status(Box<Status>),
 }
@@ -205,7 +205,16 @@ impl Api {
         let (dry_run, validation) = query.write_options("CreateOptions")?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
+        if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
+            return Ok(answer_saved(self.request_token(route, format, &text, validation).await?));
+        }
         let decoded = Decoded::read(&route.resource, format, &text, validation)?;
+        if !route.resource.is_stored() {
+            let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
+            let warnings = decoded.warnings.clone();
+            let bytes = self.review(route, &user, decoded.into_object())?;
+            return Ok(answer_saved(Saved { bytes, created: true, warnings }));
+        }
         let subresource = route.subresource.as_deref();
         let options = WriteOptions {
             dry_run,

@@ -7,12 +7,14 @@ use std::time::SystemTime;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-use crate::{Identity, PeerIdentity, TokenFile};
+use crate::{Identity, PeerIdentity, ServiceAccounts, TokenFile, TokenHolder};
 
 /// Turns the credentials of a request into an [`Identity`].
 #[derive(Debug, Clone)]
 pub struct Authenticator {
     tokens: TokenFile,
+    /// Makes and checks the tokens of service accounts.
+    service_accounts: Option<ServiceAccounts>,
     /// Kept, so that an anonymous request costs no allocation; `None` refuses such requests.
     anonymous: Option<Identity>,
 }
@@ -30,6 +32,9 @@ pub enum Unauthenticated {
     /// The bearer token is not known.
     #[error("invalid bearer token")]
     Token,
+    /// The bearer token is one of a service account, but not good.
+    #[error("[invalid bearer token, {0}]")]
+    ServiceAccount(Arc<str>),
     /// There are no credentials, and anonymous requests are turned off.
     #[error("no credentials were given")]
     NoCredentials,
@@ -39,7 +44,38 @@ impl Authenticator {
     /// An authenticator that knows `tokens`, and lets requests without credentials be anonymous or refuses them
     /// (`--anonymous-auth`).
     pub fn new(tokens: TokenFile, allow_anonymous: bool) -> Authenticator {
-        Authenticator { tokens, anonymous: allow_anonymous.then(Identity::anonymous) }
+        Authenticator { tokens, service_accounts: None, anonymous: allow_anonymous.then(Identity::anonymous) }
+    }
+
+    /// The same, but with the tokens of service accounts beside those that it knows.
+    pub fn with_service_accounts(self, service_accounts: ServiceAccounts) -> Authenticator {
+        Authenticator { service_accounts: Some(service_accounts), ..self }
+    }
+
+    /// Who makes and checks the tokens of service accounts.
+    pub fn service_accounts(&self) -> Option<&ServiceAccounts> {
+        self.service_accounts.as_ref()
+    }
+
+    /// Whose token this is, if it is good for one of `audiences`; if none are named, for this server. Tokens of the file
+    /// are for this server.
+    pub fn authenticate_token(
+        &self,
+        token: &[u8],
+        audiences: &[String],
+        now: SystemTime,
+    ) -> Result<TokenHolder, Unauthenticated> {
+        let own = self.service_accounts.as_ref().map(ServiceAccounts::audiences).unwrap_or_default();
+        if let Some(identity) = self.tokens.holder(token) {
+            let wanted = if audiences.is_empty() { own } else { audiences };
+            let meant: Vec<String> = wanted.iter().filter(|audience| own.contains(audience)).cloned().collect();
+            let is_meant = audiences.is_empty() || !meant.is_empty();
+            let holder = TokenHolder { identity: identity.clone(), audiences: meant };
+            return if is_meant { Ok(holder) } else { Err(Unauthenticated::Token) };
+        }
+        let accounts = self.service_accounts.as_ref().ok_or(Unauthenticated::Token)?;
+        let token = std::str::from_utf8(token).map_err(|_| Unauthenticated::Token)?;
+        accounts.verify(token, audiences, now)
     }
 
     /// Who makes a request with `headers` on a connection whose client proved to be `peer`.
@@ -59,7 +95,7 @@ impl Authenticator {
             PeerIdentity::Unknown => None,
         };
         if let Authorization::Bearer(token) = authorization(headers) {
-            return self.tokens.holder(token).cloned().ok_or(Unauthenticated::Token);
+            return self.authenticate_token(token, &[], now).map(|holder| holder.identity);
         }
         match (refused, &self.anonymous) {
             (Some(refused), _) => Err(refused),

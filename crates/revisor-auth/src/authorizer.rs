@@ -4,12 +4,19 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Attributes;
+use crate::{Attributes, Identity, ResourceAttributes};
 
 /// Paths that everybody may GET, so that load balancers and clients can find out whether, and what, this is.
 const PUBLIC_PATHS: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 /// Paths below which everybody may GET single checks.
 const PUBLIC_FOLDERS: [&str; 3] = ["/healthz/", "/livez/", "/readyz/"];
+
+/// What everybody may ask about themselves: resources with their groups.
+const QUESTIONS: [(&str, &str); 3] = [
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authentication.k8s.io", "selfsubjectreviews"),
+];
 
 /// One way to decide, as named in `--authorization-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +155,7 @@ impl Authorizer {
                 AuthorizationMode::AlwaysDeny => reason = "Everything is forbidden.",
                 AuthorizationMode::Node => {}
                 AuthorizationMode::Rbac => {
-                    if asks_for_public_information(attributes) {
+                    if asks_for_public_information(attributes) || asks_about_oneself(attributes) {
                         return Decision::Allow;
                     }
                 }
@@ -158,9 +165,68 @@ impl Authorizer {
     }
 }
 
+/// Everybody who is known may ask who they are and what they may do.
+fn asks_about_oneself(attributes: &Attributes<'_>) -> bool {
+    let is_question = |resource: ResourceAttributes<'_>| QUESTIONS.contains(&(resource.group, resource.resource));
+    attributes.verb == "create" && attributes.user.is_authenticated() && attributes.resource.is_some_and(is_question)
+}
+
+/// What somebody may do, as `kubectl auth can-i --list` shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AccessRules {
+    /// Verbs on resources.
+    pub resources: Vec<ResourceRule>,
+    /// Verbs on bare paths.
+    pub paths: Vec<PathRule>,
+}
+
+/// Verbs on resources of groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceRule {
+    /// What may be done.
+    pub verbs: Vec<String>,
+    /// In these groups.
+    pub groups: Vec<String>,
+    /// To these resources.
+    pub resources: Vec<String>,
+}
+
+/// Verbs on bare paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathRule {
+    /// What may be done.
+    pub verbs: Vec<String>,
+    /// To these paths.
+    pub paths: Vec<String>,
+}
+
+impl Authorizer {
+    /// What `user` may do in any namespace.
+    pub fn rules_of(&self, user: &Identity) -> AccessRules {
+        let all = || vec!["*".to_owned()];
+        let mut rules = AccessRules::default();
+        if user.is_master() || self.modes.allow_everything() {
+            rules.resources.push(ResourceRule { verbs: all(), groups: all(), resources: all() });
+            rules.paths.push(PathRule { verbs: all(), paths: all() });
+        }
+        if self.modes.as_slice().contains(&AuthorizationMode::Rbac) && user.is_asking() {
+            let paths = PUBLIC_PATHS.iter().map(|path| (*path).to_owned()).collect();
+            rules.paths.push(PathRule { verbs: vec!["get".to_owned()], paths });
+        }
+        if self.modes.as_slice().contains(&AuthorizationMode::Rbac) && user.is_authenticated() {
+            for (group, resource) in QUESTIONS {
+                let (groups, resources) = (vec![group.to_owned()], vec![resource.to_owned()]);
+                rules.resources.push(ResourceRule { verbs: vec!["create".to_owned()], groups, resources });
+            }
+        }
+        rules
+    }
+}
+
 fn asks_for_public_information(attributes: &Attributes<'_>) -> bool {
     attributes.resource.is_none()
         && attributes.verb == "get"
+        && attributes.user.is_asking()
         && (PUBLIC_PATHS.contains(&attributes.path)
             || PUBLIC_FOLDERS.iter().any(|folder| attributes.path.starts_with(folder)))
 }
@@ -168,7 +234,7 @@ fn asks_for_public_information(attributes: &Attributes<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Claims, Identity, ResourceAttributes};
+    use crate::Claims;
 
     fn modes(text: &str) -> AuthorizationModes {
         text.parse().expect("the modes of the test exist")
@@ -214,7 +280,16 @@ mod tests {
         let bob = Identity::authenticated(Claims { name: "bob".to_owned(), ..Claims::default() });
         let nobody = Identity::anonymous();
         let pods = Some(ResourceAttributes { version: "v1", resource: "pods", ..ResourceAttributes::default() });
+        let stranger = Identity::exactly(Claims { name: "somebody".to_owned(), ..Claims::default() });
+        let question = Some(ResourceAttributes {
+            group: "authentication.k8s.io",
+            resource: "selfsubjectreviews",
+            ..ResourceAttributes::default()
+        });
         for (mode, user, verb, path, resource, allowed) in [
+            ("RBAC", &bob, "create", "", question, true),
+            ("RBAC", &nobody, "create", "", question, false),
+            ("RBAC", &stranger, "get", "/healthz", None, false),
             ("RBAC", &master, "delete", "/api/v1/pods", pods, true),
             ("RBAC", &master, "get", "/metrics", None, true),
             ("RBAC", &bob, "list", "/api/v1/pods", pods, false),

@@ -63,7 +63,18 @@ impl Identity {
         Identity::exactly(claims)
     }
 
-    fn exactly(mut claims: Claims) -> Identity {
+    /// Whether this is somebody who proved to be somebody.
+    pub(crate) fn is_authenticated(&self) -> bool {
+        self.groups().iter().any(|group| group == AUTHENTICATED)
+    }
+
+    /// Whether this is somebody who asks the server, and not only somebody whom others ask about.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.groups().iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED)
+    }
+
+    /// The identity that `claims` describe, as they are: for questions about others.
+    pub fn exactly(mut claims: Claims) -> Identity {
         claims.extra.sort();
         let master = claims.groups.iter().any(|group| group == MASTERS);
         Identity(Arc::new(Known { claims, master }))

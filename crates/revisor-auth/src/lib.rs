@@ -14,15 +14,23 @@ mod identity;
 mod kubeconfig;
 mod peer;
 mod quoted;
+mod service_accounts;
 mod tls_config;
 mod token_file;
+mod token_key;
 
 pub use attributes::{Attributes, ResourceAttributes, forbidden_message};
 pub use authenticator::{Authenticator, Unauthenticated, authorization_warning};
-pub use authorizer::{AuthorizationMode, AuthorizationModes, Authorizer, Decision, ModesError};
+pub use authorizer::{
+    AccessRules, AuthorizationMode, AuthorizationModes, Authorizer, Decision, ModesError, PathRule, ResourceRule,
+};
 pub use certificates::{CertificateError, Certificates, ServingFiles, server_names};
 pub use identity::{Claims, Identity};
 pub use kubeconfig::{kubeconfig, write_kubeconfig};
 pub use peer::{PeerIdentity, PeerVerifier};
+pub use service_accounts::{
+    LiveObject, NewToken, ObjectLookup, ServiceAccountOptions, ServiceAccounts, TokenHolder, TokenObject, TokenSubject,
+};
 pub use tls_config::{crypto_provider, roots_from_pem_file, server_config};
 pub use token_file::{TokenFile, TokenFileError, TokenFileWarning};
+pub use token_key::{SigningKey, TokenKeyError, VerifyingKey};

@@ -26,6 +26,8 @@ pub struct GroupVersion {
 pub struct Catalog {
     /// In the order of discovery.
     group_versions: Vec<GroupVersion>,
+    /// What subresources speak of, where that is another kind.
+    other_kinds: Vec<Arc<Resource>>,
     types: Arc<Types>,
     scale: Arc<Resource>,
 }
@@ -46,7 +48,8 @@ impl Catalog {
     pub fn with(config: &RuntimeConfig) -> Catalog {
         let types = Arc::new(Types::parse(FIELDS).expect("the table of fields is well formed"));
         let scale = Arc::new(scale_resource(&types));
-        let mut catalog = Catalog { group_versions: Vec::new(), types: types.clone(), scale };
+        let mut catalog =
+            Catalog { group_versions: Vec::new(), other_kinds: Vec::new(), types: types.clone(), scale };
         let presentation = |row: &Row| kinds::presentation(row.group, row.version, row.plural);
         // What others are stored as comes first, whether it is served or not.
         let mut stored = HashMap::new();
@@ -57,6 +60,7 @@ impl Catalog {
             }
         }
         for row in rows().filter(|row| config.serves(row.group, row.version, row.plural)) {
+            catalog.add_other_kinds(row.other_kinds(&types));
             let resource = match presentation(&row) {
                 None => stored.get(&(row.group, row.version, row.plural)).cloned(),
                 Some(Presentation { stored: name, conversion }) => stored.get(&name).and_then(|resource| {
@@ -92,6 +96,20 @@ impl Catalog {
         };
         let at = resources.partition_point(|known| known.plural < resource.plural);
         resources.insert(at, resource);
+    }
+
+    fn add_other_kinds(&mut self, kinds: Vec<Resource>) {
+        for kind in kinds {
+            if self.other_kind(&kind.api_version, kind.kind).is_none() {
+                self.other_kinds.push(Arc::new(kind));
+            }
+        }
+    }
+
+    /// The kind that subresources speak of under this name, such as `authentication.k8s.io/v1` `TokenRequest`. It is
+    /// read and written like a resource, but has no address of its own and nothing is stored of it.
+    pub fn other_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        self.other_kinds.iter().find(|known| known.api_version == api_version && known.kind == kind)
     }
 
     /// The types of all objects and options.

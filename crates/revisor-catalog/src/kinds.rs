@@ -7,6 +7,8 @@ mod apps;
 mod autoscaling;
 mod batch;
 pub(crate) mod apiregistration;
+mod authentication;
+mod authorization;
 mod certificates;
 pub(crate) mod conditions;
 mod coordination;
@@ -63,6 +65,11 @@ impl Kind {
         Kind { rules: USUAL, selectable: Vec::new(), selects_namespace: None, strategy: Arc::new(strategy) }
     }
 
+    /// A kind that nothing but the types of its fields is demanded of.
+    pub(crate) fn without_rules() -> Kind {
+        Kind::usual(NoRules)
+    }
+
     /// The same kind, whose field selectors may name the namespace also where its objects are in none.
     fn selecting_namespace(self) -> Kind {
         Kind { selects_namespace: Some(true), ..self }
@@ -73,6 +80,9 @@ impl Kind {
 pub(crate) struct Plain;
 
 impl Strategy for Plain {
+struct NoRules;
+
+impl Strategy for NoRules {
     fn validate(&self, _: &Object) -> Vec<FieldError> {
         Vec::new()
     }
@@ -96,6 +106,8 @@ pub(crate) fn kind(group: &str, version: &str, plural: &str) -> Option<Kind> {
         "batch" => batch::kind(plural),
         "admissionregistration.k8s.io" => admissionregistration::kind(plural),
         "apiregistration.k8s.io" => apiregistration::kind(plural),
+        "authentication.k8s.io" => authentication::kind(plural),
+        "authorization.k8s.io" => authorization::kind(plural),
         "certificates.k8s.io" => certificates::kind(plural),
         "coordination.k8s.io" => coordination::kind(plural),
         "events.k8s.io" => events::kind(plural),

@@ -197,6 +197,11 @@ impl Resource {
         self.stored.as_ref().map_or(self, |stored| &stored.resource)
     }
 
+    /// Whether there are objects to be read: some resources only answer to a POST. What is stored can be watched.
+    pub fn is_stored(&self) -> bool {
+        self.verbs.contains(&Verb::Watch)
+    }
+
     /// Whether objects are stored in this very version.
     pub fn is_storage(&self) -> bool {
         self.stored.is_none()
@@ -260,7 +265,7 @@ impl Resource {
         server_side_apply(&self.types, self.root, live, config, managed, manager, force, allowed, now, owned)
     }
 
-    /// The canonical bytes of an object of this resource. It must conform and have a creation time.
+    /// The canonical bytes of an object of this resource. It must conform, and have a creation time if it is to be stored.
     pub fn encode(&self, object: &Object) -> Encoded {
         self.types.encode(self.root, self.kind, &self.api_version, object)
     }

@@ -45,6 +45,13 @@ pub struct ObjectRoute {
     pub is_watch_path: bool,
 }
 
+impl ObjectRoute {
+    /// Whether this is about objects of this resource, or a part of one.
+    pub fn is_about(&self, group: &str, plural: &str) -> bool {
+        self.resource.group == group && self.resource.plural == plural
+    }
+}
+
 impl Route {
     /// Reads a path as it stands in the request line, without the query.
     pub fn parse(catalog: &Catalog, path: &str) -> Route {

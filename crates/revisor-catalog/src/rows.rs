@@ -106,6 +106,31 @@ impl Row {
         Some(self.of_kind(kind, types, stored))
     }
 
+    /// What the subresources of this row speak of, where that is another kind: kinds that are sent to an object and
+    /// are never at an address of their own.
+    pub(crate) fn other_kinds(&self, types: &Arc<Types>) -> Vec<Resource> {
+        let other = |part: &Subresource| {
+            let (api_version, kind) = part.other_kind?;
+            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+            types.id(&type_name(group, version, kind))?;
+            let row = Row {
+                group,
+                version,
+                plural: part.name,
+                kind,
+                singular: "",
+                short_names: Vec::new(),
+                categories: Vec::new(),
+                namespaced: self.namespaced,
+                verbs: Vec::new(),
+                subresources: Vec::new(),
+                deprecation: None,
+            };
+            Some(row.of_kind(Kind::without_rules(), types, None))
+        };
+        self.subresources.iter().filter_map(other).collect()
+    }
+
     fn of_kind(self, of: Kind, types: &Arc<Types>, stored: Option<Stored>) -> Resource {
         let Row { group, version, plural, kind, .. } = self;
         let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };

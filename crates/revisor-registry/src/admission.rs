@@ -130,8 +130,9 @@ impl Registry {
         self.admission.iter().flat_map(|plugin| plugin.warnings(self, review, object)).collect()
     }
 
-    /// An object as it is stored now, for plugins that depend on others.
-    pub(crate) fn stored(
+    /// An object as the cache has it now, for those whose decisions depend on others. `None` also where nothing is
+    /// stored of the resource.
+    pub fn stored(
         &self,
         group: &str,
         version: &str,
@@ -139,7 +140,7 @@ impl Registry {
         namespace: Option<&str>,
         name: &str,
     ) -> Option<Object> {
-        let resource = self.catalog.resource(group, version, plural)?;
+        let resource = self.catalog.resource(group, version, plural).filter(|resource| resource.is_stored())?;
         let item = self.cache_of(resource).get(&resource.key(namespace, name))?;
         crate::Decoded::stored(item.entry().bytes()).ok()
     }

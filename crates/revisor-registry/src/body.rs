@@ -96,6 +96,11 @@ impl Decoded {
         })
     }
 
+    /// The object, for those who answer it without storing it.
+    pub fn into_object(self) -> Object {
+        self.object
+    }
+
     /// Reads an object that this server has stored.
     pub(crate) fn stored(bytes: &[u8]) -> Result<Object, RegistryError> {
         match parse_json(bytes).map(|parsed| parsed.value) {

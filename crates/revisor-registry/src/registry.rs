@@ -43,7 +43,7 @@ impl Registry {
     /// Starts to follow every resource of the catalog, and makes the objects that every server has.
     pub async fn start(cache: Arc<Cache>, options: RegistryOptions) -> Result<Registry, RegistryError> {
         let mut caches = HashMap::new();
-        for resource in options.catalog.resources() {
+        for resource in options.catalog.resources().filter(|resource| resource.is_stored()) {
             // Versions of one resource share what is stored.
             if !caches.contains_key(&resource.prefix) {
                 let added = cache.add(&resource.prefix, resource.namespaced).await?;
@@ -77,9 +77,9 @@ impl Registry {
     /// The part of the cache that holds a resource.
     ///
     /// # Panics
-    /// If the resource is not of this registry's catalog.
+    /// If the resource is not of this registry's catalog, or nothing is stored of it.
     pub fn cache_of(&self, resource: &Resource) -> &Arc<ResourceCache> {
-        self.caches.get(&resource.prefix).expect("every resource of the catalog was added at the start")
+        self.caches.get(&resource.prefix).expect("every stored resource of the catalog was added at the start")
     }
 }
 

@@ -121,6 +121,14 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) service_account_signing_key_file: Option<PathBuf>,
 
+    /// Whom tokens must be meant for to be good here [default: the first issuer]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) api_audiences: Vec<String>,
+
+    /// How long a token of a service account is good at most; 0s for any time
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
+    pub(crate) service_account_max_token_expiration: Duration,
+
     /// The addresses of services; the first of them is the server's own
     #[arg(long, value_name = "CIDR", default_value = "10.0.0.0/24", value_delimiter = ',')]
     pub(crate) service_cluster_ip_range: Vec<IpRange>,

@@ -8,6 +8,7 @@ mod kept_secret;
 mod logging;
 mod port_range;
 mod serve;
+mod service_accounts;
 mod version;
 
 use std::io::Write;

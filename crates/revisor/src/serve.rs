@@ -26,7 +26,7 @@ use tokio::sync::watch;
 
 use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
-use crate::{logging, version};
+use crate::{logging, service_accounts, version};
 
 /// How long a read waits for a version that the server has not reached.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -40,10 +40,6 @@ pub(crate) fn serve(flags: ServeFlags) -> anyhow::Result<()> {
 
 async fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let started = Instant::now();
-    for file in flags.service_account_key_file.iter().chain(&flags.service_account_signing_key_file) {
-        std::fs::metadata(file)
-            .with_context(|| format!("cannot read the key of service accounts {}", file.display()))?;
-    }
     std::fs::create_dir_all(&flags.data_dir).with_context(|| format!("cannot make {}", flags.data_dir.display()))?;
     let tokens = match &flags.token_auth_file {
         Some(path) => TokenFile::load(path)?,
@@ -78,6 +74,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
         let registry = registry.clone();
         move || resource_samples(&registry)
     }));
+    let service_accounts = service_accounts::open(&flags, &certificates, registry.clone())?;
     let server = Server::bind(ServerOptions {
         address: SocketAddr::new(flags.bind_address, flags.secure_port),
         tls,
@@ -92,7 +89,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
         InflightLimits { read_only: flags.max_requests_inflight, mutating: flags.max_mutating_requests_inflight };
     let api = Arc::new(Api::new(ApiOptions {
         registry: registry.clone(),
-        authenticator: Authenticator::new(tokens, flags.anonymous_auth),
+        authenticator: Authenticator::new(tokens, flags.anonymous_auth).with_service_accounts(service_accounts),
         peers,
         authorizer: Authorizer::new(flags.authorization_mode.clone()),
         inflight: Inflight::new(limits, &metrics),
@@ -180,7 +177,8 @@ fn peers(flags: &ServeFlags, certificates: &Certificates) -> anyhow::Result<Peer
 
 fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, certificates: &Certificates) -> Controllers {
     // Nothing adds resources, so nobody keeps the sending side.
-    let (_, resources) = watch::channel(registry.catalog().resources().cloned().collect());
+    let (_, resources) =
+        watch::channel(registry.catalog().resources().filter(|resource| resource.is_stored()).cloned().collect());
     Controllers::start(ControllersOptions {
         registry,
         resources,
@@ -209,7 +207,7 @@ fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {
             resource_version: revision,
         }
     };
-    registry.catalog().resources().map(sample).collect()
+    registry.catalog().resources().filter(|resource| resource.is_stored()).map(sample).collect()
 }
 
 /// Writes the kubeconfig and tells the person who started this what to do next.

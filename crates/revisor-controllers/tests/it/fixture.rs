@@ -150,7 +150,7 @@ impl Fixture {
         let environment =
             Environment::new(move || time.now(), move || u128::from(counter.fetch_add(1, Ordering::Relaxed)));
         let catalog = Arc::new(Catalog::build());
-        let all: Arc<[Arc<Resource>]> = catalog.resources().cloned().collect();
+        let all: Arc<[Arc<Resource>]> = catalog.resources().filter(|resource| resource.is_stored()).cloned().collect();
         let options_of_registry = RegistryOptions {
             catalog,
             environment,

@@ -15,5 +15,6 @@ mod kubectl;
 mod lifecycle;
 mod objects;
 mod python_client;
+mod reviews;
 mod versions;
 mod xtask;

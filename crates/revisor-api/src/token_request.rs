@@ -1,0 +1,230 @@
+//! `serviceaccounts/token`: makes tokens for service accounts, and knows the objects that tokens are bound to.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use revisor_auth::{LiveObject, NewToken, ObjectLookup, ServiceAccounts, TokenObject, TokenSubject};
+use revisor_catalog::{ObjectRoute, Resource};
+use revisor_object::{FieldError, KindRef, Object, ResourceRef, Status, Value};
+use revisor_registry::{Decoded, FieldValidation, Format, Registry, RegistryError, Saved};
+use revisor_schema::{Precision, format_timestamp};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::Api;
+use crate::objects::Refusal;
+use crate::reviews::take_namespace;
+
+const MIN_SECONDS: i64 = 10 * 60;
+const MAX_SECONDS: i64 = 1 << 32;
+
+/// A token for a pod that asks for this long is meant to be replaced after about an hour. It stays good for longer, for
+/// programs that read it only once.
+const REPLACED_AFTER: i64 = 60 * 60 + 7;
+const EXTENDED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The objects of a registry, for those who check tokens.
+#[derive(Debug, Clone)]
+pub struct StoredObjects(pub Arc<Registry>);
+
+impl ObjectLookup for StoredObjects {
+    fn find(&self, plural: &str, namespace: Option<&str>, name: &str) -> Option<LiveObject> {
+        let object = self.0.stored("", "v1", plural, namespace, name)?;
+        let metadata = object.object("metadata")?;
+        let deleted = metadata.str("deletionTimestamp").and_then(|time| OffsetDateTime::parse(time, &Rfc3339).ok());
+        Some(LiveObject { uid: metadata.str("uid")?.to_owned(), deleted_at: deleted.map(SystemTime::from) })
+    }
+}
+
+impl Api {
+    /// Answers the request for a token with the request and the token in it.
+    pub(crate) async fn request_token(
+        &self,
+        route: &ObjectRoute,
+        format: Format,
+        text: &[u8],
+        validation: FieldValidation,
+    ) -> Result<Saved, Refusal> {
+        let registry = &self.options.registry;
+        let part = route.subresource.as_deref().and_then(|name| route.resource.subresource(name));
+        let kind = part.and_then(|part| part.other_kind).and_then(|(of, kind)| registry.catalog().other_kind(of, kind));
+        let (Some(kind), Some(accounts)) = (kind, self.options.authenticator.service_accounts()) else {
+            return Err(Box::new(Status::method_not_allowed()).into());
+        };
+        let decoded = Decoded::read(kind, format, text, validation)?;
+        let warnings = decoded.warnings.clone();
+        let mut request = decoded.into_object();
+        kind.default(&mut request);
+        registry.cache().freshen().await.map_err(RegistryError::from)?;
+        let asked = Asked { registry, accounts, kind, now: SystemTime::now() };
+        let mut saved = asked.answer(route, request)?;
+        saved.warnings.splice(..0, warnings);
+        Ok(saved)
+    }
+}
+
+/// A request for a token while it is answered.
+struct Asked<'a> {
+    registry: &'a Registry,
+    accounts: &'a ServiceAccounts,
+    kind: &'a Arc<Resource>,
+    now: SystemTime,
+}
+
+impl Asked<'_> {
+    fn answer(&self, route: &ObjectRoute, mut request: Object) -> Result<Saved, Refusal> {
+        let namespace = route.namespace.as_deref().unwrap_or_default();
+        let name = route.name.as_deref().unwrap_or_default();
+        take_namespace(&mut request, Some(namespace))?;
+        self.check_name(&request, name)?;
+        let account = self.find("serviceaccounts", Some(namespace), name)?;
+        let uid = uid_of(&account);
+        let metadata = request.object_mut("metadata");
+        let named = metadata.str("uid").unwrap_or_default();
+        if !named.is_empty() && named != uid {
+            let why =
+                format!("the UID in the token request ({named}) does not match the UID of the service account ({uid})");
+            return Err(self.conflict(self.kind.group, self.kind.kind, name, &why));
+        }
+        metadata.insert("name", name);
+        metadata.insert("uid", &*uid);
+        metadata.insert("creationTimestamp", self.timestamp(self.now));
+        let spec = request.object_mut("spec");
+        if spec.array("audiences").is_empty() {
+            spec.insert("audiences", self.accounts.audiences().iter().map(|one| (&**one).into()).collect::<Vec<_>>());
+        }
+        let seconds = spec.get("expirationSeconds").and_then(Value::as_i64).unwrap_or_default();
+        self.check_expiration(seconds)?;
+        let mut subject = TokenSubject {
+            namespace: namespace.to_owned(),
+            serviceaccount: TokenObject { name: name.to_owned(), uid },
+            ..TokenSubject::default()
+        };
+        if let Some(reference) = spec.object("boundObjectRef") {
+            self.bind(&mut subject, reference)?;
+        }
+        let mut warnings = Vec::new();
+        let most =
+            self.accounts.max_expiration().map_or(i64::MAX, |most| most.as_secs().try_into().unwrap_or(i64::MAX));
+        let granted = seconds.min(most);
+        if granted < seconds {
+            warnings.push(format!("requested expiration of {seconds} seconds shortened to {granted} seconds"));
+            spec.insert("expirationSeconds", granted);
+        }
+        let granted = Duration::from_secs(granted.unsigned_abs());
+        let audiences: Vec<String> =
+            spec.array("audiences").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let mut lifetime = granted;
+        if self.is_extended(&subject, seconds, &audiences) {
+            subject.warnafter = Some(seconds_since_epoch(self.now + granted));
+            lifetime = EXTENDED;
+        }
+        let id = uuid::Uuid::new_v4().to_string();
+        let token = self.accounts.issue(NewToken { subject, audiences, now: self.now, lifetime, id });
+        let token = token.ok_or_else(|| Box::new(Status::internal_error("failed to generate token")))?;
+        let status: Object =
+            [("token", Value::from(token)), ("expirationTimestamp", self.timestamp(self.now + granted).into())]
+                .into_iter()
+                .collect();
+        request.insert("status", status);
+        Ok(Saved { bytes: self.kind.encode(&request).bytes.into(), created: true, warnings })
+    }
+
+    /// The name of a request may be left out, but not be another.
+    fn check_name(&self, request: &Object, name: &str) -> Result<(), Refusal> {
+        let given = request.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default();
+        if given.is_empty() || given == name {
+            return Ok(());
+        }
+        let detail = "must match the service account name if specified";
+        Err(self.invalid(name, vec![FieldError::invalid("metadata.name", given, detail)]))
+    }
+
+    fn check_expiration(&self, seconds: i64) -> Result<(), Refusal> {
+        let detail = match seconds {
+            ..MIN_SECONDS => "may not specify a duration less than 10 minutes",
+            _ if seconds > MAX_SECONDS => "may not specify a duration larger than 2^32 seconds",
+            _ => return Ok(()),
+        };
+        Err(self.invalid("", vec![FieldError::invalid("spec.expirationSeconds", seconds, detail)]))
+    }
+
+    /// Makes the token depend on an object.
+    fn bind(&self, subject: &mut TokenSubject, reference: &Object) -> Result<(), Refusal> {
+        let text = |name| reference.str(name).unwrap_or_default();
+        let (kind, name, api_version) = (text("kind"), text("name"), text("apiVersion"));
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let namespace = Some(subject.namespace.as_str());
+        let (plural, namespace) = match (group, kind) {
+            ("", "Pod") => ("pods", namespace),
+            ("", "Secret") => ("secrets", namespace),
+            ("", "Node") => ("nodes", None),
+            _ => {
+                let message = format!("cannot bind token to object of type {group}/{version}, Kind={kind}");
+                return Err(Box::new(Status::bad_request(message)).into());
+            }
+        };
+        let object = self.find(plural, namespace, name)?;
+        let bound = TokenObject { name: name.to_owned(), uid: uid_of(&object) };
+        if kind == "Pod" {
+            let spec = |name| object.at(&["spec", name]).and_then(Value::as_str).unwrap_or_default();
+            let account = &subject.serviceaccount.name;
+            if spec("serviceAccountName") != account {
+                let message = format!(
+                    "cannot bind token for serviceaccount {account:?} to pod running with different serviceaccount name."
+                );
+                return Err(Box::new(Status::bad_request(message)).into());
+            }
+            let node = spec("nodeName");
+            if !node.is_empty() {
+                let known = self.registry.stored("", "v1", "nodes", None, node);
+                let uid = known.as_ref().map(uid_of).unwrap_or_default();
+                subject.node = Some(TokenObject { name: node.to_owned(), uid });
+            }
+        }
+        let named = text("uid");
+        if !named.is_empty() && named != bound.uid {
+            let why = format!(
+                "the UID in the bound object reference ({named}) does not match the UID in record. The object might have been deleted and then recreated"
+            );
+            return Err(self.conflict(group, kind, name, &why));
+        }
+        match kind {
+            "Pod" => subject.pod = Some(bound),
+            "Secret" => subject.secret = Some(bound),
+            _ => subject.node = Some(bound),
+        }
+        Ok(())
+    }
+
+    fn is_extended(&self, subject: &TokenSubject, seconds: i64, audiences: &[String]) -> bool {
+        let own = self.accounts.audiences();
+        subject.pod.is_some() && seconds == REPLACED_AFTER && audiences.iter().all(|audience| own.contains(audience))
+    }
+
+    fn find(&self, plural: &str, namespace: Option<&str>, name: &str) -> Result<Object, Refusal> {
+        let found = self.registry.stored("", "v1", plural, namespace, name);
+        found.ok_or_else(|| Box::new(Status::not_found(ResourceRef { group: "", resource: plural }, name)).into())
+    }
+
+    fn timestamp(&self, time: SystemTime) -> String {
+        format_timestamp(time.into(), Precision::Seconds)
+    }
+
+    fn invalid(&self, name: &str, errors: Vec<FieldError>) -> Refusal {
+        let kind = KindRef { group: self.kind.group, kind: self.kind.kind };
+        Box::new(Status::invalid(kind, name, &errors)).into()
+    }
+
+    fn conflict(&self, group: &str, kind: &str, name: &str, why: &str) -> Refusal {
+        Box::new(Status::conflict(ResourceRef { group, resource: kind }, name, why)).into()
+    }
+}
+
+fn uid_of(object: &Object) -> String {
+    object.object("metadata").and_then(|metadata| metadata.str("uid")).unwrap_or_default().to_owned()
+}
+
+fn seconds_since_epoch(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

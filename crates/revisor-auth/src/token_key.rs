@@ -1,0 +1,220 @@
+//! The keys of tokens: [`SigningKey`] and [`VerifyingKey`], RSA or ECDSA on the curves P-256 and P-384, and the compact
+//! form of what they sign. What a token says is not their business; see `service_accounts.rs`.
+
+use std::fmt;
+
+use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{self, EcdsaKeyPair, KeyPair, RsaKeyPair, UnparsedPublicKey, VerificationAlgorithm};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use x509_parser::prelude::FromDer;
+use x509_parser::x509::SubjectPublicKeyInfo;
+
+/// Why a key cannot be used for tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no RSA or ECDSA key in PEM that tokens could be signed or checked with")]
+pub struct TokenKeyError;
+
+/// How a token is signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Algorithm {
+    #[serde(rename = "RS256")]
+    Rs256,
+    #[serde(rename = "ES256")]
+    Es256,
+    #[serde(rename = "ES384")]
+    Es384,
+}
+
+impl Algorithm {
+    fn verification(self) -> &'static dyn VerificationAlgorithm {
+        match self {
+            Algorithm::Rs256 => &signature::RSA_PKCS1_2048_8192_SHA256,
+            Algorithm::Es256 => &signature::ECDSA_P256_SHA256_FIXED,
+            Algorithm::Es384 => &signature::ECDSA_P384_SHA384_FIXED,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    alg: Algorithm,
+    #[serde(default)]
+    kid: String,
+}
+
+enum Pair {
+    Rsa(RsaKeyPair),
+    Ecdsa(Algorithm, EcdsaKeyPair),
+}
+
+impl Pair {
+    fn read(pem: &[u8]) -> Option<Pair> {
+        let key = PrivateKeyDer::from_pem_slice(pem).ok()?;
+        let der = key.secret_der();
+        let rsa = || RsaKeyPair::from_pkcs8(der).or_else(|_| RsaKeyPair::from_der(der)).ok().map(Pair::Rsa);
+        let ecdsa = |algorithm, curve| {
+            EcdsaKeyPair::from_private_key_der(curve, der).ok().map(|pair| Pair::Ecdsa(algorithm, pair))
+        };
+        rsa()
+            .or_else(|| ecdsa(Algorithm::Es256, &signature::ECDSA_P256_SHA256_FIXED_SIGNING))
+            .or_else(|| ecdsa(Algorithm::Es384, &signature::ECDSA_P384_SHA384_FIXED_SIGNING))
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        match self {
+            Pair::Rsa(_) => Algorithm::Rs256,
+            Pair::Ecdsa(algorithm, _) => *algorithm,
+        }
+    }
+
+    /// The public half, with and without what says of which sort it is.
+    fn public(&self) -> Option<(PublicKeyX509Der<'static>, Vec<u8>)> {
+        Some(match self {
+            Pair::Rsa(pair) => (pair.public_key().as_der().ok()?, pair.public_key().as_ref().to_vec()),
+            Pair::Ecdsa(_, pair) => (pair.public_key().as_der().ok()?, pair.public_key().as_ref().to_vec()),
+        })
+    }
+
+    fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
+        let random = SystemRandom::new();
+        match self {
+            Pair::Rsa(pair) => {
+                let mut signature = vec![0; pair.public_modulus_len()];
+                pair.sign(&signature::RSA_PKCS1_SHA256, &random, message, &mut signature).ok()?;
+                Some(signature)
+            }
+            Pair::Ecdsa(_, pair) => pair.sign(&random, message).ok().map(|signature| signature.as_ref().to_vec()),
+        }
+    }
+}
+
+/// Signs tokens.
+pub struct SigningKey {
+    pair: Pair,
+    /// What is signed before the claims: the algorithm, and by which name others find the key.
+    header: String,
+}
+
+impl SigningKey {
+    /// The private key of a PEM file.
+    pub fn from_pem(pem: &[u8]) -> Result<SigningKey, TokenKeyError> {
+        let pair = Pair::read(pem).ok_or(TokenKeyError)?;
+        let (public, _) = pair.public().ok_or(TokenKeyError)?;
+        let kid = URL_SAFE_NO_PAD.encode(Sha256::digest(public.as_ref()));
+        let header = Header { alg: pair.algorithm(), kid };
+        let header = serde_json::to_vec(&header).map_err(|_| TokenKeyError)?;
+        Ok(SigningKey { pair, header: URL_SAFE_NO_PAD.encode(header) })
+    }
+
+    /// The token with these claims.
+    pub(crate) fn sign(&self, claims: &impl Serialize) -> Option<String> {
+        let mut token = self.header.clone();
+        token.push('.');
+        token.push_str(&URL_SAFE_NO_PAD.encode(serde_json::to_vec(claims).ok()?));
+        let signature = self.pair.sign(token.as_bytes())?;
+        token.push('.');
+        token.push_str(&URL_SAFE_NO_PAD.encode(signature));
+        Some(token)
+    }
+}
+
+/// Without the private key.
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SigningKey").field("algorithm", &self.pair.algorithm()).finish_non_exhaustive()
+    }
+}
+
+/// Checks tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifyingKey {
+    algorithm: Algorithm,
+    public: Vec<u8>,
+}
+
+impl VerifyingKey {
+    /// The public keys of a PEM file. A private key stands for its public half.
+    pub fn from_pem(pem: &[u8]) -> Result<Vec<VerifyingKey>, TokenKeyError> {
+        if let Some(pair) = Pair::read(pem) {
+            let (_, public) = pair.public().ok_or(TokenKeyError)?;
+            return Ok(vec![VerifyingKey { algorithm: pair.algorithm(), public }]);
+        }
+        let infos = SubjectPublicKeyInfoDer::pem_slice_iter(pem).filter_map(Result::ok);
+        let keys: Vec<VerifyingKey> = infos.filter_map(|info| VerifyingKey::from_info(&info)).collect();
+        if keys.is_empty() { Err(TokenKeyError) } else { Ok(keys) }
+    }
+
+    fn from_info(der: &[u8]) -> Option<VerifyingKey> {
+        let (_, info) = SubjectPublicKeyInfo::from_der(der).ok()?;
+        let public = info.subject_public_key.data.to_vec();
+        // The bytes of a point on a curve tell by their number on which.
+        let algorithm = match (public.first(), public.len()) {
+            (Some(4), 65) => Algorithm::Es256,
+            (Some(4), 97) => Algorithm::Es384,
+            _ => Algorithm::Rs256,
+        };
+        Some(VerifyingKey { algorithm, public })
+    }
+}
+
+/// The claims of a token, which anybody could have made.
+pub(crate) fn unverified<C: for<'de> Deserialize<'de>>(token: &str) -> Option<C> {
+    let claims = token.split('.').nth(1)?;
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
+}
+
+/// Whether one of these keys signed the token.
+pub(crate) fn is_signed(token: &str, keys: &[VerifyingKey]) -> bool {
+    let Some((message, signature)) = token.rsplit_once('.') else { return false };
+    let header = message.split('.').next().and_then(|header| URL_SAFE_NO_PAD.decode(header).ok());
+    let header: Option<Header> = header.and_then(|header| serde_json::from_slice(&header).ok());
+    let (Some(header), Ok(signature)) = (header, URL_SAFE_NO_PAD.decode(signature)) else { return false };
+    keys.iter().filter(|key| key.algorithm == header.alg).any(|key| {
+        let public = UnparsedPublicKey::new(key.algorithm.verification(), &key.public);
+        public.verify(message.as_bytes(), &signature).is_ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pems(pair: rcgen::KeyPair) -> (String, String) {
+        (pair.serialize_pem(), pair.public_key_pem())
+    }
+
+    #[test]
+    fn what_one_half_signs_the_other_knows() {
+        let ec = |curve| pems(rcgen::KeyPair::generate_for(curve).expect("keys can be made"));
+        let rsa = pems(rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).expect("keys can be made"));
+        for (name, (private, public)) in
+            [("P-256", ec(&rcgen::PKCS_ECDSA_P256_SHA256)), ("P-384", ec(&rcgen::PKCS_ECDSA_P384_SHA384)), ("RSA", rsa)]
+        {
+            let signing = SigningKey::from_pem(private.as_bytes()).expect(name);
+            let keys = VerifyingKey::from_pem(public.as_bytes()).expect(name);
+            assert_eq!(VerifyingKey::from_pem(private.as_bytes()).as_ref(), Ok(&keys), "{name}");
+            let token = signing.sign(&serde_json::json!({"a": 1})).expect(name);
+            assert!(is_signed(&token, &keys), "{name}");
+            assert_eq!(unverified::<serde_json::Value>(&token), Some(serde_json::json!({"a": 1})), "{name}");
+            let (rest, last) = token.split_at(token.len() - 2);
+            let forged = format!("{rest}{}", if last == "AA" { "BB" } else { "AA" });
+            assert!(!is_signed(&forged, &keys), "{name}");
+            assert!(!is_signed(&token, &[]), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_or_token_is_refused() {
+        assert_eq!(VerifyingKey::from_pem(b"hello"), Err(TokenKeyError));
+        assert!(SigningKey::from_pem(b"").is_err());
+        for token in ["", ".", "..", "a.b.c", "e30.e30.e30"] {
+            assert!(!is_signed(token, &[]), "{token}");
+        }
+    }
+}
