@@ -77,9 +77,6 @@ impl Kind {
 }
 
 /// A kind without rules.
-pub(crate) struct Plain;
-
-impl Strategy for Plain {
 struct NoRules;
 
 impl Strategy for NoRules {

@@ -195,7 +195,7 @@ impl Deprecation {
 /// If the table of fields has no such type: a fault of the program that its tests find.
 pub(crate) fn scale_resource(types: &Arc<Types>) -> Resource {
     let row = Row::parse("autoscaling,v1,scales,Scale,scale,,,yes,get+patch+update,,,,,").expect("is well formed");
-    row.of_kind(Kind::usual(kinds::Plain), types, None)
+    row.of_kind(Kind::without_rules(), types, None)
 }
 
 /// The name of a kind's type in the table of fields: `core.v1.Pod`.

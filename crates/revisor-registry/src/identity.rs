@@ -53,7 +53,7 @@ impl Environment {
 
     /// A random number.
     pub(crate) fn random(&self) -> u64 {
-        // The lower half: test clocks count there.
+        // The lower half, which is where the numbers of tests differ.
         (self.random)() as u64
     }
 

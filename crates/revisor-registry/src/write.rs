@@ -130,8 +130,9 @@ impl Registry {
         }
     }
 
-    /// Makes an object in its stored shape. The rules that it is held to are those of the version that was `shown`.
-    async fn create_named(
+    /// Makes a new object that has its name and identity, in its stored shape. The rules that it is held to are those of
+    /// the version that was `shown`.
+    pub(crate) async fn create_named(
         &self,
         shown: &Arc<Resource>,
         namespace: Option<&str>,
@@ -218,7 +219,7 @@ impl Registry {
     }
 
     /// Sets what the server decides about a new object.
-    fn initialize(&self, metadata: &mut Object) {
+    pub(crate) fn initialize(&self, metadata: &mut Object) {
         for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"]
         {
             metadata.remove(name);

@@ -31,6 +31,9 @@ use crate::{logging, service_accounts, version};
 /// How long a read waits for a version that the server has not reached.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// How often it is looked whether others can still find the server.
+const ADVERTISING: Duration = Duration::from_secs(10);
+
 /// Serves until a signal comes.
 pub(crate) fn serve(flags: ServeFlags) -> anyhow::Result<()> {
     logging::start(flags.verbosity, flags.logging_format);
@@ -83,7 +86,9 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
         limits: Limits::default(),
     })
     .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
-    registry.advertise(advertised(&flags, server.address())).await.context("cannot advertise the server")?;
+    let advertised = advertised(&flags, server.address());
+    registry.advertise(advertised).await.context("cannot advertise the server")?;
+    let advertising = tokio::spawn(keep_advertising(registry.clone(), advertised));
     let health = HealthChecks::new(server.drain(), vec![store_check(&store)]);
     let limits =
         InflightLimits { read_only: flags.max_requests_inflight, mutating: flags.max_mutating_requests_inflight };
@@ -108,6 +113,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let names = flags.controllers.enabled().iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",");
     tracing::info!(%address, controllers = names, elapsed = ?started.elapsed(), "serving");
     let drained = server.run(api, stop_signal).await;
+    advertising.abort();
     if drained.cut_off > 0 {
         tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");
     }
@@ -144,6 +150,18 @@ fn advertised(flags: &ServeFlags, address: SocketAddr) -> Advertised {
         address: chosen.filter(leads_here),
         port: address.port(),
         node_port: Some(flags.kubernetes_service_node_port).filter(|port| *port != 0),
+    }
+}
+
+/// Puts back what clients took away by which others find the server.
+async fn keep_advertising(registry: Arc<Registry>, advertised: Advertised) {
+    let mut ticks = tokio::time::interval(ADVERTISING);
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        if let Err(error) = registry.advertise(advertised).await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "cannot advertise the server");
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use revisor_store::BoxFuture;
 
 use super::families::{Family, families_of, is_left_as_it_was};
 use super::{Claim, Reservation, ServiceName, Unavailable};
-use crate::{Decoded, Place, Registry, RegistryError, WriteOptions};
+use crate::{Decoded, Registry, RegistryError, WriteOptions};
 
 pub(super) const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
 pub(super) const MANAGED_BY_LABEL: &str = "ipaddress.kubernetes.io/managed-by";
@@ -201,39 +201,42 @@ impl Registry {
     }
 
     /// Makes the IPAddress that says that an address is taken. It is an object like others: known to those who watch,
-    /// and there cannot be two.
+    /// and there cannot be two. The claim on it is there before it is, for the case that this is not waited for.
     async fn make_address(&self, ip: IpAddr, reservation: &mut Reservation<'_>) -> Result<(), RegistryError> {
-        let Some(service) = reservation.service().cloned() else { return Ok(()) };
-        let uid = self.create_address(ip, service).await?;
+        let Some(service) = reservation.service() else { return Ok(()) };
+        let (object, uid) = self.new_address(ip, service);
         reservation.take(Claim::Address { ip, uid });
-        Ok(())
+        let made = self.store_address(object).await;
+        if matches!(made, Err(RegistryError::AlreadyExists { .. })) {
+            reservation.forget_last();
+        }
+        made
+    }
+
+    /// The IPAddress that a Service is to have, and its identity.
+    pub(super) fn new_address(&self, ip: IpAddr, service: &ServiceName) -> (Object, String) {
+        let mut object = Object::new();
+        let metadata = object.object_mut("metadata");
+        self.initialize(metadata);
+        let uid = metadata.str("uid").unwrap_or_default().to_owned();
+        metadata.insert("name", ip.to_string());
+        let labels = metadata.object_mut("labels");
+        labels.insert(FAMILY_LABEL, Family::of(ip).name());
+        labels.insert(MANAGED_BY_LABEL, ALLOCATOR);
+        let parent = object.object_mut("spec").object_mut("parentRef");
+        parent.insert("resource", "services");
+        parent.insert("namespace", service.namespace.as_str());
+        parent.insert("name", service.name.as_str());
+        (object, uid)
     }
 
     /// Boxed, because to write a Service is to write addresses, which is to write again.
-    pub(super) fn create_address(
-        &self,
-        ip: IpAddr,
-        service: ServiceName,
-    ) -> BoxFuture<'_, Result<String, RegistryError>> {
+    pub(super) fn store_address(&self, object: Object) -> BoxFuture<'_, Result<(), RegistryError>> {
         Box::pin(async move {
             let Some(addresses) = self.catalog.resource("networking.k8s.io", "v1", "ipaddresses") else {
-                return Ok(String::new());
+                return Ok(());
             };
-            let mut object = Object::new();
-            let metadata = object.object_mut("metadata");
-            metadata.insert("name", ip.to_string());
-            let labels = metadata.object_mut("labels");
-            labels.insert(FAMILY_LABEL, Family::of(ip).name());
-            labels.insert(MANAGED_BY_LABEL, ALLOCATOR);
-            let parent = object.object_mut("spec").object_mut("parentRef");
-            parent.insert("resource", "services");
-            parent.insert("namespace", service.namespace);
-            parent.insert("name", service.name);
-            let place = Place { resource: addresses, namespace: None, name: None };
-            let decoded = Decoded { object, warnings: Vec::new() };
-            let saved = self.create(place, decoded, WriteOptions::default()).await?;
-            let saved = Decoded::stored(&saved.bytes)?;
-            Ok(saved.at(&["metadata", "uid"]).and_then(Value::as_str).unwrap_or_default().to_owned())
+            self.create_named(addresses.storage(), None, object, WriteOptions::default()).await.map(|_| ())
         })
     }
 

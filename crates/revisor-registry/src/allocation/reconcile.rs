@@ -59,8 +59,9 @@ impl Registry {
             let is_ours = self.allocation.families.contains(&Family::of(ip));
             if is_ours && self.held_address(&ip.to_string()).is_none() {
                 tracing::info!(%ip, ?service, "the address of a service was not noted");
-                match self.create_address(ip, service).await {
-                    Ok(_) | Err(RegistryError::AlreadyExists { .. }) => {}
+                let (object, _) = self.new_address(ip, &service);
+                match self.store_address(object).await {
+                    Ok(()) | Err(RegistryError::AlreadyExists { .. }) => {}
                     Err(error) => return Err(error),
                 }
             }

@@ -93,6 +93,11 @@ impl<'r> Reservation<'r> {
         self.taken.push(claim);
     }
 
+    /// Takes back the last claim: another has it.
+    pub(super) fn forget_last(&mut self) {
+        self.taken.pop();
+    }
+
     pub(super) fn give_up(&mut self, claim: Option<Claim>) {
         if !self.dry_run {
             self.given_up.extend(claim);

@@ -72,9 +72,10 @@ impl Registry {
         self.put("networking.k8s.io", "servicecidrs", None, object, Some("status")).await
     }
 
-    /// Tells clients inside of a cluster where the server is. The Service is made once; where it leads to is brought up
-    /// to date.
+    /// Tells clients inside of a cluster where the server is. The Service is made if it is missing; where it leads to is
+    /// brought up to date. Doing it again writes nothing.
     pub async fn advertise(&self, advertised: Advertised) -> Result<(), RegistryError> {
+        self.ensure_service_ranges().await?;
         let Some(services) = self.catalog.resource("", "v1", "services").cloned() else { return Ok(()) };
         if self.stored("", "v1", "services", Some(NAMESPACE), NAME).is_none() {
             let service = self.kubernetes_service(advertised);

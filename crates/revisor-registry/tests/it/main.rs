@@ -3,6 +3,6 @@
 mod fixture;
 mod pods;
 mod reading;
-mod services;
 mod scaling;
+mod services;
 mod writing;
