@@ -41,11 +41,8 @@ impl Registry {
             None if new.is_external_name() || new.is_headless() => return Ok(()),
             None => {}
             Some(_) if is_left_as_it_was(service, old) => return Ok(()),
-            Some(was) if was.is_external_name() => {
-                if new.is_external_name() || new.is_headless() {
-                    return Ok(());
-                }
-            }
+            Some(was) if was.is_external_name() && (new.is_external_name() || new.is_headless()) => return Ok(()),
+            Some(was) if was.is_external_name() => {}
             Some(was) if was.is_headless() => return Ok(()),
             Some(was) => {
                 let before = was.ip_families().len();

@@ -57,7 +57,7 @@ async fn an_address_is_taken_kept_and_given_back() {
     let fixture = Fixture::new().await;
     let made = fixture.create("services", &service("a", "")).await.expect("is created");
     let ip = cluster_ip(&made);
-    assert_eq!(fixture.addresses(), [ip.clone()]);
+    assert_eq!(fixture.addresses(), std::slice::from_ref(&ip));
     let address = fixture.get("ipaddresses", &ip).await.expect("is noted");
     assert_eq!(text(&address, &["spec", "parentRef", "name"]), "a");
     assert_eq!(text(&address, &["metadata", "labels", "ipaddress.kubernetes.io/managed-by"]), "ipallocator.k8s.io");
