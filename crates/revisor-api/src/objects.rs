@@ -206,14 +206,15 @@ impl Api {
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
         if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
-            return Ok(answer_saved(self.request_token(route, format, &text, validation).await?));
+            let saved = self.request_token(route, format, &text, validation).await?;
+            return Ok(answer_saved(&wanted, route, saved)?);
         }
         let decoded = Decoded::read(&route.resource, format, &text, validation)?;
         if !route.resource.is_stored() {
             let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
             let warnings = decoded.warnings.clone();
             let bytes = self.review(route, &user, decoded.into_object())?;
-            return Ok(answer_saved(Saved { bytes, created: true, warnings }));
+            return Ok(answer_saved(&wanted, route, Saved { bytes, created: true, warnings })?);
         }
         let subresource = route.subresource.as_deref();
         let options = WriteOptions {

@@ -48,8 +48,7 @@ impl Catalog {
     pub fn with(config: &RuntimeConfig) -> Catalog {
         let types = Arc::new(Types::parse(FIELDS).expect("the table of fields is well formed"));
         let scale = Arc::new(scale_resource(&types));
-        let mut catalog =
-            Catalog { group_versions: Vec::new(), other_kinds: Vec::new(), types: types.clone(), scale };
+        let mut catalog = Catalog { group_versions: Vec::new(), other_kinds: Vec::new(), types: types.clone(), scale };
         let presentation = |row: &Row| kinds::presentation(row.group, row.version, row.plural);
         // What others are stored as comes first, whether it is served or not.
         let mut stored = HashMap::new();

@@ -3,12 +3,12 @@
 mod addresses;
 mod admissionregistration;
 pub(crate) mod amounts;
-mod apps;
-mod autoscaling;
-mod batch;
 pub(crate) mod apiregistration;
+mod apps;
 mod authentication;
 mod authorization;
+mod autoscaling;
+mod batch;
 mod certificates;
 pub(crate) mod conditions;
 mod coordination;
@@ -21,16 +21,16 @@ mod node;
 pub(crate) mod node_selectors;
 pub(crate) mod pod_spec;
 mod policy;
-mod resource;
 mod rbac;
+mod resource;
 pub(crate) mod resource_names;
 mod scheduling;
 mod storage;
 pub(crate) mod taints;
-pub(crate) mod workload;
 #[cfg(test)]
 pub(crate) mod tests;
 mod url;
+pub(crate) mod workload;
 
 use std::sync::Arc;
 
