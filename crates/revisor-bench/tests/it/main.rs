@@ -28,7 +28,7 @@ async fn every_phase_does_its_work() {
         measured.phases.iter().map(|phase| (phase.name.as_str(), phase.operations)).collect();
     let names: Vec<&str> = phases.iter().map(|(name, _)| *name).collect();
     let events = "events to 3 watchers";
-    assert_eq!(names, ["create", "get", "update", "list", "list, pages of 500", events, "delete"]);
+    assert_eq!(names, ["create", "get", "update", "list", "list as a table", "list, pages of 500", events, "delete"]);
     for (name, operations) in &phases {
         match *name {
             "create" | "delete" => assert_eq!(*operations, 1200, "{name}"),

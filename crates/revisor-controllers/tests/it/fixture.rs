@@ -12,7 +12,7 @@ use revisor_controllers::{Clock, Controller, Controllers, ControllersOptions, Sl
 use revisor_object::{Object, TokenSealer, Value, parse_json};
 use revisor_registry::{
     Decoded, DeleteOptions, Environment, FieldValidation, Format, PatchKind, Place, Registry, RegistryOptions,
-    WriteOptions,
+    ServiceNetwork, WriteOptions,
 };
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
 use time::OffsetDateTime;
@@ -156,6 +156,7 @@ impl Fixture {
             environment,
             sealer: TokenSealer::new([7; 32]),
             patience: Duration::from_millis(50),
+            services: ServiceNetwork::default(),
         };
         let registry = Registry::start(Cache::start(Arc::new(store), options), options_of_registry).await;
         let registry = Arc::new(registry.expect("a new registry"));
