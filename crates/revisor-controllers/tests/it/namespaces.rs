@@ -87,6 +87,7 @@ async fn pods_end_before_the_rest_goes() {
     let _controllers = fixture.start(&[Controller::Namespace]);
     fixture.namespace("n").await;
     fixture.config_map_in("n", "c", "").await;
+    fixture.create("serviceaccounts", Some("n"), r#"{"metadata":{"name":"default"}}"#).await;
     for (name, node) in [("waits", ""), ("runs", r#""nodeName":"node","#)] {
         let text =
             format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{{node}"containers":[{{"name":"c","image":"i"}}]}}}}"#);
