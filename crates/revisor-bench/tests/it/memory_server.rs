@@ -1,4 +1,4 @@
-//! A server for configmaps, in memory: enough of the API for the load generator, and faults on demand.
+//! A server for configmaps and pods, in memory: enough of the API for the load generator, and faults on demand.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -115,7 +115,7 @@ async fn serve(stream: impl tokio::io::AsyncRead + AsyncWrite + Unpin, state: &S
         }
         let (status, answer) = state.answer(method, path, query, &body);
         // Lists go out in chunks and all else by length, so that both are read.
-        let text = if path.ends_with("/configmaps") && method == "GET" {
+        let text = if (path.ends_with("/configmaps") || path.ends_with("/pods")) && method == "GET" {
             let (left, right) = answer.split_at(answer.len() / 2);
             let chunks: String = [left, right].iter().map(|part| format!("{:x}\r\n{part}\r\n", part.len())).collect();
             format!("HTTP/1.1 {status} X\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")
@@ -147,12 +147,20 @@ impl State {
         let mut guard = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         let (revision, objects) = &mut *guard;
         let name = path.split('/').nth(6);
-        let is_configmap = path.split('/').nth(5) == Some("configmaps");
+        let is_kept = matches!(path.split('/').nth(5), Some("configmaps" | "pods"));
         match (method, name) {
-            (_, _) if !is_configmap => (200, "{}".to_owned()),
-            ("POST" | "PUT", _) if self.fault == Fault::RefusesWrites => (429, "too many".to_owned()),
-            ("POST" | "PUT", _) => {
+            (_, _) if !is_kept => (200, "{}".to_owned()),
+            ("POST" | "PUT" | "PATCH", _) if self.fault == Fault::RefusesWrites => (429, "too many".to_owned()),
+            ("POST" | "PUT" | "PATCH", _) => {
                 let mut object: serde_json::Value = serde_json::from_str(body).expect("the client writes JSON");
+                if let ("PATCH", Some(name)) = (method, name) {
+                    let Some(text) = objects.get(name) else { return (404, String::new()) };
+                    let patch = std::mem::replace(&mut object, serde_json::from_str(text).expect("it was JSON"));
+                    // What the client patches is all in there.
+                    for (member, value) in patch["metadata"].as_object().expect("patches are about metadata") {
+                        object["metadata"][member] = value.clone();
+                    }
+                }
                 let name = object["metadata"]["name"].as_str().expect("objects have names").to_owned();
                 let sent = object["metadata"]["resourceVersion"].clone();
                 let stored = objects.get(&name).map(|text| {

@@ -2,7 +2,7 @@
 
 use futures_util::{StreamExt, TryStreamExt};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, PropagationPolicy, WatchEvent, WatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt};
@@ -81,10 +81,14 @@ async fn workloads_have_their_types_and_subresources() {
 
     let meta = within(deployments.list_metadata(&ListParams::default())).await.expect("a list of metadata");
     assert_eq!(meta.items.iter().map(ResourceExt::name_any).collect::<Vec<_>>(), ["web"]);
-    let foreground =
+    let background =
         DeleteParams { propagation_policy: Some(PropagationPolicy::Background), ..DeleteParams::default() };
-    within(deployments.delete("web", &foreground)).await.expect("is deleted");
+    within(deployments.delete("web", &background)).await.expect("is deleted");
 
+    // Pods belong to an account, which no controller makes here.
+    let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
+    let account: ServiceAccount = typed(json!({"metadata": {"name": "default"}}));
+    within(accounts.create(&PostParams::default(), &account)).await.expect("is made");
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
     let nothing: Pod = typed(json!({"metadata": {"name": "p"}, "spec": {"containers": []}}));
     let error = within(pods.create(&PostParams::default(), &nothing)).await.expect_err("has no containers");

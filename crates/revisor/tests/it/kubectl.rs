@@ -1,85 +1,210 @@
 //! A real kubectl with the kubeconfig that the server writes.
 //!
-//! `REVISOR_KUBECTL` names the program; if it is unset, `cargo xtask kubectl` provides one.
+//! `REVISOR_KUBECTL` names the program; if it is unset, `cargo xtask kubectl` provides one. Each module below is one
+//! part of what people do with it, and each test is one story with what its user sees.
+
+mod applying;
+mod deleting;
+mod discovery;
+mod making;
+mod nodes;
+mod objects;
+mod reading;
+mod rollouts;
+mod watching;
+mod workloads;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Server, within};
+use crate::harness::{Server, eventually, within};
 use crate::xtask;
 
+/// A kubectl for one server, with a home of its own.
 struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
     home: tempfile::TempDir,
 }
 
-impl Kubectl {
-    fn of(server: &Server) -> Arc<Kubectl> {
-        let home = tempfile::tempdir().expect("a temporary folder");
-        Arc::new(Kubectl { program: program(), kubeconfig: server.data().join("kubeconfig"), home })
-    }
+/// A server with these flags, and a kubectl for it.
+async fn start(flags: &[&str]) -> (Server, Arc<Kubectl>) {
+    let server = Server::start(flags).await;
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let kubectl = Kubectl { program: program(), kubeconfig: server.data().join("kubeconfig"), home };
+    (server, Arc::new(kubectl))
+}
 
-    fn command(&self, arguments: &[&str]) -> Command {
+/// A server whose controllers run, as soon as pods can be made in its default namespace.
+async fn start_with_controllers() -> (Server, Arc<Kubectl>) {
+    let (server, kubectl) = start(&["--controllers=*"]).await;
+    let client = server.client();
+    let account = "/api/v1/namespaces/default/serviceaccounts/default";
+    eventually(|| async { (client.get(account).await.code == 200).then_some(()) }).await;
+    (server, kubectl)
+}
+
+impl Kubectl {
+    fn command(&self, line: &str) -> Command {
         let mut command = Command::new(&self.program);
         command
-            .args(arguments)
+            .args(words(line))
             .env("KUBECONFIG", &self.kubeconfig)
-            // Its cache of discovery lives there.
+            // Its cache of discovery lives there, and so do its temporary files.
             .env("HOME", self.home.path())
+            .env("TMPDIR", self.home.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
     }
 
-    /// Runs a command to its end, with something to read.
-    async fn run_with(self: &Arc<Kubectl>, arguments: &[&str], input: &str) -> (bool, String) {
-        let (kubectl, input) = (self.clone(), input.to_owned());
-        let owned: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        let running = tokio::task::spawn_blocking(move || {
-            let borrowed: Vec<&str> = owned.iter().map(String::as_str).collect();
-            let mut child = kubectl.command(&borrowed).stdin(Stdio::piped()).spawn().expect("kubectl can be started");
-            let mut pipe = child.stdin.take().expect("it has an input");
-            // It may not read at all.
-            let _ = pipe.write_all(input.as_bytes());
-            drop(pipe);
-            let output = child.wait_with_output().expect("kubectl ends");
-            let both = [output.stdout, output.stderr].concat();
-            (output.status.success(), String::from_utf8_lossy(&both).into_owned())
-        });
-        within(running).await.expect("waiting does not panic")
+    /// Edits an object with a `sed` script in place of an editor.
+    async fn edit(&self, what: &str, script: &str) -> (bool, String) {
+        let mut command = self.command(&format!("edit {what}"));
+        command.env("KUBE_EDITOR", format!("sed -i {script}"));
+        finish(command, "").await
     }
 
-    async fn run(self: &Arc<Kubectl>, line: &str) -> (bool, String) {
-        self.run_with(&line.split(' ').collect::<Vec<_>>(), "").await
+    /// Runs a command to its end, with something to read.
+    async fn run_with(&self, line: &str, input: &str) -> (bool, String) {
+        finish(self.command(line), input).await
+    }
+
+    async fn run(&self, line: &str) -> (bool, String) {
+        self.run_with(line, "").await
     }
 
     /// What a command that succeeds says.
-    async fn ok(self: &Arc<Kubectl>, line: &str) -> String {
-        let (succeeded, text) = self.run(line).await;
+    async fn ok(&self, line: &str) -> String {
+        self.ok_with(line, "").await
+    }
+
+    /// What a command that succeeds says when it is given something to read.
+    async fn ok_with(&self, line: &str, input: &str) -> String {
+        let (succeeded, text) = self.run_with(line, input).await;
         assert!(succeeded, "kubectl {line}: {text}");
         text
     }
 
+    /// What a command that fails says.
+    async fn refused(&self, line: &str) -> String {
+        self.refused_with(line, "").await
+    }
+
+    async fn refused_with(&self, line: &str, input: &str) -> String {
+        let (succeeded, text) = self.run_with(line, input).await;
+        assert!(!succeeded, "kubectl {line}: {text}");
+        text
+    }
+
+    /// What a command that succeeds says, with every run of blanks as one: how wide columns are is not the point.
+    async fn squeezed(&self, line: &str) -> String {
+        squeezed(&self.ok(line).await)
+    }
+
     /// Makes what this text describes.
-    async fn create_from(self: &Arc<Kubectl>, text: &str) -> (bool, String) {
-        self.run_with(&["create", "-f", "-"], text).await
+    async fn create_from(&self, text: &str) -> (bool, String) {
+        self.run_with("create -f -", text).await
     }
 
     /// Makes something as `kubectl create` does by itself, which sends protobuf.
-    async fn create(self: &Arc<Kubectl>, line: &str) {
+    async fn create(&self, line: &str) {
         let text = self.ok(&format!("create {line}")).await;
         assert!(text.ends_with(" created\n"), "kubectl create {line}: {text}");
     }
 
-    async fn json(self: &Arc<Kubectl>, line: &str) -> Value {
-        let text = self.ok(line).await;
+    async fn json(&self, line: &str) -> Value {
+        let text = self.ok(&format!("{line} -o json")).await;
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("kubectl {line}: {error}: {text}"))
+    }
+
+    /// Writes the status that a controller or a kubelet would.
+    async fn set_status(&self, what: &str, status: &Value) {
+        let patch = json!({ "status": status });
+        self.ok(&format!("patch {what} --subresource=status --type=merge -p '{patch}'")).await;
+    }
+
+    /// Starts a command that goes on while others run.
+    fn begin(&self, line: &str) -> Running {
+        let mut child = self.command(line).spawn().expect("kubectl can be started");
+        let out = BufReader::new(child.stdout.take().expect("it prints"));
+        Running { child, out: Some(out) }
+    }
+}
+
+/// Runs a command to its end: whether it succeeded, and all that it said.
+async fn finish(mut command: Command, input: &str) -> (bool, String) {
+    let input = input.to_owned();
+    let running = tokio::task::spawn_blocking(move || {
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("kubectl can be started");
+        let mut pipe = child.stdin.take().expect("it has an input");
+        // It may not read at all.
+        let _ = pipe.write_all(input.as_bytes());
+        drop(pipe);
+        let output = child.wait_with_output().expect("kubectl ends");
+        let both = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&both).into_owned())
+    });
+    within(running).await.expect("waiting does not panic")
+}
+
+/// A command that goes on until it is dropped.
+struct Running {
+    child: Child,
+    /// Away only while somebody reads.
+    out: Option<BufReader<ChildStdout>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself; in either case nothing is left to do about an error.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Running {
+    /// The next line that it prints, squeezed.
+    async fn line(&mut self) -> String {
+        let mut out = self.out.take().expect("one reads at a time");
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut line = String::new();
+            out.read_line(&mut line).expect("what is printed is text");
+            (line, out)
+        });
+        let (line, out) = within(reading).await.expect("reading does not panic");
+        self.out = Some(out);
+        squeezed(&line)
+    }
+
+    /// Reads on until a line begins with this.
+    async fn line_with(&mut self, start: &str) -> String {
+        loop {
+            let line = self.line().await;
+            assert!(!line.is_empty(), "it ended before it said {start:?}");
+            if line.starts_with(start) {
+                return line;
+            }
+        }
+    }
+
+    /// All that is left of what it prints, when it has ended well.
+    async fn rest(mut self) -> String {
+        let mut out = self.out.take().expect("one reads at a time");
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut text = String::new();
+            out.read_to_string(&mut text).expect("what is printed is text");
+            text
+        });
+        let text = within(reading).await.expect("reading does not panic");
+        let status = self.child.wait().expect("it has closed its output");
+        assert!(status.success(), "{status}: {text}");
+        text
     }
 }
 
@@ -91,173 +216,63 @@ fn program() -> PathBuf {
         .clone()
 }
 
-#[tokio::test]
-async fn kubectl_makes_reads_changes_and_deletes() {
-    let server = Server::start(&[]).await;
-    let kubectl = Kubectl::of(&server);
-    let listed = kubectl.ok("get namespaces").await;
-    for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
-        assert!(listed.lines().any(|line| line.starts_with(name)), "{listed}");
-    }
-    kubectl.create("namespace work").await;
-    kubectl.create("configmap a -n work --from-literal=k=1 --from-literal=l=2").await;
-    kubectl.create("secret generic s -n work --from-literal=p=word").await;
-    let yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n  namespace: work\n  labels: {l: x}\ndata:\n  k: |\n    \
-                text\n---\napiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata:\n  name: lease\n  namespace: work\n";
-    let (succeeded, text) = kubectl.create_from(yaml).await;
-    assert!(succeeded && text == "configmap/b created\nlease.coordination.k8s.io/lease created\n", "{text}");
-
-    assert_eq!(kubectl.ok("get configmaps -n work -o name").await, "configmap/a\nconfigmap/b\n");
-    assert_eq!(kubectl.ok("get cm -A -l l=x -o name").await, "configmap/b\n");
-    assert_eq!(kubectl.json("get configmap a -n work -o json").await["data"], json!({"k": "1", "l": "2"}));
-    let text = kubectl.ok("get configmap b -n work -o yaml").await;
-    assert!(text.contains("  k: |\n    text\n") && text.contains("kind: ConfigMap\n"), "{text}");
-    assert_eq!(kubectl.json("get secret s -n work -o json").await["data"], json!({"p": "d29yZA=="}));
-    assert_eq!(kubectl.ok("get cm b -n work -o jsonpath={.data.k}").await, "text\n");
-
-    assert_eq!(
-        kubectl.ok(r#"patch configmap a -n work --type=merge -p {"data":{"k":"2","l":null}}"#).await,
-        "configmap/a patched\n"
-    );
-    assert_eq!(
-        kubectl.ok(r#"patch configmap a -n work --type=json -p [{"op":"add","path":"/data/m","value":"3"}]"#).await,
-        "configmap/a patched\n"
-    );
-    assert_eq!(kubectl.ok("label configmap a -n work colour=red").await, "configmap/a labeled\n");
-    assert_eq!(kubectl.ok("annotate configmap a -n work note=kept").await, "configmap/a annotated\n");
-    let object = kubectl.json("get configmap a -n work -o json").await;
-    assert_eq!(object["data"], json!({"k": "2", "m": "3"}));
-    assert_eq!(object["metadata"]["labels"], json!({"colour": "red"}));
-    assert_eq!(object["metadata"]["annotations"], json!({"note": "kept"}));
-
-    assert_eq!(kubectl.ok("delete configmap a -n work").await, "configmap \"a\" deleted from work namespace\n");
-    let (succeeded, text) = kubectl.run("get configmap a -n work").await;
-    assert!(!succeeded && text == "Error from server (NotFound): configmaps \"a\" not found\n", "{text}");
-    assert_eq!(kubectl.ok("delete namespace work --wait=false").await, "namespace \"work\" deleted\n");
-    assert_eq!(kubectl.json("get namespace work -o json").await["status"]["phase"], "Terminating");
-    let late = "{apiVersion: v1, kind: ConfigMap, metadata: {name: late, namespace: work}}";
-    let (succeeded, text) = kubectl.create_from(late).await;
-    assert!(!succeeded && text.contains("because it is being terminated"), "{text}");
+/// The words of a command. What stands between single quotes is one word.
+fn words(line: &str) -> Vec<&str> {
+    let parts = line.split('\'').enumerate();
+    parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
 }
 
-/// What kubectl applies and edits, it sends as strategic merge patches.
-#[tokio::test]
-async fn kubectl_applies_and_patches_strategically() {
-    let server = Server::start(&[]).await;
-    let kubectl = Kubectl::of(&server);
-    let config_map = |data: &str| format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a}}, data: {data}}}");
-    for (data, said) in [("{k: one, l: two}", "created"), ("{k: three}", "configured"), ("{k: three}", "unchanged")] {
-        let (succeeded, text) = kubectl.run_with(&["apply", "-f", "-"], &config_map(data)).await;
-        assert!(succeeded && text == format!("configmap/a {said}\n"), "{text}");
-    }
-    assert_eq!(kubectl.json("get configmap a -o json").await["data"], json!({"k": "three"}));
-
-    let patched = kubectl.ok(r#"patch configmap a -p {"metadata":{"finalizers":["x.io/one"]}}"#).await;
-    assert_eq!(patched, "configmap/a patched\n");
-    kubectl.ok(r#"patch configmap a -p {"metadata":{"finalizers":["x.io/two"]}}"#).await;
-    let held = kubectl.json("get configmap a -o json").await;
-    assert_eq!(held["metadata"]["finalizers"], json!(["x.io/two", "x.io/one"]), "merged as a set, the new ones first");
-    kubectl.ok(r#"patch configmap a -p {"metadata":{"$deleteFromPrimitiveList/finalizers":["x.io/one"]}}"#).await;
-    let held = kubectl.json("get configmap a -o json").await;
-    assert_eq!(held["metadata"]["finalizers"], json!(["x.io/two"]));
-
-    let (succeeded, text) = kubectl.run(r#"patch configmap a -p {"data":{"$patch":"nonsense"}}"#).await;
-    assert!(!succeeded && text.contains("unknown patch type: nonsense"), "{text}");
+fn squeezed(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n");
+    lines.collect()
 }
 
-#[tokio::test]
-async fn kubectl_finds_out_what_there_is() {
-    let server = Server::start(&[]).await;
-    let kubectl = Kubectl::of(&server);
-    assert_eq!(kubectl.ok("api-versions").await, "coordination.k8s.io/v1\nv1\n");
-    let resources = kubectl.ok("api-resources --no-headers").await;
-    let names: Vec<&str> = resources.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["configmaps", "events", "namespaces", "secrets", "serviceaccounts", "leases"]);
-    let version = kubectl.json("version -o json").await;
-    assert_eq!(version["serverVersion"]["minor"], "36", "{version}");
-    assert_eq!(kubectl.ok("get --raw /readyz").await, "ok");
-    let raw = kubectl.json("get --raw /api/v1/namespaces/default").await;
-    assert_eq!(raw["metadata"]["name"], "default");
-
-    for name in ["a", "b", "c", "d", "e"] {
-        kubectl.create(&format!("configmap {name}")).await;
-    }
-    let chunked = kubectl.ok("get configmaps --chunk-size=2 -o name").await;
-    assert_eq!(chunked.lines().count(), 5, "{chunked}");
-
-    let event = r#"{"kind":"Event","apiVersion":"v1","metadata":{"name":"e"},"reason":"Tested","message":"it works",
-        "type":"Normal","involvedObject":{"kind":"ConfigMap","namespace":"default","name":"a"}}"#;
-    let (succeeded, text) = kubectl.create_from(event).await;
-    assert!(succeeded, "{text}");
-    let events = kubectl.ok("get events").await;
-    assert!(events.contains("e "), "{events}");
-    assert_eq!(kubectl.json("get events -o json").await["items"][0]["reason"], "Tested");
+/// The cells of the row that begins with this name.
+fn row(table: &str, name: &str) -> Vec<String> {
+    let found = table.lines().map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+    let mut found = found.filter(|cells| cells.first().is_some_and(|first| first == name));
+    found.next().unwrap_or_else(|| panic!("no row {name} in\n{table}"))
 }
 
-/// A command that goes on until it is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself; in either case nothing is left to do about an error.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Running {
-    /// The next line that it prints.
-    async fn line(
-        &mut self,
-        out: BufReader<std::process::ChildStdout>,
-    ) -> (String, BufReader<std::process::ChildStdout>) {
-        let reading = tokio::task::spawn_blocking(move || {
-            let (mut out, mut line) = (out, String::new());
-            out.read_line(&mut line).expect("what is printed is text");
-            (line, out)
-        });
-        within(reading).await.expect("reading does not panic")
-    }
-}
-
-#[tokio::test]
-async fn kubectl_watches_and_waits() {
-    let server = Server::start(&[]).await;
-    let kubectl = Kubectl::of(&server);
-    kubectl.create("configmap a").await;
-    let arguments = ["get", "configmaps", "-w", "--output-watch-events", "-o", "name"];
-    let mut watch = Running(kubectl.command(&arguments).spawn().expect("kubectl can be started"));
-    let out = BufReader::new(watch.0.stdout.take().expect("it prints"));
-    let (line, out) = watch.line(out).await;
-    assert!(line.starts_with("configmap/a"), "{line}");
-    kubectl.create("configmap b").await;
-    let (line, _out) = watch.line(out).await;
-    assert!(line.starts_with("configmap/b"), "{line}");
-    drop(watch);
-
-    // The waiting command says nothing until the object is gone, so what it is waiting for is looked up on the server.
-    let mut waiting = Running(
-        kubectl
-            .command(&["wait", "--for=delete", "configmap/a", "--timeout=30s"])
-            .spawn()
-            .expect("kubectl can be started"),
-    );
-    let client = server.client();
-    crate::harness::eventually(|| async {
-        let metrics = client.get("/metrics").await;
-        let text = String::from_utf8_lossy(&metrics.body).into_owned();
-        let mut lines = text.lines().filter(|line| line.starts_with("apiserver_longrunning_requests{"));
-        lines.any(|line| line.contains("configmaps") && line.ends_with(" 1")).then_some(())
-    })
-    .await;
-    kubectl.ok("delete configmap a").await;
-    let mut out = waiting.0.stdout.take().expect("it prints");
-    let reading = tokio::task::spawn_blocking(move || {
-        let mut text = String::new();
-        out.read_to_string(&mut text).expect("what is printed is text");
-        text
+/// A pod that names its owner, if it has one.
+fn pod(name: &str, app: &str, owner: Option<&Value>) -> Value {
+    let mut pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": app}},
+        "spec": {"containers": [{"name": "main", "image": "registry.example/app:1"}]},
     });
-    let text = within(reading).await.expect("reading does not panic");
-    assert_eq!(text, "configmap/a condition met\n");
-    assert!(waiting.0.wait().expect("it has ended").success());
+    if let Some(owner) = owner {
+        pod["metadata"]["ownerReferences"] = json!([reference(owner)]);
+    }
+    pod
+}
+
+/// How an object names its controller.
+fn reference(owner: &Value) -> Value {
+    json!({
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
+}
+
+/// A replica set as the controller of deployments would make it, without replicas.
+fn replica_set(name: &str, app: &str, image: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "labels": {"app": app}},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": {"app": app}},
+            "template": {
+                "metadata": {"labels": {"app": app}},
+                "spec": {"containers": [{"name": app, "image": image}]},
+            },
+        },
+    })
 }
