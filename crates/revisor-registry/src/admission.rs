@@ -22,7 +22,7 @@ mod taint_nodes_by_condition;
 
 use std::sync::Arc;
 
-use revisor_catalog::{Requester, Resource};
+use revisor_catalog::Resource;
 use revisor_object::{Object, Value};
 
 pub(crate) use self::limit_ranger::pod_total;
@@ -49,7 +49,6 @@ pub(crate) struct Review<'a> {
     pub(crate) subresource: Option<&'a str>,
     pub(crate) operation: Operation,
     pub(crate) old: Option<&'a Object>,
-    pub(crate) requester: Requester<'a>,
 }
 
 impl Review<'_> {

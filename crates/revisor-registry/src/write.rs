@@ -151,7 +151,6 @@ impl Registry {
             subresource: options.subresource,
             operation: Operation::Create,
             old: None,
-            requester: options.requester,
         };
         let now = self.now();
         let circumstances = Circumstances { now: &now, requester: options.requester };
@@ -340,7 +339,6 @@ impl Registry {
                 subresource: options.subresource,
                 operation: Operation::Update,
                 old: Some(&old),
-                requester: options.requester,
             };
             let managed = managed.unwrap_or_else(|| managed_fields::begin(&object, &old, options));
             restore_metadata(&mut object, &old);

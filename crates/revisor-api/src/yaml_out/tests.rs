@@ -1,3 +1,5 @@
+//! What is written, compared with what the original writes.
+
 use revisor_object::parse_json;
 
 use super::*;

@@ -79,7 +79,7 @@ impl Change {
 impl Places {
     /// Takes in a place, what became of it, and what was found below it.
     fn take(&mut self, step: &CompactString, change: Change, below: Places) {
-        let mut put = |steps: &mut Steps, is_member: bool, below: Steps| {
+        let put = |steps: &mut Steps, is_member: bool, below: Steps| {
             if let Some(node) = node(is_member, below) {
                 steps.push((step.clone(), node));
             }

@@ -1,3 +1,5 @@
+//! Pods in the registry: what is done to them beside writing them.
+
 use revisor_object::{Object, Value};
 use revisor_registry::{
     Decoded, DeleteOptions, Deleted, Eviction, FieldValidation, Format, Place, Preconditions, RegistryError,

@@ -1,3 +1,5 @@
+//! The rules for deployments, case by case.
+
 use revisor_object::parse_json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The rules for the conversion of autoscalers, case by case.
+
 use super::*;
 
 fn read(text: &str) -> Object {

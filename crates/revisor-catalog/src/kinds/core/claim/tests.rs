@@ -1,3 +1,5 @@
+//! The rules for claims, case by case.
+
 use revisor_object::parse_json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The rules for pods, case by case.
+
 use super::*;
 use crate::Requester;
 use crate::kinds::pod_spec::testing::object;

@@ -1,3 +1,5 @@
+//! The rules for services, case by case.
+
 use revisor_object::{FieldError, Object, Value, parse_json};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The rules for resource claims, case by case.
+
 use revisor_object::{Value, parse_json};
 
 use super::*;
