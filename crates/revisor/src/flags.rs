@@ -142,6 +142,11 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "IP")]
     pub(crate) advertise_address: Option<IpAddr>,
 
+    /// Who keeps the endpoints of the service `kubernetes`: this server (`lease` and `master-count` mean the same here)
+    /// or nobody (`none`)
+    #[arg(long, value_name = "TYPE", default_value = "lease")]
+    pub(crate) endpoint_reconciler_type: EndpointReconciler,
+
     /// The port of nodes that leads to the server; 0 for none
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) kubernetes_service_node_port: u16,
@@ -186,6 +191,13 @@ pub(crate) struct ServeFlags {
     /// How to write the log
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) logging_format: LoggingFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum EndpointReconciler {
+    Lease,
+    MasterCount,
+    None,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -24,7 +24,7 @@ use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::flags::ServeFlags;
+use crate::flags::{EndpointReconciler, ServeFlags};
 use crate::kept_secret::kept_secret;
 use crate::{logging, service_accounts, version};
 
@@ -147,7 +147,7 @@ fn advertised(flags: &ServeFlags, address: SocketAddr) -> Advertised {
     let leads_here = |ip: &IpAddr| !ip.is_loopback() && !ip.is_unspecified();
     let chosen = flags.advertise_address.or_else(|| Some(address.ip()).filter(leads_here)).or_else(machine_address);
     Advertised {
-        address: chosen.filter(leads_here),
+        address: chosen.filter(|ip| leads_here(ip) && flags.endpoint_reconciler_type != EndpointReconciler::None),
         port: address.port(),
         node_port: Some(flags.kubernetes_service_node_port).filter(|port| *port != 0),
     }

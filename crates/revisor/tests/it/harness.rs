@@ -17,6 +17,10 @@ use crate::client::{Client, Kubeconfig};
 /// How long a test waits for anything. Generous, because machines that run tests are busy.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
+/// Servers of tests listen on another port after each restart, and say so in the endpoints of the service `kubernetes`:
+/// a write that tests that count them do not want.
+pub(crate) const UNADVERTISED: &str = "--endpoint-reconciler-type=none";
+
 /// How much of a log is shown when a test fails.
 const SHOWN_LOG: usize = 16 * 1024;
 
