@@ -105,27 +105,37 @@ impl Registry {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(RegistryError::BadRequest(message.to_owned()));
         }
-        let prefix = metadata.str("generateName").unwrap_or_default().to_owned();
-        let is_generated = metadata.str("name").unwrap_or_default().is_empty() && !prefix.is_empty();
+        let is_empty = |name| metadata.str(name).unwrap_or_default().is_empty();
+        let is_generated = is_empty("name") && !is_empty("generateName");
         self.initialize(metadata);
         resource.to_stored(&mut object);
+        let saved = if is_generated {
+            self.create_generated(resource, namespace, object, options).await
+        } else {
+            self.create_named(resource, namespace, object, options).await
+        };
+        let mut saved = saved.map_err(|error| named_as(resource, error))?;
+        saved.bytes = present(resource, &saved.bytes);
+        saved.warnings.splice(..0, warnings);
+        Ok(saved)
+    }
+
+    /// Makes an object under a name that begins as it says, and that nobody has.
+    async fn create_generated(
+        &self,
+        resource: &Arc<Resource>,
+        namespace: Option<&str>,
+        object: Object,
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let prefix = object.at(&["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut attempt = 1;
         loop {
-            let mut object = object.clone();
-            if is_generated {
-                object.object_mut("metadata").insert("name", self.environment.generated_name(&prefix));
-            }
-            let saved = self.create_named(resource, namespace, object, options).await;
-            match saved {
-                Err(RegistryError::AlreadyExists { .. }) if is_generated && attempt < MAX_GENERATED_NAMES => {
-                    attempt += 1
-                }
-                Err(error) => return Err(named_as(resource, error)),
-                Ok(mut saved) => {
-                    saved.bytes = present(resource, &saved.bytes);
-                    saved.warnings.splice(..0, warnings);
-                    return Ok(saved);
-                }
+            let mut named = object.clone();
+            named.object_mut("metadata").insert("name", self.environment.generated_name(&prefix));
+            match self.create_named(resource, namespace, named, options).await {
+                Err(RegistryError::AlreadyExists { .. }) if attempt < MAX_GENERATED_NAMES => attempt += 1,
+                done => return done,
             }
         }
     }
