@@ -66,9 +66,9 @@ impl ListBody {
             Remaining::Page(items) => {
                 while writer.has_room() && !items.as_slice().is_empty() {
                     let batch = items.len().min(BATCH);
-                    touch(&items.as_slice()[..batch]);
+                    touch(writer.shape, &items.as_slice()[..batch]);
                     for item in items.by_ref().take(batch) {
-                        writer.push(item.bytes());
+                        writer.push_item(&item);
                         if !writer.has_room() {
                             break;
                         }
@@ -83,7 +83,7 @@ impl ListBody {
                 while has_more && writer.has_room() {
                     let batch: SmallVec<[&Arc<Item>; BATCH]> = rest.by_ref().take(BATCH).collect();
                     has_more = batch.len() == BATCH;
-                    touch(&batch);
+                    touch(writer.shape, &batch);
                     for item in batch {
                         if !writer.has_room() {
                             has_more = true;
@@ -91,7 +91,7 @@ impl ListBody {
                         }
                         last = Some(item);
                         if filter.admits(item) {
-                            writer.push(item.bytes());
+                            writer.push_item(item);
                         }
                     }
                 }
@@ -142,9 +142,8 @@ fn ranked(shape: &ListShape, items: ListItems) -> Remaining {
 
 /// Reads the first byte of every object. Each read waits for memory, but they wait together; copied one after the
 /// other, each would wait alone, and a long list would spend a third of its time so.
-fn touch<I: AsRef<Item>>(batch: &[I]) {
-    let first = |item: &I| item.as_ref().bytes().first().copied().map_or(0, usize::from);
-    std::hint::black_box(batch.iter().map(first).sum::<usize>());
+fn touch<I: AsRef<Item>>(shape: &ListShape, batch: &[I]) {
+    std::hint::black_box(batch.iter().map(|item| shape.touch(item.as_ref())).sum::<usize>());
 }
 
 /// A list of objects that are no longer stored.
@@ -173,5 +172,10 @@ impl ItemWriter<'_> {
     fn push(&mut self, stored: &Bytes) {
         let is_first = std::mem::take(self.is_first);
         self.shape.push(stored, is_first, self.chunk);
+    }
+
+    fn push_item(&mut self, item: &Item) {
+        let is_first = std::mem::take(self.is_first);
+        self.shape.push_item(item, is_first, self.chunk);
     }
 }

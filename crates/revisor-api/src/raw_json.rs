@@ -9,9 +9,9 @@ pub(crate) fn member(object: &[u8], name: &str) -> Option<Range<usize>> {
     Members::of(object).find(|found| &object[found.name.clone()] == name.as_bytes()).map(|found| found.value)
 }
 
-/// The text of an object without the member `name` of its member `parent`; `None` if there is no such member.
-pub(crate) fn without(object: &[u8], parent: &str, name: &str) -> Option<Vec<u8>> {
-    let parent = member(object, parent)?;
+/// The text of an object without the member `name` of its member that stands at `parent`; `None` if there is no such
+/// member.
+pub(crate) fn without(object: &[u8], parent: Range<usize>, name: &str) -> Option<Vec<u8>> {
     let inner = &object[parent.clone()];
     let mut previous_end = None;
     for found in Members::of(inner) {
@@ -139,7 +139,8 @@ mod tests {
             (r#"{"m":{"x":2},"o":4}"#, Some(r#"{"m":{},"o":4}"#)),
             (r#"{"m":{"a":1},"x":4}"#, None),
         ] {
-            let rest = without(object.as_bytes(), "m", "x");
+            let parent = member(object.as_bytes(), "m").expect("has one");
+            let rest = without(object.as_bytes(), parent, "x");
             assert_eq!(rest.as_deref(), want.map(str::as_bytes), "{object}");
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::HeaderMap;
+use revisor_cache::Item;
 use revisor_catalog::{Moment, Resource};
 use revisor_object::{Object, Status, Value, parse_json};
 use revisor_registry::present;
@@ -123,7 +124,7 @@ impl ListShape {
 
     /// The place of an object among others, where they have an order of their own.
     pub(crate) fn rank(&self, stored: &Bytes) -> Option<i64> {
-        self.resource.columns.rank(&table::parse(&present(&self.resource, stored)))
+        table::rank(&self.resource, &present(&self.resource, stored))
     }
 
     fn kind_and_version(&self) -> (&str, &str) {
@@ -159,22 +160,50 @@ impl ListShape {
         }
     }
 
-    /// Appends one item.
+    /// Appends one object, which is or was stored.
     pub(crate) fn push(&self, stored: &Bytes, is_first: bool, out: &mut BytesMut) {
         let object = &present(&self.resource, stored);
+        self.push_as(is_first, out, |out| self.push_json(object, out));
+    }
+
+    /// Appends one object of the cache.
+    pub(crate) fn push_item(&self, item: &Item, is_first: bool, out: &mut BytesMut) {
+        match self.remembered_rows() {
+            Some(rows) => self.push_as(is_first, out, |out| rows.push_item(&self.resource, item, out)),
+            None => self.push(item.bytes(), is_first, out),
+        }
+    }
+
+    /// Reads a byte of each part of memory from which this item will be written.
+    pub(crate) fn touch(&self, item: &Item) -> usize {
+        let of_object = item.bytes().first().copied();
+        let of_row = self.remembered_rows().and_then(|_| table::first_byte_of_row(item));
+        usize::from(of_object.unwrap_or_default()) + usize::from(of_row.unwrap_or_default())
+    }
+
+    /// How rows are written, if they are remembered: those of objects that are shown in the version they are stored in.
+    fn remembered_rows(&self) -> Option<Rows> {
+        match self.items {
+            Items::Rows(rows) if self.resource.is_storage() => Some(rows),
+            Items::Rows(_) | Items::Whole | Items::Metadata(_) => None,
+        }
+    }
+
+    /// Appends what `push_json` appends in JSON, in the list's encoding.
+    fn push_as(&self, is_first: bool, out: &mut BytesMut, push_json: impl FnOnce(&mut BytesMut)) {
         match self.encoding {
             Encoding::Json => {
                 if !is_first {
                     out.put_u8(b',');
                 }
-                self.push_json(object, out);
+                push_json(out);
             }
             Encoding::Yaml => {
                 if is_first {
                     out.put_u8(b'\n');
                 }
                 let mut json = BytesMut::new();
-                self.push_json(object, &mut json);
+                push_json(&mut json);
                 out.put_slice(yaml_out::element(&value(&json)).as_bytes());
             }
         }

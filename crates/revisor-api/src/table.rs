@@ -1,7 +1,13 @@
 //! Tables: what a person wants to see of objects, in columns. One row an object, written straight into the answer.
+//!
+//! To print an object costs far more than to copy it. So the row of a stored object is printed once and remembered
+//! beside it; what changes in it as time goes by, the ages, is filled in when it is written.
+
+use std::ops::Range;
 
 use bytes::{BufMut, BytesMut};
-use revisor_catalog::{Moment, Resource};
+use revisor_cache::Item;
+use revisor_catalog::{Moment, Resource, TimedText};
 use revisor_object::{FieldError, FieldPath, Object, Status, Value, parse_json};
 
 use crate::negotiate::MetaVersion;
@@ -53,14 +59,16 @@ pub(crate) fn head(version: MetaVersion, metadata: &str, columns: &str) -> Strin
 
 /// A table of one object.
 pub(crate) fn of_one(rows: Rows, resource: &Resource, object: &[u8], with_columns: bool) -> BytesMut {
-    let parsed = parse(object);
+    let metadata = raw_json::member(object, "metadata");
+    let parsed = parse(object, metadata.clone());
     let version = parsed.at(&["metadata", "resourceVersion"]).and_then(Value::as_str);
-    let metadata: Object = version.map(|version| ("resourceVersion", Value::from(version))).into_iter().collect();
+    let of_table: Object = version.map(|version| ("resourceVersion", Value::from(version))).into_iter().collect();
     let columns = if with_columns { resource.columns.definitions() } else { "null" };
-    let head = head(rows.version, &Value::from(metadata).to_json(), columns);
+    let head = head(rows.version, &Value::from(of_table).to_json(), columns);
     let mut table = BytesMut::with_capacity(head.len() + object.len() + 64);
     table.put_slice(head.as_bytes());
-    rows.push_parsed(resource, object, &parsed, &mut table);
+    table.put_slice(front(resource, &parsed, rows.now).as_bytes());
+    rows.push_object(object, metadata, ends_initial_events(&parsed), &mut table);
     table.put_slice(b"]}");
     table
 }
@@ -68,27 +76,71 @@ pub(crate) fn of_one(rows: Rows, resource: &Resource, object: &[u8], with_column
 impl Rows {
     /// Appends the row of one object.
     pub(crate) fn push(&self, resource: &Resource, object: &[u8], out: &mut BytesMut) {
-        self.push_parsed(resource, object, &parse(object), out);
+        let metadata = raw_json::member(object, "metadata");
+        let parsed = parse(object, metadata.clone());
+        out.put_slice(front(resource, &parsed, self.now).as_bytes());
+        self.push_object(object, metadata, ends_initial_events(&parsed), out);
     }
 
-    fn push_parsed(&self, resource: &Resource, object: &[u8], parsed: &Object, out: &mut BytesMut) {
-        out.put_slice(b"{\"cells\":");
-        out.put_slice(Value::Array(resource.columns.cells(parsed, self.now)).to_json().as_bytes());
-        if let Some(completion) = resource.columns.completion(parsed) {
-            out.put_slice(b",\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"");
-            out.put_slice(completion.reason.as_bytes());
-            out.put_slice(b"\",\"message\":\"");
-            out.put_slice(completion.message.as_bytes());
-            out.put_slice(b"\"}]");
-        }
-        out.put_slice(b",\"object\":");
+    /// Appends the row of a stored object. The resource is the one that it is stored as.
+    pub(crate) fn push_item(&self, resource: &Resource, item: &Item, out: &mut BytesMut) {
+        let object = item.bytes();
+        let Some(Some(row)) = item.remember(|object| Row::of(resource, object)) else {
+            return self.push(resource, object, out);
+        };
+        // Writing to memory does not fail.
+        let _ = row.front.write(self.now, out);
+        self.push_object(object, row.metadata.clone(), row.ends_initial_events, out);
+    }
+
+    /// Appends the end of a row: what it includes of its object.
+    fn push_object(&self, object: &[u8], metadata: Option<Range<usize>>, ends_events: bool, out: &mut BytesMut) {
         match self.include {
             Include::Object => out.put_slice(object),
-            Include::Nothing if !ends_initial_events(parsed) => out.put_slice(b"null"),
-            Include::Nothing | Include::Metadata => push_metadata(self.version, object, out),
+            Include::Nothing if !ends_events => out.put_slice(b"null"),
+            Include::Nothing | Include::Metadata => push_metadata_at(self.version, object, metadata, out),
         }
         out.put_slice(b"}");
     }
+}
+
+/// What is remembered of the row of a stored object.
+struct Row {
+    /// Everything before what the row includes of its object.
+    front: TimedText,
+    /// Where the object's metadata stand in its text.
+    metadata: Option<Range<usize>>,
+    ends_initial_events: bool,
+}
+
+impl Row {
+    /// `None` for objects that have to be printed anew each time.
+    fn of(resource: &Resource, object: &[u8]) -> Option<Row> {
+        let metadata = raw_json::member(object, "metadata");
+        let parsed = parse(object, metadata.clone());
+        let front = TimedText::of(|now| front(resource, &parsed, now))?;
+        Some(Row { front, metadata, ends_initial_events: ends_initial_events(&parsed) })
+    }
+}
+
+/// The first byte of what is remembered of the row of a stored object, for those who want it in the processor's cache.
+pub(crate) fn first_byte_of_row(item: &Item) -> Option<u8> {
+    item.recall::<Option<Row>>()?.as_ref()?.front.text().bytes().next()
+}
+
+/// Everything in a row before what it includes of its object.
+fn front(resource: &Resource, parsed: &Object, now: Moment) -> String {
+    let mut front = String::from("{\"cells\":");
+    front.push_str(&Value::Array(resource.columns.cells(parsed, now)).to_json());
+    if let Some(completion) = resource.columns.completion(parsed) {
+        front.push_str(",\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"");
+        front.push_str(completion.reason);
+        front.push_str("\",\"message\":\"");
+        front.push_str(completion.message);
+        front.push_str("\"}]");
+    }
+    front.push_str(",\"object\":");
+    front
 }
 
 fn ends_initial_events(object: &Object) -> bool {
@@ -97,19 +149,29 @@ fn ends_initial_events(object: &Object) -> bool {
 
 /// Appends an object that shows nothing but the metadata of this one.
 pub(crate) fn push_metadata(version: MetaVersion, object: &[u8], out: &mut BytesMut) {
+    push_metadata_at(version, object, raw_json::member(object, "metadata"), out);
+}
+
+fn push_metadata_at(version: MetaVersion, object: &[u8], metadata: Option<Range<usize>>, out: &mut BytesMut) {
     out.put_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
     out.put_slice(version.api_version().as_bytes());
     out.put_slice(b"\",\"metadata\":");
-    match raw_json::member(object, "metadata") {
+    match metadata {
         Some(metadata) => out.put_slice(&object[metadata]),
         None => out.put_slice(b"{}"),
     }
     out.put_slice(b"}");
 }
 
-/// An encoded object to be printed. Managed fields are left out: nothing prints them, and they are often half of it.
-pub(crate) fn parse(object: &[u8]) -> Object {
-    let slim = raw_json::without(object, "metadata", "managedFields");
+/// What comes before the name in the order of the rows.
+pub(crate) fn rank(resource: &Resource, object: &[u8]) -> Option<i64> {
+    resource.columns.rank(&parse(object, raw_json::member(object, "metadata")))
+}
+
+/// An encoded object to be printed, whose metadata stand at that place in its text. Managed fields are left out:
+/// nothing prints them, and they are often half of it.
+fn parse(object: &[u8], metadata: Option<Range<usize>>) -> Object {
+    let slim = metadata.and_then(|metadata| raw_json::without(object, metadata, "managedFields"));
     match parse_json(slim.as_deref().unwrap_or(object)) {
         Ok(parsed) => match parsed.value {
             Value::Object(object) => object,
@@ -123,7 +185,11 @@ pub(crate) fn parse(object: &[u8]) -> Object {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use revisor_catalog::Catalog;
+    use revisor_store::{Draft, Entry, Key};
+    use revisor_version::Revision;
 
     use super::*;
 
@@ -149,6 +215,36 @@ mod tests {
         let table = of_one(rows(Include::Nothing), config_maps, end.as_bytes(), false);
         let want = r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"columnDefinitions":null,"rows":[{"cells":["",0,"<unknown>"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}}]}"#;
         assert_eq!(std::str::from_utf8(&table), Ok(want));
+    }
+
+    #[test]
+    fn rows_are_remembered_and_grow_older() {
+        let catalog = Catalog::build();
+        let pods = catalog.resource("", "v1", "pods").expect("is served");
+        let ends = r#""annotations":{"k8s.io/initial-events-end":"true"}"#;
+        for (name, rest, phase) in [
+            ("plain", r#""managedFields":[{"manager":"m"}]"#, "Running"),
+            ("ended", ends, "Succeeded"),
+            ("mark \u{e000}5\u{e001}", r#""labels":{"a":"b"}"#, "Failed"),
+        ] {
+            let stored = format!(
+                r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","creationTimestamp":"2026-11-15T20:00:00Z",{rest}}},"status":{{"phase":"{phase}","containerStatuses":[{{"name":"c","restartCount":2,"lastState":{{"terminated":{{"finishedAt":"2026-11-15T20:04:00Z"}}}}}}]}}}}"#
+            );
+            let draft = Draft::opaque(stored.clone().into_bytes());
+            let item = Item::new(Arc::new(Entry::new(Key::new("/a"), Revision::FIRST, &draft)));
+            for include in [Include::Nothing, Include::Metadata, Include::Object] {
+                for (now, age) in [("2026-11-15T20:05:00Z", "5m"), ("2026-11-18T20:05:00Z", "3d")] {
+                    let rows = Rows { now: Moment::parse(now).expect("a time"), ..rows(include) };
+                    let (mut want, mut got) = (BytesMut::new(), BytesMut::new());
+                    rows.push(pods, stored.as_bytes(), &mut want);
+                    rows.push_item(pods, &item, &mut got);
+                    assert_eq!(std::str::from_utf8(&got), std::str::from_utf8(&want), "{name} {include:?}");
+                    let cells = std::str::from_utf8(&got).expect("text");
+                    assert!(cells.contains(&format!(r#" ago)","{age}","#)), "{cells}");
+                }
+            }
+            assert_eq!(first_byte_of_row(&item), (!name.starts_with("mark")).then_some(b'{'), "{name}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! [`Item`]: one object of the cache, with the parsed view that selectors need.
+//! [`Item`]: one object of the cache, with the parsed view that selectors need and what its readers remember of it.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -12,6 +13,8 @@ pub struct Item {
     entry: Arc<Entry>,
     // Boxed and made on first need: a million objects that nobody selects on cost one empty word each.
     view: OnceLock<Box<View>>,
+    // What it is, only readers know. It goes with the object, so nothing has to be invalidated.
+    remembered: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// What selectors look at, read from an object's bytes.
@@ -26,7 +29,7 @@ pub struct View {
 impl Item {
     /// The item of `entry`, not yet parsed. Also for what is not stored but listed like it.
     pub fn new(entry: Arc<Entry>) -> Arc<Item> {
-        Arc::new(Item { entry, view: OnceLock::new() })
+        Arc::new(Item { entry, view: OnceLock::new(), remembered: OnceLock::new() })
     }
 
     /// The entry as the store has it.
@@ -53,6 +56,17 @@ impl Item {
     /// of one resource must pass the same reading.
     pub fn view(&self, read: impl FnOnce(&[u8]) -> View) -> &View {
         self.view.get_or_init(|| Box::new(read(self.entry.bytes())))
+    }
+
+    /// What readers remember of the object while it lives; `make` makes it from the bytes, once in the life of this
+    /// item. All callers of one resource must pass the same making. `None` if something of another type is remembered.
+    pub fn remember<T: Any + Send + Sync>(&self, make: impl FnOnce(&Bytes) -> T) -> Option<&T> {
+        self.remembered.get_or_init(|| Box::new(make(self.entry.bytes()))).downcast_ref()
+    }
+
+    /// What readers remember of the object, if they do already.
+    pub fn recall<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.remembered.get()?.downcast_ref()
     }
 }
 
@@ -83,5 +97,22 @@ mod tests {
         assert_eq!(item.view(read).fields, ["app=web".into()]);
         assert_eq!(item.view(read).fields, ["app=web".into()]);
         assert_eq!(reads.get(), 1);
+    }
+
+    #[test]
+    fn what_is_remembered_is_made_once_and_has_one_type() {
+        let entry = Entry::new(Key::new("/a"), Revision::FIRST, &Draft::opaque(&b"web"[..]));
+        let item = Item::new(Arc::new(entry));
+        let made = Cell::new(0);
+        let make = |bytes: &Bytes| {
+            made.set(made.get() + 1);
+            bytes.len()
+        };
+        assert_eq!(item.recall::<usize>(), None);
+        assert_eq!(item.remember(make), Some(&3));
+        assert_eq!(item.remember(make), Some(&3));
+        assert_eq!((item.recall::<usize>(), made.get()), (Some(&3), 1));
+        assert_eq!(item.remember(|_| "text"), None);
+        assert_eq!(item.recall::<&str>(), None);
     }
 }

@@ -18,6 +18,7 @@ mod rows;
 mod runtime_config;
 mod scale;
 mod strategy;
+mod timed_text;
 
 pub use bootstrap::BootstrapObject;
 pub use catalog::{Catalog, GroupVersion};
@@ -31,3 +32,4 @@ pub use route::{ObjectRoute, Route};
 pub use runtime_config::{RuntimeConfig, RuntimeConfigError};
 pub use scale::{ScalePaths, ScaleSelector};
 pub use strategy::{Circumstances, Part, Requester, Strategy};
+pub use timed_text::TimedText;

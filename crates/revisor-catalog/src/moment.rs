@@ -1,17 +1,37 @@
 //! [`Moment`]: a point in time, and how long ago it was in words for people.
+//!
+//! A moment can also be left open: what is told of it is then marked in the text, and [`crate::TimedText`] fills it in.
 
+use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECOND: i64 = 1_000_000;
 
+/// What stands before and after the microseconds of a time in a text whose moment is open. They are for private use,
+/// so that texts of people rarely have them.
+pub(crate) const MARKS: [char; 2] = ['\u{e000}', '\u{e001}'];
+
 /// A point in time, exact to the microsecond. The clock is read by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment {
+pub struct Moment(Point);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Point {
     /// Microseconds since 1970.
-    micros: i64,
+    Known(i64),
+    /// Later than all times that are known, and not yet known itself.
+    Open,
 }
 
 impl Moment {
+    /// The moment that is not yet known.
+    pub(crate) const OPEN: Moment = Moment(Point::Open);
+
+    /// The moment so many microseconds after 1970 began.
+    pub(crate) const fn from_micros(micros: i64) -> Moment {
+        Moment(Point::Known(micros))
+    }
+
     /// Reads a time in the form in which objects are stored: `2026-11-15T20:05:00Z`, with or without a fraction.
     pub fn parse(text: &str) -> Option<Moment> {
         let digits = |from: usize, to: usize| -> Option<i64> {
@@ -33,12 +53,24 @@ impl Moment {
             }
             Some(_) => return None,
         };
-        Some(Moment { micros: seconds * SECOND + micros })
+        Some(Moment::from_micros(seconds * SECOND + micros))
     }
 
-    /// How long ago `earlier` was.
+    /// How long ago `earlier` was, which must be a time that is known.
     pub fn since(self, earlier: Moment) -> String {
-        human_duration(self.micros - earlier.micros)
+        match (self.0, earlier.0) {
+            (Point::Known(now), Point::Known(earlier)) => Span(now.saturating_sub(earlier)).to_string(),
+            (Point::Open, Point::Known(earlier)) => format!("{}{earlier}{}", MARKS[0], MARKS[1]),
+            (_, Point::Open) => "<unknown>".to_owned(),
+        }
+    }
+
+    /// How long ago a time was, in microseconds since 1970; `None` if this moment is open.
+    pub(crate) fn span_since(self, earlier: i64) -> Option<Span> {
+        match self.0 {
+            Point::Known(now) => Some(Span(now.saturating_sub(earlier))),
+            Point::Open => None,
+        }
     }
 }
 
@@ -48,39 +80,45 @@ impl From<SystemTime> for Moment {
             Ok(after) => i64::try_from(after.as_micros()).unwrap_or(i64::MAX),
             Err(before) => i64::try_from(before.duration().as_micros()).map_or(i64::MIN, |micros| -micros),
         };
-        Moment { micros }
+        Moment::from_micros(micros)
     }
 }
 
 /// The length of so many seconds in words.
 pub(crate) fn human_seconds(seconds: i64) -> String {
-    human_duration(seconds.saturating_mul(SECOND))
+    Span(seconds.saturating_mul(SECOND)).to_string()
 }
 
-/// The length of a span in two or three digits, as `kubectl get` shows it.
-fn human_duration(micros: i64) -> String {
-    let seconds = micros / SECOND;
-    // Clocks differ a little between machines; a second ahead still means now.
-    if seconds < -1 {
-        return "<invalid>".to_owned();
+/// A length of time in microseconds, shown in two or three digits, as `kubectl get` shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span(i64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0 / SECOND;
+        // Clocks differ a little between machines; a second ahead still means now.
+        if seconds < -1 {
+            return f.write_str("<invalid>");
+        }
+        let seconds = seconds.max(0);
+        let (minutes, hours) = (seconds / 60, seconds / 3600);
+        let (days, years) = (hours / 24, hours / 24 / 365);
+        match () {
+            () if seconds < 2 * 60 => write!(f, "{seconds}s"),
+            () if minutes < 10 => pair(f, (minutes, 'm'), (seconds % 60, 's')),
+            () if minutes < 3 * 60 => write!(f, "{minutes}m"),
+            () if hours < 8 => pair(f, (hours, 'h'), (minutes % 60, 'm')),
+            () if hours < 48 => write!(f, "{hours}h"),
+            () if hours < 8 * 24 => pair(f, (days, 'd'), (hours % 24, 'h')),
+            () if days < 2 * 365 => write!(f, "{days}d"),
+            () if days < 8 * 365 => pair(f, (years, 'y'), (days % 365, 'd')),
+            () => write!(f, "{years}y"),
+        }
     }
-    let seconds = seconds.max(0);
-    let (minutes, hours) = (seconds / 60, seconds / 3600);
-    let (days, years) = (hours / 24, hours / 24 / 365);
-    let pair = |large: i64, unit: char, small: i64, small_unit: char| {
-        if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{small_unit}") }
-    };
-    match () {
-        () if seconds < 2 * 60 => format!("{seconds}s"),
-        () if minutes < 10 => pair(minutes, 'm', seconds % 60, 's'),
-        () if minutes < 3 * 60 => format!("{minutes}m"),
-        () if hours < 8 => pair(hours, 'h', minutes % 60, 'm'),
-        () if hours < 48 => format!("{hours}h"),
-        () if hours < 8 * 24 => pair(days, 'd', hours % 24, 'h'),
-        () if days < 2 * 365 => format!("{days}d"),
-        () if days < 8 * 365 => pair(years, 'y', days % 365, 'd'),
-        () => format!("{years}y"),
-    }
+}
+
+fn pair(f: &mut fmt::Formatter<'_>, (large, unit): (i64, char), (small, small_unit): (i64, char)) -> fmt::Result {
+    if small == 0 { write!(f, "{large}{unit}") } else { write!(f, "{large}{unit}{small}{small_unit}") }
 }
 
 /// Days from 1970 to a day of the Gregorian calendar. Years are counted from March, so that leap days come last.
@@ -109,7 +147,7 @@ mod tests {
             ("yesterday", None),
             ("", None),
         ] {
-            assert_eq!(Moment::parse(text).map(|moment| moment.micros), want, "{text}");
+            assert_eq!(Moment::parse(text), want.map(Moment::from_micros), "{text}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! The printers: what stands in the columns of a built-in kind for one object. One file per area of the API.
 //!
 //! A printer reads the object as it is stored. What is missing there counts as the zero of its type, as in the
-//! original, which prints from structs. Printers are pure: the time is passed in.
+//! original, which prints from structs. Printers are pure: the time is passed in. They ask it for nothing but how long
+//! ago something was, and keep the answer as it is: rows are printed once and read at many times.
 
 mod admission;
 mod core;

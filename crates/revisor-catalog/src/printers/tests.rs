@@ -2,7 +2,7 @@
 
 use revisor_object::{Object, Value, parse_json};
 
-use crate::{Columns, Moment};
+use crate::{Columns, Moment, TimedText};
 
 /// One object a line, as the original stored it, with the cells it printed.
 const PRINTED: &str = include_str!("tests/printed.jsonl");
@@ -18,6 +18,20 @@ fn object(json: &str) -> Object {
     }
 }
 
+/// The cells in JSON. They must be the same from what is remembered of them, then and later.
+#[track_caller]
+fn cells(columns: &Columns, object: &Object) -> String {
+    let print = |now| Value::Array(columns.cells(object, now)).to_json();
+    let remembered = TimedText::of(print).expect("no object here has marks");
+    for time in ["2026-11-15T20:05:00Z", "2026-11-15T20:05:07.5Z", "2026-11-19T03:00:00Z", "2031-01-01T00:00:00Z"] {
+        let time = Moment::parse(time).expect("a time");
+        let mut written = String::new();
+        remembered.write(time, &mut written).expect("writing to a string does not fail");
+        assert_eq!(written, print(time), "{object:?}");
+    }
+    print(now())
+}
+
 #[test]
 fn objects_are_printed_as_the_original_prints_them() {
     for line in PRINTED.lines() {
@@ -25,8 +39,7 @@ fn objects_are_printed_as_the_original_prints_them() {
         let (group, resource) = (case.str("group").expect("a group"), case.str("resource").expect("a resource"));
         let columns = Columns::of(group, resource);
         let printed = case.object("object").expect("an object");
-        let cells = Value::Array(columns.cells(printed, now()));
-        assert_eq!(cells.to_json(), case.get("cells").expect("cells").to_json(), "{group}/{resource}: {line}");
+        assert_eq!(cells(&columns, printed), case.get("cells").expect("cells").to_json(), "{group}/{resource}: {line}");
         let completed = columns.completion(printed).map(|completion| completion.reason);
         assert_eq!(completed, case.str("completed"), "{line}");
     }
@@ -106,8 +119,8 @@ fn what_the_original_does_not_serve_by_default_is_printed_too() {
             r#"["a",1,"<unset>","5m"]"#,
         ),
     ] {
-        let cells = Columns::of(group, resource).cells(&object(&format!("{{{made},{rest}}}")), now());
-        assert_eq!(Value::Array(cells).to_json(), want, "{group}/{resource}");
+        let cells = cells(&Columns::of(group, resource), &object(&format!("{{{made},{rest}}}")));
+        assert_eq!(cells, want, "{group}/{resource}");
     }
 }
 
@@ -118,6 +131,13 @@ fn selectors_that_make_no_sense_are_named_as_such() {
         let cells = Columns::of("apps", resource).cells(&object(&format!("{{{selector}}}")), now());
         assert_eq!(cells[column], Value::from(want), "{resource}");
     }
+}
+
+#[test]
+fn a_job_that_runs_gets_older_in_both_of_its_columns() {
+    let job = r#"{"metadata":{"name":"a","creationTimestamp":"2026-11-15T20:00:00Z"},"spec":{"completions":1},"status":{"startTime":"2026-11-15T20:04:00Z"}}"#;
+    let printed = cells(&Columns::of("batch", "jobs"), &object(job));
+    assert_eq!(printed, r#"["a","Running","0/1","60s","5m","","","<none>"]"#);
 }
 
 #[test]
