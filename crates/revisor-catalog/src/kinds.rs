@@ -16,6 +16,7 @@ pub(crate) mod core;
 mod discovery;
 mod events;
 pub(crate) mod flowcontrol;
+mod internal;
 mod networking;
 mod node;
 pub(crate) mod node_selectors;
@@ -25,7 +26,9 @@ mod rbac;
 mod resource;
 pub(crate) mod resource_names;
 mod scheduling;
+pub(crate) mod semantic_version;
 mod storage;
+mod storagemigration;
 pub(crate) mod taints;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -95,7 +98,7 @@ const fn field(name: &'static str, paths: &'static [&'static [&'static str]]) ->
 }
 
 /// The kind of a resource of the table.
-pub(crate) fn kind(group: &str, version: &str, plural: &str) -> Option<Kind> {
+pub(crate) fn kind(group: &str, plural: &str) -> Option<Kind> {
     match group {
         "" => core::kind(plural),
         "apps" => apps::kind(plural),
@@ -113,8 +116,10 @@ pub(crate) fn kind(group: &str, version: &str, plural: &str) -> Option<Kind> {
         "node.k8s.io" => node::kind(plural),
         "policy" => policy::kind(plural),
         "resource.k8s.io" => resource::kind(plural),
-        "scheduling.k8s.io" if version == "v1" => scheduling::kind(plural),
+        "scheduling.k8s.io" => scheduling::kind(plural),
         "storage.k8s.io" => storage::kind(plural),
+        "storagemigration.k8s.io" => storagemigration::kind(plural),
+        "internal.apiserver.k8s.io" => internal::kind(plural),
         "discovery.k8s.io" => discovery::kind(plural),
         "networking.k8s.io" => networking::kind(plural),
         _ => None,
@@ -128,12 +133,15 @@ pub(crate) struct Presentation {
     pub(crate) conversion: Arc<dyn Conversion>,
 }
 
-/// How a resource of the table is stored, where that is not in its own version: the newest and most stable one is.
+/// How a resource of the table is stored, where that is not in its own version: the newest and most stable one is that
+/// the release before this one can read too, so that a server can be taken back.
 pub(crate) fn presentation(group: &str, version: &str, plural: &'static str) -> Option<Presentation> {
     let same =
         |group, version| Some(Presentation { stored: (group, version, plural), conversion: Arc::new(SameShape) });
     match (group, version, plural) {
-        ("admissionregistration.k8s.io", "v1beta1" | "v1alpha1", _) => same("admissionregistration.k8s.io", "v1"),
+        ("admissionregistration.k8s.io", "v1" | "v1alpha1", _) if plural.starts_with("mutatingadmissionpolic") => {
+            same("admissionregistration.k8s.io", "v1beta1")
+        }
         ("autoscaling", "v1", _) => Some(Presentation {
             stored: ("autoscaling", "v2", plural),
             conversion: Arc::new(autoscaling::conversion::FirstVersion),
@@ -144,6 +152,7 @@ pub(crate) fn presentation(group: &str, version: &str, plural: &'static str) -> 
             Some(Presentation { stored: ("", "v1", "events"), conversion: Arc::new(events::CoreEvents) })
         }
         ("networking.k8s.io", "v1beta1", _) => same("networking.k8s.io", "v1"),
+        ("resource.k8s.io", "v1beta2", "devicetaintrules") => same("resource.k8s.io", "v1alpha3"),
         ("resource.k8s.io", "v1beta2", _) => same("resource.k8s.io", "v1"),
         ("resource.k8s.io", "v1beta1", _) => Some(Presentation {
             stored: ("resource.k8s.io", "v1", plural),

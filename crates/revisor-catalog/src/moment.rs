@@ -56,6 +56,14 @@ impl Moment {
         Some(Moment::from_micros(seconds * SECOND + micros))
     }
 
+    /// The whole seconds since 1970; `None` if this moment is open.
+    pub(crate) fn seconds(self) -> Option<i64> {
+        match self.0 {
+            Point::Known(micros) => Some(micros.div_euclid(SECOND)),
+            Point::Open => None,
+        }
+    }
+
     /// How long ago `earlier` was, which must be a time that is known.
     pub fn since(self, earlier: Moment) -> String {
         match (self.0, earlier.0) {

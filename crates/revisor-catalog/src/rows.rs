@@ -102,7 +102,7 @@ impl Row {
     /// The resource, if the rules of its kind are known. `stored` is the resource that it is stored as, where it is not
     /// stored as itself.
     pub(crate) fn resource(self, types: &Arc<Types>, stored: Option<Stored>) -> Option<Resource> {
-        let kind = kinds::kind(self.group, self.version, self.plural)?;
+        let kind = kinds::kind(self.group, self.plural)?;
         Some(self.of_kind(kind, types, stored))
     }
 

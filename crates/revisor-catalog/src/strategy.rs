@@ -64,6 +64,18 @@ pub trait Strategy: Send + Sync + 'static {
     /// What is wrong with an object in place of the old one.
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError>;
 
+    /// The same for kinds that need to know more than the two objects, such as the time.
+    fn validate_update_under(
+        &self,
+        object: &Object,
+        old: &Object,
+        part: Part<'_>,
+        circumstances: Circumstances<'_>,
+    ) -> Vec<FieldError> {
+        let _ = circumstances;
+        self.validate_update(object, old, part)
+    }
+
     /// What is unwise but allowed about an object, new or in place of an old one.
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         let _ = (object, old);

@@ -74,6 +74,10 @@ pub enum NameRule {
     Dns1035Label,
     /// [`path_segment_name`], where any text will do that fits into a path.
     PathSegment,
+    /// [`config_map_key`], where capitals and underscores are fine too.
+    ConfigMapKey,
+    /// None here: the kind itself checks its names, which depend on more than the text or are put together.
+    OfKind,
 }
 
 impl NameRule {
@@ -84,6 +88,8 @@ impl NameRule {
             NameRule::Dns1123Label => dns1123_label(name),
             NameRule::Dns1035Label => dns1035_label(name),
             NameRule::PathSegment => path_segment_name(name),
+            NameRule::ConfigMapKey => config_map_key(name),
+            NameRule::OfKind => Problems::new(),
         }
     }
 
@@ -92,8 +98,11 @@ impl NameRule {
     /// A dash at its end is no fault, because more follows. Kubernetes checks the text with its last two bytes
     /// replaced by a letter, so the byte before the dash goes unchecked as well.
     pub fn check_prefix(self, prefix: &str) -> Problems {
-        if self == NameRule::PathSegment {
-            return path_segment_prefix(prefix);
+        match self {
+            NameRule::PathSegment => return path_segment_prefix(prefix),
+            // A dash may stand at its end anyway.
+            NameRule::ConfigMapKey => return config_map_key(prefix),
+            _ => {}
         }
         match prefix.as_bytes() {
             [kept @ .., _, b'-'] => {

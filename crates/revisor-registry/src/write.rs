@@ -335,9 +335,13 @@ impl Registry {
             let version = current.revision().to_string();
             let named = metadata.str("resourceVersion").unwrap_or_default();
             if matches!(named, "" | "0") {
-                if resource.rules.unconditional_update {
-                    metadata.insert("resourceVersion", version);
+                if !resource.rules.unconditional_update {
+                    // Nothing else is looked at.
+                    let detail = "must be specified for an update";
+                    let missing = FieldError::invalid("metadata.resourceVersion", 0_i64, detail);
+                    reject_invalid(resource, name, vec![missing])?;
                 }
+                metadata.insert("resourceVersion", version);
             } else if named != version {
                 return Err(RegistryError::conflict(resource, name, MODIFIED));
             }
@@ -400,7 +404,7 @@ impl Registry {
             let old_metadata = old.object("metadata").unwrap_or(&empty);
             errors.extend(validate_metadata_update(metadata, old_metadata));
         }
-        errors.extend(shown.strategy.validate_update(&object, old, options.part()));
+        errors.extend(shown.strategy.validate_update_under(&object, old, options.part(), circumstances));
         reject_invalid(resource, name, errors)?;
         self.validate_admission(review, &object)?;
         let charges = self.charge_quotas(review, &object, options.dry_run).await?;

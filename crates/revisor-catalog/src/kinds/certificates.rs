@@ -1,20 +1,41 @@
-//! `certificates.k8s.io`: who asks for a certificate, who lets them have it, and the certificate.
+//! `certificates.k8s.io`: who asks for a certificate, who lets them have it, the certificate, and whom to trust.
 
 mod certificate_signing_request;
+mod cluster_trust_bundle;
 mod pem;
+mod pod_certificate_request;
+mod public_key;
 mod signer_name;
 
 use revisor_object::names::NameRule;
 
 use super::{Kind, USUAL, field};
-use crate::Rules;
+use crate::{Rules, SelectableField};
+
+const SIGNER: SelectableField = field("spec.signerName", &[&["spec", "signerName"]]);
 
 pub(super) fn kind(plural: &str) -> Option<Kind> {
+    let conditional = Rules { unconditional_update: false, ..USUAL };
     Some(match plural {
         "certificatesigningrequests" => Kind {
             rules: Rules { names: NameRule::PathSegment, ..USUAL },
-            selectable: vec![field("spec.signerName", &[&["spec", "signerName"]])],
+            selectable: vec![SIGNER],
             ..Kind::usual(certificate_signing_request::CertificateSigningRequests)
+        },
+        "clustertrustbundles" => Kind {
+            rules: Rules { names: NameRule::OfKind, ..conditional },
+            selectable: vec![SIGNER],
+            ..Kind::usual(cluster_trust_bundle::ClusterTrustBundles)
+        },
+        "podcertificaterequests" => Kind {
+            rules: conditional,
+            selectable: vec![
+                SIGNER,
+                field("spec.podName", &[&["spec", "podName"]]),
+                field("spec.nodeName", &[&["spec", "nodeName"]]),
+            ],
+            selects_namespace: Some(false),
+            ..Kind::usual(pod_certificate_request::PodCertificateRequests)
         },
         _ => return None,
     })

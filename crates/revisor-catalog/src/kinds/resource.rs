@@ -3,10 +3,12 @@
 pub(super) mod beta1;
 mod device_claim;
 mod device_class;
+mod device_taint_rule;
 mod lists;
 mod names;
 mod resource_claim;
 mod resource_claim_template;
+mod resource_pool_status_request;
 mod resource_slice;
 
 use super::{Kind, USUAL, field};
@@ -16,12 +18,18 @@ const SLICE_FIELDS: &[SelectableField] =
     &[field("spec.nodeName", &[&["spec", "nodeName"]]), field("spec.driver", &[&["spec", "driver"]])];
 
 pub(super) fn kind(plural: &str) -> Option<Kind> {
+    let mut rules = Rules { delete_answer: DeleteAnswer::Object, ..USUAL };
     let kind = match plural {
         "deviceclasses" => Kind { selects_namespace: Some(true), ..Kind::usual(device_class::DeviceClasses) },
+        "devicetaintrules" => Kind::usual(device_taint_rule::DeviceTaintRules).selecting_namespace(),
         "resourceclaims" => Kind::usual(resource_claim::ResourceClaims),
         "resourceclaimtemplates" => Kind::usual(resource_claim_template::ResourceClaimTemplates),
+        "resourcepoolstatusrequests" => {
+            rules.unconditional_update = false;
+            Kind::usual(resource_pool_status_request::ResourcePoolStatusRequests).selecting_namespace()
+        }
         "resourceslices" => Kind { selectable: SLICE_FIELDS.to_vec(), ..Kind::usual(resource_slice::ResourceSlices) },
         _ => return None,
     };
-    Some(Kind { rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL }, ..kind })
+    Some(Kind { rules, ..kind })
 }

@@ -1,12 +1,17 @@
-//! The group `scheduling.k8s.io`: what goes first.
+//! The group `scheduling.k8s.io`: what goes first, and what goes together.
 
+mod pod_group;
+mod policy;
 mod priority_class;
+mod workload;
 
 use super::Kind;
 
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {
+        "podgroups" => Kind::usual(pod_group::PodGroups),
         "priorityclasses" => Kind { selects_namespace: Some(true), ..Kind::usual(priority_class::PriorityClasses) },
+        "workloads" => Kind::usual(workload::Workloads),
         _ => return None,
     })
 }

@@ -39,8 +39,10 @@ impl Strategy for Leases {
     }
 }
 
-/// The strategies that have no domain in front are Kubernetes' own; others are for anyone to invent.
-fn validate_strategy(strategy: &str, path: FieldPath<'_>, errors: &mut Vec<FieldError>) {
+/// The strategies that have no domain in front are Kubernetes' own; others are for anyone to invent. The original names
+/// the field twice.
+pub(super) fn validate_strategy(strategy: &str, path: FieldPath<'_>, errors: &mut Vec<FieldError>) {
+    let path = path.child("strategy");
     if strategy.contains('/') {
         for problem in revisor_object::names::qualified_name(strategy) {
             errors.push(FieldError::invalid(path, strategy, problem));

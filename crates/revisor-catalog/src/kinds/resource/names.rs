@@ -126,46 +126,9 @@ pub(super) fn uid(path: FieldPath<'_>, uid: &str) -> Option<FieldError> {
     Some(FieldError::invalid(path, uid, detail))
 }
 
-/// Whether a text is a version as semver.org defines it.
-pub(super) fn is_semantic_version(text: &str) -> bool {
-    let (text, build) = text.split_once('+').map_or((text, None), |(text, build)| (text, Some(build)));
-    let (core, pre_release) = text.split_once('-').map_or((text, None), |(core, rest)| (core, Some(rest)));
-    let is_number = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'))
-    };
-    let is_word =
-        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    let is_pre_release =
-        |part: &str| is_number(part) || is_word(part) && part.bytes().any(|byte| !byte.is_ascii_digit());
-    core.split('.').count() == 3
-        && core.split('.').all(is_number)
-        && pre_release.is_none_or(|parts| parts.split('.').all(is_pre_release))
-        && build.is_none_or(|parts| parts.split('.').all(is_word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_are_semantic() {
-        for (text, is_good) in [
-            ("1.2.3", true),
-            ("0.0.0", true),
-            ("1.2.3-alpha.1+build.5", true),
-            ("1.2.3-0a", true),
-            ("1.2.3+001", true),
-            ("1.2.3-a-b", true),
-            ("1.2", false),
-            ("01.2.3", false),
-            ("1.2.3-01", false),
-            ("1.2.3-", false),
-            ("1.2.3+", false),
-            ("one", false),
-        ] {
-            assert_eq!(is_semantic_version(text), is_good, "{text}");
-        }
-    }
 
     #[test]
     fn shares_have_plain_identities() {

@@ -6,6 +6,7 @@ mod device;
 use revisor_object::names::{dns1123_subdomain, qualified_name};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
+pub(super) use self::device::validate_taint;
 use super::{lists, names};
 use crate::checks::{immutable, problems};
 use crate::kinds::node_selectors;

@@ -8,6 +8,7 @@ use super::super::{lists, names};
 use super::{LIST_ATTRIBUTES, attributes, capacity, is_true, text, validate_binding, validate_counters};
 use crate::checks::{self, problems};
 use crate::kinds::resource_names::is_native;
+use crate::kinds::semantic_version::SemanticVersion;
 use crate::kinds::{amounts, node_selectors};
 
 /// At most so many attributes and capacities together.
@@ -106,7 +107,7 @@ fn validate_text(path: FieldPath<'_>, value: &str) -> Option<FieldError> {
 
 fn validate_version(path: FieldPath<'_>, value: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if !names::is_semantic_version(value) {
+    if SemanticVersion::parse(value).is_none() {
         let detail = "must be a string compatible with semver.org spec 2.0.0";
         errors.push(FieldError::invalid(path, value, detail));
     }
@@ -114,7 +115,8 @@ fn validate_version(path: FieldPath<'_>, value: &str) -> Vec<FieldError> {
     errors
 }
 
-fn validate_taint(path: FieldPath<'_>, taint: &Object) -> Vec<FieldError> {
+/// What is wrong with a taint.
+pub(in crate::kinds::resource) fn validate_taint(path: FieldPath<'_>, taint: &Object) -> Vec<FieldError> {
     let (key, value) = (text(taint, "key"), text(taint, "value"));
     let mut errors = problems(path.child("key"), key, qualified_name(key));
     if !value.is_empty() {
