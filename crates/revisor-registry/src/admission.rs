@@ -12,6 +12,7 @@ mod default_toleration_seconds;
 mod device_admin_access;
 mod limit_ranger;
 mod pod_fields;
+mod pod_group;
 mod pod_security;
 mod pod_topology_labels;
 mod priority;
@@ -99,6 +100,7 @@ pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
         Box::new(priority::Priority),
         Box::new(default_toleration_seconds::DefaultTolerationSeconds),
         Box::new(storage_protection::StorageProtection),
+        Box::new(pod_group::PodGroup),
         Box::new(default_storage_class::DefaultStorageClass),
         Box::new(claim_resize::ClaimResize),
         Box::new(runtime_class::RuntimeClass),
@@ -106,6 +108,16 @@ pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
         Box::new(pod_topology_labels::PodTopologyLabels),
         Box::new(device_admin_access::DeviceAdminAccess),
     ]
+}
+
+/// Adds a finalizer to an object that does not have it.
+fn add_finalizer(object: &mut Object, finalizer: &str) {
+    let metadata = object.object_mut("metadata");
+    let mut finalizers = metadata.array("finalizers").to_vec();
+    if !finalizers.contains(&Value::from(finalizer)) {
+        finalizers.push(Value::from(finalizer));
+        metadata.insert("finalizers", finalizers);
+    }
 }
 
 /// The class that a claim asks for: in the annotation that is older than the field, or in the field.

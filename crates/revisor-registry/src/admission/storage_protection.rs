@@ -1,7 +1,7 @@
 //! Storage that is in use must not go: volumes, claims and classes of attributes get a finalizer when they are made,
 //! which a controller removes once nobody uses them.
 
-use revisor_object::{Object, Value};
+use revisor_object::Object;
 
 use super::{Admission, Operation, Review};
 use crate::{Registry, RegistryError};
@@ -19,12 +19,7 @@ impl Admission for StorageProtection {
             ("storage.k8s.io", "volumeattributesclasses") => "kubernetes.io/vac-protection",
             _ => return Ok(()),
         };
-        let metadata = object.object_mut("metadata");
-        let mut finalizers = metadata.array("finalizers").to_vec();
-        if !finalizers.contains(&Value::from(finalizer)) {
-            finalizers.push(Value::from(finalizer));
-            metadata.insert("finalizers", finalizers);
-        }
+        super::add_finalizer(object, finalizer);
         Ok(())
     }
 }

@@ -1,0 +1,48 @@
+//! Pod groups stay while pods of theirs run, by a finalizer that a controller removes, and are only made after a
+//! template that exists.
+
+use revisor_object::{Object, Value};
+
+use super::pod_fields::text;
+use super::{Admission, Operation, Review};
+use crate::{Registry, RegistryError};
+
+const GROUP: &str = "scheduling.k8s.io";
+const VERSION: &str = "v1alpha2";
+const FINALIZER: &str = "scheduling.k8s.io/podgroup-protection";
+
+pub(super) struct PodGroup;
+
+impl Admission for PodGroup {
+    fn admit(&self, _: &Registry, review: &Review<'_>, group: &mut Object) -> Result<(), RegistryError> {
+        if is_new_group(review) {
+            super::add_finalizer(group, FINALIZER);
+        }
+        Ok(())
+    }
+
+    fn validate(&self, registry: &Registry, review: &Review<'_>, group: &Object) -> Result<(), RegistryError> {
+        if !is_new_group(review) {
+            return Ok(());
+        }
+        let reference = group.at(&["spec", "podGroupTemplateRef", "workload"]).and_then(Value::as_object);
+        let Some(reference) = reference else { return Ok(()) };
+        let (name, template) = (text(reference, "workloadName"), text(reference, "podGroupTemplateName"));
+        let refuse = |why: String| Err(review.forbidden(format!("PodGroup rejected: {why}")));
+        let Some(workload) = registry.stored(GROUP, VERSION, "workloads", review.namespace, name) else {
+            return refuse(format!("Workload {name:?} not found"));
+        };
+        if workload.at(&["metadata", "deletionTimestamp"]).is_some() {
+            return refuse(format!("Workload {name:?} is being deleted"));
+        }
+        let templates = workload.object("spec").map(|spec| spec.array("podGroupTemplates")).unwrap_or_default();
+        if !templates.iter().filter_map(Value::as_object).any(|known| text(known, "name") == template) {
+            return refuse(format!("PodGroupTemplate {template:?} not found in Workload {name:?}"));
+        }
+        Ok(())
+    }
+}
+
+fn is_new_group(review: &Review<'_>) -> bool {
+    review.operation == Operation::Create && review.is_about(GROUP, "podgroups")
+}
