@@ -67,7 +67,9 @@ fn resource_values(resource: &Resource) -> Vec<Value> {
     if !resource.categories.is_empty() {
         whole["categories"] = json!(resource.categories);
     }
-    whole["storageVersionHash"] = json!(resource.storage_version_hash());
+    if resource.is_stored() {
+        whole["storageVersionHash"] = json!(resource.storage_version_hash());
+    }
     let parts = resource.subresources.iter().map(|part| {
         let mut shown = json!({
             "name": format!("{}/{}", resource.plural, part.name),

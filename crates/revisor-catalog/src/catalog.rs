@@ -165,6 +165,68 @@ mod tests {
         }
     }
 
+    /// Resources of the table that have no rules yet.
+    const WITHOUT_RULES: [(&str, &str, &str); 1] = [("apiextensions.k8s.io", "v1", "customresourcedefinitions")];
+
+    #[test]
+    fn everything_is_served_when_everything_is_switched_on() {
+        let everything = Catalog::read_runtime_config("api/all=true").expect("is known");
+        let catalog = Catalog::with(&everything);
+        for row in rows() {
+            let name = (row.group, row.version, row.plural);
+            let is_served = catalog.resource(row.group, row.version, row.plural).is_some();
+            assert_eq!(is_served, !WITHOUT_RULES.contains(&name), "{name:?}");
+        }
+        let order: Vec<(&str, &str)> =
+            catalog.group_versions().iter().map(|known| (known.group, known.version)).collect();
+        let mut wanted: Vec<(&str, &str)> = Vec::new();
+        for row in rows().filter(|row| !WITHOUT_RULES.contains(&(row.group, row.version, row.plural))) {
+            if wanted.last() != Some(&(row.group, row.version)) {
+                wanted.push((row.group, row.version));
+            }
+        }
+        assert_eq!(order, wanted, "in the order of the table");
+    }
+
+    #[test]
+    fn nothing_else_goes_when_one_resource_is_switched_off() {
+        let all = Catalog::build();
+        for resource in all.resources() {
+            let key = format!("{}/{}", resource.api_version, resource.plural);
+            let config = Catalog::read_runtime_config(&format!("{key}=false")).expect("is known");
+            let rest = Catalog::with(&config);
+            assert!(rest.resource(resource.group, resource.version, resource.plural).is_none(), "{key}");
+            assert_eq!(rest.resources().count() + 1, all.resources().count(), "{key}");
+        }
+    }
+
+    #[test]
+    fn objects_are_stored_as_the_release_before_can_read_them() {
+        let everything = Catalog::read_runtime_config("api/all=true").expect("is known");
+        let catalog = Catalog::with(&everything);
+        for (group, plural, shown, stored) in [
+            (
+                "admissionregistration.k8s.io",
+                "mutatingadmissionpolicies",
+                &["v1", "v1beta1", "v1alpha1"][..],
+                "v1beta1",
+            ),
+            ("admissionregistration.k8s.io", "validatingadmissionpolicies", &["v1"], "v1"),
+            ("autoscaling", "horizontalpodautoscalers", &["v1", "v2"], "v2"),
+            ("certificates.k8s.io", "clustertrustbundles", &["v1beta1", "v1alpha1"], "v1beta1"),
+            ("coordination.k8s.io", "leasecandidates", &["v1beta1", "v1alpha2"], "v1beta1"),
+            ("networking.k8s.io", "ipaddresses", &["v1", "v1beta1"], "v1"),
+            ("resource.k8s.io", "devicetaintrules", &["v1beta2", "v1alpha3"], "v1alpha3"),
+            ("resource.k8s.io", "resourceclaims", &["v1", "v1beta2", "v1beta1"], "v1"),
+            ("storage.k8s.io", "volumeattributesclasses", &["v1", "v1beta1"], "v1"),
+        ] {
+            for version in shown {
+                let resource = catalog.resource(group, version, plural).expect("is served");
+                assert_eq!(resource.storage().version, stored, "{plural} of {version}");
+            }
+        }
+    }
+
     #[test]
     fn resources_are_found_by_group_version_and_name_only() {
         let catalog = Catalog::build();

@@ -77,6 +77,12 @@ impl Registry {
     pub async fn advertise(&self, advertised: Advertised) -> Result<(), RegistryError> {
         self.ensure_service_ranges().await?;
         let Some(services) = self.catalog.resource("", "v1", "services").cloned() else { return Ok(()) };
+        let is_served = |plural| self.catalog.resource("networking.k8s.io", "v1", plural).is_some();
+        if !(is_served("servicecidrs") && is_served("ipaddresses")) {
+            // Without them no service gets an address, and this one would be refused.
+            tracing::warn!("the addresses of services are switched off; the server is not advertised");
+            return Ok(());
+        }
         if self.stored("", "v1", "services", Some(NAMESPACE), NAME).is_none() {
             let service = self.kubernetes_service(advertised);
             self.ensure(&services, Some(NAMESPACE), service).await?;

@@ -16,5 +16,6 @@ mod lifecycle;
 mod objects;
 mod python_client;
 mod reviews;
+mod runtime_config;
 mod versions;
 mod xtask;

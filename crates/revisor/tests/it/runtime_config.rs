@@ -1,0 +1,204 @@
+//! `--runtime-config`: what is switched on is there everywhere, what is switched off nowhere, and the versions of one
+//! resource are one object.
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, MERGE, Reply, name_of};
+use crate::harness::Server;
+
+const RANGES: &str = "/apis/networking.k8s.io/v1/servicecidrs";
+const BETA_RANGES: &str = "/apis/networking.k8s.io/v1beta1/servicecidrs";
+
+/// The names of the resources that discovery shows of a version.
+async fn discovered(client: &Client, version: &str) -> Vec<String> {
+    let list = client.get(version).await.expect(200).json();
+    let resources = list["resources"].as_array().expect("a list").clone();
+    resources.iter().map(|resource| resource["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// The versions that discovery shows of a group.
+async fn versions(client: &Client, group: &str) -> Vec<String> {
+    let group = client.get(&format!("/apis/{group}")).await.expect(200).json();
+    let versions = group["versions"].as_array().expect("a list").clone();
+    versions.iter().map(|version| version["version"].as_str().expect("a version").to_owned()).collect()
+}
+
+/// The paths that OpenAPI describes of a version.
+async fn described(client: &Client, version: &str) -> Vec<String> {
+    let document = client.get(&format!("/openapi/v3{version}")).await.expect(200).json();
+    document["paths"].as_object().expect("paths").keys().cloned().collect()
+}
+
+#[tokio::test]
+async fn what_is_switched_off_is_nowhere() {
+    let server = Server::start(&["--runtime-config=apps/v1/deployments=false,batch/v1=false"]).await;
+    let client = server.client();
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    for path in [deployments, "/apis/apps/v1/deployments", &format!("{deployments}/a/scale"), "/apis/batch/v1/jobs"] {
+        let reply = client.get(path).await;
+        assert_eq!(reply.code, 404, "{path}: {}", reply.text());
+    }
+    let object = json!({"metadata": {"name": "a"}});
+    assert_eq!(client.post(deployments, &object).await.code, 404);
+
+    let shown = discovered(&client, "/apis/apps/v1").await;
+    assert!(shown.iter().all(|name| !name.starts_with("deployments")), "{shown:?}");
+    assert!(shown.contains(&"replicasets".to_owned()), "{shown:?}");
+    assert_eq!(client.get("/apis/batch").await.code, 404);
+    assert_eq!(client.get("/apis/batch/v1").await.code, 404);
+    let groups = client.get("/apis").await.expect(200).json();
+    let groups = groups["groups"].as_array().expect("a list");
+    assert!(groups.iter().all(|group| group["name"] != "batch"), "{groups:?}");
+
+    let paths = described(&client, "/apis/apps/v1").await;
+    assert!(paths.iter().all(|path| !path.contains("deployments")), "{paths:?}");
+    assert!(paths.iter().any(|path| path.contains("replicasets")), "{paths:?}");
+    let root = client.get("/openapi/v3").await.expect(200).json();
+    assert_eq!(root["paths"]["apis/batch/v1"], Value::Null);
+    server.assert_well().await;
+}
+
+#[tokio::test]
+async fn a_server_starts_and_writes_without_what_it_makes_by_itself() {
+    for off in [
+        "scheduling.k8s.io/v1=false",
+        "flowcontrol.apiserver.k8s.io/v1=false,rbac.authorization.k8s.io/v1=false,apiregistration.k8s.io/v1=false",
+        "networking.k8s.io/v1=false,storage.k8s.io/v1=false,node.k8s.io/v1=false",
+        "networking.k8s.io/v1=false,networking.k8s.io/v1beta1=true",
+        "v1/serviceaccounts=false,v1/limitranges=false,v1/resourcequotas=false,v1/endpoints=false,v1/services=false",
+        "v1/events=false,discovery.k8s.io/v1=false",
+    ] {
+        let server = Server::start(&[&format!("--runtime-config={off}"), "--controllers=*"]).await;
+        let client = server.client();
+        let map = json!({"metadata": {"name": "a"}});
+        client.post("/api/v1/namespaces/default/configmaps", &map).await.expect(201);
+        let pod = json!({
+            "metadata": {"name": "a"},
+            "spec": {"containers": [{"name": "c", "image": "i"}], "automountServiceAccountToken": false},
+        });
+        // Whether a pod can do without its account is for the account to say; it is an answer, not a failure.
+        let reply = client.post("/api/v1/namespaces/default/pods", &pod).await;
+        assert!(matches!(reply.code, 201 | 403), "{off}: {}", reply.text());
+        let claim = json!({
+            "metadata": {"name": "a"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        });
+        client.post("/api/v1/namespaces/default/persistentvolumeclaims", &claim).await.expect(201);
+        client.delete("/api/v1/namespaces/default/configmaps/a").await.expect(200);
+        server.assert_well().await;
+        server.restart_in_order().await.assert_well().await;
+    }
+}
+
+#[tokio::test]
+async fn everything_can_be_switched_on() {
+    let server = Server::start(&["--runtime-config=api/all=true"]).await;
+    let client = server.client();
+    assert_eq!(versions(&client, "resource.k8s.io").await, ["v1", "v1beta2", "v1beta1", "v1alpha3"]);
+    assert_eq!(versions(&client, "scheduling.k8s.io").await, ["v1", "v1alpha2"]);
+    assert_eq!(
+        discovered(&client, "/apis/resource.k8s.io/v1alpha3").await,
+        [
+            "devicetaintrules",
+            "devicetaintrules/status",
+            "resourcepoolstatusrequests",
+            "resourcepoolstatusrequests/status"
+        ]
+    );
+    let candidate = json!({
+        "leaseName": "l", "binaryVersion": "1.36.0", "emulationVersion": "1.36.0", "strategy": "OldestEmulationVersion",
+    });
+    let templates = json!([{"name": "t", "schedulingPolicy": {"basic": {}}}]);
+    let template = |name: &str| json!({"workload": {"workloadName": "a", "podGroupTemplateName": name}});
+    let group = |name: &str| json!({"schedulingPolicy": {"basic": {}}, "podGroupTemplateRef": template(name)});
+    let in_default = "/namespaces/default";
+    for (version, namespace, plural, name, spec) in [
+        ("coordination.k8s.io/v1alpha2", in_default, "leasecandidates", "a", candidate),
+        ("scheduling.k8s.io/v1alpha2", in_default, "workloads", "a", json!({"podGroupTemplates": templates})),
+        ("scheduling.k8s.io/v1alpha2", in_default, "podgroups", "a", group("t")),
+        ("resource.k8s.io/v1alpha3", "", "resourcepoolstatusrequests", "a", json!({"driver": "d"})),
+        (
+            "storagemigration.k8s.io/v1beta1",
+            "",
+            "storageversionmigrations",
+            "a",
+            json!({"resource": {"resource": "pods"}}),
+        ),
+        ("internal.apiserver.k8s.io/v1alpha1", "", "storageversions", "apps.deployments", json!({})),
+    ] {
+        let path = format!("/apis/{version}{namespace}/{plural}");
+        let made = client.post(&path, &json!({"metadata": {"name": name}, "spec": spec})).await.expect(201).json();
+        assert_eq!(client.get(&format!("{path}/{name}")).await.expect(200).json(), made, "{path}");
+        let paths = described(&client, &format!("/apis/{version}")).await;
+        assert!(paths.iter().any(|path| path.ends_with(plural)), "{plural}: {paths:?}");
+    }
+    let missing = json!({"metadata": {"name": "b"}, "spec": group("other")});
+    let refused = client.post("/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups", &missing).await;
+    let status = refused.fails(403, "Forbidden");
+    assert!(
+        status["message"].as_str().expect("a message").contains("PodGroupTemplate \"other\" not found"),
+        "{status}"
+    );
+}
+
+#[tokio::test]
+async fn versions_of_a_resource_are_one_object() {
+    let server = Server::start(&["--runtime-config=networking.k8s.io/v1beta1=true"]).await;
+    let client = server.client();
+    let start = client.get(RANGES).await.expect(200).version();
+    let from = format!("resourceVersion={start}");
+    let (mut stable, mut beta) = (client.watch(RANGES, &from).await, client.watch(BETA_RANGES, &from).await);
+
+    let range = json!({"metadata": {"name": "a"}, "spec": {"cidrs": ["10.9.0.0/24"]}});
+    let made = client.post(BETA_RANGES, &range).await.expect(201);
+    assert_eq!(made.json()["apiVersion"], "networking.k8s.io/v1beta1");
+    let labelled = json!({"metadata": {"labels": {"a": "b"}}});
+    let changed = client.patch(&format!("{RANGES}/a"), MERGE, &labelled).await.expect(200);
+    assert_eq!(changed.json()["apiVersion"], "networking.k8s.io/v1");
+    client.delete(&format!("{BETA_RANGES}/a")).await.expect(200);
+
+    for (watch, version) in [(&mut stable, "networking.k8s.io/v1"), (&mut beta, "networking.k8s.io/v1beta1")] {
+        let added = watch.expect("ADDED", "a", made.version()).await;
+        let modified = watch.expect("MODIFIED", "a", changed.version()).await;
+        let deleted = watch.event().await;
+        assert_eq!((deleted.kind.as_str(), name_of(&deleted.object)), ("DELETED", "a"));
+        for object in [added, modified, deleted.object] {
+            assert_eq!(object["apiVersion"], version, "{object}");
+            assert_eq!(object["spec"]["cidrs"], json!(["10.9.0.0/24"]), "{object}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn both_versions_read_the_same_and_after_a_restart() {
+    let flags =
+        ["--runtime-config=networking.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true,resource.k8s.io/v1alpha3=true"];
+    let server = Server::start(&flags).await;
+    let rules = |version: &str| format!("/apis/resource.k8s.io/{version}/devicetaintrules");
+    let rule = json!({"metadata": {"name": "a"}, "spec": {"taint": {"key": "k", "effect": "NoExecute"}}});
+    let range = json!({"metadata": {"name": "a"}, "spec": {"cidrs": ["10.9.0.0/24"]}});
+    server.client().post(&rules("v1beta2"), &rule).await.expect(201);
+    server.client().post(BETA_RANGES, &range).await.expect(201);
+
+    let same = |one: &Reply, other: &Reply| {
+        let (mut one, mut other) = (one.json(), other.json());
+        assert_ne!(one["apiVersion"], other["apiVersion"]);
+        for object in [&mut one, &mut other] {
+            object.as_object_mut().expect("an object").remove("apiVersion");
+        }
+        assert_eq!(one, other);
+    };
+    let server = server.restart_in_order().await;
+    let client = server.client();
+    for (one, other) in [(RANGES.to_owned(), BETA_RANGES.to_owned()), (rules("v1alpha3"), rules("v1beta2"))] {
+        let object = |path: &str| format!("{path}/a");
+        same(&client.get(&object(&one)).await.expect(200), &client.get(&object(&other)).await.expect(200));
+        same(&client.get(&one).await.expect(200), &client.get(&other).await.expect(200));
+    }
+    // What is switched off again is not shown, and what was written stays.
+    let (stopped, _) = server.terminate().await;
+    let server = stopped.with_flags(&[]).start().await;
+    assert_eq!(server.client().get(BETA_RANGES).await.code, 404);
+    server.client().get(&format!("{RANGES}/a")).await.expect(200);
+    assert_eq!(server.client().get(&rules("v1beta2")).await.code, 404);
+}
