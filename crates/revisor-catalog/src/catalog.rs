@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use revisor_schema::Types;
 
-use crate::kinds::{self, Presentation};
+use crate::kinds::{self, PodPolicy, Presentation};
 use crate::resource::Stored;
 use crate::rows::{FIELDS, Row, rows, scale_resource};
 use crate::{Resource, RuntimeConfig, RuntimeConfigError};
@@ -19,6 +19,21 @@ pub struct GroupVersion {
     pub version: &'static str,
     /// Its resources, in the order of their names.
     pub resources: Vec<Arc<Resource>>,
+}
+
+/// What whoever runs the server decides about what it serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogOptions {
+    /// What is switched on or off beside what is served by default.
+    pub runtime_config: RuntimeConfig,
+    /// Whether containers may be privileged, or processes of the host.
+    pub allow_privileged: bool,
+}
+
+impl Default for CatalogOptions {
+    fn default() -> CatalogOptions {
+        CatalogOptions { runtime_config: RuntimeConfig::default(), allow_privileged: true }
+    }
 }
 
 /// All resources that are served.
@@ -38,14 +53,16 @@ impl Catalog {
     /// # Panics
     /// If the built-in tables contradict themselves: a fault of the program that its tests find.
     pub fn build() -> Catalog {
-        Catalog::with(&RuntimeConfig::default())
+        Catalog::with(&CatalogOptions::default())
     }
 
-    /// The catalog of what is served by default and of what is switched on or off beside it.
+    /// The catalog of what is served under these options.
     ///
     /// # Panics
     /// If the built-in tables contradict themselves: a fault of the program that its tests find.
-    pub fn with(config: &RuntimeConfig) -> Catalog {
+    pub fn with(options: &CatalogOptions) -> Catalog {
+        let CatalogOptions { runtime_config: config, allow_privileged } = options;
+        let pods = PodPolicy { allow_privileged: *allow_privileged };
         let types = Arc::new(Types::parse(FIELDS).expect("the table of fields is well formed"));
         let scale = Arc::new(scale_resource(&types));
         let mut catalog = Catalog { group_versions: Vec::new(), other_kinds: Vec::new(), types: types.clone(), scale };
@@ -54,7 +71,7 @@ impl Catalog {
         let mut stored = HashMap::new();
         for row in rows().filter(|row| presentation(row).is_none()) {
             let name = (row.group, row.version, row.plural);
-            if let Some(resource) = row.resource(&types, None) {
+            if let Some(resource) = row.resource(&types, None, pods) {
                 stored.insert(name, Arc::new(resource));
             }
         }
@@ -64,7 +81,7 @@ impl Catalog {
                 None => stored.get(&(row.group, row.version, row.plural)).cloned(),
                 Some(Presentation { stored: name, conversion }) => stored.get(&name).and_then(|resource| {
                     let way = Stored { resource: resource.clone(), conversion };
-                    row.resource(&types, Some(way)).map(Arc::new)
+                    row.resource(&types, Some(way), pods).map(Arc::new)
                 }),
             };
             if let Some(resource) = resource {
@@ -151,12 +168,14 @@ impl Catalog {
 
 #[cfg(test)]
 mod tests {
+    use revisor_object::{Value, parse_json};
+
     use super::*;
 
     #[test]
     fn the_built_in_tables_are_consistent() {
         let everything = Catalog::read_runtime_config("api/all=true").expect("is known");
-        let catalog = Catalog::with(&everything);
+        let catalog = Catalog::with(&CatalogOptions { runtime_config: everything, ..CatalogOptions::default() });
         let stored = catalog.resources().filter(|resource| resource.is_storage());
         let mut prefixes: Vec<&str> = stored.map(|resource| resource.prefix.as_str()).collect();
         prefixes.sort_unstable();
@@ -234,5 +253,36 @@ mod tests {
         assert!(catalog.resource("", "v1", "leases").is_none());
         assert!(catalog.resource("coordination.k8s.io", "v1", "leases").is_some());
         assert!(catalog.resource("coordination.k8s.io", "v2", "leases").is_none());
+    }
+
+    #[test]
+    fn every_kind_with_pods_obeys_the_policy_on_privileges() {
+        let pod = r#"{"containers":[{"name":"c","image":"i","securityContext":{"privileged":true}}]}"#;
+        let template = format!(r#"{{"metadata":{{"labels":{{"a":"b"}}}},"spec":{pod}}}"#);
+        let with_selector = format!(r#"{{"spec":{{"selector":{{"matchLabels":{{"a":"b"}}}},"template":{template}}}}}"#);
+        for (group, plural, written) in [
+            ("", "pods", format!(r#"{{"spec":{pod}}}"#)),
+            ("", "podtemplates", format!(r#"{{"template":{template}}}"#)),
+            ("", "replicationcontrollers", format!(r#"{{"spec":{{"selector":{{"a":"b"}},"template":{template}}}}}"#)),
+            ("apps", "daemonsets", with_selector.clone()),
+            ("apps", "deployments", with_selector.clone()),
+            ("apps", "replicasets", with_selector.clone()),
+            ("apps", "statefulsets", with_selector.clone()),
+            ("batch", "jobs", with_selector),
+            ("batch", "cronjobs", format!(r#"{{"spec":{{"jobTemplate":{{"spec":{{"template":{template}}}}}}}}}"#)),
+        ] {
+            for allow_privileged in [true, false] {
+                let catalog = Catalog::with(&CatalogOptions { allow_privileged, ..CatalogOptions::default() });
+                let resource = catalog.resource(group, "v1", plural).expect("is served");
+                let mut object = match parse_json(written.as_bytes()).expect("is JSON").value {
+                    Value::Object(object) => object,
+                    other => panic!("no object: {other:?}"),
+                };
+                resource.strategy.default(&mut object);
+                let errors = resource.strategy.validate(&object);
+                let is_refused = errors.iter().any(|error| error.field.ends_with(".privileged"));
+                assert_eq!(is_refused, !allow_privileged, "{plural}: {errors:?}");
+            }
+        }
     }
 }

@@ -40,6 +40,8 @@ use std::sync::Arc;
 use revisor_object::names::NameRule;
 use revisor_object::{FieldError, Object};
 
+pub(crate) use pod_spec::PodPolicy;
+
 use crate::conversion::{Conversion, SameShape};
 use crate::{DeleteAnswer, Part, Rules, SelectableField, Strategy};
 
@@ -99,11 +101,12 @@ const fn field(name: &'static str, paths: &'static [&'static [&'static str]]) ->
 
 /// The kind of a resource of the table.
 pub(crate) fn kind(group: &str, plural: &str) -> Option<Kind> {
+pub(crate) fn kind(group: &str, version: &str, plural: &str, pods: PodPolicy) -> Option<Kind> {
     match group {
-        "" => core::kind(plural),
-        "apps" => apps::kind(plural),
+        "" => core::kind(plural, pods),
+        "apps" => apps::kind(plural, pods),
         "autoscaling" => autoscaling::kind(plural),
-        "batch" => batch::kind(plural),
+        "batch" => batch::kind(plural, pods),
         "admissionregistration.k8s.io" => admissionregistration::kind(plural),
         "apiregistration.k8s.io" => apiregistration::kind(plural),
         "authentication.k8s.io" => authentication::kind(plural),

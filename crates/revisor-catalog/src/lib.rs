@@ -21,7 +21,7 @@ mod strategy;
 mod timed_text;
 
 pub use bootstrap::BootstrapObject;
-pub use catalog::{Catalog, GroupVersion};
+pub use catalog::{Catalog, CatalogOptions, GroupVersion};
 pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use revisor_schema::Types;
 use revisor_version::Release;
 
-use crate::kinds::{self, Kind};
+use crate::kinds::{self, Kind, PodPolicy};
 use crate::resource::Stored;
 use crate::{Columns, Resource, ScalePaths, Subresource, Verb};
 
@@ -101,8 +101,8 @@ impl Row {
 
     /// The resource, if the rules of its kind are known. `stored` is the resource that it is stored as, where it is not
     /// stored as itself.
-    pub(crate) fn resource(self, types: &Arc<Types>, stored: Option<Stored>) -> Option<Resource> {
-        let kind = kinds::kind(self.group, self.plural)?;
+    pub(crate) fn resource(self, types: &Arc<Types>, stored: Option<Stored>, pods: PodPolicy) -> Option<Resource> {
+        let kind = kinds::kind(self.group, self.plural, pods)?;
         Some(self.of_kind(kind, types, stored))
     }
 

@@ -156,6 +156,11 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "KEYS", default_value = "", value_parser = Catalog::read_runtime_config)]
     pub(crate) runtime_config: RuntimeConfig,
 
+    /// Whether containers may be privileged. Unlike kube-apiserver's the default is true: without kubelets, to refuse
+    /// them protects nothing
+    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) allow_privileged: bool,
+
     /// How many requests that change nothing are served at once; 0 for any number
     #[arg(long, value_name = "COUNT", default_value_t = 400)]
     pub(crate) max_requests_inflight: usize,

@@ -15,7 +15,7 @@ use revisor_auth::{
     server_config, server_names, write_kubeconfig,
 };
 use revisor_cache::{Cache, CacheOptions};
-use revisor_catalog::Catalog;
+use revisor_catalog::{Catalog, CatalogOptions};
 use revisor_controllers::{Controllers, ControllersOptions, SystemClock};
 use revisor_object::{Cidr, TokenSealer};
 use revisor_registry::{Advertised, Environment, Registry, RegistryOptions, ServiceNetwork};
@@ -63,7 +63,10 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let registry = Registry::start(
         cache,
         RegistryOptions {
-            catalog: Arc::new(Catalog::with(&flags.runtime_config)),
+            catalog: Arc::new(Catalog::with(&CatalogOptions {
+                runtime_config: flags.runtime_config.clone(),
+                allow_privileged: flags.allow_privileged,
+            })),
             environment: Environment::system(),
             sealer: TokenSealer::new(kept_secret(&flags.data_dir.join("continue.key"))?),
             patience: PATIENCE,

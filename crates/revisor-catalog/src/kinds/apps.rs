@@ -8,18 +8,20 @@ mod stateful_set;
 
 use revisor_object::names::NameRule;
 
+use super::pod_spec::PodPolicy;
 use super::{Kind, USUAL};
 use crate::Rules;
 
-pub(super) fn kind(plural: &str) -> Option<Kind> {
+pub(super) fn kind(plural: &str, policy: PodPolicy) -> Option<Kind> {
     Some(match plural {
         "controllerrevisions" => Kind::usual(controller_revision::ControllerRevisions),
-        "daemonsets" => Kind::usual(daemon_set::DaemonSets),
-        "deployments" => Kind::usual(deployment::Deployments),
-        "replicasets" => Kind::usual(replica_set::ReplicaSets),
-        "statefulsets" => {
-            Kind { rules: Rules { names: NameRule::Dns1123Label, ..USUAL }, ..Kind::usual(stateful_set::StatefulSets) }
-        }
+        "daemonsets" => Kind::usual(daemon_set::DaemonSets { policy }),
+        "deployments" => Kind::usual(deployment::Deployments { policy }),
+        "replicasets" => Kind::usual(replica_set::ReplicaSets { policy }),
+        "statefulsets" => Kind {
+            rules: Rules { names: NameRule::Dns1123Label, ..USUAL },
+            ..Kind::usual(stateful_set::StatefulSets { policy })
+        },
         _ => return None,
     })
 }

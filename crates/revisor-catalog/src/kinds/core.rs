@@ -20,6 +20,7 @@ mod service_account;
 
 use revisor_object::names::NameRule;
 
+use super::pod_spec::PodPolicy;
 use super::{Kind, USUAL, field};
 use crate::{DeleteAnswer, Rules, SelectableField};
 
@@ -40,7 +41,7 @@ const EVENT_FIELDS: &[SelectableField] = &[
 const NODE_FIELDS: &[SelectableField] =
     &[SelectableField { absent: "false", ..field("spec.unschedulable", &[&["spec", "unschedulable"]]) }];
 
-pub(super) fn kind(plural: &str) -> Option<Kind> {
+pub(super) fn kind(plural: &str, policy: PodPolicy) -> Option<Kind> {
     Some(match plural {
         "bindings" => Kind::usual(binding::Bindings),
         "componentstatuses" => {
@@ -77,13 +78,13 @@ pub(super) fn kind(plural: &str) -> Option<Kind> {
         "pods" => Kind {
             rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
             selectable: pod::FIELDS.to_vec(),
-            ..Kind::usual(pod::Pods)
+            ..Kind::usual(pod::Pods { policy })
         },
         "podtemplates" => Kind {
             rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
-            ..Kind::usual(pod_template::PodTemplates)
+            ..Kind::usual(pod_template::PodTemplates { policy })
         },
-        "replicationcontrollers" => replication_controller::kind(),
+        "replicationcontrollers" => replication_controller::kind(policy),
         "secrets" => Kind { selectable: vec![field("type", &[&["type"]])], ..Kind::usual(secret::Secrets) },
         "serviceaccounts" => Kind {
             rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },

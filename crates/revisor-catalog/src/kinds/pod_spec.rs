@@ -35,6 +35,13 @@ use crate::checks;
 use members::part;
 use options::Options;
 
+/// What whoever runs the server lets all pods do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PodPolicy {
+    /// Whether containers may be privileged, or processes of the host.
+    pub(crate) allow_privileged: bool,
+}
+
 /// Fills in the spec of a pod template (`{metadata, spec}`).
 pub(crate) fn default_template(template: &mut Object) {
     if let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -63,10 +70,16 @@ pub(crate) fn default_annotations(metadata: &mut Object) {
 
 /// What is wrong with a pod template (`{metadata, spec}`). What was wrong with the old one already in ways that the
 /// original tolerates on update is tolerated.
-pub(crate) fn validate_template(path: FieldPath<'_>, template: &Object, old: Option<&Object>) -> Vec<FieldError> {
+pub(crate) fn validate_template(
+    path: FieldPath<'_>,
+    template: &Object,
+    old: Option<&Object>,
+    policy: PodPolicy,
+) -> Vec<FieldError> {
     let (metadata, spec) = (part(template, "metadata"), part(template, "spec"));
-    let options =
-        Options::new(false, old.map(|old| part(old, "spec"))).with_metadata(old.map(|old| part(old, "metadata")));
+    let options = Options::new(false, old.map(|old| part(old, "spec")))
+        .with_metadata(old.map(|old| part(old, "metadata")))
+        .with_policy(policy);
     let at_spec = path.child("spec");
     // The paths of labels and annotations are the original's, which leaves metadata out.
     let mut errors = checks::labels(path.child("labels"), metadata.object("labels"));
@@ -87,8 +100,9 @@ pub(crate) fn validate_spec(
     spec: &Object,
     metadata: &Object,
     old: Option<&Object>,
+    policy: PodPolicy,
 ) -> Vec<FieldError> {
-    spec::validate(path, spec, Some(metadata), Options::new(true, old))
+    spec::validate(path, spec, Some(metadata), Options::new(true, old).with_policy(policy))
 }
 
 /// What is wrong with the annotations of a pod (`{metadata, spec}`) that mean something to the server.

@@ -5,7 +5,7 @@
 use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value};
 
 use crate::checks::{immutable, keep};
-use crate::kinds::pod_spec;
+use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
     NOTHING, collisions_forgotten, default_template, drop_disabled_fields, fill, mismatch, negative, share, shown,
     spec, status, template, template_labels, template_warnings, text, validate_lasting_pods,
@@ -16,7 +16,9 @@ const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-pub(crate) struct DaemonSets;
+pub(crate) struct DaemonSets {
+    pub(crate) policy: PodPolicy,
+}
 
 impl Strategy for DaemonSets {
     fn default(&self, object: &mut Object) {
@@ -59,7 +61,7 @@ impl Strategy for DaemonSets {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_spec(spec(object), None)
+        validate_spec(spec(object), None, self.policy)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
@@ -69,7 +71,7 @@ impl Strategy for DaemonSets {
         let path = SPEC.child("selector");
         let frozen = immutable(path, spec(object).get("selector"), spec(old).get("selector"));
         let mut errors: Vec<FieldError> = frozen.into_iter().collect();
-        errors.extend(validate_spec(spec(object), Some(spec(old))));
+        errors.extend(validate_spec(spec(object), Some(spec(old)), self.policy));
         errors
     }
 
@@ -92,9 +94,9 @@ fn set_template_generation(object: &mut Object, generation: i64) {
     annotations.insert(TEMPLATE_GENERATION, generation.to_string());
 }
 
-fn validate_spec(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
     let mut errors = validate_selector(spec, old);
-    errors.extend(pod_spec::validate_template(SPEC.child("template"), template(spec), old.map(template)));
+    errors.extend(pod_spec::validate_template(SPEC.child("template"), template(spec), old.map(template), policy));
     errors.extend(validate_lasting_pods(spec, "DaemonSet"));
     errors.extend(negative(SPEC, spec, &["minReadySeconds", "revisionHistoryLimit"]));
     errors.extend(validate_strategy(spec));

@@ -3,7 +3,7 @@
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use crate::checks::{immutable, keep};
-use crate::kinds::pod_spec;
+use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
     NOTHING, available_beyond_ready, beyond_replicas, collisions_forgotten, default_template, drop_disabled_fields,
     fill, given_number, has_readable_selector, negative, number, share, shown, spec, status, template, text,
@@ -16,7 +16,9 @@ const SPEC: FieldPath<'static> = FieldPath::root("spec");
 /// What is left of a field of the first versions: the revision to roll back to.
 const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 
-pub(crate) struct Deployments;
+pub(crate) struct Deployments {
+    pub(crate) policy: PodPolicy,
+}
 
 impl Strategy for Deployments {
     fn default(&self, object: &mut Object) {
@@ -52,14 +54,14 @@ impl Strategy for Deployments {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_spec(object, None)
+        validate_spec(object, None, self.policy)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         if part == Part::Subresource("status") {
             return validate_status(status(object), status(old));
         }
-        let mut errors = validate_spec(object, Some(spec(old)));
+        let mut errors = validate_spec(object, Some(spec(old)), self.policy);
         errors.extend(immutable(SPEC.child("selector"), spec(object).get("selector"), spec(old).get("selector")));
         errors
     }
@@ -85,12 +87,12 @@ fn settle_rollback(object: &mut Object) {
     }
 }
 
-fn validate_spec(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
     let spec = spec(object);
     let mut errors = negative(SPEC, spec, &["replicas", "minReadySeconds", "revisionHistoryLimit"]);
     errors.extend(validate_selector(spec, "deployment", "invalid label selector"));
     if has_readable_selector(spec) {
-        errors.extend(pod_spec::validate_template(SPEC.child("template"), template(spec), old.map(template)));
+        errors.extend(pod_spec::validate_template(SPEC.child("template"), template(spec), old.map(template), policy));
         // Its pods are those of its replica sets.
         errors.extend(validate_lasting_pods(spec, "ReplicaSet"));
     }

@@ -3,7 +3,7 @@
 use revisor_object::{FieldError, FieldPath, Object};
 
 use crate::checks::{immutable, keep};
-use crate::kinds::pod_spec;
+use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
     available_beyond_ready, beyond_replicas, default_template, drop_disabled_fields, has_readable_selector, negative,
     spec, status, template, validate_lasting_pods, validate_selector, warnings_on_create, warnings_on_update,
@@ -12,7 +12,9 @@ use crate::{Circumstances, Part, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
-pub(crate) struct ReplicaSets;
+pub(crate) struct ReplicaSets {
+    pub(crate) policy: PodPolicy,
+}
 
 impl Strategy for ReplicaSets {
     fn default(&self, object: &mut Object) {
@@ -38,14 +40,14 @@ impl Strategy for ReplicaSets {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_spec(spec(object), None)
+        validate_spec(spec(object), None, self.policy)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         if part == Part::Subresource("status") {
             return validate_status(status(object));
         }
-        let mut errors = validate_spec(spec(object), Some(spec(old)));
+        let mut errors = validate_spec(spec(object), Some(spec(old)), self.policy);
         errors.extend(immutable(SPEC.child("selector"), spec(object).get("selector"), spec(old).get("selector")));
         errors
     }
@@ -58,12 +60,12 @@ impl Strategy for ReplicaSets {
     }
 }
 
-fn validate_spec(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
     let mut errors = negative(SPEC, spec, &["replicas", "minReadySeconds"]);
     // The name of the other kind is the original's.
     errors.extend(validate_selector(spec, "deployment", "invalid label selector"));
     if has_readable_selector(spec) {
-        errors.extend(pod_spec::validate_template(SPEC.child("template"), template(spec), old.map(template)));
+        errors.extend(pod_spec::validate_template(SPEC.child("template"), template(spec), old.map(template), policy));
         errors.extend(validate_lasting_pods(spec, "ReplicaSet"));
     }
     errors

@@ -5,7 +5,7 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use crate::checks::{self, keep, one_of, problems};
 use crate::kinds::core::claim;
-use crate::kinds::pod_spec;
+use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
     NOTHING, available_beyond_ready, beyond_replicas, collisions_forgotten, default_template, drop_disabled_fields,
     fill, has_readable_selector, is_about_status, negative, number, share, shown, spec, status,
@@ -30,7 +30,9 @@ const FROZEN: &str = "updates to statefulset spec for fields other than 'replica
                       'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
                       'minReadySeconds' are forbidden";
 
-pub(crate) struct StatefulSets;
+pub(crate) struct StatefulSets {
+    pub(crate) policy: PodPolicy,
+}
 
 impl Strategy for StatefulSets {
     fn default(&self, object: &mut Object) {
@@ -71,7 +73,7 @@ impl Strategy for StatefulSets {
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
         let spec = spec(object);
-        let mut errors = validate_spec(spec, None, Template::Checked);
+        let mut errors = validate_spec(spec, None, Template::Checked, self.policy);
         let path = SPEC.child("volumeClaimTemplates");
         for (at, claim) in claims(spec).enumerate() {
             let claim_spec = claim.object("spec").unwrap_or(NOTHING);
@@ -90,9 +92,9 @@ impl Strategy for StatefulSets {
         }
         let (spec, old) = (spec(object), spec(old));
         // What was stored with a bad template stays changeable.
-        let was_good = validate_spec(old, Some(old), Template::Checked).is_empty();
+        let was_good = validate_spec(old, Some(old), Template::Checked, self.policy).is_empty();
         let template = if was_good { Template::Checked } else { Template::Tolerated };
-        let mut errors = validate_spec(spec, Some(old), template);
+        let mut errors = validate_spec(spec, Some(old), template, self.policy);
         if has_frozen_change(spec, old) {
             errors.push(FieldError::forbidden(SPEC, FROZEN));
         }
@@ -153,7 +155,7 @@ fn has_frozen_change(spec: &Object, old: &Object) -> bool {
     frozen(spec) != frozen(old)
 }
 
-fn validate_spec(spec: &Object, old: Option<&Object>, mode: Template) -> Vec<FieldError> {
+fn validate_spec(spec: &Object, old: Option<&Object>, mode: Template, pods: PodPolicy) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let policy = text(spec, "podManagementPolicy");
     if !matches!(policy, "OrderedReady" | "Parallel") {
@@ -172,7 +174,7 @@ fn validate_spec(spec: &Object, old: Option<&Object>, mode: Template) -> Vec<Fie
     errors.extend(checks::not_negative(SPEC.child("ordinals").child("start"), number(ordinals, "start")));
     errors.extend(validate_selector(spec, "statefulset", ""));
     if has_readable_selector(spec) {
-        errors.extend(validate_template(spec, old, mode));
+        errors.extend(validate_template(spec, old, mode, pods));
     }
     errors.extend(validate_lasting_pods(spec, "StatefulSet"));
     errors
@@ -208,7 +210,7 @@ fn validate_strategy(spec: &Object) -> Vec<FieldError> {
 }
 
 /// The template as its pods will be: the controller gives them their host names and the volumes of their claims.
-fn validate_template(spec: &Object, old: Option<&Object>, mode: Template) -> Vec<FieldError> {
+fn validate_template(spec: &Object, old: Option<&Object>, mode: Template, policy: PodPolicy) -> Vec<FieldError> {
     let path = SPEC.child("template");
     let template = template_of(spec);
     let metadata = template.object("metadata").unwrap_or(NOTHING);
@@ -222,14 +224,14 @@ fn validate_template(spec: &Object, old: Option<&Object>, mode: Template) -> Vec
     let pod = template.object("spec").unwrap_or(NOTHING);
     let is_as_it_stands = !pod.contains("subdomain") && !pod.contains("hostname") && claims(spec).next().is_none();
     if is_as_it_stands {
-        return pod_spec::validate_template(path, template, old_template);
+        return pod_spec::validate_template(path, template, old_template, policy);
     }
     let mut completed = template.clone();
     let pod = completed.object_mut("spec");
     pod.remove("subdomain");
     pod.remove("hostname");
     add_claim_volumes(pod, spec);
-    pod_spec::validate_template(path, &completed, old_template)
+    pod_spec::validate_template(path, &completed, old_template, policy)
 }
 
 fn add_claim_volumes(pod: &mut Object, spec: &Object) {

@@ -4,6 +4,7 @@ use revisor_object::{FieldError, FieldPath, Object, Value, check_cron, cron_name
 
 use super::job::{job_spec_warnings, validate_job_spec};
 use crate::checks::{keep, not_negative, problems, required, required_one_of};
+use crate::kinds::pod_spec::PodPolicy;
 use crate::kinds::workload::{
     NOTHING, default_template, drop_disabled_fields, given_number, is_about_status, is_counted, name_warning, shown,
     spec as spec_of, text,
@@ -15,7 +16,9 @@ const SPEC: FieldPath<'static> = FieldPath::root("spec");
 /// The controller appends eleven characters to the name of a cron job to name its jobs.
 const MAX_NAME_BYTES: usize = 52;
 
-pub(crate) struct CronJobs;
+pub(crate) struct CronJobs {
+    pub(crate) policy: PodPolicy,
+}
 
 impl Strategy for CronJobs {
     fn default(&self, object: &mut Object) {
@@ -43,7 +46,7 @@ impl Strategy for CronJobs {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = validate_spec(object, None);
+        let mut errors = validate_spec(object, None, self.policy);
         let name = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
         if name.len() > MAX_NAME_BYTES {
             errors.push(FieldError::invalid("metadata.name", name, "must be no more than 52 characters"));
@@ -55,7 +58,7 @@ impl Strategy for CronJobs {
         if part == Part::Subresource("status") {
             return Vec::new();
         }
-        validate_spec(object, Some(old))
+        validate_spec(object, Some(old), self.policy)
     }
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
@@ -85,7 +88,7 @@ fn job_spec(object: &Object) -> &Object {
     object.at(&["spec", "jobTemplate", "spec"]).and_then(Value::as_object).unwrap_or(NOTHING)
 }
 
-fn validate_spec(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
     let (spec, old_spec) = (spec_of(object), old.map(spec_of));
     let mut errors = validate_schedule(spec, old_spec);
     let is_same_zone = old_spec.is_some_and(|old| old.get("timeZone") == spec.get("timeZone"));
@@ -100,7 +103,7 @@ fn validate_spec(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let template = SPEC.child("jobTemplate");
     let path = template.child("spec");
     let job = job_spec(object);
-    errors.extend(validate_job_spec(path, job, old.map(job_spec)));
+    errors.extend(validate_job_spec(path, job, old.map(job_spec), policy));
     if job.object("selector").is_some() {
         let detail = "`selector` will be auto-generated";
         errors.push(FieldError::invalid(path.child("selector"), shown(job, "selector"), detail));

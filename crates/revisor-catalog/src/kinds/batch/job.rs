@@ -14,6 +14,7 @@ use revisor_object::names::{dns1123_label, label_value};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, StructuredLabelSelector, Value};
 
 use crate::checks::{immutable, keep};
+use crate::kinds::pod_spec::PodPolicy;
 use crate::kinds::workload::{
     NOTHING, default_template, drop_disabled_fields, fill, given_number, is_counted, mismatch, name_warning, number,
     spec as spec_of, template_labels, text,
@@ -30,12 +31,14 @@ const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 const LEGACY_JOB_NAME: &str = "job-name";
 const LEGACY_CONTROLLER_UID: &str = "controller-uid";
 
-pub(super) fn kind() -> Kind {
+pub(super) fn kind(policy: PodPolicy) -> Kind {
     let succeeded = SelectableField { absent: "0", ..field("status.successful", &[&["status", "succeeded"]]) };
-    Kind { selectable: vec![succeeded], ..Kind::usual(Jobs) }
+    Kind { selectable: vec![succeeded], ..Kind::usual(Jobs { policy }) }
 }
 
-pub(crate) struct Jobs;
+pub(crate) struct Jobs {
+    pub(crate) policy: PodPolicy,
+}
 
 impl Strategy for Jobs {
     fn default(&self, object: &mut Object) {
@@ -89,14 +92,14 @@ impl Strategy for Jobs {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_whole(object, None)
+        validate_whole(object, None, self.policy)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         if part == Part::Subresource("status") {
             return status::validate(object, old);
         }
-        let mut errors = validate_whole(object, Some(old));
+        let mut errors = validate_whole(object, Some(old), self.policy);
         let (new, old_spec) = (spec_of(object), spec_of(old));
         errors.extend(validate_completions(new, old_spec));
         let frozen = |name| immutable(SPEC.child(name), new.get(name), old_spec.get(name));
@@ -157,11 +160,11 @@ fn generate_selector(object: &mut Object) {
     fill(spec.object_mut("selector").object_mut("matchLabels"), CONTROLLER_UID, uid);
 }
 
-fn validate_whole(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_whole(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
     let spec = spec_of(object);
     let old_spec = old.map(spec_of);
     let mut errors = validate_generated_selector(object, old_spec);
-    errors.extend(spec::validate(SPEC, spec, old_spec));
+    errors.extend(spec::validate(SPEC, spec, old_spec, policy));
     errors.extend(spec::validate_selector(spec, old_spec));
     let completions = number(spec, "completions");
     if is_indexed(spec) && completions > 0 {

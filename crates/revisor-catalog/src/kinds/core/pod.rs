@@ -16,7 +16,8 @@ use revisor_object::names::dns1123_label;
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
 use crate::checks::keep;
-use crate::kinds::{field, pod_spec};
+use crate::kinds::field;
+use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::{Circumstances, Part, SelectableField, Strategy};
 
 pub(crate) const FIELDS: &[SelectableField] = &[
@@ -38,7 +39,9 @@ const SPEC: FieldPath<'static> = FieldPath::root("spec");
 /// The annotation of a pod that only shows what a kubelet runs by itself.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-pub(crate) struct Pods;
+pub(crate) struct Pods {
+    pub(crate) policy: PodPolicy,
+}
 
 impl Strategy for Pods {
     fn default(&self, object: &mut Object) {
@@ -90,7 +93,7 @@ impl Strategy for Pods {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = validate_metadata_and_spec(object, None);
+        let mut errors = validate_metadata_and_spec(object, None, self.policy);
         let spec = spec_of(object);
         if !spec.array("ephemeralContainers").is_empty() {
             errors.push(FieldError::forbidden(SPEC.child("ephemeralContainers"), "cannot be set on create"));
@@ -106,10 +109,10 @@ impl Strategy for Pods {
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         match part {
-            Part::Whole => update::validate(object, old),
+            Part::Whole => update::validate(object, old, self.policy),
             Part::Subresource("status") => status::validate(object, old),
-            Part::Subresource("ephemeralcontainers") => validate_ephemeral_containers(object, old),
-            Part::Subresource(_) => resize::validate(object, old),
+            Part::Subresource("ephemeralcontainers") => validate_ephemeral_containers(object, old, self.policy),
+            Part::Subresource(_) => resize::validate(object, old, self.policy),
         }
     }
 
@@ -165,12 +168,12 @@ fn keep_all_else(object: &mut Object, old: &Object) {
 }
 
 /// What is wrong with a pod that pod templates are not held to, and everything that they are.
-fn validate_metadata_and_spec(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_metadata_and_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
     let spec = spec_of(object);
     let empty = Object::new();
     let metadata = object.object("metadata").unwrap_or(&empty);
     let mut errors = pod_spec::validate_annotations(METADATA.child("annotations"), object, old);
-    errors.extend(pod_spec::validate_spec(SPEC, spec, metadata, old.map(spec_of)));
+    errors.extend(pod_spec::validate_spec(SPEC, spec, metadata, old.map(spec_of), policy));
     if spec.str("serviceAccountName").unwrap_or_default().is_empty() {
         let volumes = SPEC.child("volumes");
         for (at, volume) in objects(spec, "volumes").enumerate() {
@@ -205,11 +208,11 @@ fn objects<'a>(object: &'a Object, list: &str) -> impl Iterator<Item = &'a Objec
     object.array(list).iter().filter_map(Value::as_object)
 }
 
-fn validate_ephemeral_containers(object: &Object, old: &Object) -> Vec<FieldError> {
+fn validate_ephemeral_containers(object: &Object, old: &Object, policy: PodPolicy) -> Vec<FieldError> {
     if annotations_of(old).contains(MIRROR) {
         return vec![FieldError::forbidden("[]", "static pods do not support ephemeral containers")];
     }
-    let mut errors = validate_metadata_and_spec(object, Some(old));
+    let mut errors = validate_metadata_and_spec(object, Some(old), policy);
     errors.extend(update::validate_annotations(object, old));
     let path = SPEC.child("ephemeralContainers");
     for before in objects(spec_of(old), "ephemeralContainers") {

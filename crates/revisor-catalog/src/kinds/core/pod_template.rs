@@ -2,12 +2,14 @@
 
 use revisor_object::{FieldError, FieldPath, Object};
 
-use crate::kinds::pod_spec;
+use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::{Circumstances, Part, Strategy};
 
 const TEMPLATE: FieldPath<'static> = FieldPath::root("template");
 
-pub(crate) struct PodTemplates;
+pub(crate) struct PodTemplates {
+    pub(crate) policy: PodPolicy,
+}
 
 impl Strategy for PodTemplates {
     fn default(&self, object: &mut Object) {
@@ -29,12 +31,13 @@ impl Strategy for PodTemplates {
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
         let empty = Object::new();
-        pod_spec::validate_template(TEMPLATE, object.object("template").unwrap_or(&empty), None)
+        pod_spec::validate_template(TEMPLATE, object.object("template").unwrap_or(&empty), None, self.policy)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
         let empty = Object::new();
-        pod_spec::validate_template(TEMPLATE, object.object("template").unwrap_or(&empty), old.object("template"))
+        let template = object.object("template").unwrap_or(&empty);
+        pod_spec::validate_template(TEMPLATE, template, old.object("template"), self.policy)
     }
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {

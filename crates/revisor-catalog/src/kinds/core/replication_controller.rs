@@ -4,6 +4,7 @@ use revisor_object::names::NameRule;
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use crate::checks::keep;
+use crate::kinds::pod_spec::PodPolicy;
 use crate::kinds::workload::{
     available_beyond_ready, beyond_replicas, drop_disabled_fields, is_counted, mismatch, negative, spec, status,
     template_labels, template_warnings, validate_lasting_pods, warnings_on_create,
@@ -16,15 +17,17 @@ const SPEC: FieldPath<'static> = FieldPath::root("spec");
 /// What the prefix of annotations says that tell of fields that could not be converted from an earlier version.
 const NOT_CONVERTED: &str = "non-convertible.kubernetes.io";
 
-pub(super) fn kind() -> Kind {
+pub(super) fn kind(policy: PodPolicy) -> Kind {
     Kind {
         rules: Rules { names: NameRule::Dns1123Subdomain, ..USUAL },
         selectable: vec![field("status.replicas", &[&["status", "replicas"]])],
-        ..Kind::usual(ReplicationControllers)
+        ..Kind::usual(ReplicationControllers { policy })
     }
 }
 
-pub(crate) struct ReplicationControllers;
+pub(crate) struct ReplicationControllers {
+    pub(crate) policy: PodPolicy,
+}
 
 impl Strategy for ReplicationControllers {
     fn default(&self, object: &mut Object) {
@@ -61,14 +64,14 @@ impl Strategy for ReplicationControllers {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_spec(spec(object), None)
+        validate_spec(spec(object), None, self.policy)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         if part == Part::Subresource("status") {
             return validate_status(status(object));
         }
-        let mut errors = validate_spec(spec(object), Some(spec(old)));
+        let mut errors = validate_spec(spec(object), Some(spec(old)), self.policy);
         errors.extend(validate_unconverted(object, old));
         errors
     }
@@ -87,7 +90,7 @@ impl Strategy for ReplicationControllers {
     }
 }
 
-fn validate_spec(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
     let mut errors = negative(SPEC, spec, &["minReadySeconds", "replicas"]);
     let selector = spec.object("selector").filter(|selector| !selector.is_empty());
     if selector.is_none() {
@@ -101,7 +104,7 @@ fn validate_spec(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
         errors.push(mismatch(spec));
     }
     let old_template = old.and_then(|old| old.object("template"));
-    errors.extend(pod_spec::validate_template(SPEC.child("template"), template, old_template));
+    errors.extend(pod_spec::validate_template(SPEC.child("template"), template, old_template, policy));
     errors.extend(validate_lasting_pods(spec, "ReplicationController"));
     errors
 }

@@ -170,7 +170,7 @@ fn validate_common(path: FieldPath<'_>, container: &Object, around: &Surrounding
     resources::validate(at_resources, part(container, "resources"), claims, options.partial_huge_pages, errors);
     resources::validate_resize_policy(path.child("resizePolicy"), container, text(spec, "restartPolicy"), errors);
     if let Some(context) = container.object("securityContext") {
-        security_context::validate(path.child("securityContext"), context, spec, errors);
+        security_context::validate(path.child("securityContext"), context, spec, *options, errors);
     }
 }
 

@@ -3,7 +3,7 @@
 use revisor_object::{FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
 
 use super::members::{NONE, all_containers, entries, is_true, objects, part, text};
-use super::{affinity, annotations, file_path, resources, security_context, topology_spread};
+use super::{PodPolicy, affinity, annotations, file_path, resources, security_context, topology_spread};
 use crate::kinds::node_selectors;
 
 /// How strictly a spec is looked at.
@@ -11,6 +11,8 @@ use crate::kinds::node_selectors;
 pub(super) struct Options {
     /// Whether the spec is that of a pod rather than of a template.
     pub(super) is_pod: bool,
+    /// Containers that are privileged, and processes of the host.
+    pub(super) allow_privileged: bool,
     /// Costs of deletion that are no numbers.
     pub(super) any_deletion_cost: bool,
     /// Huge pages that are not whole.
@@ -46,6 +48,7 @@ impl Options {
         let in_user_namespace = old.get("hostUsers").and_then(revisor_object::Value::as_bool) == Some(false);
         Options {
             is_pod,
+            allow_privileged: false,
             any_deletion_cost: false,
             partial_huge_pages: has_partial_huge_pages(old),
             bad_affinity_values: has_bad_affinity_selector(old),
@@ -78,6 +81,11 @@ impl Options {
     pub(super) fn with_metadata(self, old: Option<&Object>) -> Options {
         let any_deletion_cost = old.is_some_and(|metadata| !annotations::has_sound_deletion_cost(metadata));
         Options { any_deletion_cost, ..self }
+    }
+
+    /// The same, under a policy. Without one nothing is privileged.
+    pub(super) fn with_policy(self, policy: PodPolicy) -> Options {
+        Options { allow_privileged: policy.allow_privileged, ..self }
     }
 }
 

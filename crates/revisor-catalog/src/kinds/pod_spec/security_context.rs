@@ -34,9 +34,15 @@ const IPC_SYSCTLS: &[&str] = &[
 ];
 
 /// What is wrong with the security context of a container.
-pub(super) fn validate(path: FieldPath<'_>, context: &Object, spec: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(
+    path: FieldPath<'_>,
+    context: &Object,
+    spec: &Object,
+    options: Options,
+    errors: &mut Vec<FieldError>,
+) {
     let is_privileged = is_true(context, "privileged");
-    if is_privileged {
+    if is_privileged && !options.allow_privileged {
         errors.push(FieldError::forbidden(path.child("privileged"), "disallowed by cluster policy"));
     }
     validate_ids(path, context, errors);

@@ -55,7 +55,7 @@ pub(super) fn validate(
     dns::validate(path.child("dnsConfig"), spec, errors);
     validate_gates(path, spec, errors);
     topology_spread::validate(path.child("topologySpreadConstraints"), spec, options, errors);
-    windows::validate_host_processes(path, spec, errors);
+    windows::validate_host_processes(path, spec, options, errors);
     security_context::validate_user_namespace(path, spec, options, errors);
     dns::validate_override(path, spec, errors);
     validate_values(path, spec, errors);

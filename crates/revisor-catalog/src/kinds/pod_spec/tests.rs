@@ -6,6 +6,7 @@ use super::testing::object;
 use super::*;
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
+const STRICT: PodPolicy = PodPolicy { allow_privileged: false };
 
 /// The text of a container with these members beside, or in place of, those that it needs.
 fn container(extra: &str) -> String {
@@ -45,7 +46,7 @@ fn shown(errors: &[FieldError]) -> Vec<String> {
 #[track_caller]
 fn check(spec: &Object, want: &[&str]) {
     let metadata = object(r#"{"name":"p"}"#);
-    let found = shown(&validate_spec(SPEC, spec, &metadata, None));
+    let found = shown(&validate_spec(SPEC, spec, &metadata, None, STRICT));
     assert_eq!(found, want, "{}", Value::from(spec.clone()).to_json());
 }
 
@@ -347,6 +348,26 @@ fn the_rest_of_a_spec_is_held_to_its_rules() {
 }
 
 #[test]
+fn whether_anything_may_be_privileged_is_the_policys_choice() {
+    let metadata = object(r#"{"name":"p"}"#);
+    for (extra, want) in [
+        (
+            format!(r#""containers":[{}]"#, container(r#""securityContext":{"privileged":true}"#)),
+            "Forbidden spec.containers[0].securityContext.privileged",
+        ),
+        (
+            r#""hostNetwork":true,"securityContext":{"windowsOptions":{"hostProcess":true}}"#.to_owned(),
+            "Forbidden spec",
+        ),
+    ] {
+        let spec = spec(&extra);
+        let lenient = PodPolicy { allow_privileged: true };
+        assert_eq!(shown(&validate_spec(SPEC, &spec, &metadata, None, STRICT)), [want], "{extra}");
+        assert_eq!(validate_spec(SPEC, &spec, &metadata, None, lenient), [], "{extra}");
+    }
+}
+
+#[test]
 fn an_update_may_keep_what_the_old_object_had() {
     let metadata = object(r#"{"name":"p"}"#);
     for extra in [
@@ -361,8 +382,8 @@ fn an_update_may_keep_what_the_old_object_had() {
         r#""affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"a","labelSelector":{"matchExpressions":[{"key":"a","operator":"In","values":["x y"]}]}}]}}"#,
     ] {
         let spec = spec(extra);
-        assert_ne!(validate_spec(SPEC, &spec, &metadata, None), [], "{extra}");
-        assert_eq!(validate_spec(SPEC, &spec, &metadata, Some(&spec)), [], "{extra}");
+        assert_ne!(validate_spec(SPEC, &spec, &metadata, None, STRICT), [], "{extra}");
+        assert_eq!(validate_spec(SPEC, &spec, &metadata, Some(&spec), STRICT), [], "{extra}");
     }
     let template = |cost: &str| {
         let annotations = format!(r#"{{"annotations":{{"controller.kubernetes.io/pod-deletion-cost":"{cost}"}}}}"#);
@@ -370,7 +391,7 @@ fn an_update_may_keep_what_the_old_object_had() {
         members.into_iter().collect::<Object>()
     };
     for (cost, old, want) in [("5", None, 0), ("05", None, 1), ("x", Some("5"), 1), ("x", Some("y"), 0)] {
-        let found = validate_template(SPEC.child("template"), &template(cost), old.map(template).as_ref());
+        let found = validate_template(SPEC.child("template"), &template(cost), old.map(template).as_ref(), STRICT);
         assert_eq!(found.len(), want, "{cost} after {old:?}");
     }
 }
@@ -383,7 +404,7 @@ fn templates_are_looked_at_under_the_names_of_the_original() {
         Value::from(spec(&format!(r#""ephemeralContainers":[{}]"#, container(r#""name":"e""#)))).to_json()
     ));
     assert_eq!(
-        shown(&validate_template(FieldPath::root("template"), &template, None)),
+        shown(&validate_template(FieldPath::root("template"), &template, None, STRICT)),
         [
             "Invalid template.labels",
             "Invalid template.annotations[container.apparmor.security.beta.kubernetes.io/z]",

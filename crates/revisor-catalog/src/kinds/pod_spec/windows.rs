@@ -4,6 +4,7 @@ use revisor_object::names::dns1123_subdomain;
 use revisor_object::{FieldError, FieldPath, Object};
 
 use super::members::{all_containers, flag, is_true, part, text};
+use super::options::Options;
 use crate::checks::problems;
 
 const MAX_CREDENTIAL_KIB: usize = 64;
@@ -122,7 +123,12 @@ fn is_dns_domain(domain: &str) -> bool {
 }
 
 /// Processes of the host: all containers are, or none; and they are on its network.
-pub(super) fn validate_host_processes(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_host_processes(
+    path: FieldPath<'_>,
+    spec: &Object,
+    options: Options,
+    errors: &mut Vec<FieldError>,
+) {
     let of = |holder: &Object| flag(part(part(holder, "securityContext"), "windowsOptions"), "hostProcess");
     let of_pod = of(spec);
     let (mut all, mut on_host) = (0, 0);
@@ -151,7 +157,9 @@ pub(super) fn validate_host_processes(path: FieldPath<'_>, spec: &Object, errors
         let detail = "hostNetwork must be true if pod contains any hostProcess containers";
         errors.push(FieldError::invalid(path.child("hostNetwork"), false, detail));
     }
-    errors.push(FieldError::forbidden(path, "hostProcess containers are disallowed by cluster policy"));
+    if !options.allow_privileged {
+        errors.push(FieldError::forbidden(path, "hostProcess containers are disallowed by cluster policy"));
+    }
 }
 
 /// What a spec may not have on the system that it names.

@@ -5,6 +5,8 @@ use revisor_object::parse_json;
 use super::*;
 use crate::{Catalog, Requester};
 
+const DAEMON_SETS: DaemonSets = DaemonSets { policy: PodPolicy { allow_privileged: true } };
+
 const NOW: Circumstances<'static> =
     Circumstances { now: "2026-01-01T00:00:00Z", requester: Requester { name: "", uid: "", groups: &[], extra: &[] } };
 
@@ -34,18 +36,18 @@ fn causes(errors: Vec<FieldError>) -> Vec<String> {
 #[test]
 fn the_template_generation_counts_changes_of_the_template() {
     let mut old = daemon_set("{}");
-    DaemonSets.prepare_create(&mut old, NOW);
+    DAEMON_SETS.prepare_create(&mut old, NOW);
     assert_eq!(template_generation(&old), 1);
     let mut labelled = old.clone();
     labelled.object_mut("metadata").insert("annotations", object(r#"{"a":"b"}"#));
-    DaemonSets.prepare_update(&mut labelled, &old, Part::Whole, NOW);
+    DAEMON_SETS.prepare_update(&mut labelled, &old, Part::Whole, NOW);
     assert_eq!(template_generation(&labelled), 1, "clients cannot take it away");
     let mut changed = old.clone();
     set_template_generation(&mut changed, 40);
     changed.object_mut("spec").object_mut("template").object_mut("spec").insert("hostNetwork", true);
-    DaemonSets.prepare_update(&mut changed, &old, Part::Whole, NOW);
+    DAEMON_SETS.prepare_update(&mut changed, &old, Part::Whole, NOW);
     assert_eq!(template_generation(&changed), 2, "clients cannot set it");
-    DaemonSets.prepare_update(&mut changed, &old, Part::Subresource("status"), NOW);
+    DAEMON_SETS.prepare_update(&mut changed, &old, Part::Subresource("status"), NOW);
     assert_eq!(template_generation(&changed), 1, "a status leaves it alone");
 }
 
@@ -75,6 +77,6 @@ fn bad_specs_are_refused_with_every_cause() {
             ],
         ),
     ] {
-        assert_eq!(causes(DaemonSets.validate(&daemon_set(&changes))), want, "{changes}");
+        assert_eq!(causes(DAEMON_SETS.validate(&daemon_set(&changes))), want, "{changes}");
     }
 }

@@ -5,6 +5,8 @@ use revisor_object::parse_json;
 use super::*;
 use crate::Catalog;
 
+const DEPLOYMENTS: Deployments = Deployments { policy: PodPolicy { allow_privileged: true } };
+
 fn object(text: &str) -> Object {
     match parse_json(text.as_bytes()).expect(text).value {
         Value::Object(object) => object,
@@ -82,7 +84,7 @@ fn bad_specs_are_refused_with_every_cause() {
         (r#"{"progressDeadlineSeconds":5,"minReadySeconds":5}"#, &["FieldValueInvalid spec.progressDeadlineSeconds"]),
         (r#"{"progressDeadlineSeconds":-1}"#, &["FieldValueInvalid spec.progressDeadlineSeconds"; 2]),
     ] {
-        let errors = Deployments.validate(&deployment(changes));
+        let errors = DEPLOYMENTS.validate(&deployment(changes));
         assert_eq!(causes(errors), want, "{changes}");
     }
 }
@@ -92,9 +94,9 @@ fn the_selector_is_there_for_good() {
     let old = deployment("{}");
     let mut new = old.clone();
     new.object_mut("spec").object_mut("template").object_mut("metadata").object_mut("labels").insert("v", "1");
-    assert_eq!(causes(Deployments.validate_update(&new, &old, Part::Whole)), [""; 0]);
+    assert_eq!(causes(DEPLOYMENTS.validate_update(&new, &old, Part::Whole)), [""; 0]);
     new.object_mut("spec").object_mut("selector").object_mut("matchLabels").insert("v", "1");
-    assert_eq!(causes(Deployments.validate_update(&new, &old, Part::Whole)), ["FieldValueInvalid spec.selector"]);
+    assert_eq!(causes(DEPLOYMENTS.validate_update(&new, &old, Part::Whole)), ["FieldValueInvalid spec.selector"]);
 }
 
 #[test]
@@ -108,10 +110,10 @@ fn the_revision_to_roll_back_to_has_one_form() {
     ] {
         let mut deployment = deployment("{}");
         deployment.object_mut("metadata").object_mut("annotations").insert(ROLLBACK_TO, written);
-        Deployments.default(&mut deployment);
+        DEPLOYMENTS.default(&mut deployment);
         let found = deployment.at(&["metadata", "annotations", ROLLBACK_TO]).and_then(Value::as_str);
         assert_eq!(found, kept, "{written}");
-        assert_eq!(causes(Deployments.validate(&deployment)), want, "{written}");
+        assert_eq!(causes(DEPLOYMENTS.validate(&deployment)), want, "{written}");
     }
 }
 

@@ -5,7 +5,7 @@ use revisor_object::{FieldError, FieldPath, LabelSelectorOptions, Object, Struct
 
 use super::{failure_policy, is_indexed, mismatch, success_policy};
 use crate::checks::{not_negative, one_of};
-use crate::kinds::pod_spec;
+use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{given_number, pod, shown, template, template_labels, text};
 
 /// How many pods of an indexed job may run at once, so that the list of its completed indexes keeps its size.
@@ -32,7 +32,7 @@ const COUNTS: [&str; 7] = [
 ];
 
 /// What is wrong with a spec, apart from its selector.
-pub(crate) fn validate(path: FieldPath<'_>, spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+pub(crate) fn validate(path: FieldPath<'_>, spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
     let given = COUNTS.iter().filter_map(|name| Some((name, given_number(spec, name)?)));
     let mut errors: Vec<FieldError> = given.filter_map(|(name, count)| not_negative(path.child(name), count)).collect();
     if spec.contains("maxFailedIndexes") && !spec.contains("backoffLimitPerIndex") {
@@ -74,7 +74,7 @@ pub(crate) fn validate(path: FieldPath<'_>, spec: &Object, old: Option<&Object>)
         let allowed = if spec.contains("podFailurePolicy") { &all[..1] } else { all };
         errors.extend(one_of(path.child("podReplacementPolicy"), policy, allowed));
     }
-    errors.extend(pod_spec::validate_template(path.child("template"), template(spec), old.map(template)));
+    errors.extend(pod_spec::validate_template(path.child("template"), template(spec), old.map(template), policy));
     errors.extend(validate_restart_policy(path, spec));
     errors
 }

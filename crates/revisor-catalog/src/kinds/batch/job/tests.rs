@@ -5,6 +5,8 @@ use revisor_object::parse_json;
 use super::*;
 use crate::{Catalog, Requester};
 
+const JOBS: Jobs = Jobs { policy: PodPolicy { allow_privileged: true } };
+
 const NOW: Circumstances<'static> =
     Circumstances { now: "2026-01-01T00:00:00Z", requester: Requester { name: "", uid: "", groups: &[], extra: &[] } };
 
@@ -33,7 +35,7 @@ fn job_with(changes: &str, metadata: &str) -> Object {
     let catalog = Catalog::build();
     let resource = catalog.resource("batch", "v1", "jobs").expect("is served");
     resource.default(&mut job);
-    Jobs.prepare_create(&mut job, NOW);
+    JOBS.prepare_create(&mut job, NOW);
     resource.complete(&mut job);
     job
 }
@@ -61,7 +63,7 @@ fn a_job_gets_labels_and_a_selector_of_its_own() {
     assert_eq!(job_labels(&manual).as_deref(), Some(r#"{"a":"b"}"#));
     assert_eq!(template_labels(spec_of(&manual)).map(Object::len), Some(1));
     for job in [inherited, manual] {
-        assert_eq!(causes(Jobs.validate(&job)), [""; 0]);
+        assert_eq!(causes(JOBS.validate(&job)), [""; 0]);
     }
 }
 
@@ -139,7 +141,7 @@ fn bad_specs_are_refused_with_every_cause() {
             vec!["FieldValueNotSupported spec.podReplacementPolicy".to_owned()],
         ),
     ] {
-        assert_eq!(causes(Jobs.validate(&job(&changes))), want, "{changes}");
+        assert_eq!(causes(JOBS.validate(&job(&changes))), want, "{changes}");
     }
 }
 
@@ -147,7 +149,7 @@ fn bad_specs_are_refused_with_every_cause() {
 fn a_name_that_its_pods_could_not_bear_is_refused() {
     let name = "a".repeat(62);
     let long = job_with(r#"{"completionMode":"Indexed","completions":11}"#, &format!(r#"{{"name":"{name}"}}"#));
-    assert_eq!(causes(Jobs.validate(&long)), ["FieldValueInvalid metadata.name"]);
+    assert_eq!(causes(JOBS.validate(&long)), ["FieldValueInvalid metadata.name"]);
 }
 
 #[test]
@@ -170,7 +172,7 @@ fn of_a_stored_job_little_may_be_changed() {
         (resting, r#"{"suspend":false}"#, &[]),
     ] {
         let (old, new) = (job(before), job(after));
-        assert_eq!(causes(Jobs.validate_update(&new, &old, Part::Whole)), want, "{before} {after}");
+        assert_eq!(causes(JOBS.validate_update(&new, &old, Part::Whole)), want, "{before} {after}");
     }
 }
 

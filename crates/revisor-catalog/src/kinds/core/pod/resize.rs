@@ -4,8 +4,8 @@ use revisor_object::{FieldError, FieldPath, Object, Value};
 
 use super::{MIRROR, SPEC, annotations_of, keep_all_else, objects, spec_of, validate_metadata_and_spec};
 use crate::checks::keep;
-use crate::kinds::pod_spec;
 use crate::kinds::pod_spec::resource_list::is_sidecar;
+use crate::kinds::pod_spec::{self, PodPolicy};
 
 /// Puts back everything but resources and how a change of them is done.
 pub(super) fn prepare(pod: &mut Object, old: &Object) {
@@ -44,7 +44,7 @@ fn resized_containers(new: &[Value], old: &[Value]) -> Vec<Value> {
 }
 
 /// What is wrong with a resize.
-pub(super) fn validate(pod: &Object, old: &Object) -> Vec<FieldError> {
+pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> Vec<FieldError> {
     if annotations_of(old).contains(MIRROR) {
         return vec![FieldError::forbidden("[]", "static pods cannot be resized")];
     }
@@ -52,7 +52,7 @@ pub(super) fn validate(pod: &Object, old: &Object) -> Vec<FieldError> {
     if old_spec.object("os").and_then(|os| os.str("name")) == Some("windows") {
         return vec![FieldError::forbidden("[]", "windows pods cannot be resized")];
     }
-    let mut errors = validate_metadata_and_spec(pod, Some(old));
+    let mut errors = validate_metadata_and_spec(pod, Some(old), policy);
     errors.extend(validate_support(spec, old_spec, old.object("status")));
     let mut rest = spec.clone();
     if has_resources(spec) || has_resources(old_spec) {

@@ -4,6 +4,8 @@ use super::*;
 use crate::Requester;
 use crate::kinds::pod_spec::testing::object;
 
+const PODS: Pods = Pods { policy: PodPolicy { allow_privileged: true } };
+
 /// What the table of fields gives every spec and every container, as far as it must be there.
 const OF_SPECS: &str = r#"{"dnsPolicy":"ClusterFirst","restartPolicy":"Always","terminationGracePeriodSeconds":30}"#;
 const OF_CONTAINERS: &str = r#"{"terminationMessagePolicy":"File"}"#;
@@ -15,7 +17,7 @@ fn pod(text: &str) -> Object {
     for container in spec.array_mut("containers").into_iter().flatten().filter_map(Value::as_object_mut) {
         fill(container, OF_CONTAINERS);
     }
-    Pods.default(&mut pod);
+    PODS.default(&mut pod);
     pod
 }
 
@@ -41,7 +43,7 @@ fn refused(old: &str, member: &str, value: &str) -> Vec<String> {
     let mut new = old.clone();
     let value = object(&format!("{{\"value\":{value}}}")).remove("value").expect("was given");
     new.object_mut("spec").set(member, Some(value).filter(|value| !value.is_null()));
-    shown(&Pods.validate_update(&new, &old, Part::Whole))
+    shown(&PODS.validate_update(&new, &old, Part::Whole))
 }
 
 const CIRCUMSTANCES: Circumstances<'static> =
@@ -57,7 +59,7 @@ fn a_new_pod_waits() {
         ),
     ] {
         let mut pod = pod(&format!("{{\"spec\":{spec},\"status\":{{\"phase\":\"Running\"}}}}"));
-        Pods.prepare_create(&mut pod, CIRCUMSTANCES);
+        PODS.prepare_create(&mut pod, CIRCUMSTANCES);
         assert_eq!(pod.get("status").map(Value::to_json).as_deref(), Some(want), "{spec}");
     }
 }
@@ -68,7 +70,7 @@ fn labels_named_by_keys_become_part_of_selectors() {
             "affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
               {"topologyKey":"z","labelSelector":{},"matchLabelKeys":["a","none"],"mismatchLabelKeys":["b"]}]}},
             "topologySpreadConstraints":[{"topologyKey":"z","labelSelector":{},"matchLabelKeys":["b"]}]}}"#);
-    Pods.prepare_create(&mut pod, CIRCUMSTANCES);
+    PODS.prepare_create(&mut pod, CIRCUMSTANCES);
     let spec = Value::from(spec_of(&pod).clone()).to_json();
     for expression in [
         r#"[{"key":"a","operator":"In","values":["1"]},{"key":"b","operator":"NotIn","values":["2"]}]"#,
@@ -154,12 +156,12 @@ fn statuses_make_sense() {
         (r#"{"resourceClaimStatuses":[{"name":"x"}]}"#, vec!["Invalid status.resourceClaimStatuses[0].name"]),
     ] {
         let mut new = pod(&format!("{{\"metadata\":{{\"name\":\"p\"}},\"status\":{status}}}"));
-        Pods.prepare_update(&mut new, &old, Part::Subresource("status"), CIRCUMSTANCES);
-        assert_eq!(shown(&Pods.validate_update(&new, &old, Part::Subresource("status"))), want, "{status}");
+        PODS.prepare_update(&mut new, &old, Part::Subresource("status"), CIRCUMSTANCES);
+        assert_eq!(shown(&PODS.validate_update(&new, &old, Part::Subresource("status"))), want, "{status}");
         assert_eq!(new.at(&["status", "observedGeneration"]), Some(&Value::Int(3)), "is kept");
     }
     let mut new = pod(r#"{"status":{"conditions":[{"type":"Ready","status":"False"}]}}"#);
-    Pods.prepare_update(&mut new, &old, Part::Subresource("status"), CIRCUMSTANCES);
+    PODS.prepare_update(&mut new, &old, Part::Subresource("status"), CIRCUMSTANCES);
     let conditions = new.at(&["status", "conditions"]).map(Value::to_json).expect("is there");
     assert!(conditions.contains("\"observedGeneration\":2"), "{conditions}");
 }
@@ -172,7 +174,7 @@ fn a_resize_is_about_cpu_and_memory() {
         )
     };
     let mut old = pod(&container(r#"{"cpu":"1","memory":"1Gi"}"#));
-    Pods.prepare_create(&mut old, CIRCUMSTANCES);
+    PODS.prepare_create(&mut old, CIRCUMSTANCES);
     for (requests, want) in [
         (r#"{"cpu":"2","memory":"1Gi"}"#, vec![]),
         (r#"{"cpu":"2"}"#, vec!["Forbidden spec.containers[0].resources.requests"]),
@@ -181,8 +183,8 @@ fn a_resize_is_about_cpu_and_memory() {
     ] {
         let mut new = pod(&container(requests));
         new.object_mut("spec").insert("restartPolicy", "Never");
-        Pods.prepare_update(&mut new, &old, Part::Subresource("resize"), CIRCUMSTANCES);
-        assert_eq!(shown(&Pods.validate_update(&new, &old, Part::Subresource("resize"))), want, "{requests}");
+        PODS.prepare_update(&mut new, &old, Part::Subresource("resize"), CIRCUMSTANCES);
+        assert_eq!(shown(&PODS.validate_update(&new, &old, Part::Subresource("resize"))), want, "{requests}");
         assert_eq!(new.at(&["spec", "restartPolicy"]), old.at(&["spec", "restartPolicy"]), "all else stays");
     }
 }
@@ -214,6 +216,6 @@ fn annotations_that_mean_something_must_make_sense() {
         ),
     ] {
         let pod = pod(&format!("{{\"metadata\":{{\"name\":\"p\",\"annotations\":{annotations}}},{spec}}}"));
-        assert_eq!(shown(&Pods.validate(&pod)), want, "{annotations}");
+        assert_eq!(shown(&PODS.validate(&pod)), want, "{annotations}");
     }
 }

@@ -6,6 +6,7 @@ use revisor_object::{BadValue, FieldError, Object, Value};
 
 use super::{METADATA, MIRROR, SPEC, annotations_of, objects, spec_of, validate_metadata_and_spec};
 use crate::checks::{in_range, keep};
+use crate::kinds::pod_spec::PodPolicy;
 
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
@@ -18,8 +19,8 @@ const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
 const MAX_SHOWN: usize = 256;
 
 /// What is wrong with a pod in place of the old one.
-pub(super) fn validate(pod: &Object, old: &Object) -> Vec<FieldError> {
-    let mut errors = validate_metadata_and_spec(pod, Some(old));
+pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> Vec<FieldError> {
+    let mut errors = validate_metadata_and_spec(pod, Some(old), policy);
     errors.extend(validate_annotations(pod, old));
     let (new_spec, old_spec) = (spec_of(pod), spec_of(old));
     for list in ["containers", "initContainers"] {
