@@ -2,7 +2,9 @@
 //!
 //! Many requests are answered before their body was read (A2 demands it of some), but there are clients that send all
 //! before they read anything. If the server closed the connection then, they would find it reset under their hands and
-//! never see the answer. So what is left of a body is still taken from them, beside the answer and within limits.
+//! never see the answer. HTTP/2 can end one request without touching the connection, but the same clients (older curls
+//! among them) take the reset of a stream that they still send on for a failure, though the answer came before it. So
+//! what is left of a body is still taken from them, beside the answer and within limits.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -10,8 +12,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::Request;
 use http::header::EXPECT;
-use http::{Request, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::runtime::Handle;
@@ -42,9 +44,8 @@ impl<B> Rest for B where B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send 
 impl<B: Rest> UnreadBody<B> {
     /// The same request, with a body that takes care of its rest.
     pub(crate) fn of(request: Request<B>) -> Request<UnreadBody<B>> {
-        // HTTP/2 can end one request without touching the connection. And a client that waits to be asked for its
-        // body has not sent it: reading would be asking.
-        let takes_rest = request.version() < Version::HTTP_2 && !request.headers().contains_key(EXPECT);
+        // A client that waits to be asked for its body has not sent it: reading would be asking.
+        let takes_rest = !request.headers().contains_key(EXPECT);
         request.map(|body| UnreadBody { body: Some(body), takes_rest })
     }
 }
@@ -102,6 +103,7 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::{Arc, Mutex};
 
+    use http::Version;
     use tokio::sync::oneshot;
     use tokio::time::Instant;
 
@@ -138,7 +140,7 @@ mod tests {
             ("a client without end", http1(), &large, 20, false, 3, 0),
             ("frames without end", http1(), &Bytes::new(), 3, false, 0, 0),
             ("a client that waits", http1().header(EXPECT, "100-continue"), &small, 3, false, 3, 0),
-            ("HTTP/2", Request::builder().version(Version::HTTP_2), &small, 3, false, 3, 0),
+            ("HTTP/2", Request::builder().version(Version::HTTP_2), &small, 3, false, 0, 0),
         ] {
             let (sender, dropped) = oneshot::channel();
             let queue = Arc::new(Mutex::new(VecDeque::from(vec![chunk.clone(); chunks])));
