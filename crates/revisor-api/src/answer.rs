@@ -1,9 +1,11 @@
 //! What is answered: objects, and errors as `Status`. The one place that decides HTTP statuses (invariant A1).
 
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use std::collections::HashSet;
+
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, Response, StatusCode};
 use revisor_catalog::Resource;
-use revisor_object::{KindRef, ResourceRef, Status, StatusCause, StatusDetails};
+use revisor_object::{FieldError, KindRef, ResourceRef, Status, StatusCause, StatusDetails};
 use revisor_registry::RegistryError;
 use revisor_store::StoreError;
 use revisor_version::Revision;
@@ -59,12 +61,17 @@ pub(crate) fn status(status: &Status) -> Response<Body> {
     response
 }
 
-/// Adds what the client should be told beside its answer.
+/// Adds what the client should be told beside its answer: everything once, however often it was found.
 pub(crate) fn add_warnings(response: &mut Response<Body>, warnings: &[String]) {
-    for warning in warnings {
+    let told: HashSet<HeaderValue> = response.headers().get_all(WARNING).iter().cloned().collect();
+    let mut said = HashSet::new();
+    for warning in warnings.iter().filter(|warning| said.insert(warning.as_str())) {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
-            response.headers_mut().append(http::header::WARNING, value);
+        match HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            Ok(value) if !told.contains(&value) => {
+                response.headers_mut().append(WARNING, value);
+            }
+            _ => {}
         }
     }
 }
@@ -80,8 +87,20 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
         RegistryError::NoSuchNamespace(name) => {
             Status::not_found(ResourceRef { group: "", resource: "namespaces" }, name)
         }
-        RegistryError::AlreadyExists { resource, name, being_deleted } => {
-            let mut status = Status::already_exists(resource_ref(resource), name);
+        RegistryError::NoSuchComponent(name) => {
+            Status::not_found(ResourceRef { group: "", resource: "componentstatus" }, name)
+        }
+        RegistryError::VersionRequired { resource, name } => {
+            let missing = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
+            // As in the original, the resource stands where the kind is expected.
+            Status::invalid(KindRef { group: resource.group, kind: resource.plural }, name, &[missing])
+        }
+        RegistryError::AlreadyExists { resource, name, being_deleted, is_generated } => {
+            let mut status = if *is_generated {
+                Status::generate_name_conflict(resource_ref(resource), name, RETRY_SECONDS)
+            } else {
+                Status::already_exists(resource_ref(resource), name)
+            };
             if *being_deleted {
                 status.message.insert_str(0, "object is being deleted: ");
             }
@@ -199,11 +218,36 @@ mod tests {
             ),
             (RegistryError::NoSuchNamespace(name()), 404, "NotFound", "namespaces \"a\" not found"),
             (
-                RegistryError::AlreadyExists { resource: resource(), name: name(), being_deleted: true },
+                RegistryError::AlreadyExists {
+                    resource: resource(),
+                    name: name(),
+                    being_deleted: true,
+                    is_generated: false,
+                },
                 409,
                 "AlreadyExists",
                 "object is being deleted: leases.coordination.k8s.io \"a\" already exists",
             ),
+            (
+                RegistryError::AlreadyExists {
+                    resource: resource(),
+                    name: name(),
+                    being_deleted: false,
+                    is_generated: true,
+                },
+                409,
+                "AlreadyExists",
+                "leases.coordination.k8s.io \"a\" already exists, the server was not able to generate a unique name \
+                 for the object",
+            ),
+            (
+                RegistryError::VersionRequired { resource: resource(), name: name() },
+                422,
+                "Invalid",
+                "leases.coordination.k8s.io \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be \
+                 specified for an update",
+            ),
+            (RegistryError::NoSuchComponent(name()), 404, "NotFound", "componentstatus \"a\" not found"),
             (
                 RegistryError::Conflict { resource: resource(), name: name(), why: "why".to_owned() },
                 409,
@@ -308,6 +352,16 @@ mod tests {
             let status = error_status(&error);
             assert_eq!((status.code(), &*status.reason, &*status.message), (code, reason, message), "{error:?}");
         }
+    }
+
+    #[test]
+    fn every_warning_is_given_once() {
+        let mut response = text(StatusCode::OK, "");
+        for warnings in [["a", "b", "a"], ["c", "b", "c"]] {
+            add_warnings(&mut response, &warnings.map(str::to_owned));
+        }
+        let told: Vec<&[u8]> = response.headers().get_all(WARNING).iter().map(HeaderValue::as_bytes).collect();
+        assert_eq!(told, [br#"299 - "a""#, br#"299 - "b""#, br#"299 - "c""#]);
     }
 
     #[test]

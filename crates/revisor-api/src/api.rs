@@ -199,6 +199,10 @@ impl Api {
         match route {
             Route::Objects(route) => match asked.verb {
                 Some(verb) => self.serve_objects(route, verb, request).await,
+                None if is_unwatchable(&route, &request) => {
+                    let resource = ResourceRef { group: route.resource.group, resource: route.resource.plural };
+                    answer::status(&Status::method_not_supported(resource, Verb::Watch.as_str()))
+                }
                 None => answer::status(&Status::method_not_allowed()),
             },
             Route::NoSuchResource => answer::status(&Status::no_such_resource()),
@@ -364,6 +368,12 @@ impl Asked {
 
 fn is_pretty(headers: &HeaderMap, query: &Query<'_>) -> bool {
     negotiate::is_pretty(headers, query.truth("pretty"))
+}
+
+/// Whether a collection is asked for its changes that can only be listed.
+fn is_unwatchable(route: &ObjectRoute, request: &Request<UnreadBody>) -> bool {
+    let is_list = verb_of(route, request.method(), &Query::parse(None)) == Some(Verb::List);
+    is_list && Query::parse(request.uri().query()).truth("watch") == Some(true)
 }
 
 /// What a method means on a path; `None` where it means nothing.

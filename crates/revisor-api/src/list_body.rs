@@ -37,10 +37,10 @@ enum Remaining {
 impl ListBody {
     pub(crate) fn new(shape: ListShape, listed: Listed) -> ListBody {
         let mut metadata = serde_json::Map::new();
-        metadata.insert(
-            "resourceVersion".to_owned(),
-            json!(listed.revision.map_or(0, |revision| revision.get()).to_string()),
-        );
+        // What is found out instead of being stored has no version.
+        if let Some(revision) = listed.revision {
+            metadata.insert("resourceVersion".to_owned(), json!(revision.to_string()));
+        }
         if let Some(token) = &listed.continue_token {
             metadata.insert("continue".to_owned(), json!(token));
         }

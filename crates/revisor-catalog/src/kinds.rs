@@ -50,6 +50,7 @@ const USUAL: Rules = Rules {
     names: NameRule::Dns1123Subdomain,
     create_on_update: false,
     unconditional_update: true,
+    names_nameless: false,
     validates_metadata: true,
     delete_answer: DeleteAnswer::Status,
 };
@@ -100,8 +101,7 @@ const fn field(name: &'static str, paths: &'static [&'static [&'static str]]) ->
 }
 
 /// The kind of a resource of the table.
-pub(crate) fn kind(group: &str, plural: &str) -> Option<Kind> {
-pub(crate) fn kind(group: &str, version: &str, plural: &str, pods: PodPolicy) -> Option<Kind> {
+pub(crate) fn kind(group: &str, plural: &str, pods: PodPolicy) -> Option<Kind> {
     match group {
         "" => core::kind(plural, pods),
         "apps" => apps::kind(plural, pods),

@@ -98,6 +98,8 @@ pub struct Rules {
     pub create_on_update: bool,
     /// Whether an update may leave out the resource version and overwrite what is there.
     pub unconditional_update: bool,
+    /// Whether an object that comes without a name gets one that nobody has.
+    pub names_nameless: bool,
     /// Whether metadata is validated as usual. Core events are older than validation and accept any.
     pub validates_metadata: bool,
     /// What a deletion answers.

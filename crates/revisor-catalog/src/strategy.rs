@@ -48,6 +48,12 @@ pub trait Strategy: Send + Sync + 'static {
         &[]
     }
 
+    /// What is unwise about a new object that is no longer seen once it was prepared.
+    fn warnings_as_sent(&self, object: &Object) -> Vec<String> {
+        let _ = object;
+        Vec::new()
+    }
+
     /// Takes out what a client may not set on a new object, and sets what a new object must have. The name is known.
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
         let _ = (object, circumstances);

@@ -70,7 +70,11 @@ pub(crate) fn without_zeros(resource: &Resource, object: Object) -> Result<Objec
 }
 
 /// Reads an applied configuration.
-fn read(resource: &Arc<Resource>, text: &[u8], options: &WriteOptions<'_>) -> Result<Decoded, RegistryError> {
+pub(crate) fn read(
+    resource: &Arc<Resource>,
+    text: &[u8],
+    options: &WriteOptions<'_>,
+) -> Result<Decoded, RegistryError> {
     let bad = |problem: String| RegistryError::BadRequest(format!("error decoding YAML: {problem}"));
     let Parsed { value, duplicates } = parse_yaml(text).map_err(|error| bad(error.to_string()))?;
     let Value::Object(object) = &value else {
@@ -94,7 +98,7 @@ fn read(resource: &Arc<Resource>, text: &[u8], options: &WriteOptions<'_>) -> Re
 }
 
 /// Applies a configuration to an object, both in the version of `resource`.
-fn apply_to(
+pub(crate) fn apply_to(
     resource: &Resource,
     mut live: Object,
     config: &Object,
@@ -112,7 +116,7 @@ fn apply_to(
             subresource: String::new(),
             ..manager.clone()
         };
-        managed.update(&before, &resource.compare(&Object::new(), &live), now, |fields| fields);
+        managed.update(&before, &resource.compare(&Object::new(), &live), now);
     }
     let annotation = live.at(&["metadata", "annotations", LAST_APPLIED]).and_then(Value::as_str).map(str::to_owned);
     let allowed = match &annotation {

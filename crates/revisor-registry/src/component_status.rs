@@ -48,7 +48,7 @@ impl Registry {
     /// The status of one component.
     pub(crate) async fn component_status(&self, resource: &Arc<Resource>, name: &str) -> Result<Got, RegistryError> {
         let known = COMPONENTS.iter().find(|(known, _)| *known == name);
-        let (name, component) = known.ok_or_else(|| RegistryError::not_found(resource, name))?;
+        let (name, component) = known.ok_or_else(|| RegistryError::NoSuchComponent(name.to_owned()))?;
         let health = self.health_of(*component).await;
         Ok(Got { bytes: encode(resource, name, &health), served_at: None })
     }

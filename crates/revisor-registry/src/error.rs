@@ -28,6 +28,16 @@ pub enum RegistryError {
         name: String,
         /// Whether the object that has it is on its way out.
         being_deleted: bool,
+        /// Whether the name was to be one that nobody has.
+        is_generated: bool,
+    },
+    /// An update of a kind that may not be overwritten unseen names no version.
+    #[error("{} {name:?} is invalid: an update must name a version", resource.qualified_name())]
+    VersionRequired {
+        /// Of this resource.
+        resource: Arc<Resource>,
+        /// The name of the object.
+        name: String,
     },
     /// The object is not what the writer believed it to be.
     #[error("conflict on {} {name:?}: {why}", resource.qualified_name())]
@@ -100,6 +110,9 @@ pub enum RegistryError {
     /// The namespace of the request does not exist.
     #[error("namespace {0:?} not found")]
     NoSuchNamespace(String),
+    /// There is no such component to find out about.
+    #[error("componentstatus {0:?} not found")]
+    NoSuchComponent(String),
     /// History does not reach back to the version asked for.
     #[error("{message}")]
     Expired {

@@ -34,6 +34,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
     match &mut error {
         RegistryError::NotFound { resource, .. }
         | RegistryError::AlreadyExists { resource, .. }
+        | RegistryError::VersionRequired { resource, .. }
         | RegistryError::Conflict { resource, .. }
         | RegistryError::Forbidden { resource, .. }
         | RegistryError::Contended { resource, .. } => {
@@ -47,6 +48,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::InvalidOptions { .. }
         | RegistryError::BadRequest(_)
         | RegistryError::NoSuchNamespace(_)
+        | RegistryError::NoSuchComponent(_)
         | RegistryError::Expired { .. }
         | RegistryError::TooLargeResourceVersion { .. }
         | RegistryError::PatchTooLarge(_)

@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_catalog::{Resource, ScalePaths, validate_metadata};
+use revisor_merge::Applied;
 use revisor_object::names::NameRule;
 use revisor_object::{FieldError, Object, Value};
 use revisor_version::Revision;
 
+use crate::apply::{self, apply_to};
 use crate::body::fit;
 use crate::patch::{apply_patch, unfit_patch, with_type};
-use crate::write::{Proposal, check_address, encode, match_namespace, named_version};
+use crate::write::{Proposal, check_address, encode, match_namespace, named_version, other_uid, unlike_stored};
 use crate::{Decoded, GetRequest, Got, PatchKind, Place, Registry, RegistryError, Saved, WriteOptions};
 
 /// The name of the subresource.
@@ -52,8 +54,14 @@ impl Registry {
         check_address(metadata, place.name.unwrap_or_default())?;
         match_namespace(place.resource, metadata, place.namespace)?;
         let is_conditional = named_version(metadata)?.is_some();
+        let uid = text_at(&scale, "uid");
         let saved = self.change(place, options, |current| {
-            let object = self.rescaled(place.resource, current, &scale)?;
+            self.check_scale(place.resource, &scale)?;
+            if let Some(why) = other_uid(uid, current) {
+                let name = place.name.unwrap_or_default();
+                return Err(RegistryError::conflict(place.resource, name, unlike_stored(place, &why)));
+            }
+            let object = rescaled(place.resource, current, &scale);
             Ok(Proposal { object, warnings: warnings.clone(), is_conditional, managed: None })
         });
         self.saved_scale(place.resource, saved.await?)
@@ -67,6 +75,9 @@ impl Registry {
         text: &[u8],
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
+        if kind == PatchKind::Apply {
+            return self.apply_scale(place, text, options).await;
+        }
         let saved = self.change(place, options, |current| {
             let resource = self.catalog.scale();
             let before = self.scale_object(place.resource, &in_version(place.resource, current))?;
@@ -80,18 +91,55 @@ impl Registry {
             match_namespace(place.resource, metadata, place.namespace)?;
             let version = before.object("metadata").and_then(|metadata| metadata.str("resourceVersion"));
             let is_conditional = named_version(metadata)?.is_some() && metadata.str("resourceVersion") != version;
-            let object = self.rescaled(place.resource, current, &scale)?;
+            self.check_scale(place.resource, &scale)?;
+            check_uid(place, &scale, current)?;
+            let object = rescaled(place.resource, current, &scale);
             Ok(Proposal { object, warnings, is_conditional, managed: None })
         });
         self.saved_scale(place.resource, saved.await?)
     }
 
-    /// The object with the replicas and the version that a scale names.
-    fn rescaled(&self, resource: &Arc<Resource>, current: &Object, scale: &Object) -> Result<Object, RegistryError> {
+    /// Applies a configuration to the scale of an object: to the one field of the object that it shows.
+    async fn apply_scale(
+        &self,
+        place: Place<'_>,
+        text: &[u8],
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let Place { resource, namespace, name } = place;
+        let Decoded { object: mut config, warnings } = apply::read(self.catalog.scale(), text, &options)?;
+        let metadata = config.object_mut("metadata");
+        if metadata.str("name").unwrap_or_default().is_empty() {
+            metadata.insert("name", name.unwrap_or_default());
+        }
+        check_address(metadata, name.unwrap_or_default())?;
+        match_namespace(resource, metadata, namespace)?;
+        let is_conditional = named_version(metadata)?.is_some();
+        let mut wanted = Object::new();
+        if let (Some(paths), Some(replicas)) = (&resource.scale, replicas_of(&config)) {
+            paths.set_replicas(&mut wanted, replicas);
+        }
+        let saved = self.change(place, options, |current| {
+            check_uid(place, &config, current)?;
+            let live = in_version(resource, current);
+            let Applied { object, managed } = apply_to(resource, live, &wanted, &options, &self.now())?;
+            // What nobody wants any more is none.
+            let replicas = resource.scale.as_ref().and_then(|paths| paths.replicas(&object)).unwrap_or_default();
+            let mut scale = config.clone();
+            scale.object_mut("spec").insert("replicas", replicas);
+            self.check_scale(resource, &scale)?;
+            let object = rescaled(resource, current, &scale);
+            Ok(Proposal { object, warnings: warnings.clone(), is_conditional, managed: Some(managed) })
+        });
+        self.saved_scale(resource, saved.await?)
+    }
+
+    /// Refuses a scale that is none.
+    fn check_scale(&self, resource: &Arc<Resource>, scale: &Object) -> Result<(), RegistryError> {
         let empty = Object::new();
         let metadata = scale.object("metadata").unwrap_or(&empty);
         let name = metadata.str("name").unwrap_or_default();
-        let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
+        let replicas = replicas_of(scale).unwrap_or_default();
         let mut errors = validate_metadata(metadata, resource.namespaced, NameRule::Dns1123Subdomain);
         if replicas < 0 {
             errors.push(FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0"));
@@ -100,18 +148,7 @@ impl Registry {
             let scale = self.catalog.scale().clone();
             return Err(RegistryError::Invalid { resource: scale, name: name.to_owned(), errors });
         }
-        let (uid, current_uid) = (metadata.str("uid").unwrap_or_default(), text_at(current, "uid"));
-        if !uid.is_empty() && uid != current_uid {
-            let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {current_uid}");
-            return Err(RegistryError::conflict(resource, name, why));
-        }
-        let mut object = in_version(resource, current);
-        object.object_mut("metadata").set("resourceVersion", metadata.get("resourceVersion").cloned());
-        if let Some(paths) = &resource.scale {
-            paths.set_replicas(&mut object, replicas);
-        }
-        resource.to_stored(&mut object);
-        Ok(object)
+        Ok(())
     }
 
     fn saved_scale(&self, resource: &Resource, saved: Saved) -> Result<Saved, RegistryError> {
@@ -142,6 +179,34 @@ impl Registry {
         status.set("selector", (!selector.is_empty()).then(|| Value::from(selector)));
         Ok(scale)
     }
+}
+
+/// The object with the replicas and the version that a scale names.
+fn rescaled(resource: &Resource, current: &Object, scale: &Object) -> Object {
+    let mut object = in_version(resource, current);
+    let version = scale.at(&["metadata", "resourceVersion"]).cloned();
+    object.object_mut("metadata").set("resourceVersion", version);
+    if let Some(paths) = &resource.scale {
+        paths.set_replicas(&mut object, replicas_of(scale).unwrap_or_default());
+    }
+    resource.to_stored(&mut object);
+    object
+}
+
+/// How many replicas a scale asks for, if it does.
+fn replicas_of(scale: &Object) -> Option<i64> {
+    scale.at(&["spec", "replicas"]).and_then(Value::as_i64)
+}
+
+/// Refuses a patched scale that is the one of another object.
+fn check_uid(place: Place<'_>, scale: &Object, current: &Object) -> Result<(), RegistryError> {
+    let Some(why) = other_uid(text_at(scale, "uid"), current) else { return Ok(()) };
+    Err(RegistryError::SubresourceConflict {
+        resource: place.resource.clone(),
+        subresource: SCALE,
+        name: place.name.unwrap_or_default().to_owned(),
+        why,
+    })
 }
 
 /// A stored object in the version that is asked for.

@@ -106,7 +106,11 @@ impl Registry {
             return Err(RegistryError::BadRequest(message.to_owned()));
         }
         let is_empty = |name| metadata.str(name).unwrap_or_default().is_empty();
-        let is_generated = is_empty("name") && !is_empty("generateName");
+        let (is_nameless, has_prefix) = (is_empty("name"), !is_empty("generateName"));
+        let is_generated = is_nameless && has_prefix;
+        if is_nameless && !has_prefix && resource.rules.names_nameless {
+            metadata.insert("name", self.environment.uid());
+        }
         self.initialize(metadata);
         resource.to_stored(&mut object);
         let saved = if is_generated {
@@ -169,11 +173,11 @@ impl Registry {
             object = without_zeros(resource, object)?;
         }
         resource.default(&mut object);
-        await_default_account(self, &review, &object).await;
-        self.admit(&review, &mut object)?;
         // Before the server adds what is its own: that is nobody's to manage.
         let managed = applied.unwrap_or_else(|| managed_fields::of_create(resource, &object, options, &now));
         object.object_mut("metadata").set("managedFields", managed.into_value());
+        await_default_account(self, &review, &object).await;
+        self.admit(&review, &mut object)?;
         let reservation = self.reserve(&review, &mut object, options.dry_run).await?;
         let saved = self.store_new(&review, object, options, circumstances).await;
         reservation.settle(if saved.is_ok() { Outcome::Stored } else { Outcome::Failed }).await;
@@ -189,6 +193,7 @@ impl Registry {
         circumstances: Circumstances<'_>,
     ) -> Result<Saved, RegistryError> {
         let Review { resource, shown, namespace, name, .. } = *review;
+        let mut warnings = resource.strategy.warnings_as_sent(&object);
         resource.strategy.prepare_create(&mut object, circumstances);
         if !resource.strategy.tracked().is_empty() {
             object.object_mut("metadata").insert("generation", 1);
@@ -199,13 +204,13 @@ impl Registry {
         reject_invalid(resource, name, errors)?;
         self.validate_admission(review, &object)?;
         let charges = self.charge_quotas(review, &object, options.dry_run).await?;
-        let mut warnings = self.admission_warnings(review, &object);
+        warnings.extend(self.admission_warnings(review, &object));
         warnings.extend(resource.strategy.warnings(&object, None));
         let key = Key::new(resource.key(namespace, name));
         let draft = encode(resource, &object);
         if options.dry_run {
             return match self.cache_of(resource).get(key.as_str()) {
-                Some(item) => Err(already_exists(resource, name, Some(item.entry()))),
+                Some(item) => Err(already_exists(resource, &object, Some(item.entry()))),
                 None => Ok(Saved { bytes: draft.bytes().clone(), created: true, warnings }),
             };
         }
@@ -215,7 +220,7 @@ impl Registry {
                 let bytes = event.new.map(|entry| entry.bytes().clone()).unwrap_or_default();
                 return Ok(Saved { bytes, created: true, warnings });
             }
-            Err(StoreError::Conflict { current, .. }) => already_exists(resource, name, current.as_deref()),
+            Err(StoreError::Conflict { current, .. }) => already_exists(resource, &object, current.as_deref()),
             Err(error) => error.into(),
         };
         self.refund_quotas(namespace, charges).await;
@@ -281,12 +286,8 @@ impl Registry {
         resource.to_stored(&mut object);
         let proposed = self
             .change(place, options, |current| {
-                let current_uid =
-                    current.object("metadata").and_then(|metadata| metadata.str("uid")).unwrap_or_default();
-                if !uid.is_empty() && uid != current_uid {
-                    let why =
-                        format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {current_uid}");
-                    return Err(RegistryError::conflict(resource, name, why));
+                if let Some(why) = other_uid(&uid, current) {
+                    return Err(RegistryError::conflict(resource, name, unlike_stored(place, &why)));
                 }
                 Ok(Proposal { object: object.clone(), warnings: warnings.clone(), is_conditional, managed: None })
             })
@@ -336,10 +337,7 @@ impl Registry {
             let named = metadata.str("resourceVersion").unwrap_or_default();
             if matches!(named, "" | "0") {
                 if !resource.rules.unconditional_update {
-                    // Nothing else is looked at.
-                    let detail = "must be specified for an update";
-                    let missing = FieldError::invalid("metadata.resourceVersion", 0_i64, detail);
-                    reject_invalid(resource, name, vec![missing])?;
+                    return Err(RegistryError::VersionRequired { resource: resource.clone(), name: name.to_owned() });
                 }
                 metadata.insert("resourceVersion", version);
             } else if named != version {
@@ -357,11 +355,14 @@ impl Registry {
             let managed = managed.unwrap_or_else(|| managed_fields::begin(&object, &old, options));
             restore_metadata(&mut object, &old);
             resource.default(&mut object);
+            let now = self.now();
+            let managed = managed_fields::of_update(managed, resource, &object, &old, options, &now);
+            object.object_mut("metadata").set("managedFields", managed.into_value());
             self.admit(&review, &mut object)?;
             // What is stored was written and read again. Only as if it had been, too, the new object can be compared.
             resource.complete(&mut object);
             let mut reservation = self.reserve(&review, &mut object, options.dry_run).await?;
-            let candidate = Candidate { object, managed, warnings, is_conditional };
+            let candidate = Candidate { object, warnings, is_conditional };
             let attempt = self.store_changed(&review, &current, candidate, options, &mut reservation).await;
             let outcome = match &attempt {
                 Ok(Attempt::Saved(_)) => Outcome::Stored,
@@ -387,7 +388,7 @@ impl Registry {
         reservation: &mut Reservation<'_>,
     ) -> Result<Attempt, RegistryError> {
         let Review { resource, shown, namespace, name, .. } = *review;
-        let Candidate { mut object, managed, mut warnings, is_conditional } = candidate;
+        let Candidate { mut object, mut warnings, is_conditional } = candidate;
         let empty = Object::new();
         let old = review.old.unwrap_or(&empty);
         let now = self.environment.timestamp();
@@ -396,8 +397,6 @@ impl Registry {
         if options.subresource != Some("status") {
             count_generation(resource, &mut object, old);
         }
-        let managed = managed_fields::of_update(managed, resource, &object, old, options, &now);
-        object.object_mut("metadata").set("managedFields", managed.into_value());
         let metadata = object.object("metadata").unwrap_or(&empty);
         let mut errors = check_metadata(shown, metadata);
         if shown.rules.validates_metadata {
@@ -448,7 +447,6 @@ impl Registry {
 /// An object that is to take the place of the current one.
 struct Candidate {
     object: Object,
-    managed: ManagedFields,
     warnings: Vec<String>,
     is_conditional: bool,
 }
@@ -531,9 +529,14 @@ fn reject_invalid(resource: &Arc<Resource>, name: &str, errors: Vec<FieldError>)
     Err(RegistryError::Invalid { resource: resource.clone(), name: name.to_owned(), errors })
 }
 
-fn already_exists(resource: &Arc<Resource>, name: &str, current: Option<&Entry>) -> RegistryError {
-    let being_deleted = current.is_some_and(is_marked);
-    RegistryError::AlreadyExists { resource: resource.clone(), name: name.to_owned(), being_deleted }
+fn already_exists(resource: &Arc<Resource>, object: &Object, current: Option<&Entry>) -> RegistryError {
+    let text = |name: &str| object.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();
+    RegistryError::AlreadyExists {
+        resource: resource.clone(),
+        name: text("name").to_owned(),
+        being_deleted: current.is_some_and(is_marked),
+        is_generated: !text("generateName").is_empty(),
+    }
 }
 
 /// Whether a stored object is marked as deleted, without reading all of it.
@@ -575,6 +578,19 @@ pub(crate) fn check_address(metadata: &Object, name: &str) -> Result<(), Registr
             "the name of the object ({other}) does not match the name on the URL ({name})"
         ))),
     }
+}
+
+/// Why an object is not the one that the writer means, if it names one and that is another.
+pub(crate) fn other_uid(uid: &str, current: &Object) -> Option<String> {
+    let current_uid = current.at(&["metadata", "uid"]).and_then(Value::as_str).unwrap_or_default();
+    (!uid.is_empty() && uid != current_uid)
+        .then(|| format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {current_uid}"))
+}
+
+/// How the original says that what is stored is not what was expected.
+pub(crate) fn unlike_stored(place: Place<'_>, why: &str) -> String {
+    let key = place.resource.storage().key(place.namespace, place.name.unwrap_or_default());
+    format!("StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}")
 }
 
 /// The version that an object to be written names; `None` if it names none.

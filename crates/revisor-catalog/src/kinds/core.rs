@@ -54,9 +54,10 @@ pub(super) fn kind(plural: &str, policy: PodPolicy) -> Option<Kind> {
             selectable: EVENT_FIELDS.to_vec(),
             ..Kind::usual(event::Events)
         },
-        "limitranges" => {
-            Kind { rules: Rules { create_on_update: true, ..USUAL }, ..Kind::usual(limit_range::LimitRanges) }
-        }
+        "limitranges" => Kind {
+            rules: Rules { create_on_update: true, names_nameless: true, ..USUAL },
+            ..Kind::usual(limit_range::LimitRanges)
+        },
         "namespaces" => Kind {
             rules: Rules { names: NameRule::Dns1123Label, ..USUAL },
             selectable: vec![field("status.phase", &[&["status", "phase"]])],

@@ -126,6 +126,16 @@ pub(crate) fn template_warnings(path: FieldPath<'_>, template: &Object, _: Optio
     warnings::of(path, is_template, template)
 }
 
+/// What is unwise about the annotations of a pod (`{metadata, spec}`) as it was sent: those that become fields.
+pub(crate) fn annotation_warnings(path: FieldPath<'_>, pod: &Object) -> Vec<String> {
+    let annotations = part(part(pod, "metadata"), "annotations");
+    let spec = part(pod, "spec");
+    if annotations.is_empty() || members::text(part(spec, "os"), "name") == "windows" {
+        return Vec::new();
+    }
+    warnings::of_app_armor_annotations(path, annotations, spec)
+}
+
 /// Drops the fields of a spec whose feature is off, unless the old spec uses them already.
 pub(crate) fn drop_disabled_fields(spec: &mut Object, old: Option<&Object>) {
     disabled::drop_fields(spec, old);

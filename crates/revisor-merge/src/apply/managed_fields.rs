@@ -120,15 +120,14 @@ impl ManagedFields {
         self.0.is_empty()
     }
 
-    /// Records an update that made these changes at this time. `owned` says which of its places the writer may manage
-    /// at all.
-    pub fn update(&mut self, manager: &Manager, changes: &Comparison, now: &str, owned: impl Fn(FieldSet) -> FieldSet) {
+    /// Records an update that made these changes at this time.
+    pub fn update(&mut self, manager: &Manager, changes: &Comparison, now: &str) {
         let taken = changes.modified.union(&changes.added);
         for entry in &mut self.0 {
             // Whatever is written anew belongs to the writer, and what is gone belongs to nobody.
             entry.fields = entry.fields.difference(&taken).difference(&changes.removed);
         }
-        let mine = owned(taken).difference(&FieldSet::of(NOBODYS));
+        let mine = taken.difference(&FieldSet::of(NOBODYS));
         if !mine.is_empty() {
             let known = self.0.iter().position(|entry| entry.manager.is_same(manager));
             match known {
@@ -291,12 +290,12 @@ mod tests {
     #[test]
     fn who_writes_a_field_last_manages_it() {
         let mut managed = ManagedFields::default();
-        managed.update(&manager("a"), &modified(&[&["f:x"], &["f:y"], &["f:metadata", "f:name"]]), "1", |set| set);
+        managed.update(&manager("a"), &modified(&[&["f:x"], &["f:y"], &["f:metadata", "f:name"]]), "1");
         assert_eq!(shown(&managed), r#"a 1 {"f:x":{},"f:y":{}}"#);
-        managed.update(&manager("b"), &modified(&[&["f:y"]]), "2", |set| set);
+        managed.update(&manager("b"), &modified(&[&["f:y"]]), "2");
         assert_eq!(shown(&managed), r#"a 1 {"f:x":{}}; b 2 {"f:y":{}}"#);
         let removed = Comparison { removed: FieldSet::of(&[&["f:x"]]), ..Comparison::default() };
-        managed.update(&manager("b"), &removed, "3", |set| set);
+        managed.update(&manager("b"), &removed, "3");
         assert_eq!(shown(&managed), r#"b 2 {"f:y":{}}"#);
     }
 
@@ -305,12 +304,7 @@ mod tests {
         let mut managed = ManagedFields::default();
         for number in 0..12 {
             let field = format!("f:{number:02}");
-            managed.update(
-                &manager(&format!("m{number:02}")),
-                &modified(&[&[&field]]),
-                &format!("{number:02}"),
-                |set| set,
-            );
+            managed.update(&manager(&format!("m{number:02}")), &modified(&[&[&field]]), &format!("{number:02}"));
         }
         let text = shown(&managed);
         assert_eq!(text.split("; ").count(), MAX_UPDATERS, "{text}");

@@ -102,3 +102,54 @@ async fn a_scale_can_be_patched() {
         assert_eq!(scale.at(&["status", "replicas"]), Some(&Value::Int(0)), "{kind:?}");
     }
 }
+
+fn managers(object: &Object) -> Vec<String> {
+    let entries = object.object("metadata").map(|metadata| metadata.array("managedFields")).unwrap_or_default();
+    let shown = entries.iter().filter_map(Value::as_object).filter(|entry| entry.str("subresource").is_some());
+    let text = |entry: &Object, name: &str| entry.str(name).unwrap_or_default().to_owned();
+    shown
+        .map(|entry| {
+            let fields = entry.get("fieldsV1").map(Value::to_json).unwrap_or_default();
+            format!("{} {} {fields}", text(entry, "manager"), text(entry, "apiVersion"))
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_scale_can_be_applied_and_who_does_manages_the_replicas() {
+    let fixture = Fixture::new().await;
+    fixture.create("deployments", WEB).await.expect("is valid");
+    let resource = fixture.resource("deployments");
+    let apply = async |manager, force, spec: &str| {
+        let text = format!("apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {{name: web}}\nspec: {spec}\n");
+        let options = WriteOptions { field_manager: manager, is_apply: true, force, ..options() };
+        fixture.registry.patch(place(&resource), PatchKind::Apply, text.as_bytes(), options).await
+    };
+    let saved = parse(&apply("one", true, "{replicas: 4}").await.expect("is valid").bytes);
+    assert_eq!((saved.str("kind"), saved.at(&["spec", "replicas"])), (Some("Scale"), Some(&Value::Int(4))));
+    let after = fixture.get("deployments", "web").await.expect("is there");
+    assert_eq!(after.at(&["spec", "replicas"]), Some(&Value::Int(4)));
+    assert_eq!(managers(&after), [r#"one apps/v1 {"f:spec":{"f:replicas":{}}}"#]);
+
+    match apply("two", false, "{replicas: 5}").await {
+        Err(RegistryError::ApplyConflict(conflicts)) => assert_eq!(conflicts[0].place, ".spec.replicas"),
+        other => panic!("{other:?}"),
+    }
+    // What its only manager no longer wants is none.
+    apply("one", false, "{}").await.expect("is valid");
+    let after = fixture.get("deployments", "web").await.expect("is there");
+    assert_eq!(after.at(&["spec", "replicas"]), Some(&Value::Int(0)));
+    assert_eq!(managers(&after), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_patch_of_the_scale_of_another_object_is_refused_in_the_name_of_the_scale() {
+    let fixture = Fixture::new().await;
+    fixture.create("deployments", WEB).await.expect("is valid");
+    let resource = fixture.resource("deployments");
+    let patch = br#"{"metadata":{"uid":"another"}}"#;
+    match fixture.registry.patch(place(&resource), PatchKind::Merge, patch, options()).await {
+        Err(RegistryError::SubresourceConflict { subresource, .. }) => assert_eq!(subresource, "scale"),
+        other => panic!("{other:?}"),
+    }
+}

@@ -308,3 +308,16 @@ async fn services_are_selected_by_type_and_address() {
         assert_eq!(crate::fixture::names(&listed), [want], "{selector}");
     }
 }
+
+#[tokio::test]
+async fn what_the_server_gives_a_service_is_nobodys_to_manage() {
+    let fixture = Fixture::new().await;
+    fixture.create("services", &service("a", "")).await.expect("is created");
+    let managed = |object: &Object| object.at(&["metadata", "managedFields"]).map(Value::to_json).unwrap_or_default();
+    let changed = fixture.update("services", "a", &service("a", r#","type":"NodePort""#)).await.expect("is valid");
+    assert_ne!(node_port(&changed), 0);
+    assert!(managed(&changed).contains("f:type"), "{}", managed(&changed));
+    for given in ["f:nodePort", "f:clusterIP"] {
+        assert!(!managed(&changed).contains(given), "{}", managed(&changed));
+    }
+}

@@ -88,8 +88,7 @@ async fn kinds_that_demand_a_version_refuse_an_update_without_one() {
     fixture.create("leases", r#"{"metadata":{"name":"a"}}"#).await.expect("is created");
     let error =
         fixture.update("leases", "a", r#"{"metadata":{"name":"a","labels":{"x":"y"}}}"#).await.expect_err("no version");
-    let RegistryError::Invalid { errors, .. } = error else { panic!("{error:?}") };
-    assert_eq!(errors[0].field, "metadata.resourceVersion");
+    assert!(matches!(error, RegistryError::VersionRequired { .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -198,5 +197,39 @@ async fn marks_of_deletion_are_not_for_clients_to_set() {
         let patched = fixture.registry.patch(place, PatchKind::Merge, patch.as_bytes(), WriteOptions::default()).await;
         let Err(RegistryError::Invalid { errors, .. }) = patched else { panic!("{patch}: {patched:?}") };
         assert_eq!(errors.iter().map(|error| error.field.as_str()).collect::<Vec<_>>(), [field]);
+    }
+}
+
+#[tokio::test]
+async fn limit_ranges_without_a_name_get_one() {
+    let fixture = Fixture::new().await;
+    let made = fixture.create("limitranges", r#"{"spec":{"limits":[]}}"#).await.expect("needs no name");
+    let name = made.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
+    assert_eq!(name.len(), "00000000-0000-4000-8000-000000000000".len(), "{name}");
+    assert!(matches!(fixture.create("configmaps", "{}").await, Err(RegistryError::Invalid { .. })));
+}
+
+#[tokio::test]
+async fn a_taken_name_that_was_to_be_generated_is_told_apart() {
+    let fixture = Fixture::new().await;
+    for (metadata, want) in [(r#""name":"a""#, false), (r#""name":"a","generateName":"a-""#, true)] {
+        let text = format!(r#"{{"metadata":{{{metadata}}}}}"#);
+        let _ = fixture.create("configmaps", &text).await;
+        match fixture.create("configmaps", &text).await {
+            Err(RegistryError::AlreadyExists { is_generated, .. }) => assert_eq!(is_generated, want, "{metadata}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_update_that_means_another_object_is_a_conflict() {
+    let fixture = Fixture::new().await;
+    fixture.create("configmaps", r#"{"metadata":{"name":"a"}}"#).await.expect("is created");
+    match fixture.update("configmaps", "a", r#"{"metadata":{"name":"a","uid":"another"}}"#).await {
+        Err(RegistryError::Conflict { why, .. }) => {
+            assert!(why.starts_with("StorageError: invalid object, Code: 4, Key: /registry/configmaps/default/a,"));
+        }
+        other => panic!("{other:?}"),
     }
 }

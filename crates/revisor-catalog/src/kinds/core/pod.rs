@@ -56,6 +56,10 @@ impl Strategy for Pods {
         &[&["spec"]]
     }
 
+    fn warnings_as_sent(&self, object: &Object) -> Vec<String> {
+        pod_spec::annotation_warnings(METADATA.child("annotations"), object)
+    }
+
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
         let spec = object.object_mut("spec");
         pod_spec::drop_disabled_fields(spec, None);

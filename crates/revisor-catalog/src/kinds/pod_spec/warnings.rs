@@ -209,16 +209,28 @@ fn of_profiles(
     if !context.contains("seccompProfile") && annotations.contains(&key) {
         found.push(format!("{}: {OLD_SECCOMP}", path.key(&key)));
     }
-    // For pods the annotation becomes a field, and the warning is given there.
-    if !is_template || context.contains("appArmorProfile") {
-        return;
+    // For pods the annotation becomes a field, so that it has to be looked at earlier.
+    if is_template {
+        found.extend(of_app_armor(path, annotations, of_pod, container));
     }
-    let key = format!("{APP_ARMOR}{name}");
-    let Some(annotation) = annotations.str(&key) else { return };
-    if !of_pod.object("appArmorProfile").is_some_and(|profile| is_same_app_armor(profile, annotation)) {
-        let message = r#"deprecated since v1.30; use the "appArmorProfile" field instead"#;
-        found.push(format!("{}: {message}", path.key(&key)));
+}
+
+/// The annotations of a pod as it was sent that stand where a field should.
+pub(super) fn of_app_armor_annotations(path: FieldPath<'_>, annotations: &Object, spec: &Object) -> Vec<String> {
+    let of_pod = part(spec, "securityContext");
+    let of = |(_, _, container)| of_app_armor(path, annotations, of_pod, container);
+    all_containers(spec).filter_map(of).collect()
+}
+
+fn of_app_armor(path: FieldPath<'_>, annotations: &Object, of_pod: &Object, container: &Object) -> Option<String> {
+    if part(container, "securityContext").contains("appArmorProfile") {
+        return None;
     }
+    let key = format!("{APP_ARMOR}{}", text(container, "name"));
+    let annotation = annotations.str(&key)?;
+    let is_said = of_pod.object("appArmorProfile").is_some_and(|profile| is_same_app_armor(profile, annotation));
+    let message = r#"deprecated since v1.30; use the "appArmorProfile" field instead"#;
+    (!is_said).then(|| format!("{}: {message}", path.key(&key)))
 }
 
 /// Variables that hide an earlier one without making use of it.

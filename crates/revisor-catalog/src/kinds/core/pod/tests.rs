@@ -219,3 +219,33 @@ fn annotations_that_mean_something_must_make_sense() {
         assert_eq!(shown(&PODS.validate(&pod)), want, "{annotations}");
     }
 }
+
+#[test]
+fn annotations_that_become_fields_are_warned_of_while_they_are_seen() {
+    let message = r#"deprecated since v1.30; use the "appArmorProfile" field instead"#;
+    let key = "container.apparmor.security.beta.kubernetes.io/c";
+    let profile = r#""securityContext":{"appArmorProfile":{"type":"Unconfined"}}"#;
+    for (annotation, of_spec, of_container, is_warned) in [
+        ("unconfined", "", "", true),
+        ("localhost/x", "", "", true),
+        ("nonsense", "", "", true),
+        ("unconfined", profile, "", false),
+        ("runtime/default", profile, "", true),
+        ("unconfined", "", profile, false),
+        ("unconfined", r#""os":{"name":"windows"}"#, "", false),
+    ] {
+        let comma = |text: &str| if text.is_empty() { String::new() } else { format!(",{text}") };
+        let mut pod = object(&format!(
+            r#"{{"metadata":{{"name":"p","annotations":{{"{key}":"{annotation}"}}}},
+                "spec":{{"containers":[{{"name":"c","image":"i"{}}}]{}}}}}"#,
+            comma(of_container),
+            comma(of_spec),
+        ));
+        let want = is_warned.then(|| format!("metadata.annotations[{key}]: {message}"));
+        assert_eq!(PODS.warnings_as_sent(&pod), Vec::from_iter(want), "{annotation} {of_spec} {of_container}");
+        PODS.prepare_create(&mut pod, CIRCUMSTANCES);
+        if annotation != "nonsense" {
+            assert_eq!(PODS.warnings_as_sent(&pod), [""; 0], "{annotation} {of_spec} {of_container}");
+        }
+    }
+}
