@@ -184,13 +184,17 @@ mod tests {
         }
     }
 
+    fn configured(text: &str) -> Catalog {
+        let runtime_config = Catalog::read_runtime_config(text).expect("is known");
+        Catalog::with(&CatalogOptions { runtime_config, ..CatalogOptions::default() })
+    }
+
     /// Resources of the table that have no rules yet.
     const WITHOUT_RULES: [(&str, &str, &str); 1] = [("apiextensions.k8s.io", "v1", "customresourcedefinitions")];
 
     #[test]
     fn everything_is_served_when_everything_is_switched_on() {
-        let everything = Catalog::read_runtime_config("api/all=true").expect("is known");
-        let catalog = Catalog::with(&everything);
+        let catalog = configured("api/all=true");
         for row in rows() {
             let name = (row.group, row.version, row.plural);
             let is_served = catalog.resource(row.group, row.version, row.plural).is_some();
@@ -212,8 +216,7 @@ mod tests {
         let all = Catalog::build();
         for resource in all.resources() {
             let key = format!("{}/{}", resource.api_version, resource.plural);
-            let config = Catalog::read_runtime_config(&format!("{key}=false")).expect("is known");
-            let rest = Catalog::with(&config);
+            let rest = configured(&format!("{key}=false"));
             assert!(rest.resource(resource.group, resource.version, resource.plural).is_none(), "{key}");
             assert_eq!(rest.resources().count() + 1, all.resources().count(), "{key}");
         }
@@ -221,8 +224,7 @@ mod tests {
 
     #[test]
     fn objects_are_stored_as_the_release_before_can_read_them() {
-        let everything = Catalog::read_runtime_config("api/all=true").expect("is known");
-        let catalog = Catalog::with(&everything);
+        let catalog = configured("api/all=true");
         for (group, plural, shown, stored) in [
             (
                 "admissionregistration.k8s.io",

@@ -1,3 +1,5 @@
+//! The rules for cluster trust bundles, case by case.
+
 use super::*;
 use crate::kinds::tests::{check, object};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};

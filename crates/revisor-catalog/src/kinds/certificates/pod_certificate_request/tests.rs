@@ -1,3 +1,5 @@
+//! The rules for pod certificate requests, case by case.
+
 use super::*;
 use crate::Requester;
 use crate::kinds::tests::{check, object};
