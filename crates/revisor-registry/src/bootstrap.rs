@@ -4,7 +4,7 @@ mod kubernetes_service;
 
 use std::sync::Arc;
 
-use futures_util::future::{try_join, try_join_all};
+use futures_util::future::{try_join_all, try_join3};
 use revisor_catalog::{BootstrapObject, Resource};
 use revisor_object::{Object, Value};
 
@@ -32,7 +32,8 @@ const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
 ];
 
 impl Registry {
-    /// Makes the objects that are missing, all at once: they share one sync of the disk. Then what services need.
+    /// Makes the objects that are missing, all at once: they share one sync of the disk, and what is said of them when
+    /// they are there shares another. Then puts in order what services hold. Where all is there, nothing is written.
     pub(crate) async fn bootstrap(&self) -> Result<(), RegistryError> {
         self.cache.freshen().await?;
         let namespaces = NAMESPACES.map(|name| self.ensure_named("", "namespaces", name, Object::new()));
@@ -45,9 +46,8 @@ impl Registry {
             self.ensure_with_status(group, plural, name, object)
         });
         let made = try_join_all(namespaces.into_iter().chain(classes));
-        try_join(made, try_join_all(others)).await?;
-        self.reconcile_services().await?;
-        self.ensure_service_ranges().await
+        try_join3(made, try_join_all(others), self.ensure_service_ranges()).await?;
+        self.reconcile_services().await
     }
 
     /// Makes an object if it is missing, and then says what the server finds out about it.

@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use futures_util::future::try_join3;
 use revisor_object::{Object, Value};
 
 use crate::{Decoded, DeleteOptions, Place, Registry, RegistryError, WriteOptions};
@@ -76,41 +77,50 @@ impl Registry {
     /// brought up to date. Doing it again writes nothing.
     pub async fn advertise(&self, advertised: Advertised) -> Result<(), RegistryError> {
         self.ensure_service_ranges().await?;
-        let Some(services) = self.catalog.resource("", "v1", "services").cloned() else { return Ok(()) };
         let is_served = |plural| self.catalog.resource("networking.k8s.io", "v1", plural).is_some();
         if !(is_served("servicecidrs") && is_served("ipaddresses")) {
             // Without them no service gets an address, and this one would be refused.
             tracing::warn!("the addresses of services are switched off; the server is not advertised");
             return Ok(());
         }
+        let Some(address) = advertised.address else {
+            tracing::info!("no address is known at which others could reach the server; it is not advertised");
+            return self.ensure_kubernetes_service(advertised).await;
+        };
+        let endpoints = endpoints(address, advertised.port);
+        let slice = endpoint_slice(address, advertised.port);
+        // None of them needs another to be there.
+        let made = try_join3(
+            self.ensure_kubernetes_service(advertised),
+            self.lead_to("", "endpoints", endpoints),
+            self.lead_to("discovery.k8s.io", "endpointslices", slice),
+        );
+        made.await.map(|_| ())
+    }
+
+    async fn ensure_kubernetes_service(&self, advertised: Advertised) -> Result<(), RegistryError> {
+        let Some(services) = self.catalog.resource("", "v1", "services").cloned() else { return Ok(()) };
         if self.stored("", "v1", "services", Some(NAMESPACE), NAME).is_none() {
             let service = self.kubernetes_service(advertised);
             self.ensure(&services, Some(NAMESPACE), service).await?;
         }
-        let Some(address) = advertised.address else {
-            tracing::info!("no address is known at which others could reach the server; it is not advertised");
-            return Ok(());
-        };
-        let objects = [
-            ("", "endpoints", endpoints(address, advertised.port)),
-            ("discovery.k8s.io", "endpointslices", endpoint_slice(address, advertised.port)),
-        ];
-        for (group, plural, object) in objects {
-            let Some(resource) = self.catalog.resource(group, "v1", plural).cloned() else { continue };
-            let Some(stored) = self.stored(group, "v1", plural, Some(NAMESPACE), NAME) else {
-                self.ensure(&resource, Some(NAMESPACE), object).await?;
-                continue;
-            };
-            if stored.get("addressType") == object.get("addressType") {
-                self.put(group, plural, Some(NAMESPACE), object, None).await?;
-            } else {
-                // A slice stays in its family.
-                let place = Place { resource: &resource, namespace: Some(NAMESPACE), name: Some(NAME) };
-                self.delete(place, &DeleteOptions::default()).await?;
-                self.ensure(&resource, Some(NAMESPACE), object).await?;
-            }
-        }
         Ok(())
+    }
+
+    /// Brings up to date where the Service leads to.
+    async fn lead_to(&self, group: &str, plural: &str, object: Object) -> Result<(), RegistryError> {
+        let Some(resource) = self.catalog.resource(group, "v1", plural).cloned() else { return Ok(()) };
+        let stored = self.stored(group, "v1", plural, Some(NAMESPACE), NAME);
+        let is_there = stored.is_some();
+        if stored.is_some_and(|stored| stored.get("addressType") == object.get("addressType")) {
+            return self.put(group, plural, Some(NAMESPACE), object, None).await;
+        }
+        if is_there {
+            // A slice stays in its family.
+            let place = Place { resource: &resource, namespace: Some(NAMESPACE), name: Some(NAME) };
+            self.delete(place, &DeleteOptions::default()).await?;
+        }
+        self.ensure(&resource, Some(NAMESPACE), object).await.map(|_| ())
     }
 
     fn kubernetes_service(&self, advertised: Advertised) -> Object {

@@ -321,3 +321,15 @@ async fn what_the_server_gives_a_service_is_nobodys_to_manage() {
         assert!(!managed(&changed).contains(given), "{}", managed(&changed));
     }
 }
+
+#[tokio::test]
+async fn a_server_that_is_started_again_writes_nothing() {
+    let fixture = Fixture::new().await;
+    let advertised = Advertised { address: Some([10, 1, 2, 3].into()), port: 6443, node_port: None };
+    fixture.registry.advertise(advertised).await.expect("is advertised");
+    let before = fixture.registry.cache().revision();
+    assert!(before.is_some());
+    let fixture = fixture.reopened().await;
+    fixture.registry.advertise(advertised).await.expect("is advertised");
+    assert_eq!(fixture.registry.cache().revision(), before);
+}
