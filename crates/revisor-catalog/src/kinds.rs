@@ -17,6 +17,7 @@ mod discovery;
 mod events;
 pub(crate) mod flowcontrol;
 mod internal;
+pub(crate) mod members;
 mod networking;
 mod node;
 pub(crate) mod node_selectors;

@@ -92,14 +92,7 @@ fn at<'o>(object: &'o Object, path: &[String]) -> Option<&'o Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use revisor_object::parse_json;
-
-    fn object(text: &str) -> Object {
-        match parse_json(text.as_bytes()).expect("is JSON").value {
-            Value::Object(object) => object,
-            other => panic!("{other:?}"),
-        }
-    }
+    use crate::kinds::tests::object;
 
     #[test]
     fn a_scale_is_read_from_its_places() {

@@ -4,11 +4,12 @@ mod bootstrap;
 mod flow_schema;
 mod priority_level;
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldPath, Object};
 
 use super::Kind;
 use crate::Part;
 use crate::checks::{keep, keep_metadata, required};
+use crate::kinds::members::number;
 
 pub(crate) use bootstrap::bootstrap_objects;
 use bootstrap::mandatory_specs;
@@ -61,9 +62,4 @@ fn validate_status(object: &Object) -> Vec<FieldError> {
         errors.extend(required(path.child("type"), kind));
     }
     errors
-}
-
-/// A whole number of an object; zero where there is none.
-fn number(object: &Object, name: &str) -> i64 {
-    object.get(name).and_then(Value::as_i64).unwrap_or_default()
 }

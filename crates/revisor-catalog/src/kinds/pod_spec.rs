@@ -147,17 +147,4 @@ pub(crate) fn qos_class(spec: &Object) -> &'static str {
 }
 
 #[cfg(test)]
-pub(crate) mod testing {
-    use revisor_object::{Object, Value, parse_json};
-
-    /// The object of a JSON text.
-    pub(crate) fn object(text: &str) -> Object {
-        match parse_json(text.as_bytes()).expect("is JSON").value {
-            Value::Object(object) => object,
-            other => panic!("no object: {other:?}"),
-        }
-    }
-}
-
-#[cfg(test)]
 mod tests;

@@ -1,15 +1,12 @@
 //! Taints, which keep pods away, and tolerations, which let them come all the same.
 
 use revisor_object::names::{label_value, qualified_name};
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldPath, Value};
 
 use crate::checks::{self, problems};
+use crate::kinds::members::text;
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
-
-fn text<'a>(object: &'a Object, name: &str) -> &'a str {
-    object.str(name).unwrap_or_default()
-}
 
 /// What is wrong with the taints of a node.
 pub(crate) fn validate_taints(path: FieldPath<'_>, taints: &[Value]) -> Vec<FieldError> {

@@ -9,8 +9,7 @@ use revisor_object::{
 use super::pod_spec;
 use crate::checks;
 
-/// An object without members, in place of one that is not there.
-pub(crate) const NOTHING: &Object = &Object::new();
+pub(crate) use super::members::{NONE as NOTHING, given_number, number, text};
 
 const MISMATCH: &str = "`selector` does not match template `labels`";
 
@@ -37,21 +36,6 @@ pub(crate) fn pod(spec: &Object) -> &Object {
 /// The labels of the template of a spec.
 pub(crate) fn template_labels(spec: &Object) -> Option<&Object> {
     spec.at(&["template", "metadata", "labels"]).and_then(Value::as_object)
-}
-
-/// A number, or zero if it is not there.
-pub(crate) fn number(object: &Object, name: &str) -> i64 {
-    object.get(name).and_then(Value::as_i64).unwrap_or_default()
-}
-
-/// A number that may be left out.
-pub(crate) fn given_number(object: &Object, name: &str) -> Option<i64> {
-    object.get(name).and_then(Value::as_i64)
-}
-
-/// A text, or an empty one if it is not there.
-pub(crate) fn text<'o>(object: &'o Object, name: &str) -> &'o str {
-    object.str(name).unwrap_or_default()
 }
 
 /// Gives a member its default where it is absent.

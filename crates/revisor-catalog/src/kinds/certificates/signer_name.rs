@@ -10,7 +10,7 @@ const MAX_DOMAIN: usize = 253;
 const MAX_NAME: usize = MAX_DOMAIN + 1 + 253 + 63 + 1;
 
 /// What is wrong with the name of a signer.
-pub(super) fn validate_signer_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(crate) fn validate_signer_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
     if name.is_empty() {
         return vec![FieldError::required(path, "")];
     }

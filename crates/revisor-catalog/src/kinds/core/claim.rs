@@ -22,9 +22,6 @@ const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
 /// Fills in the spec of a claim or of a template for claims.
 pub(crate) fn default_claim_spec(spec: &mut Object) {
-    if !spec.contains("volumeMode") {
-        spec.insert("volumeMode", "Filesystem");
-    }
     if let Some(Value::Object(resources)) = spec.get_mut("resources") {
         amounts::round(resources, "limits");
         amounts::round(resources, "requests");

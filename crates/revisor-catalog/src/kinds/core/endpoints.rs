@@ -108,14 +108,7 @@ fn validate_port(path: FieldPath<'_>, port: &Object, must_have_name: bool, error
 #[cfg(test)]
 mod tests {
     use super::*;
-    use revisor_object::parse_json;
-
-    fn object(text: &str) -> Object {
-        match parse_json(text.as_bytes()).expect("is JSON").value {
-            Value::Object(object) => object,
-            other => panic!("not an object: {other:?}"),
-        }
-    }
+    use crate::kinds::tests::object;
 
     #[test]
     fn addresses_must_lead_somewhere() {

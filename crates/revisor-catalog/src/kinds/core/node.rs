@@ -299,13 +299,7 @@ fn validate_change(object: &Object, old: &Object) -> Vec<FieldError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn object(json: &str) -> Object {
-        match parse_json(json.as_bytes()).expect("good JSON").value {
-            Value::Object(object) => object,
-            other => panic!("not an object: {other:?}"),
-        }
-    }
+    use crate::kinds::tests::object;
 
     fn causes(errors: &[FieldError]) -> Vec<String> {
         errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect()

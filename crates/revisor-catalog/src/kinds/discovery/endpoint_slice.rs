@@ -241,14 +241,7 @@ fn validate_hints(path: FieldPath<'_>, hints: &Object, errors: &mut Vec<FieldErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use revisor_object::parse_json;
-
-    fn object(text: &str) -> Object {
-        match parse_json(text.as_bytes()).expect("is JSON").value {
-            Value::Object(object) => object,
-            other => panic!("not an object: {other:?}"),
-        }
-    }
+    use crate::kinds::tests::object;
 
     #[test]
     fn what_is_wrong_is_told_by_field() {

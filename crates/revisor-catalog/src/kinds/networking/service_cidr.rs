@@ -2,7 +2,7 @@
 
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, cidr_problems, parse_cidr_sloppy};
 
-use crate::checks::{keep, problems};
+use crate::checks::{keep, keep_metadata, problems};
 use crate::{Circumstances, Part, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
@@ -20,14 +20,7 @@ impl Strategy for ServiceCidrs {
             Part::Whole => keep(object, old, &["status"]),
             Part::Subresource(_) => {
                 keep(object, old, &["spec"]);
-                let empty = Object::new();
-                let before = old.object("metadata").unwrap_or(&empty);
-                // What a status may not bring along.
-                keep(
-                    object.object_mut("metadata"),
-                    before,
-                    &["deletionGracePeriodSeconds", "finalizers", "labels", "annotations", "ownerReferences"],
-                );
+                keep_metadata(object, old);
             }
         }
     }

@@ -190,8 +190,8 @@ pub(super) fn objects_mut<'a>(object: &'a mut Object, name: &str) -> impl Iterat
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::object;
     use super::*;
+    use crate::kinds::tests::object;
 
     #[track_caller]
     fn check(default: fn(&mut Object), given: &str, want: &str) {

@@ -52,7 +52,7 @@ fn drop_stop_signal(container: &mut Object) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::pod_spec::testing::object;
+    use crate::kinds::tests::object;
 
     #[test]
     fn what_is_off_is_dropped_unless_it_is_in_use() {

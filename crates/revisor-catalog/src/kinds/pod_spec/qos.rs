@@ -53,7 +53,7 @@ fn count<'a>(sum: &mut BTreeMap<&'a str, Quantity>, list: impl Iterator<Item = (
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::pod_spec::testing::object;
+    use crate::kinds::tests::object;
 
     #[test]
     fn the_class_follows_from_requests_and_limits() {

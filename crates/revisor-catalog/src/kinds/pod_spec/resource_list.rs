@@ -70,7 +70,7 @@ pub(crate) fn objects<'a>(object: &'a Object, name: &str) -> impl Iterator<Item 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::pod_spec::testing::object;
+    use crate::kinds::tests::object;
 
     #[test]
     fn the_most_that_any_moment_needs_counts() {

@@ -2,8 +2,8 @@
 
 use revisor_object::FieldPath;
 
-use super::testing::object;
 use super::*;
+use crate::kinds::tests::object;
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STRICT: PodPolicy = PodPolicy { allow_privileged: false };

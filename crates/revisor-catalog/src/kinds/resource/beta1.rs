@@ -109,14 +109,7 @@ fn unwrap_request(request: &mut Object) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use revisor_object::parse_json;
-
-    fn object(json: &str) -> Object {
-        match parse_json(json.as_bytes()).expect("good JSON").value {
-            Value::Object(object) => object,
-            other => panic!("not an object: {other:?}"),
-        }
-    }
+    use crate::kinds::tests::object;
 
     #[test]
     fn every_object_comes_back() {

@@ -6,6 +6,7 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use super::{lists, names};
 use crate::checks::{self, problems};
+use crate::kinds::members::text;
 
 /// At most so many requests, and so many names of them in one place.
 pub(super) const MAX_REQUESTS: usize = 32;
@@ -23,10 +24,6 @@ const MAX_PARAMETER_BYTES: usize = 10 * 1024;
 
 /// What taints do, as tolerations and taints of devices name it.
 pub(super) const EFFECTS: &[&str] = &["NoExecute", "NoSchedule", "None"];
-
-fn text<'a>(object: &'a Object, name: &str) -> &'a str {
-    object.str(name).unwrap_or_default()
-}
 
 /// Fills in how many devices each request asks for.
 pub(super) fn default_spec(spec: &mut Object) {

@@ -9,6 +9,7 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 pub(super) use self::device::validate_taint;
 use super::{lists, names};
 use crate::checks::{immutable, problems};
+use crate::kinds::members::{is_true, text};
 use crate::kinds::node_selectors;
 use crate::{Circumstances, Part, Strategy};
 
@@ -25,14 +26,6 @@ const MAX_BINDING_CONDITIONS: usize = 4;
 
 /// Attributes that are lists need a feature that is off.
 const LIST_ATTRIBUTES: [&str; 4] = ["bools", "ints", "strings", "versions"];
-
-fn text<'a>(object: &'a Object, name: &str) -> &'a str {
-    object.str(name).unwrap_or_default()
-}
-
-fn is_true(object: &Object, name: &str) -> bool {
-    object.get(name).and_then(Value::as_bool) == Some(true)
-}
 
 fn devices(object: &Object) -> impl Iterator<Item = &Object> {
     let devices = object.object("spec").map(|spec| spec.array("devices")).unwrap_or_default();

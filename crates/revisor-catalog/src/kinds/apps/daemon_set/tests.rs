@@ -1,21 +1,13 @@
 //! The rules for daemon sets, case by case.
 
-use revisor_object::parse_json;
-
 use super::*;
+use crate::kinds::tests::object;
 use crate::{Catalog, Requester};
 
 const DAEMON_SETS: DaemonSets = DaemonSets { policy: PodPolicy { allow_privileged: true } };
 
 const NOW: Circumstances<'static> =
     Circumstances { now: "2026-01-01T00:00:00Z", requester: Requester { name: "", uid: "", groups: &[], extra: &[] } };
-
-fn object(text: &str) -> Object {
-    match parse_json(text.as_bytes()).expect(text).value {
-        Value::Object(object) => object,
-        other => panic!("{other:?}"),
-    }
-}
 
 fn daemon_set(changes: &str) -> Object {
     let mut daemon_set = object(

@@ -1,18 +1,10 @@
 //! The rules for deployments, case by case.
 
-use revisor_object::parse_json;
-
 use super::*;
 use crate::Catalog;
+use crate::kinds::tests::object;
 
 const DEPLOYMENTS: Deployments = Deployments { policy: PodPolicy { allow_privileged: true } };
-
-fn object(text: &str) -> Object {
-    match parse_json(text.as_bytes()).expect(text).value {
-        Value::Object(object) => object,
-        other => panic!("{other:?}"),
-    }
-}
 
 /// A good deployment with its defaults, whose members `changes` replaces.
 fn deployment(changes: &str) -> Object {

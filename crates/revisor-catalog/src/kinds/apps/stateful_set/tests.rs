@@ -1,18 +1,10 @@
 //! The rules for stateful sets, case by case.
 
-use revisor_object::parse_json;
-
 use super::*;
 use crate::Catalog;
+use crate::kinds::tests::object;
 
 const STATEFUL_SETS: StatefulSets = StatefulSets { policy: PodPolicy { allow_privileged: true } };
-
-fn object(text: &str) -> Object {
-    match parse_json(text.as_bytes()).expect(text).value {
-        Value::Object(object) => object,
-        other => panic!("{other:?}"),
-    }
-}
 
 fn stateful_set(changes: &str) -> Object {
     let mut set = object(

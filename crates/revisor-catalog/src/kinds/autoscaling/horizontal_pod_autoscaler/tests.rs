@@ -1,16 +1,8 @@
 //! The rules for horizontal pod autoscalers, case by case.
 
-use revisor_object::parse_json;
-
 use super::*;
 use crate::Catalog;
-
-fn object(text: &str) -> Object {
-    match parse_json(text.as_bytes()).expect(text).value {
-        Value::Object(object) => object,
-        other => panic!("{other:?}"),
-    }
-}
+use crate::kinds::tests::object;
 
 fn autoscaler(changes: &str) -> Object {
     let mut autoscaler = object(

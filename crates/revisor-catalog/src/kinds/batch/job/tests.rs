@@ -1,21 +1,13 @@
 //! The rules for jobs, case by case.
 
-use revisor_object::parse_json;
-
 use super::*;
+use crate::kinds::tests::object;
 use crate::{Catalog, Requester};
 
 const JOBS: Jobs = Jobs { policy: PodPolicy { allow_privileged: true } };
 
 const NOW: Circumstances<'static> =
     Circumstances { now: "2026-01-01T00:00:00Z", requester: Requester { name: "", uid: "", groups: &[], extra: &[] } };
-
-fn object(text: &str) -> Object {
-    match parse_json(text.as_bytes()).expect(text).value {
-        Value::Object(object) => object,
-        other => panic!("{other:?}"),
-    }
-}
 
 /// A job as it would be stored, whose spec has these members too.
 fn job(changes: &str) -> Object {

@@ -1,15 +1,7 @@
 //! The rules for claims, case by case.
 
-use revisor_object::parse_json;
-
 use super::*;
-
-fn object(json: &str) -> Object {
-    match parse_json(json.as_bytes()).expect("good JSON").value {
-        Value::Object(object) => object,
-        other => panic!("not an object: {other:?}"),
-    }
-}
+use crate::kinds::tests::object;
 
 fn claim(spec: &str, status: &str) -> Object {
     object(&format!(r#"{{"metadata":{{"name":"c"}},"spec":{spec},"status":{status}}}"#))

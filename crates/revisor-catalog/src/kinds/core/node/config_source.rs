@@ -4,10 +4,7 @@ use revisor_object::names::{config_map_key, dns1123_label, dns1123_subdomain};
 use revisor_object::{BadValue, FieldError, FieldPath, Object};
 
 use crate::checks::problems;
-
-fn text<'a>(object: &'a Object, name: &str) -> &'a str {
-    object.str(name).unwrap_or_default()
-}
+use crate::kinds::members::text;
 
 /// What is wrong with the source that is asked for.
 pub(super) fn validate_spec(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {

@@ -4,6 +4,7 @@ use revisor_object::names::{dns1123_label, dns1123_subdomain};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use crate::checks::{self, in_range, problems};
+use crate::kinds::members::{number, text};
 
 /// One kind of source.
 struct Source {
@@ -104,17 +105,9 @@ pub(super) fn is_root(path: &str) -> bool {
     path.starts_with('/') && depth == 0
 }
 
-fn text<'a>(source: &'a Object, name: &str) -> &'a str {
-    source.str(name).unwrap_or_default()
-}
-
 /// Texts that must be given.
 fn texts(path: FieldPath<'_>, source: &Object, names: &[&str]) -> Vec<FieldError> {
     names.iter().filter_map(|name| checks::required(path.child(name), text(source, name))).collect()
-}
-
-fn number(source: &Object, name: &str) -> i64 {
-    source.get(name).and_then(Value::as_i64).unwrap_or_default()
 }
 
 fn no_backsteps(path: FieldPath<'_>, target: &str) -> Option<FieldError> {

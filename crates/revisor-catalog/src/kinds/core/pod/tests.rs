@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Requester;
-use crate::kinds::pod_spec::testing::object;
+use crate::kinds::tests::object;
 
 const PODS: Pods = Pods { policy: PodPolicy { allow_privileged: true } };
 
@@ -23,7 +23,7 @@ fn pod(text: &str) -> Object {
 
 /// Gives an object the members that it lacks.
 fn fill(object: &mut Object, defaults: &str) {
-    for (name, value) in crate::kinds::pod_spec::testing::object(defaults).iter() {
+    for (name, value) in crate::kinds::tests::object(defaults).iter() {
         if !object.contains(name) {
             object.insert(name, value.clone());
         }

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use revisor_object::names::{dns1123_label, dns1123_subdomain, domain_prefixed_key};
+use revisor_object::names::{dns1123_subdomain, domain_prefixed_key};
 use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
 
 use super::files;
 use crate::checks::required;
+use crate::kinds::certificates::validate_signer_name;
 use crate::kinds::pod_spec::file_path;
 use crate::kinds::pod_spec::members::{entries, given_number, number, objects, text};
 use crate::kinds::pod_spec::options::Options;
@@ -19,9 +20,6 @@ const MOST_TOKEN_SECONDS: i64 = 1 << 32;
 const LEAST_CERTIFICATE_SECONDS: i64 = 3600;
 const MOST_CERTIFICATE_SECONDS: i64 = 91 * 24 * 3600;
 const MOST_KUBERNETES_CERTIFICATE_SECONDS: i64 = 24 * 3600;
-
-const MAX_DOMAIN: usize = 253;
-const MAX_SIGNER_NAME: usize = 571;
 
 /// The places of files that are taken, and where to say so when one is wanted twice.
 struct Places<'a, 'p> {
@@ -142,7 +140,7 @@ fn validate_trust_bundle<'a>(
             if signer.is_empty() {
                 errors.push(FieldError::required(path.child("signerName"), "must be a valid signer name"));
             }
-            errors.extend(validate_signer(path.child("signerName"), signer));
+            errors.extend(validate_signer_name(path.child("signerName"), signer));
             if let Some(selector) = selector {
                 let selector = StructuredLabelSelector::new(selector);
                 errors.extend(selector.validate(&path.child("labelSelector"), LabelSelectorOptions::default()));
@@ -163,7 +161,7 @@ fn validate_certificate<'a>(
     errors: &mut Vec<FieldError>,
 ) {
     let signer = text(certificate, "signerName");
-    errors.extend(validate_signer(path.child("signerName"), signer));
+    errors.extend(validate_signer_name(path.child("signerName"), signer));
     let at_annotations = path.child("userAnnotations");
     let mut size = 0;
     for (key, value) in entries(certificate, "userAnnotations") {
@@ -202,36 +200,4 @@ fn validate_certificate<'a>(
         let detail = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath";
         errors.push(FieldError::required(path, detail));
     }
-}
-
-/// What is wrong with the name of a signer of certificates: a domain and a path.
-fn validate_signer(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
-    if name.is_empty() {
-        return vec![FieldError::required(path, "")];
-    }
-    let Some((domain, rest)) = name.split_once('/').filter(|(_, rest)| !rest.contains('/')) else {
-        let detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-        return vec![FieldError::invalid(path, name, detail)];
-    };
-    let mut errors = Vec::new();
-    if domain.len() > MAX_DOMAIN {
-        errors.push(FieldError::too_long(path, MAX_DOMAIN));
-    }
-    let first_fault = |segment: &str, rule: fn(&str) -> Vec<&'static str>| {
-        let (label, found) =
-            segment.split('.').map(|label| (label, rule(label))).find(|(_, found)| !found.is_empty())?;
-        let shown = |problem| format!("validating label {label:?}: {problem}");
-        Some(found.into_iter().map(shown).collect::<Vec<_>>())
-    };
-    let invalid = |segment: &str, detail: String| FieldError::invalid(path, segment, detail);
-    errors.extend(first_fault(domain, dns1123_label).into_iter().flatten().map(|detail| invalid(domain, detail)));
-    if !domain.contains('.') {
-        let detail = "should be a domain with at least two segments separated by dots";
-        errors.push(FieldError::invalid(path, domain, detail));
-    }
-    errors.extend(first_fault(rest, dns1123_subdomain).into_iter().flatten().map(|detail| invalid(rest, detail)));
-    if name.len() > MAX_SIGNER_NAME {
-        errors.push(FieldError::too_long(path, MAX_SIGNER_NAME));
-    }
-    errors
 }

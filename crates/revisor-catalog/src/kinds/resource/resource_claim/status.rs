@@ -8,6 +8,7 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, interface_a
 use super::super::device_claim::{MAX_CONFIGURATIONS, RequestNames, validate_configuration, validate_raw};
 use super::super::{lists, names};
 use crate::checks::{self, immutable, problems};
+use crate::kinds::members::text;
 use crate::kinds::resource::resource_slice::validate_binding;
 use crate::kinds::{conditions, node_selectors};
 
@@ -20,10 +21,6 @@ const MAX_DATA_BYTES: usize = 10 * 1024;
 const MAX_ADDRESSES: usize = 16;
 const MAX_INTERFACE_NAME: usize = 256;
 const MAX_HARDWARE_ADDRESS: usize = 128;
-
-fn text<'a>(object: &'a Object, name: &str) -> &'a str {
-    object.str(name).unwrap_or_default()
-}
 
 /// What a device is known by: its driver, pool and name, and the share of it if it is shared.
 type DeviceId<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);

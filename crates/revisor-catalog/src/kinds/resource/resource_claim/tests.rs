@@ -1,15 +1,9 @@
 //! The rules for resource claims, case by case.
 
-use revisor_object::{Value, parse_json};
+use revisor_object::Value;
 
 use super::*;
-
-fn object(json: &str) -> Object {
-    match parse_json(json.as_bytes()).expect("good JSON").value {
-        Value::Object(object) => object,
-        other => panic!("not an object: {other:?}"),
-    }
-}
+use crate::kinds::tests::object;
 
 fn causes(errors: &[FieldError]) -> Vec<String> {
     errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect()

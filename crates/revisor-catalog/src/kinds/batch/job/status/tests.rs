@@ -1,15 +1,7 @@
 //! The rules for the status of jobs, case by case.
 
-use revisor_object::parse_json;
-
 use super::*;
-
-fn object(text: &str) -> Object {
-    match parse_json(text.as_bytes()).expect(text).value {
-        Value::Object(object) => object,
-        other => panic!("{other:?}"),
-    }
-}
+use crate::kinds::tests::object;
 
 #[test]
 fn statuses_follow_each_other_in_order() {
