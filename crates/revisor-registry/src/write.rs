@@ -1,4 +1,8 @@
-//! Create and update, and the loop that every change of a stored object goes through.
+//! Updates, and the loop that every change of a stored object goes through. New objects are in [`create`](self::create),
+//! what an object says of its own place in [`address`](self::address).
+
+mod address;
+mod create;
 
 use std::sync::Arc;
 
@@ -9,9 +13,9 @@ use revisor_object::names::NameRule;
 use revisor_object::{FieldError, Object, Value};
 use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 
-use crate::admission::{Operation, Review, await_default_account};
+pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
+use crate::admission::{Operation, Review};
 use crate::allocation::{Outcome, Reservation};
-use crate::apply::without_zeros;
 use crate::present::{named_as, present};
 use crate::scale::scale_of;
 use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
@@ -19,9 +23,6 @@ use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
 /// How often a write is tried anew because others changed the object in between. Each time somebody succeeded, so a
 /// client that comes to this bound has met a hundred others.
 const MAX_ATTEMPTS: usize = 100;
-
-/// How often a name is generated anew because it was taken.
-const MAX_GENERATED_NAMES: usize = 8;
 
 /// What every conflict over a resource version says.
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
@@ -86,183 +87,9 @@ pub(crate) struct Proposal {
 }
 
 impl Registry {
-    /// Makes a new object.
-    pub async fn create(
-        &self,
-        place: Place<'_>,
-        decoded: Decoded,
-        options: WriteOptions<'_>,
-    ) -> Result<Saved, RegistryError> {
-        let Place { resource, namespace, name } = place;
-        let Decoded { mut object, warnings } = decoded;
-        let metadata = object.object_mut("metadata");
-        match_namespace(resource, metadata, namespace)?;
-        if let Some(name) = name {
-            metadata.insert("name", name);
-        }
-        if !matches!(metadata.str("resourceVersion").unwrap_or_default(), "" | "0") {
-            // DIFFERENCE: the original answers 500.
-            let message = "resourceVersion should not be set on objects to be created";
-            return Err(RegistryError::BadRequest(message.to_owned()));
-        }
-        let is_empty = |name| metadata.str(name).unwrap_or_default().is_empty();
-        let (is_nameless, has_prefix) = (is_empty("name"), !is_empty("generateName"));
-        let is_generated = is_nameless && has_prefix;
-        if is_nameless && !has_prefix && resource.rules.names_nameless {
-            metadata.insert("name", self.environment.uid());
-        }
-        self.initialize(metadata);
-        resource.to_stored(&mut object);
-        let saved = if is_generated {
-            self.create_generated(resource, namespace, object, options).await
-        } else {
-            self.create_named(resource, namespace, object, options).await
-        };
-        let mut saved = saved.map_err(|error| named_as(resource, error))?;
-        saved.bytes = present(resource, &saved.bytes);
-        saved.warnings.splice(..0, warnings);
-        Ok(saved)
-    }
-
-    /// Makes an object under a name that begins as it says, and that nobody has.
-    async fn create_generated(
-        &self,
-        resource: &Arc<Resource>,
-        namespace: Option<&str>,
-        object: Object,
-        options: WriteOptions<'_>,
-    ) -> Result<Saved, RegistryError> {
-        let prefix = object.at(&["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let mut attempt = 1;
-        loop {
-            let mut named = object.clone();
-            named.object_mut("metadata").insert("name", self.environment.generated_name(&prefix));
-            match self.create_named(resource, namespace, named, options).await {
-                Err(RegistryError::AlreadyExists { .. }) if attempt < MAX_GENERATED_NAMES => attempt += 1,
-                done => return done,
-            }
-        }
-    }
-
-    /// Makes a new object that has its name and identity, in its stored shape. The rules that it is held to are those of
-    /// the version that was `shown`.
-    pub(crate) async fn create_named(
-        &self,
-        shown: &Arc<Resource>,
-        namespace: Option<&str>,
-        mut object: Object,
-        options: WriteOptions<'_>,
-    ) -> Result<Saved, RegistryError> {
-        let resource = shown.storage();
-        let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default().to_owned();
-        // As in the original, that there is no place for the object is said before what is wrong with it.
-        self.admit_into_namespace(resource, namespace, &name)?;
-        let review = Review {
-            resource,
-            shown,
-            namespace,
-            name: &name,
-            subresource: options.subresource,
-            operation: Operation::Create,
-            old: None,
-        };
-        let now = self.now();
-        let circumstances = Circumstances { now: &now, requester: options.requester };
-        let applied = options.is_apply.then(|| managed_fields::of_create(resource, &object, options, &now));
-        if options.is_apply {
-            object = without_zeros(resource, object)?;
-        }
-        resource.default(&mut object);
-        // Before the server adds what is its own: that is nobody's to manage.
-        let managed = applied.unwrap_or_else(|| managed_fields::of_create(resource, &object, options, &now));
-        object.object_mut("metadata").set("managedFields", managed.into_value());
-        await_default_account(self, &review, &object).await;
-        self.admit(&review, &mut object)?;
-        let reservation = self.reserve(&review, &mut object, options.dry_run).await?;
-        let saved = self.store_new(&review, object, options, circumstances).await;
-        reservation.settle(if saved.is_ok() { Outcome::Stored } else { Outcome::Failed }).await;
-        saved
-    }
-
-    /// Prepares, validates and stores a new object that has all that the server gives it.
-    async fn store_new(
-        &self,
-        review: &Review<'_>,
-        mut object: Object,
-        options: WriteOptions<'_>,
-        circumstances: Circumstances<'_>,
-    ) -> Result<Saved, RegistryError> {
-        let Review { resource, shown, namespace, name, .. } = *review;
-        let mut warnings = resource.strategy.warnings_as_sent(&object);
-        resource.strategy.prepare_create(&mut object, circumstances);
-        if !resource.strategy.tracked().is_empty() {
-            object.object_mut("metadata").insert("generation", 1);
-        }
-        let empty = Object::new();
-        let mut errors = check_metadata(shown, object.object("metadata").unwrap_or(&empty));
-        errors.extend(shown.strategy.validate(&object));
-        reject_invalid(resource, name, errors)?;
-        self.validate_admission(review, &object)?;
-        let charges = self.charge_quotas(review, &object, options.dry_run).await?;
-        warnings.extend(self.admission_warnings(review, &object));
-        warnings.extend(resource.strategy.warnings(&object, None));
-        let key = Key::new(resource.key(namespace, name));
-        let draft = encode(resource, &object);
-        if options.dry_run {
-            return match self.cache_of(resource).get(key.as_str()) {
-                Some(item) => Err(already_exists(resource, &object, Some(item.entry()))),
-                None => Ok(Saved { bytes: draft.bytes().clone(), created: true, warnings }),
-            };
-        }
-        let write = Write { key, expect: Expect::Absent, change: Change::Put(draft) };
-        let refused = match self.cache.store().write(write).await {
-            Ok(event) => {
-                let bytes = event.new.map(|entry| entry.bytes().clone()).unwrap_or_default();
-                return Ok(Saved { bytes, created: true, warnings });
-            }
-            Err(StoreError::Conflict { current, .. }) => already_exists(resource, &object, current.as_deref()),
-            Err(error) => error.into(),
-        };
-        self.refund_quotas(namespace, charges).await;
-        Err(refused)
-    }
-
     /// The time as metadata shows it.
     pub(crate) fn now(&self) -> String {
         self.environment.timestamp()
-    }
-
-    /// Sets what the server decides about a new object.
-    pub(crate) fn initialize(&self, metadata: &mut Object) {
-        for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"]
-        {
-            metadata.remove(name);
-        }
-        metadata.insert("uid", self.environment.uid());
-        metadata.insert("creationTimestamp", self.environment.timestamp());
-    }
-
-    /// Nothing is made in a namespace that is not there or is going.
-    fn admit_into_namespace(
-        &self,
-        resource: &Arc<Resource>,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<(), RegistryError> {
-        let Some(namespace) = namespace.filter(|_| resource.namespaced) else { return Ok(()) };
-        let Some(namespaces) = self.catalog.resource("", "v1", "namespaces") else { return Ok(()) };
-        let Some(item) = self.cache_of(namespaces).get(&namespaces.key(None, namespace)) else {
-            return Err(RegistryError::NoSuchNamespace(namespace.to_owned()));
-        };
-        if is_marked(item.entry()) {
-            return Err(RegistryError::Forbidden {
-                resource: resource.clone(),
-                name: name.to_owned(),
-                why: format!("unable to create new content in namespace {namespace} because it is being terminated"),
-                terminating_namespace: Some(namespace.to_owned()),
-            });
-        }
-        Ok(())
     }
 
     /// Replaces an object, or makes it where its kind allows that.
@@ -527,79 +354,4 @@ fn reject_invalid(resource: &Arc<Resource>, name: &str, errors: Vec<FieldError>)
         return Ok(());
     }
     Err(RegistryError::Invalid { resource: resource.clone(), name: name.to_owned(), errors })
-}
-
-fn already_exists(resource: &Arc<Resource>, object: &Object, current: Option<&Entry>) -> RegistryError {
-    let text = |name: &str| object.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();
-    RegistryError::AlreadyExists {
-        resource: resource.clone(),
-        name: text("name").to_owned(),
-        being_deleted: current.is_some_and(is_marked),
-        is_generated: !text("generateName").is_empty(),
-    }
-}
-
-/// Whether a stored object is marked as deleted, without reading all of it.
-fn is_marked(entry: &Entry) -> bool {
-    sonic_rs::get(&entry.bytes()[..], ["metadata", "deletionTimestamp"]).is_ok()
-}
-
-/// The namespace of an object is that of its address. It may be left out, but not be another.
-pub(crate) fn match_namespace(
-    resource: &Resource,
-    metadata: &mut Object,
-    namespace: Option<&str>,
-) -> Result<(), RegistryError> {
-    if !resource.namespaced {
-        return Ok(());
-    }
-    let namespace = namespace.unwrap_or_default();
-    match metadata.str("namespace").unwrap_or_default() {
-        "" => {
-            metadata.insert("namespace", namespace);
-        }
-        same if same == namespace => {}
-        _ => {
-            let message = "the namespace of the provided object does not match the namespace sent on the request";
-            return Err(RegistryError::BadRequest(message.to_owned()));
-        }
-    }
-    Ok(())
-}
-
-/// The name of an object is that of its address.
-pub(crate) fn check_address(metadata: &Object, name: &str) -> Result<(), RegistryError> {
-    match metadata.str("name").unwrap_or_default() {
-        same if same == name => Ok(()),
-        "" => Err(RegistryError::BadRequest(format!(
-            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        ))),
-        other => Err(RegistryError::BadRequest(format!(
-            "the name of the object ({other}) does not match the name on the URL ({name})"
-        ))),
-    }
-}
-
-/// Why an object is not the one that the writer means, if it names one and that is another.
-pub(crate) fn other_uid(uid: &str, current: &Object) -> Option<String> {
-    let current_uid = current.at(&["metadata", "uid"]).and_then(Value::as_str).unwrap_or_default();
-    (!uid.is_empty() && uid != current_uid)
-        .then(|| format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {current_uid}"))
-}
-
-/// How the original says that what is stored is not what was expected.
-pub(crate) fn unlike_stored(place: Place<'_>, why: &str) -> String {
-    let key = place.resource.storage().key(place.namespace, place.name.unwrap_or_default());
-    format!("StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}")
-}
-
-/// The version that an object to be written names; `None` if it names none.
-pub(crate) fn named_version(metadata: &Object) -> Result<Option<&str>, RegistryError> {
-    let version = metadata.str("resourceVersion").unwrap_or_default();
-    match version {
-        "" | "0" => Ok(None),
-        _ if version.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(version)),
-        // DIFFERENCE: the original answers 500.
-        _ => Err(RegistryError::BadRequest(crate::read_plan::invalid_version(version, "invalid syntax"))),
-    }
 }

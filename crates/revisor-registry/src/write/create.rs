@@ -1,0 +1,209 @@
+//! Create: what becomes of a new object on its way to the store.
+
+use std::sync::Arc;
+
+use revisor_catalog::{Circumstances, Resource};
+use revisor_object::{Object, Value};
+use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
+
+use super::address::match_namespace;
+use super::{Place, Saved, WriteOptions, check_metadata, encode, reject_invalid};
+use crate::admission::{Operation, Review, await_default_account};
+use crate::allocation::Outcome;
+use crate::apply::without_zeros;
+use crate::present::{named_as, present};
+use crate::{Decoded, Registry, RegistryError, managed_fields};
+
+/// How often a name is generated anew because it was taken.
+const MAX_GENERATED_NAMES: usize = 8;
+
+impl Registry {
+    /// Makes a new object.
+    pub async fn create(
+        &self,
+        place: Place<'_>,
+        decoded: Decoded,
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let Place { resource, namespace, name } = place;
+        let Decoded { mut object, warnings } = decoded;
+        let metadata = object.object_mut("metadata");
+        match_namespace(resource, metadata, namespace)?;
+        if let Some(name) = name {
+            metadata.insert("name", name);
+        }
+        if !matches!(metadata.str("resourceVersion").unwrap_or_default(), "" | "0") {
+            // DIFFERENCE: the original answers 500.
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(RegistryError::BadRequest(message.to_owned()));
+        }
+        let is_empty = |name| metadata.str(name).unwrap_or_default().is_empty();
+        let (is_nameless, has_prefix) = (is_empty("name"), !is_empty("generateName"));
+        let is_generated = is_nameless && has_prefix;
+        if is_nameless && !has_prefix && resource.rules.names_nameless {
+            metadata.insert("name", self.environment.uid());
+        }
+        self.initialize(metadata);
+        resource.to_stored(&mut object);
+        let saved = if is_generated {
+            self.create_generated(resource, namespace, object, options).await
+        } else {
+            self.create_named(resource, namespace, object, options).await
+        };
+        let mut saved = saved.map_err(|error| named_as(resource, error))?;
+        saved.bytes = present(resource, &saved.bytes);
+        saved.warnings.splice(..0, warnings);
+        Ok(saved)
+    }
+
+    /// Makes an object under a name that begins as it says, and that nobody has.
+    async fn create_generated(
+        &self,
+        resource: &Arc<Resource>,
+        namespace: Option<&str>,
+        object: Object,
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let prefix = object.at(&["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut attempt = 1;
+        loop {
+            let mut named = object.clone();
+            named.object_mut("metadata").insert("name", self.environment.generated_name(&prefix));
+            match self.create_named(resource, namespace, named, options).await {
+                Err(RegistryError::AlreadyExists { .. }) if attempt < MAX_GENERATED_NAMES => attempt += 1,
+                done => return done,
+            }
+        }
+    }
+
+    /// Makes a new object that has its name and identity, in its stored shape. The rules that it is held to are those of
+    /// the version that was `shown`.
+    pub(crate) async fn create_named(
+        &self,
+        shown: &Arc<Resource>,
+        namespace: Option<&str>,
+        mut object: Object,
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let resource = shown.storage();
+        let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default().to_owned();
+        // As in the original, that there is no place for the object is said before what is wrong with it.
+        self.admit_into_namespace(resource, namespace, &name)?;
+        let review = Review {
+            resource,
+            shown,
+            namespace,
+            name: &name,
+            subresource: options.subresource,
+            operation: Operation::Create,
+            old: None,
+        };
+        let now = self.now();
+        let circumstances = Circumstances { now: &now, requester: options.requester };
+        let applied = options.is_apply.then(|| managed_fields::of_create(resource, &object, options, &now));
+        if options.is_apply {
+            object = without_zeros(resource, object)?;
+        }
+        resource.default(&mut object);
+        // Before the server adds what is its own: that is nobody's to manage.
+        let managed = applied.unwrap_or_else(|| managed_fields::of_create(resource, &object, options, &now));
+        object.object_mut("metadata").set("managedFields", managed.into_value());
+        await_default_account(self, &review, &object).await;
+        self.admit(&review, &mut object)?;
+        let reservation = self.reserve(&review, &mut object, options.dry_run).await?;
+        let saved = self.store_new(&review, object, options, circumstances).await;
+        reservation.settle(if saved.is_ok() { Outcome::Stored } else { Outcome::Failed }).await;
+        saved
+    }
+
+    /// Prepares, validates and stores a new object that has all that the server gives it.
+    async fn store_new(
+        &self,
+        review: &Review<'_>,
+        mut object: Object,
+        options: WriteOptions<'_>,
+        circumstances: Circumstances<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let Review { resource, shown, namespace, name, .. } = *review;
+        let mut warnings = resource.strategy.warnings_as_sent(&object);
+        resource.strategy.prepare_create(&mut object, circumstances);
+        if !resource.strategy.tracked().is_empty() {
+            object.object_mut("metadata").insert("generation", 1);
+        }
+        let empty = Object::new();
+        let mut errors = check_metadata(shown, object.object("metadata").unwrap_or(&empty));
+        errors.extend(shown.strategy.validate(&object));
+        reject_invalid(resource, name, errors)?;
+        self.validate_admission(review, &object)?;
+        let charges = self.charge_quotas(review, &object, options.dry_run).await?;
+        warnings.extend(self.admission_warnings(review, &object));
+        warnings.extend(resource.strategy.warnings(&object, None));
+        let key = Key::new(resource.key(namespace, name));
+        let draft = encode(resource, &object);
+        if options.dry_run {
+            return match self.cache_of(resource).get(key.as_str()) {
+                Some(item) => Err(already_exists(resource, &object, Some(item.entry()))),
+                None => Ok(Saved { bytes: draft.bytes().clone(), created: true, warnings }),
+            };
+        }
+        let write = Write { key, expect: Expect::Absent, change: Change::Put(draft) };
+        let refused = match self.cache.store().write(write).await {
+            Ok(event) => {
+                let bytes = event.new.map(|entry| entry.bytes().clone()).unwrap_or_default();
+                return Ok(Saved { bytes, created: true, warnings });
+            }
+            Err(StoreError::Conflict { current, .. }) => already_exists(resource, &object, current.as_deref()),
+            Err(error) => error.into(),
+        };
+        self.refund_quotas(namespace, charges).await;
+        Err(refused)
+    }
+
+    /// Sets what the server decides about a new object.
+    pub(crate) fn initialize(&self, metadata: &mut Object) {
+        for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"]
+        {
+            metadata.remove(name);
+        }
+        metadata.insert("uid", self.environment.uid());
+        metadata.insert("creationTimestamp", self.environment.timestamp());
+    }
+
+    /// Nothing is made in a namespace that is not there or is going.
+    fn admit_into_namespace(
+        &self,
+        resource: &Arc<Resource>,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<(), RegistryError> {
+        let Some(namespace) = namespace.filter(|_| resource.namespaced) else { return Ok(()) };
+        let Some(namespaces) = self.catalog.resource("", "v1", "namespaces") else { return Ok(()) };
+        let Some(item) = self.cache_of(namespaces).get(&namespaces.key(None, namespace)) else {
+            return Err(RegistryError::NoSuchNamespace(namespace.to_owned()));
+        };
+        if is_marked(item.entry()) {
+            return Err(RegistryError::Forbidden {
+                resource: resource.clone(),
+                name: name.to_owned(),
+                why: format!("unable to create new content in namespace {namespace} because it is being terminated"),
+                terminating_namespace: Some(namespace.to_owned()),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn already_exists(resource: &Arc<Resource>, object: &Object, current: Option<&Entry>) -> RegistryError {
+    let text = |name: &str| object.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();
+    RegistryError::AlreadyExists {
+        resource: resource.clone(),
+        name: text("name").to_owned(),
+        being_deleted: current.is_some_and(is_marked),
+        is_generated: !text("generateName").is_empty(),
+    }
+}
+
+/// Whether a stored object is marked as deleted, without reading all of it.
+fn is_marked(entry: &Entry) -> bool {
+    sonic_rs::get(&entry.bytes()[..], ["metadata", "deletionTimestamp"]).is_ok()
+}
