@@ -1,0 +1,230 @@
+//! [`Environment`]: what an expression may speak of, and [`Program`]: one that was found to make sense in it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use revisor_version::Release;
+
+use crate::ast::{Expr, ExprId};
+use crate::checker;
+use crate::libraries::{Libraries, Library};
+use crate::literal_checks;
+use crate::parser::{self, Syntax};
+use crate::source::{Issue, Location, Source};
+use crate::types::Type;
+
+/// What an expression may speak of: libraries, variables and types with fields.
+///
+/// ```
+/// use revisor_cel::{Environment, Type};
+/// use revisor_version::Release;
+///
+/// let environment = Environment::new(Release { major: 1, minor: 36 }).with_variable("self", Type::list(Type::Int));
+/// let program = environment.compile("self.all(x, x > 0)").unwrap();
+/// assert_eq!(*program.output_type(), Type::Bool);
+///
+/// let issues = environment.compile("self + 'a'").unwrap_err();
+/// assert_eq!(
+///     issues.to_string(),
+///     "ERROR: <input>:1:6: found no matching overload for '_+_' applied to '(list(int), string)'\n \
+///      | self + 'a'\n | .....^"
+/// );
+/// ```
+#[derive(Debug, Clone)]
+pub struct Environment {
+    release: Release,
+    extra: Vec<Library>,
+    pub(crate) libraries: Arc<Libraries>,
+    variables: BTreeMap<String, Type>,
+    objects: BTreeMap<Arc<str>, Arc<ObjectType>>,
+    patch_types: bool,
+}
+
+/// A type with fields.
+#[derive(Debug, Clone)]
+pub struct ObjectType {
+    name: Arc<str>,
+    fields: BTreeMap<String, Type>,
+}
+
+impl ObjectType {
+    /// A type without fields so far.
+    pub fn new(name: &str) -> ObjectType {
+        ObjectType { name: name.into(), fields: BTreeMap::new() }
+    }
+
+    /// This type with one more field.
+    pub fn with_field(mut self, name: &str, kind: Type) -> ObjectType {
+        self.fields.insert(name.to_string(), kind);
+        self
+    }
+}
+
+/// What became of the search for a field.
+pub(crate) enum Field<'a> {
+    Of(&'a Type),
+    /// The type has no such field.
+    Undefined,
+    /// There is no such type.
+    NoSuchType,
+}
+
+/// An expression that makes sense in its environment.
+#[derive(Debug)]
+pub struct Program {
+    source: Source,
+    root: Expr,
+    positions: Vec<u32>,
+    types: Vec<Option<Type>>,
+    references: Vec<Option<Reference>>,
+}
+
+/// What a name or a call refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reference {
+    /// A variable or a type by its full name.
+    Name(String),
+    /// The signatures that may be meant; which one shows when it is evaluated.
+    Overloads(Vec<&'static str>),
+}
+
+/// Why an expression is none, with the text that it was.
+#[derive(Debug)]
+pub struct Issues {
+    issues: Vec<Issue>,
+    rendered: String,
+}
+
+impl Issues {
+    /// One by one.
+    pub fn iter(&self) -> impl Iterator<Item = &Issue> {
+        self.issues.iter()
+    }
+
+    fn new(source: &Source, issues: Vec<Issue>) -> Issues {
+        Issues { rendered: source.render(&issues), issues }
+    }
+}
+
+/// All of them with the lines that they are about.
+impl std::fmt::Display for Issues {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.rendered)
+    }
+}
+
+impl std::error::Error for Issues {}
+
+impl Environment {
+    /// The libraries that `release` has, and no variables.
+    pub fn new(release: Release) -> Environment {
+        Environment {
+            release,
+            extra: Vec::new(),
+            libraries: Arc::new(Libraries::of(release, &[])),
+            variables: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            patch_types: false,
+        }
+    }
+
+    /// This environment with a library that no release brings by itself.
+    pub fn with_library(mut self, library: Library) -> Environment {
+        self.extra.push(library);
+        self.libraries = Arc::new(Libraries::of(self.release, &self.extra));
+        self
+    }
+
+    /// This environment with one more variable. Its name may have dots in it.
+    pub fn with_variable(mut self, name: &str, kind: Type) -> Environment {
+        self.variables.insert(name.to_string(), kind);
+        self
+    }
+
+    /// This environment with one more type, which [`Type::object`] refers to by its name.
+    pub fn with_object(mut self, object: ObjectType) -> Environment {
+        self.objects.insert(object.name.clone(), Arc::new(object));
+        self
+    }
+
+    /// This environment with the types that describe changes: `Object` and everything below it by the path of its
+    /// fields, and `JSONPatch`.
+    pub fn with_patch_types(mut self) -> Environment {
+        self.patch_types = true;
+        let patch = ObjectType::new("JSONPatch")
+            .with_field("op", Type::String)
+            .with_field("path", Type::String)
+            .with_field("from", Type::String)
+            .with_field("value", Type::Dyn);
+        self.with_object(patch)
+    }
+
+    /// Parses and checks an expression.
+    pub fn compile(&self, text: &str) -> Result<Program, Issues> {
+        let source = Source::new(text);
+        let syntax = Syntax { macros: &self.libraries.macros, optionals: self.libraries.optionals };
+        let ast = match parser::parse(&source, syntax) {
+            Ok(ast) => ast,
+            Err(issues) => return Err(Issues::new(&source, issues)),
+        };
+        let checked = match checker::check(self, &source, ast) {
+            Ok(checked) => checked,
+            Err(issues) => return Err(Issues::new(&source, issues)),
+        };
+        let checker::Checked { root, positions, types, references } = checked;
+        let program = Program { source, root, positions, types, references };
+        let issues = literal_checks::check(&self.libraries, &program);
+        if issues.is_empty() { Ok(program) } else { Err(Issues::new(&program.source, issues)) }
+    }
+
+    /// What a name that is no local variable stands for.
+    pub(crate) fn name(&self, name: &str) -> Option<Type> {
+        if let Some(kind) = self.variables.get(name).or_else(|| self.libraries.type_name(name)) {
+            return Some(kind.clone());
+        }
+        if self.objects.contains_key(name) || self.is_patched(name) {
+            return Some(Type::type_of(Type::object(name)));
+        }
+        None
+    }
+
+    /// Whether this is the name of an object that is changed, or of something in it.
+    fn is_patched(&self, name: &str) -> bool {
+        self.patch_types && name.strip_prefix("Object").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
+    pub(crate) fn field(&self, object: &str, field: &str) -> Field<'_> {
+        match self.objects.get(object) {
+            Some(object) => object.fields.get(field).map_or(Field::Undefined, Field::Of),
+            None if self.is_patched(object) => Field::Of(&Type::Dyn),
+            None => Field::NoSuchType,
+        }
+    }
+}
+
+impl Program {
+    /// The type of what comes out.
+    pub fn output_type(&self) -> &Type {
+        self.type_of(self.root.id).unwrap_or(&Type::Dyn)
+    }
+
+    /// The tree.
+    pub fn root(&self) -> &Expr {
+        &self.root
+    }
+
+    /// The type of a part of the tree.
+    pub fn type_of(&self, id: ExprId) -> Option<&Type> {
+        self.types.get(id.index())?.as_ref()
+    }
+
+    /// What a name or a call in the tree refers to.
+    pub fn reference(&self, id: ExprId) -> Option<&Reference> {
+        self.references.get(id.index())?.as_ref()
+    }
+
+    /// Where a part of the tree stands in the expression.
+    pub fn location(&self, id: ExprId) -> Location {
+        self.positions.get(id.index()).map_or(Location::NONE, |position| self.source.location(*position))
+    }
+}
