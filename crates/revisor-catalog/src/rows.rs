@@ -17,7 +17,7 @@ pub(crate) const FIELDS: &str = include_str!("../tables/fields.csv");
 const RESOURCES: &str = include_str!("../tables/resources.csv");
 
 /// The release that this program is. Warnings of deprecation follow it, whatever release it behaves as.
-const BINARY: Release = Release { major: 1, minor: 36 };
+pub(crate) const BINARY: Release = Release { major: 1, minor: 36 };
 
 /// What nearly every resource can do.
 const USUAL_VERBS: &str = "create+delete+deletecollection+get+list+patch+update+watch";

@@ -1,7 +1,7 @@
-//! `admissionregistration.k8s.io`: webhooks and policies that are asked about writes, and where they apply. Expressions
-//! are compiled where policies are evaluated; here is everything else that is checked about them.
+//! `admissionregistration.k8s.io`: webhooks and policies that are asked about writes, and where they apply.
 
 mod client_config;
+mod expressions;
 mod match_conditions;
 mod match_resources;
 mod mutating_policy;
@@ -11,6 +11,7 @@ mod resource_rule;
 mod validating_policy;
 mod webhook_configuration;
 
+use self::expressions::Expressions;
 use super::{Kind, USUAL};
 use crate::{Rules, Strategy};
 
@@ -25,12 +26,20 @@ const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
 
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {
-        "mutatingadmissionpolicies" => versioned(mutating_policy::MutatingAdmissionPolicies),
+        "mutatingadmissionpolicies" => {
+            versioned(mutating_policy::MutatingAdmissionPolicies { expressions: Expressions::new() })
+        }
         "mutatingadmissionpolicybindings" => versioned(policy_binding::MutatingAdmissionPolicyBindings),
-        "mutatingwebhookconfigurations" => versioned(webhook_configuration::MutatingWebhookConfigurations),
-        "validatingadmissionpolicies" => versioned(validating_policy::ValidatingAdmissionPolicies),
+        "mutatingwebhookconfigurations" => {
+            versioned(webhook_configuration::MutatingWebhookConfigurations { expressions: Expressions::new() })
+        }
+        "validatingadmissionpolicies" => {
+            versioned(validating_policy::ValidatingAdmissionPolicies { expressions: Expressions::new() })
+        }
         "validatingadmissionpolicybindings" => versioned(policy_binding::ValidatingAdmissionPolicyBindings),
-        "validatingwebhookconfigurations" => versioned(webhook_configuration::ValidatingWebhookConfigurations),
+        "validatingwebhookconfigurations" => {
+            versioned(webhook_configuration::ValidatingWebhookConfigurations { expressions: Expressions::new() })
+        }
         _ => return None,
     })
 }

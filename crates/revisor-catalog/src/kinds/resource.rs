@@ -10,7 +10,9 @@ mod resource_claim;
 mod resource_claim_template;
 mod resource_pool_status_request;
 mod resource_slice;
+mod selectors;
 
+use self::selectors::Selectors;
 use super::{Kind, USUAL, field};
 use crate::{DeleteAnswer, Rules, SelectableField};
 
@@ -20,10 +22,15 @@ const SLICE_FIELDS: &[SelectableField] =
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     let mut rules = Rules { delete_answer: DeleteAnswer::Object, ..USUAL };
     let kind = match plural {
-        "deviceclasses" => Kind { selects_namespace: Some(true), ..Kind::usual(device_class::DeviceClasses) },
+        "deviceclasses" => Kind {
+            selects_namespace: Some(true),
+            ..Kind::usual(device_class::DeviceClasses { selectors: Selectors::new() })
+        },
         "devicetaintrules" => Kind::usual(device_taint_rule::DeviceTaintRules).selecting_namespace(),
-        "resourceclaims" => Kind::usual(resource_claim::ResourceClaims),
-        "resourceclaimtemplates" => Kind::usual(resource_claim_template::ResourceClaimTemplates),
+        "resourceclaims" => Kind::usual(resource_claim::ResourceClaims { selectors: Selectors::new() }),
+        "resourceclaimtemplates" => {
+            Kind::usual(resource_claim_template::ResourceClaimTemplates { selectors: Selectors::new() })
+        }
         "resourcepoolstatusrequests" => {
             rules.unconditional_update = false;
             Kind::usual(resource_pool_status_request::ResourcePoolStatusRequests).selecting_namespace()

@@ -2,15 +2,23 @@
 
 use std::collections::HashSet;
 
+use revisor_cel::Type;
 use revisor_object::names::qualified_name;
 use revisor_object::{FieldError, FieldPath, Value};
 
-use crate::checks::{problems, required};
+use super::expressions::{Expressions, Scope};
+use crate::checks::problems;
 
 const MAX_CONDITIONS: usize = 64;
 
-/// What is wrong with match conditions.
-pub(super) fn validate_match_conditions(path: FieldPath<'_>, conditions: &[Value], errors: &mut Vec<FieldError>) {
+/// What is wrong with match conditions, which may speak of parameters if there are `params`.
+pub(super) fn validate_match_conditions(
+    path: FieldPath<'_>,
+    conditions: &[Value],
+    expressions: &Expressions,
+    params: bool,
+    errors: &mut Vec<FieldError>,
+) {
     if conditions.len() > MAX_CONDITIONS {
         errors.push(FieldError::too_many(path, conditions.len(), MAX_CONDITIONS));
     }
@@ -18,7 +26,14 @@ pub(super) fn validate_match_conditions(path: FieldPath<'_>, conditions: &[Value
     for (at, condition) in conditions.iter().enumerate() {
         let Some(condition) = condition.as_object() else { continue };
         let path = path.index(at);
-        errors.extend(required(path.child("expression"), condition.str("expression").unwrap_or_default().trim()));
+        let at_expression = path.child("expression");
+        match condition.str("expression").unwrap_or_default().trim() {
+            "" => errors.push(FieldError::required(at_expression, "")),
+            text => {
+                let scope = Scope { params, authorizer: true, patch: false };
+                errors.extend(expressions.plain().check(at_expression, (text, text), scope, &[Type::Bool]));
+            }
+        }
         match condition.str("name").unwrap_or_default() {
             "" => errors.push(FieldError::required(path.child("name"), "")),
             name => {

@@ -1,14 +1,18 @@
 //! MutatingAdmissionPolicies: expressions that say how objects are changed.
 
+use revisor_cel::Type;
 use revisor_object::{FieldError, FieldPath, Object};
 
 use super::REINVOCATION_POLICIES;
+use super::expressions::{Composition, Expressions, Scope};
 use super::resource_rule::validate_mutable;
 use super::validating_policy::validate_common;
-use crate::checks::{required, required_one_of};
+use crate::checks::required_one_of;
 use crate::{Part, Strategy};
 
-pub(crate) struct MutatingAdmissionPolicies;
+pub(crate) struct MutatingAdmissionPolicies {
+    pub(super) expressions: Expressions,
+}
 
 impl Strategy for MutatingAdmissionPolicies {
     fn tracked(&self) -> &'static [&'static [&'static str]] {
@@ -16,20 +20,22 @@ impl Strategy for MutatingAdmissionPolicies {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_policy(object, None)
+        validate_policy(&self.expressions, object, None)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
-        validate_policy(object, Some(old))
+        validate_policy(&self.expressions, object, Some(old))
     }
 }
 
-fn validate_policy(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_policy(expressions: &Expressions, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let empty = Object::new();
     let path = FieldPath::root("spec");
     let spec = object.object("spec").unwrap_or(&empty);
-    validate_common(path, spec, old.and_then(|old| old.object("spec")), &mut errors);
+    let mut policy = expressions.composed();
+    validate_common(path, spec, old.and_then(|old| old.object("spec")), expressions, &mut policy, &mut errors);
+    let scope = Scope { params: spec.contains("paramKind"), authorizer: true, patch: true };
     if let Some(constraints) = spec.object("matchConstraints") {
         let at_constraints = path.child("matchConstraints");
         validate_mutable(at_constraints.child("resourceRules"), constraints.array("resourceRules"), &mut errors);
@@ -40,7 +46,7 @@ fn validate_policy(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     }
     for (at, mutation) in spec.array("mutations").iter().enumerate() {
         if let Some(mutation) = mutation.as_object() {
-            validate_mutation(mutations.index(at), mutation, &mut errors);
+            validate_mutation(mutations.index(at), mutation, &policy, scope, &mut errors);
         }
     }
     let reinvocation = spec.str("reinvocationPolicy").unwrap_or_default();
@@ -48,11 +54,17 @@ fn validate_policy(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors
 }
 
-fn validate_mutation(path: FieldPath<'_>, mutation: &Object, errors: &mut Vec<FieldError>) {
+fn validate_mutation(
+    path: FieldPath<'_>,
+    mutation: &Object,
+    policy: &Composition<'_>,
+    scope: Scope,
+    errors: &mut Vec<FieldError>,
+) {
     let kind = mutation.str("patchType").unwrap_or_default();
-    let (own, other) = match kind {
-        "JSONPatch" => ("jsonPatch", "applyConfiguration"),
-        "ApplyConfiguration" => ("applyConfiguration", "jsonPatch"),
+    let (own, other, wanted) = match kind {
+        "JSONPatch" => ("jsonPatch", "applyConfiguration", Type::list(Type::object("JSONPatch"))),
+        "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", Type::object("Object")),
         _ => {
             return errors.extend(required_one_of(path.child("patchType"), kind, &["ApplyConfiguration", "JSONPatch"]));
         }
@@ -60,7 +72,11 @@ fn validate_mutation(path: FieldPath<'_>, mutation: &Object, errors: &mut Vec<Fi
     let at_own = path.child(own);
     match mutation.object(own) {
         Some(patch) => {
-            errors.extend(required(at_own.child("expression"), patch.str("expression").unwrap_or_default().trim()));
+            let at_expression = at_own.child("expression");
+            match patch.str("expression").unwrap_or_default().trim() {
+                "" => errors.push(FieldError::required(at_expression, "")),
+                text => errors.extend(policy.check(at_expression, (text, text), scope, &[wanted])),
+            }
         }
         None => errors.push(FieldError::required(at_own, format!("must be specified when patchType is {kind}"))),
     }
@@ -77,19 +93,32 @@ mod tests {
 
     #[test]
     fn mutations_are_of_one_sort() {
+        let expressions = Expressions::new();
         for (mutation, want) in [
-            (r#"{"patchType":"JSONPatch","jsonPatch":{"expression":"x"}}"#, &[][..]),
-            (r#"{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"x"}}"#, &[]),
+            (
+                r#"{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: 'remove', path: '/a'}]"}}"#,
+                &[][..],
+            ),
+            (r#"{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{}"}}"#, &[]),
             ("{}", &["FieldValueRequired m.patchType"]),
+            (
+                r#"{"patchType":"JSONPatch","jsonPatch":{"expression":"Object{}"}}"#,
+                &["FieldValueInvalid m.jsonPatch.expression"],
+            ),
+            (
+                r#"{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"params.x"}}"#,
+                &["FieldValueInvalid m.applyConfiguration.expression"],
+            ),
             (r#"{"patchType":"Diff"}"#, &["FieldValueNotSupported m.patchType"]),
             (r#"{"patchType":"JSONPatch"}"#, &["FieldValueRequired m.jsonPatch"]),
             (
-                r#"{"patchType":"ApplyConfiguration","applyConfiguration":{},"jsonPatch":{"expression":"x"}}"#,
+                r#"{"patchType":"ApplyConfiguration","applyConfiguration":{},"jsonPatch":{"expression":"[JSONPatch{op: 'remove', path: '/a'}]"}}"#,
                 &["FieldValueRequired m.applyConfiguration.expression", "FieldValueInvalid m.jsonPatch"],
             ),
         ] {
             let mut errors = Vec::new();
-            validate_mutation(FieldPath::root("m"), &object(mutation), &mut errors);
+            let scope = Scope { params: false, authorizer: true, patch: true };
+            validate_mutation(FieldPath::root("m"), &object(mutation), &expressions.composed(), scope, &mut errors);
             check(mutation, &errors, want);
         }
     }
@@ -98,11 +127,12 @@ mod tests {
     fn deletions_cannot_be_changed() {
         let policy = object(
             r#"{"spec":{"failurePolicy":"Fail","reinvocationPolicy":"Never",
-                "mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":"x"}}],
+                "mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: 'remove', path: '/a'}]"}}],
                 "matchConstraints":{"matchPolicy":"Exact","namespaceSelector":{},"objectSelector":{},"resourceRules":
                 [{"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"],"operations":["CREATE","DELETE"]}]}}}"#,
         );
         let want = ["FieldValueNotSupported spec.matchConstraints.resourceRules.operations"];
-        check("deletion", &MutatingAdmissionPolicies.validate(&policy), &want);
+        let policies = MutatingAdmissionPolicies { expressions: Expressions::new() };
+        check("deletion", &policies.validate(&policy), &want);
     }
 }

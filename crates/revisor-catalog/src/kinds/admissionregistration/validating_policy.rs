@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use revisor_cel::Type;
 use revisor_object::names::qualified_name;
 use revisor_object::{BadValue, FieldError, FieldPath, Object};
 
 use super::FAILURE_POLICIES;
+use super::expressions::{Composition, Expressions, Scope};
 use super::match_conditions::validate_match_conditions;
 use super::match_resources::validate_match_constraints;
 use super::param::validate_param_kind;
@@ -42,7 +44,9 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-pub(crate) struct ValidatingAdmissionPolicies;
+pub(crate) struct ValidatingAdmissionPolicies {
+    pub(super) expressions: Expressions,
+}
 
 impl Strategy for ValidatingAdmissionPolicies {
     fn tracked(&self) -> &'static [&'static [&'static str]] {
@@ -63,20 +67,25 @@ impl Strategy for ValidatingAdmissionPolicies {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_policy(object, None)
+        validate_policy(&self.expressions, object, None)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        if part == Part::Whole { validate_policy(object, Some(old)) } else { validate_status(object) }
+        match part {
+            Part::Whole => validate_policy(&self.expressions, object, Some(old)),
+            Part::Subresource(_) => validate_status(object),
+        }
     }
 }
 
-fn validate_policy(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_policy(expressions: &Expressions, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let empty = Object::new();
     let path = FieldPath::root("spec");
     let spec = object.object("spec").unwrap_or(&empty);
-    validate_common(path, spec, old.and_then(|old| old.object("spec")), &mut errors);
+    let mut policy = if spec.array("variables").is_empty() { expressions.plain() } else { expressions.composed() };
+    validate_common(path, spec, old.and_then(|old| old.object("spec")), expressions, &mut policy, &mut errors);
+    let scope = Scope { params: spec.contains("paramKind"), authorizer: true, patch: false };
     if spec.array("validations").is_empty() && spec.array("auditAnnotations").is_empty() {
         let detail = "validations or auditAnnotations must contain at least one item";
         errors.push(FieldError::required(path.child("validations"), detail));
@@ -86,16 +95,27 @@ fn validate_policy(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let validations = path.child("validations");
     for (at, validation) in spec.array("validations").iter().enumerate() {
         if let Some(validation) = validation.as_object() {
-            validate_validation(validations.index(at), validation, &mut errors);
+            validate_validation(validations.index(at), validation, &policy, scope, &mut errors);
         }
     }
     let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default();
-    validate_audit_annotations(path.child("auditAnnotations"), name, spec, &mut errors);
+    let check = |path: FieldPath<'_>, value: &str| {
+        policy.check(path, (value.trim(), value), scope, &[Type::String, Type::Null])
+    };
+    validate_audit_annotations(path.child("auditAnnotations"), name, spec, check, &mut errors);
     errors
 }
 
 /// What both sorts of policy have: what happens on failure, parameters, constraints, conditions and variables.
-pub(super) fn validate_common(path: FieldPath<'_>, spec: &Object, old: Option<&Object>, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_common(
+    path: FieldPath<'_>,
+    spec: &Object,
+    old: Option<&Object>,
+    expressions: &Expressions,
+    policy: &mut Composition<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let params = spec.contains("paramKind");
     match spec.str("failurePolicy") {
         Some(policy) => errors.extend(one_of(path.child("failurePolicy"), policy, &FAILURE_POLICIES)),
         None => errors.push(FieldError::required(path.child("failurePolicy"), "")),
@@ -106,7 +126,8 @@ pub(super) fn validate_common(path: FieldPath<'_>, spec: &Object, old: Option<&O
     validate_match_constraints(path.child("matchConstraints"), spec.object("matchConstraints"), errors);
     let is_unchanged = |name| old.is_some_and(|old| old.get(name) == spec.get(name));
     if !(is_unchanged("paramKind") && is_unchanged("matchConditions")) {
-        validate_match_conditions(path.child("matchConditions"), spec.array("matchConditions"), errors);
+        let at_conditions = path.child("matchConditions");
+        validate_match_conditions(at_conditions, spec.array("matchConditions"), expressions, params, errors);
     }
     let variables = path.child("variables");
     for (at, variable) in spec.array("variables").iter().enumerate() {
@@ -118,8 +139,15 @@ pub(super) fn validate_common(path: FieldPath<'_>, spec: &Object, old: Option<&O
         } else if !is_identifier(name) {
             errors.push(FieldError::invalid(path.child("name"), name, "must be a valid CEL identifier"));
         }
-        if variable.str("expression").unwrap_or_default().trim().is_empty() {
-            errors.push(FieldError::required(path.child("expression"), "expression is not specified"));
+        let at_expression = path.child("expression");
+        match variable.str("expression").unwrap_or_default() {
+            text if text.trim().is_empty() => {
+                errors.push(FieldError::required(at_expression, "expression is not specified"));
+            }
+            text => {
+                let scope = Scope { params, authorizer: true, patch: false };
+                errors.extend(policy.add_variable(at_expression, name, text, scope));
+            }
         }
     }
 }
@@ -130,10 +158,25 @@ fn is_identifier(name: &str) -> bool {
         && !RESERVED.contains(&name)
 }
 
-fn validate_validation(path: FieldPath<'_>, validation: &Object, errors: &mut Vec<FieldError>) {
+fn validate_validation(
+    path: FieldPath<'_>,
+    validation: &Object,
+    policy: &Composition<'_>,
+    scope: Scope,
+    errors: &mut Vec<FieldError>,
+) {
     let text = |name| validation.str(name).unwrap_or_default();
-    if text("expression").trim().is_empty() {
+    let expression = text("expression");
+    if expression.trim().is_empty() {
         errors.push(FieldError::required(path.child("expression"), "expression is not specified"));
+    } else {
+        errors.extend(policy.check(path.child("expression"), (expression, expression), scope, &[Type::Bool]));
+    }
+    let message = text("messageExpression");
+    if !message.trim().is_empty() {
+        // A message is made after the decision, when there is nobody left to ask what the user may do.
+        let scope = Scope { authorizer: false, ..scope };
+        errors.extend(policy.check(path.child("messageExpression"), (message, message), scope, &[Type::String]));
     }
     for name in ["messageExpression", "message"] {
         if !text(name).is_empty() && text(name).trim().is_empty() {
@@ -148,7 +191,13 @@ fn validate_validation(path: FieldPath<'_>, validation: &Object, errors: &mut Ve
     }
 }
 
-fn validate_audit_annotations(path: FieldPath<'_>, policy: &str, spec: &Object, errors: &mut Vec<FieldError>) {
+fn validate_audit_annotations(
+    path: FieldPath<'_>,
+    policy: &str,
+    spec: &Object,
+    check: impl Fn(FieldPath<'_>, &str) -> Option<FieldError>,
+    errors: &mut Vec<FieldError>,
+) {
     let annotations = spec.array("auditAnnotations");
     if annotations.len() > MAX_AUDIT_ANNOTATIONS {
         let detail = format!("must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations");
@@ -166,13 +215,14 @@ fn validate_audit_annotations(path: FieldPath<'_>, policy: &str, spec: &Object, 
             errors.extend(problems(path.child("key"), &whole, qualified_name(&whole)));
         }
         let at_value = path.child("valueExpression");
-        match annotation.str("valueExpression").unwrap_or_default().trim().len() {
+        let value = annotation.str("valueExpression").unwrap_or_default();
+        match value.trim().len() {
             0 => errors.push(FieldError::required(at_value, "valueExpression is not specified")),
             length if length > MAX_VALUE_EXPRESSION => {
                 let detail = format!("must not exceed {MAX_VALUE_EXPRESSION} bytes in length");
                 errors.push(FieldError::required(at_value, detail));
             }
-            _ => {}
+            _ => errors.extend(check(at_value, value)),
         }
         if !seen.insert(key) {
             errors.push(FieldError::duplicate(path.child("key"), key));
@@ -202,6 +252,10 @@ mod tests {
     use super::*;
     use crate::kinds::tests::{check, object};
 
+    fn policies() -> ValidatingAdmissionPolicies {
+        ValidatingAdmissionPolicies { expressions: Expressions::new() }
+    }
+
     fn policy(change: &str) -> Object {
         let mut policy = object(
             r#"{"metadata":{"name":"p"},"spec":{"failurePolicy":"Fail","validations":[{"expression":"true"}],
@@ -218,7 +272,7 @@ mod tests {
     fn policies_are_checked() {
         for (change, want) in [
             ("{}", &[][..]),
-            (r#"{"validations":null,"auditAnnotations":[{"key":"a","valueExpression":"x"}]}"#, &[]),
+            (r#"{"validations":null,"auditAnnotations":[{"key":"a","valueExpression":"'x'"}]}"#, &[]),
             (
                 r#"{"validations":null,"matchConstraints":null}"#,
                 &[
@@ -246,8 +300,24 @@ mod tests {
                 ],
             ),
             (
-                r#"{"validations":[{"expression":"x","message":"a\nb"}]}"#,
+                r#"{"validations":[{"expression":"true","message":"a\nb"}]}"#,
                 &["FieldValueInvalid spec.validations[0].message"],
+            ),
+            (
+                r#"{"validations":[{"expression":"1","messageExpression":"authorizer"}],
+                    "auditAnnotations":[{"key":"a","valueExpression":"1"}],
+                    "matchConditions":[{"name":"c","expression":"params.x"}]}"#,
+                &[
+                    "FieldValueInvalid spec.auditAnnotations[0].valueExpression",
+                    "FieldValueInvalid spec.matchConditions[0].expression",
+                    "FieldValueInvalid spec.validations[0].expression",
+                    "FieldValueInvalid spec.validations[0].messageExpression",
+                ],
+            ),
+            (
+                r#"{"variables":[{"name":"a","expression":"1"},{"name":"b","expression":"variables.a + 1"}],
+                    "validations":[{"expression":"variables.b > 1 && variables.a == 'a'"}]}"#,
+                &["FieldValueInvalid spec.validations[0].expression"],
             ),
             (
                 r#"{"variables":[{"name":"while","expression":"1"},{"name":"a1","expression":""},{"expression":"1"}]}"#,
@@ -258,7 +328,7 @@ mod tests {
                 ],
             ),
             (
-                r#"{"auditAnnotations":[{"key":"a b","valueExpression":"x"},{"key":"c"},{"key":"c","valueExpression":"y"}]}"#,
+                r#"{"auditAnnotations":[{"key":"a b","valueExpression":"'x'"},{"key":"c"},{"key":"c","valueExpression":"'y'"}]}"#,
                 &[
                     "FieldValueInvalid spec.auditAnnotations[0].key",
                     "FieldValueRequired spec.auditAnnotations[1].valueExpression",
@@ -266,17 +336,18 @@ mod tests {
                 ],
             ),
         ] {
-            check(change, &ValidatingAdmissionPolicies.validate(&policy(change)), want);
+            check(change, &policies().validate(&policy(change)), want);
         }
     }
 
     #[test]
     fn conditions_that_were_stored_may_stay() {
-        let stored = policy(r#"{"matchConditions":[{"name":"","expression":"x"}]}"#);
-        check("unchanged", &ValidatingAdmissionPolicies.validate_update(&stored, &stored, Part::Whole), &[]);
-        let changed =
-            policy(r#"{"matchConditions":[{"name":"","expression":"x"}],"paramKind":{"apiVersion":"v1","kind":"K"}}"#);
-        let errors = ValidatingAdmissionPolicies.validate_update(&changed, &stored, Part::Whole);
+        let stored = policy(r#"{"matchConditions":[{"name":"","expression":"true"}]}"#);
+        check("unchanged", &policies().validate_update(&stored, &stored, Part::Whole), &[]);
+        let changed = policy(
+            r#"{"matchConditions":[{"name":"","expression":"true"}],"paramKind":{"apiVersion":"v1","kind":"K"}}"#,
+        );
+        let errors = policies().validate_update(&changed, &stored, Part::Whole);
         check("other parameters", &errors, &["FieldValueRequired spec.matchConditions[0].name"]);
     }
 }

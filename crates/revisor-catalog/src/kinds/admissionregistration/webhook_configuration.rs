@@ -6,6 +6,7 @@ use revisor_object::names::{dns1035_label, fully_qualified_name};
 use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value};
 
 use super::client_config::validate_client_config;
+use super::expressions::Expressions;
 use super::match_conditions::validate_match_conditions;
 use super::resource_rule::validate_rules;
 use super::{FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES};
@@ -23,9 +24,13 @@ const SELECTORS: [&str; 2] = ["namespaceSelector", "objectSelector"];
 /// The longest and shortest that a webhook may take, in seconds.
 const TIMEOUT_SECONDS: std::ops::RangeInclusive<i64> = 1..=30;
 
-pub(crate) struct ValidatingWebhookConfigurations;
+pub(crate) struct ValidatingWebhookConfigurations {
+    pub(super) expressions: Expressions,
+}
 
-pub(crate) struct MutatingWebhookConfigurations;
+pub(crate) struct MutatingWebhookConfigurations {
+    pub(super) expressions: Expressions,
+}
 
 impl Strategy for ValidatingWebhookConfigurations {
     fn tracked(&self) -> &'static [&'static [&'static str]] {
@@ -33,11 +38,11 @@ impl Strategy for ValidatingWebhookConfigurations {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_webhooks(object, None)
+        validate_webhooks(&self.expressions, object, None)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
-        validate_webhooks(object, Some(old))
+        validate_webhooks(&self.expressions, object, Some(old))
     }
 }
 
@@ -47,11 +52,11 @@ impl Strategy for MutatingWebhookConfigurations {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_webhooks(object, None)
+        validate_webhooks(&self.expressions, object, None)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
-        validate_webhooks(object, Some(old))
+        validate_webhooks(&self.expressions, object, Some(old))
     }
 }
 
@@ -96,7 +101,7 @@ fn has_known_review_version(webhook: &Object) -> bool {
     review_versions(webhook).any(|version| REVIEW_VERSIONS.contains(&version))
 }
 
-fn validate_webhooks(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_webhooks(expressions: &Expressions, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let tolerated = old.map(|old| Tolerated::of(object, old)).unwrap_or_default();
     let mut errors = Vec::new();
     let root = FieldPath::root("webhooks");
@@ -104,7 +109,7 @@ fn validate_webhooks(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     for (at, webhook) in object.array("webhooks").iter().enumerate() {
         let Some(webhook) = webhook.as_object() else { continue };
         let path = root.index(at);
-        validate_webhook(path, webhook, &tolerated, &mut errors);
+        validate_webhook(path, webhook, expressions, &tolerated, &mut errors);
         validate_review_versions(path.child("admissionReviewVersions"), webhook, &tolerated, &mut errors);
         let name = webhook.str("name").unwrap_or_default();
         if !name.is_empty() && !names.insert(name) && !tolerated.names_twice {
@@ -114,7 +119,13 @@ fn validate_webhooks(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors
 }
 
-fn validate_webhook(path: FieldPath<'_>, webhook: &Object, tolerated: &Tolerated, errors: &mut Vec<FieldError>) {
+fn validate_webhook(
+    path: FieldPath<'_>,
+    webhook: &Object,
+    expressions: &Expressions,
+    tolerated: &Tolerated,
+    errors: &mut Vec<FieldError>,
+) {
     errors.extend(fully_qualified_name(&path.child("name"), webhook.str("name").unwrap_or_default()));
     validate_rules(path.child("rules"), webhook.array("rules"), errors);
     for (name, allowed) in [
@@ -147,7 +158,8 @@ fn validate_webhook(path: FieldPath<'_>, webhook: &Object, tolerated: &Tolerated
     }
     errors.extend(validate_client_config(path.child("clientConfig"), webhook.object("clientConfig")));
     if !tolerated.match_conditions {
-        validate_match_conditions(path.child("matchConditions"), webhook.array("matchConditions"), errors);
+        let conditions = webhook.array("matchConditions");
+        validate_match_conditions(path.child("matchConditions"), conditions, expressions, false, errors);
     }
 }
 
@@ -210,7 +222,14 @@ mod tests {
                 ],
             ),
             (
-                r#"{"matchConditions":[{"name":"a","expression":"true"},{"name":"a","expression":" "},{"expression":"x"}]}"#,
+                r#"{"matchConditions":[{"name":"a","expression":"params.x == 1"},{"name":"b","expression":"'c'"}]}"#,
+                &[
+                    "FieldValueInvalid webhooks[0].matchConditions[0].expression",
+                    "FieldValueInvalid webhooks[0].matchConditions[1].expression",
+                ],
+            ),
+            (
+                r#"{"matchConditions":[{"name":"a","expression":"true"},{"name":"a","expression":" "},{"expression":"object.a == 1"}]}"#,
                 &[
                     "FieldValueDuplicate webhooks[0].matchConditions[1].name",
                     "FieldValueRequired webhooks[0].matchConditions[1].expression",
@@ -218,7 +237,8 @@ mod tests {
                 ],
             ),
         ] {
-            check(change, &ValidatingWebhookConfigurations.validate(&configuration(change)), want);
+            let webhooks = ValidatingWebhookConfigurations { expressions: Expressions::new() };
+            check(change, &webhooks.validate(&configuration(change)), want);
         }
     }
 
@@ -228,18 +248,18 @@ mod tests {
             (r#"{"sideEffects":"Some"}"#, r#"{"sideEffects":"Unknown"}"#, &[][..]),
             (r#"{"admissionReviewVersions":["v7"]}"#, r#"{"admissionReviewVersions":["v8"]}"#, &[]),
             (
-                r#"{"matchConditions":[{"name":"","expression":"x"}]}"#,
-                r#"{"matchConditions":[{"name":"","expression":"x"}]}"#,
+                r#"{"matchConditions":[{"name":"","expression":"object.a == 1"}]}"#,
+                r#"{"matchConditions":[{"name":"","expression":"object.a == 1"}]}"#,
                 &[],
             ),
             (
-                r#"{"matchConditions":[{"name":"","expression":"x"}]}"#,
-                r#"{"matchConditions":[{"name":"","expression":"y"}]}"#,
+                r#"{"matchConditions":[{"name":"","expression":"object.a == 1"}]}"#,
+                r#"{"matchConditions":[{"name":"","expression":"object.b == 1"}]}"#,
                 &["FieldValueRequired webhooks[0].matchConditions[0].name"],
             ),
             ("{}", r#"{"sideEffects":"Some"}"#, &["FieldValueNotSupported webhooks[0].sideEffects"]),
         ] {
-            let errors = validate_webhooks(&configuration(changed), Some(&configuration(stored)));
+            let errors = validate_webhooks(&Expressions::new(), &configuration(changed), Some(&configuration(stored)));
             check(changed, &errors, want);
         }
     }

@@ -4,6 +4,7 @@
 use revisor_object::names::{label_value, qualified_name};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
+use super::selectors::Selectors;
 use super::{lists, names};
 use crate::checks::{self, problems};
 use crate::kinds::members::text;
@@ -15,9 +16,6 @@ const MAX_CONSTRAINTS: usize = 32;
 pub(super) const MAX_CONFIGURATIONS: usize = 32;
 pub(super) const MAX_SELECTORS: usize = 32;
 const MAX_ALTERNATIVES: usize = 8;
-
-/// The longest expression of a selector.
-const MAX_EXPRESSION_BYTES: usize = 10 * 1024;
 
 /// The longest parameters of a driver.
 const MAX_PARAMETER_BYTES: usize = 10 * 1024;
@@ -92,13 +90,15 @@ impl<'a> RequestNames<'a> {
 }
 
 /// What is wrong with the spec of a claim.
-pub(super) fn validate_spec(path: FieldPath<'_>, spec: &Object) -> Vec<FieldError> {
+pub(super) fn validate_spec(path: FieldPath<'_>, spec: &Object, selectors: &Selectors) -> Vec<FieldError> {
     let empty = Object::new();
     let devices = spec.object("devices").unwrap_or(&empty);
     let path = path.child("devices");
     let requests = RequestNames::of(Some(spec));
     let mut errors =
-        lists::named(path.child("requests"), devices.array("requests"), MAX_REQUESTS, "name", validate_request);
+        lists::named(path.child("requests"), devices.array("requests"), MAX_REQUESTS, "name", |path, request| {
+            validate_request(path, request, selectors)
+        });
     let constraints = devices.array("constraints");
     errors.extend(lists::objects(path.child("constraints"), constraints, MAX_CONSTRAINTS, |path, constraint| {
         validate_constraint(path, constraint, &requests)
@@ -111,7 +111,7 @@ pub(super) fn validate_spec(path: FieldPath<'_>, spec: &Object) -> Vec<FieldErro
     errors
 }
 
-fn validate_request(path: FieldPath<'_>, request: &Object) -> Vec<FieldError> {
+fn validate_request(path: FieldPath<'_>, request: &Object, selectors: &Selectors) -> Vec<FieldError> {
     let mut errors = names::label(path.child("name"), text(request, "name"));
     let alternatives = request.array("firstAvailable");
     match (request.object("exactly"), alternatives.is_empty()) {
@@ -122,12 +122,12 @@ fn validate_request(path: FieldPath<'_>, request: &Object) -> Vec<FieldError> {
             let detail = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set";
             errors.push(FieldError::invalid(path, BadValue::of(&Value::Null), detail));
         }
-        (Some(exactly), true) => errors.extend(validate_wish(path.child("exactly"), exactly)),
+        (Some(exactly), true) => errors.extend(validate_wish(path.child("exactly"), exactly, selectors)),
         (None, false) => {
             let path = path.child("firstAvailable");
             errors.extend(lists::named(path, alternatives, MAX_ALTERNATIVES, "name", |path, alternative| {
                 let mut errors = names::label(path.child("name"), text(alternative, "name"));
-                errors.extend(validate_wish(path, alternative));
+                errors.extend(validate_wish(path, alternative, selectors));
                 errors
             }));
         }
@@ -136,9 +136,12 @@ fn validate_request(path: FieldPath<'_>, request: &Object) -> Vec<FieldError> {
 }
 
 /// What requests and their alternatives have in common.
-fn validate_wish(path: FieldPath<'_>, wish: &Object) -> Vec<FieldError> {
+fn validate_wish(path: FieldPath<'_>, wish: &Object, selectors: &Selectors) -> Vec<FieldError> {
     let mut errors = names::class(path.child("deviceClassName"), text(wish, "deviceClassName"));
-    errors.extend(lists::objects(path.child("selectors"), wish.array("selectors"), MAX_SELECTORS, validate_selector));
+    let wanted = wish.array("selectors");
+    errors.extend(lists::objects(path.child("selectors"), wanted, MAX_SELECTORS, |path, selector| {
+        selectors.validate(path, selector)
+    }));
     let count = wish.get("count").and_then(Value::as_i64).unwrap_or_default();
     let count_path = path.child("count");
     match text(wish, "allocationMode") {
@@ -178,18 +181,6 @@ fn validate_toleration(path: FieldPath<'_>, toleration: &Object) -> Vec<FieldErr
         errors.extend(checks::one_of(path.child("effect"), effect, EFFECTS));
     }
     errors
-}
-
-/// What is wrong with a selector of devices, except for the meaning of its expression.
-pub(super) fn validate_selector(path: FieldPath<'_>, selector: &Object) -> Vec<FieldError> {
-    let Some(cel) = selector.object("cel") else { return vec![FieldError::required(path.child("cel"), "")] };
-    let path = path.child("cel");
-    let path = path.child("expression");
-    let expression = text(cel, "expression");
-    if expression.len() > MAX_EXPRESSION_BYTES {
-        return vec![FieldError::too_long(path, MAX_EXPRESSION_BYTES)];
-    }
-    Vec::new()
 }
 
 fn validate_constraint(path: FieldPath<'_>, constraint: &Object, requests: &RequestNames<'_>) -> Vec<FieldError> {

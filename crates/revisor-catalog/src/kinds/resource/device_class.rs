@@ -2,14 +2,17 @@
 
 use revisor_object::{FieldError, FieldPath, Object};
 
-use super::device_claim::{MAX_CONFIGURATIONS, MAX_SELECTORS, validate_configuration, validate_selector};
+use super::device_claim::{MAX_CONFIGURATIONS, MAX_SELECTORS, validate_configuration};
 use super::lists;
+use super::selectors::Selectors;
 use crate::kinds::resource_names::is_extended;
 use crate::{Part, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
-pub(crate) struct DeviceClasses;
+pub(crate) struct DeviceClasses {
+    pub(super) selectors: Selectors,
+}
 
 impl Strategy for DeviceClasses {
     fn tracked(&self) -> &'static [&'static [&'static str]] {
@@ -20,7 +23,9 @@ impl Strategy for DeviceClasses {
         let empty = Object::new();
         let spec = object.object("spec").unwrap_or(&empty);
         let selectors = spec.array("selectors");
-        let mut errors = lists::objects(SPEC.child("selectors"), selectors, MAX_SELECTORS, validate_selector);
+        let mut errors = lists::objects(SPEC.child("selectors"), selectors, MAX_SELECTORS, |path, selector| {
+            self.selectors.validate(path, selector)
+        });
         let config = spec.array("config");
         errors.extend(lists::objects(SPEC.child("config"), config, MAX_CONFIGURATIONS, validate_configuration));
         if let Some(name) = spec.str("extendedResourceName")

@@ -5,12 +5,15 @@ mod status;
 use revisor_object::{FieldError, FieldPath, Object};
 
 use super::device_claim;
+use super::selectors::Selectors;
 use crate::checks::{immutable, keep, keep_metadata};
 use crate::{Circumstances, Part, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
-pub(crate) struct ResourceClaims;
+pub(crate) struct ResourceClaims {
+    pub(super) selectors: Selectors,
+}
 
 impl Strategy for ResourceClaims {
     fn default(&self, object: &mut Object) {
@@ -34,7 +37,7 @@ impl Strategy for ResourceClaims {
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
         let empty = Object::new();
-        device_claim::validate_spec(SPEC, object.object("spec").unwrap_or(&empty))
+        device_claim::validate_spec(SPEC, object.object("spec").unwrap_or(&empty), &self.selectors)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {

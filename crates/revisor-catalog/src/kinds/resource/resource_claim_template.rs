@@ -3,12 +3,15 @@
 use revisor_object::{FieldError, FieldPath, Object};
 
 use super::device_claim;
+use super::selectors::Selectors;
 use crate::checks::{self, immutable};
 use crate::{Part, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
-pub(crate) struct ResourceClaimTemplates;
+pub(crate) struct ResourceClaimTemplates {
+    pub(super) selectors: Selectors,
+}
 
 impl Strategy for ResourceClaimTemplates {
     fn default(&self, object: &mut Object) {
@@ -24,7 +27,8 @@ impl Strategy for ResourceClaimTemplates {
         errors.extend(checks::labels(path.child("labels"), metadata.object("labels")));
         let others = metadata.iter().filter(|(name, _)| !matches!(*name, "annotations" | "labels"));
         errors.extend(others.map(|(name, _)| FieldError::forbidden(path.child(name), "cannot be set")));
-        errors.extend(device_claim::validate_spec(SPEC.child("spec"), template.object("spec").unwrap_or(&empty)));
+        let spec = template.object("spec").unwrap_or(&empty);
+        errors.extend(device_claim::validate_spec(SPEC.child("spec"), spec, &self.selectors));
         errors
     }
 

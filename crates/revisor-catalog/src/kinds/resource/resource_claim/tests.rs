@@ -49,7 +49,7 @@ fn requests_are_checked() {
         ),
     ] {
         let want: Vec<String> = want.iter().map(|cause| format!("FieldValue{cause}")).collect();
-        assert_eq!(causes(&ResourceClaims.validate(&claim(&devices, "{}"))), want, "{devices}");
+        assert_eq!(causes(&ResourceClaims { selectors: Selectors::new() }.validate(&claim(&devices, "{}"))), want, "{devices}");
     }
 }
 
@@ -59,7 +59,7 @@ fn one_device_is_asked_for_if_nothing_is_said() {
         r#"{"requests":[{"name":"r","exactly":{"allocationMode":"ExactCount"},"firstAvailable":[{"allocationMode":"All"}]}]}"#,
         "{}",
     );
-    ResourceClaims.default(&mut claim);
+    ResourceClaims { selectors: Selectors::new() }.default(&mut claim);
     let requests = claim.at(&["spec", "devices", "requests"]).map(Value::to_json);
     let want = r#"[{"exactly":{"allocationMode":"ExactCount","count":1},"firstAvailable":[{"allocationMode":"All"}],"name":"r"}]"#;
     assert_eq!(requests.as_deref(), Some(want));
@@ -103,7 +103,15 @@ fn a_status_is_allocated_then_reserved() {
     ] {
         let want: Vec<String> = want.iter().map(|cause| format!("FieldValue{cause}")).collect();
         let new = claim(&devices, &status);
-        assert_eq!(causes(&ResourceClaims.validate_update(&new, old, Part::Subresource("status"))), want, "{name}");
+        assert_eq!(
+            causes(&ResourceClaims { selectors: Selectors::new() }.validate_update(
+                &new,
+                old,
+                Part::Subresource("status")
+            )),
+            want,
+            "{name}"
+        );
     }
     let reported = claim(&devices, &format!(r#"{{"allocation":{allocation},"devices":{}}}"#, device("v")));
     let mut freed = claim(&devices, &format!(r#"{{"devices":{}}}"#, device("v")));

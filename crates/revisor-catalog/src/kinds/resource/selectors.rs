@@ -1,0 +1,77 @@
+//! The expressions by which devices are selected.
+
+use revisor_cel::{Environment, Library, ObjectType, Type};
+use revisor_object::{FieldError, FieldPath, Object};
+
+use crate::rows::BINARY;
+
+/// The longest expression of a selector.
+const MAX_EXPRESSION_BYTES: usize = 10 * 1024;
+
+/// What the expressions of selectors may speak of.
+pub(crate) struct Selectors {
+    environment: Environment,
+}
+
+impl Selectors {
+    pub(crate) fn new() -> Selectors {
+        let by_domain = |kind| Type::map(Type::String, Type::map(Type::String, kind));
+        let device = ObjectType::new("kubernetes.DRADevice")
+            .with_field("driver", Type::String)
+            .with_field("allowMultipleAllocations", Type::Bool)
+            .with_field("attributes", by_domain(Type::Any))
+            .with_field("capacity", by_domain(Type::object("kubernetes.Quantity")));
+        // An expression must make sense to the release before this one, to which a cluster may go back.
+        let environment = Environment::new(BINARY.minus(1))
+            .with_library(Library::Bindings)
+            .with_object(device)
+            .with_variable("device", Type::object("kubernetes.DRADevice"));
+        Selectors { environment }
+    }
+
+    /// What is wrong with a selector of devices.
+    pub(super) fn validate(&self, path: FieldPath<'_>, selector: &Object) -> Vec<FieldError> {
+        let Some(cel) = selector.object("cel") else { return vec![FieldError::required(path.child("cel"), "")] };
+        let path = path.child("cel");
+        let path = path.child("expression");
+        let expression = cel.str("expression").unwrap_or_default();
+        if expression.len() > MAX_EXPRESSION_BYTES {
+            return vec![FieldError::too_long(path, MAX_EXPRESSION_BYTES)];
+        }
+        let problem = match self.environment.compile(expression) {
+            Err(issues) => format!("compilation failed: {issues}"),
+            // An attribute may well be a boolean.
+            Ok(program) if matches!(program.output_type(), Type::Bool | Type::Any) => return Vec::new(),
+            Ok(program) => format!("must evaluate to bool or the unknown type, not {}", program.output_type()),
+        };
+        vec![FieldError::invalid(path, expression, problem)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_speak_of_a_device() {
+        let selectors = Selectors::new();
+        for (expression, want) in [
+            ("device.driver == 'a'", None),
+            ("device.attributes['a'].isFast", None),
+            ("cel.bind(a, device.attributes['a'], a.x && a.y > 1)", None),
+            ("device.capacity['a'].memory.isGreaterThan(quantity('1Gi'))", None),
+            ("device.allowMultipleAllocations", None),
+            ("device.driver", Some("must evaluate to bool or the unknown type, not string")),
+            ("device.name == 'a'", Some("compilation failed: ERROR: <input>:1:7: undefined field 'name'")),
+            ("", Some("compilation failed: ERROR: <input>:1:1: Syntax error: mismatched input '<EOF>' expecting")),
+        ] {
+            let mut cel = Object::new();
+            cel.object_mut("cel").set("expression", Some(expression.into()));
+            let errors = selectors.validate(FieldPath::root("s"), &cel);
+            match want {
+                None => assert_eq!(errors, [], "{expression}"),
+                Some(want) => assert!(format!("{errors:?}").contains(want), "{expression}: {errors:?}"),
+            }
+        }
+    }
+}
