@@ -56,13 +56,17 @@ impl Source {
     }
 
     pub(crate) fn location(&self, offset: u32) -> Location {
+        if self.text.is_empty() {
+            // Nothing has no first column.
+            return Location { line: 1, column: -1 };
+        }
         let line = self.lines.partition_point(|start| *start <= offset);
         let start = self.lines[line - 1];
         Location { line: line as i32, column: (offset - start) as i32 }
     }
 
     fn line(&self, number: i32) -> Option<String> {
-        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let index = usize::try_from(number).ok().filter(|_| !self.text.is_empty())?.checked_sub(1)?;
         let start = *self.lines.get(index)?;
         let end = self.lines.get(index + 1).map_or(self.text.len() as u32, |next| next - 1);
         Some(self.text(start, end))
@@ -120,6 +124,13 @@ mod tests {
              ERROR: <input>:1:3: earlier\n | a +\n | ..^\n\
              ERROR: <input>:2:8: later\n |  'é' + b\n | ..\u{ff0e}....^"
         );
+    }
+
+    #[test]
+    fn of_nothing_no_line_is_shown() {
+        let source = Source::new("");
+        let issue = Issue { location: source.location(0), message: "nothing".into() };
+        assert_eq!(source.render(&[issue]), "ERROR: <input>:1:0: nothing");
     }
 
     #[test]

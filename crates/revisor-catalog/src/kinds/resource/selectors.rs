@@ -63,7 +63,7 @@ mod tests {
             ("device.allowMultipleAllocations", None),
             ("device.driver", Some("must evaluate to bool or the unknown type, not string")),
             ("device.name == 'a'", Some("compilation failed: ERROR: <input>:1:7: undefined field 'name'")),
-            ("", Some("compilation failed: ERROR: <input>:1:1: Syntax error: mismatched input '<EOF>' expecting")),
+            ("", Some("compilation failed: ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>' expecting")),
         ] {
             let mut cel = Object::new();
             cel.object_mut("cel").set("expression", Some(expression.into()));
