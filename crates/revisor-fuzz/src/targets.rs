@@ -4,6 +4,7 @@ mod continue_token;
 mod patches;
 mod paths;
 mod records;
+mod resources;
 mod selectors;
 mod text;
 

@@ -1,8 +1,9 @@
 //! Patches: the first line of the input is the object, the rest the patch.
 
-use revisor_catalog::Catalog;
 use revisor_merge::{JsonPatch, merge_patch};
 use revisor_object::{Value, parse_json};
+
+use super::resources::some_resources;
 
 /// The object and the patch, where the input holds two.
 fn split(data: &[u8]) -> Option<(Value, Value)> {
@@ -45,7 +46,7 @@ pub(super) fn merge(data: &[u8]) {
 /// A strategic merge patch applies or is refused, whatever the type, and what it makes can be read back.
 pub(super) fn strategic(data: &[u8]) {
     let Some((object, patch)) = split(data) else { return };
-    for resource in Catalog::build().resources() {
+    for resource in some_resources(data) {
         let mut object = object.clone();
         if resource.strategic_merge_patch(&mut object, patch.clone()).is_ok() {
             check_readable(&object);

@@ -1,7 +1,8 @@
 //! JSON, YAML and protobuf, in which objects arrive.
 
-use revisor_catalog::Catalog;
 use revisor_object::{parse_json, parse_yaml};
+
+use super::resources::some_resources;
 
 /// What was read and written again reads as the same value, and names no member twice.
 pub(super) fn json(data: &[u8]) {
@@ -27,7 +28,7 @@ pub(super) fn yaml(data: &[u8]) {
 
 /// What was read from protobuf and fits its type can be written, and then reads as JSON.
 pub(super) fn protobuf(data: &[u8]) {
-    for resource in Catalog::build().resources() {
+    for resource in some_resources(data) {
         let Ok(mut value) = resource.read_protobuf(data) else { continue };
         if resource.conform(&mut value).is_err() {
             continue;
