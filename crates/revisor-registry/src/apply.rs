@@ -30,15 +30,18 @@ impl Registry {
     ) -> Result<Saved, RegistryError> {
         let Place { resource, namespace, name } = place;
         let Decoded { object: mut config, warnings } = read(resource, text, &options)?;
+        let address = name.unwrap_or_default();
         let metadata = config.object_mut("metadata");
-        if metadata.str("name").unwrap_or_default().is_empty() {
-            metadata.insert("name", name.unwrap_or_default());
+        let is_nameless = metadata.str("name").unwrap_or_default().is_empty();
+        if is_nameless {
+            metadata.insert("name", address);
         }
-        check_address(metadata, name.unwrap_or_default())?;
         match_namespace(resource, metadata, namespace)?;
         named_version(metadata)?;
+        let metadata = metadata.clone();
         let applied = self
             .change(place, options, |current| {
+                check_address(&metadata, address)?;
                 let mut live = current.clone();
                 resource.to_shown(&mut live);
                 let Applied { object, managed } = apply_to(resource, live, &config, &options, &self.now())?;
@@ -51,10 +54,18 @@ impl Registry {
         match applied {
             Err(RegistryError::NotFound { .. }) if options.subresource.is_none() => {
                 let metadata = config.object_mut("metadata");
-                if !metadata.str("uid").unwrap_or_default().is_empty() {
-                    let why = "uid mismatch: the provided object specified uid, and no existing object was found";
-                    return Err(RegistryError::conflict(resource, name.unwrap_or_default(), why));
+                let uid = metadata.str("uid").unwrap_or_default();
+                if !uid.is_empty() {
+                    let why = format!(
+                        "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                    );
+                    return Err(RegistryError::conflict(resource, address, why));
                 }
+                if is_nameless {
+                    // What is there needs no name beside that of its address; what is to be made does.
+                    metadata.remove("name");
+                }
+                check_address(metadata, address)?;
                 metadata.remove("resourceVersion");
                 self.create(place, Decoded { object: config, warnings }, options).await
             }

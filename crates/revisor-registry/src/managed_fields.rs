@@ -82,8 +82,7 @@ pub(crate) fn manager(resource: &Resource, options: &WriteOptions<'_>) -> Manage
 
 /// Of some changes those that this kind of write can make at all. Others are taken back before the object is stored.
 fn possible(resource: &Resource, options: &WriteOptions<'_>, changes: Comparison) -> Comparison {
-    let of = |fields| owned(resource, options, fields);
-    Comparison { added: of(changes.added), modified: of(changes.modified), removed: of(changes.removed) }
+    changes.only(|fields| owned(resource, options, fields))
 }
 
 /// The fields that this kind of write can change at all.

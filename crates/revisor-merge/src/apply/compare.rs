@@ -31,6 +31,11 @@ impl Comparison {
         Comparison { added: set(found.added), modified: set(found.modified), removed: set(found.removed) }
     }
 
+    /// The part of the changes that `chosen` picks from each set of places.
+    pub fn only(self, chosen: impl Fn(FieldSet) -> FieldSet) -> Comparison {
+        Comparison { added: chosen(self.added), modified: chosen(self.modified), removed: chosen(self.removed) }
+    }
+
     /// Whether the objects are equal.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()

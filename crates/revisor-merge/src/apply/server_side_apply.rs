@@ -45,7 +45,8 @@ pub fn server_side_apply(
     if let Some(before) = before.filter(|before| !before.is_empty()) {
         object = pruned(types, id, object, &before, &managed);
     }
-    let changes = Comparison::of(types, id, live, &object);
+    // What the manager may not manage is not changed either, whatever it says.
+    let changes = Comparison::of(types, id, live, &object).only(owned);
     let conflicts = managed.conflicts(manager, &changes, allowed);
     if !force && !conflicts.is_empty() {
         return Err(conflicts);

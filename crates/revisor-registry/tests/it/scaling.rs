@@ -153,3 +153,25 @@ async fn a_patch_of_the_scale_of_another_object_is_refused_in_the_name_of_the_sc
         other => panic!("{other:?}"),
     }
 }
+
+#[tokio::test]
+async fn an_applied_status_conflicts_with_nobody_over_the_rest() {
+    let fixture = Fixture::new().await;
+    let resource = fixture.resource("deployments");
+    let apply = async |subresource, text: &str| {
+        let options = WriteOptions { field_manager: "one", is_apply: true, subresource, ..WriteOptions::default() };
+        fixture.registry.patch(place(&resource), PatchKind::Apply, text.as_bytes(), options).await
+    };
+    let web = WEB.replacen('{', r#"{"apiVersion":"apps/v1","kind":"Deployment","#, 1);
+    assert!(matches!(
+        apply(None, &web.replace(r#""name":"web""#, "")).await,
+        Err(RegistryError::BadRequest(message)) if message.ends_with("name must be provided")
+    ));
+    apply(None, &web).await.expect("is valid");
+    let status = r#"{"apiVersion":"apps/v1","kind":"Deployment","spec":{"minReadySeconds":9,"paused":true,
+        "template":{"spec":{"containers":[{"name":"c","image":"i:2"}]}}},"status":{"replicas":2}}"#;
+    let after = parse(&apply(Some("status"), status).await.expect("is about the status alone").bytes);
+    assert_eq!(after.at(&["status", "replicas"]), Some(&Value::Int(2)));
+    assert_eq!(after.at(&["spec", "minReadySeconds"]), None);
+    assert_eq!(managers(&after), [r#"one apps/v1 {"f:status":{"f:replicas":{}}}"#]);
+}
