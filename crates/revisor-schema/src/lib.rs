@@ -8,11 +8,13 @@ mod conform;
 mod default;
 mod encode;
 mod protobuf;
+mod structural;
 mod timestamp;
 mod types;
 
 pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
 pub use protobuf::{Envelope, ProtobufError};
+pub use structural::{Additional, Checks, JsonType, ListType, Structural, ValidationRule};
 pub use timestamp::{Precision, format_timestamp, parse_timestamp};
 pub use types::{Field, FieldNumber, Merge, Presence, Shape, Struct, StructId, TableError, Topology, Types};
