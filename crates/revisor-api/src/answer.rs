@@ -77,7 +77,7 @@ pub(crate) fn add_warnings(response: &mut Response<Body>, warnings: &[String]) {
 }
 
 fn resource_ref(resource: &Resource) -> ResourceRef<'_> {
-    ResourceRef { group: resource.group, resource: resource.plural }
+    ResourceRef { group: &resource.group, resource: &resource.plural }
 }
 
 /// What a client is told about an error: the exhaustive match of invariant A1.
@@ -93,7 +93,7 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
         RegistryError::VersionRequired { resource, name } => {
             let missing = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
             // As in the original, the resource stands where the kind is expected.
-            Status::invalid(KindRef { group: resource.group, kind: resource.plural }, name, &[missing])
+            Status::invalid(KindRef { group: &resource.group, kind: &resource.plural }, name, &[missing])
         }
         RegistryError::AlreadyExists { resource, name, being_deleted, is_generated } => {
             let mut status = if *is_generated {
@@ -109,7 +109,7 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
         RegistryError::Conflict { resource, name, why } => Status::conflict(resource_ref(resource), name, why),
         RegistryError::SubresourceConflict { resource, subresource, name, why } => {
             let part = format!("{}/{subresource}", resource.plural);
-            Status::conflict(ResourceRef { group: resource.group, resource: &part }, name, why)
+            Status::conflict(ResourceRef { group: &resource.group, resource: &part }, name, why)
         }
         RegistryError::BudgetExhausted { message, cause, retry_seconds } => {
             let mut status = Status::too_many_requests(*message, *retry_seconds);
@@ -124,7 +124,7 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
         }
         RegistryError::ManyBudgets => Status::unexplained(error.to_string()),
         RegistryError::Invalid { resource, name, errors } => {
-            Status::invalid(KindRef { group: resource.group, kind: resource.kind }, name, errors)
+            Status::invalid(KindRef { group: &resource.group, kind: &resource.kind }, name, errors)
         }
         RegistryError::InvalidOptions { kind, errors } => {
             let group = if kind.is_empty() { "" } else { "meta.k8s.io" };

@@ -163,12 +163,12 @@ impl Api {
         let path = request.uri().path();
         let resource = match route {
             Route::Objects(route) => Some(ResourceAttributes {
-                group: route.resource.group,
-                version: route.resource.version,
-                resource: route.resource.plural,
+                group: &route.resource.group,
+                version: &route.resource.version,
+                resource: &route.resource.plural,
                 subresource: route.subresource.as_deref(),
                 // As in the original, a namespace is in itself: who may read what is in it may be let read it too.
-                namespace: match route.resource.plural {
+                namespace: match route.resource.plural.as_str() {
                     "namespaces" if route.resource.group.is_empty() => route.name.as_deref(),
                     _ => route.namespace.as_deref(),
                 },
@@ -185,7 +185,7 @@ impl Api {
                 let mut status = Status::forbidden(ResourceRef::default(), "", "");
                 status.message = forbidden_message(&attributes, &reason);
                 if let (Some(resource), Some(details)) = (resource, &mut status.details) {
-                    details.group = resource.group.to_owned();
+                    details.group = resource.group.to_string();
                     details.kind = resource.resource.to_owned();
                     details.name = resource.name.unwrap_or_default().to_owned();
                 }
@@ -200,7 +200,7 @@ impl Api {
             Route::Objects(route) => match asked.verb {
                 Some(verb) => self.serve_objects(route, verb, request).await,
                 None if is_unwatchable(&route, &request) => {
-                    let resource = ResourceRef { group: route.resource.group, resource: route.resource.plural };
+                    let resource = ResourceRef { group: &route.resource.group, resource: &route.resource.plural };
                     answer::status(&Status::method_not_supported(resource, Verb::Watch.as_str()))
                 }
                 None => answer::status(&Status::method_not_allowed()),
@@ -352,9 +352,9 @@ impl Asked {
                 Some(verb) => metric_name(verb),
                 None => self.method.as_str(),
             },
-            group: route.resource.group,
-            version: route.resource.version,
-            resource: route.resource.plural,
+            group: &route.resource.group,
+            version: &route.resource.version,
+            resource: &route.resource.plural,
             subresource: route.subresource.as_deref().unwrap_or_default(),
             scope: match route {
                 ObjectRoute { name: Some(_), .. } => "resource",

@@ -1,21 +1,27 @@
 //! Discovery: which groups, versions and resources there are.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use revisor_catalog::{Catalog, GroupVersion, Resource, Verb};
 use serde_json::{Value, json};
 
 /// `/api`
 pub(crate) fn core_versions(catalog: &Catalog) -> Bytes {
-    let versions: Vec<&str> = versions_of(catalog, "").map(|known| known.version).collect();
+    let versions: Vec<&str> = catalog.versions_of("").map(|known| known.version.as_str()).collect();
     bytes(&json!({"kind": "APIVersions", "versions": versions, "serverAddressByClientCIDRs": []}))
 }
 
 /// `/apis`
 pub(crate) fn groups(catalog: &Catalog) -> Bytes {
-    let mut names: Vec<&str> = catalog.group_versions().iter().map(|known| known.group).collect();
-    names.dedup();
-    let groups: Vec<Value> =
-        names.iter().filter(|name| !name.is_empty()).map(|name| group_value(catalog, name)).collect();
+    let mut names: Vec<&str> = Vec::new();
+    let mut seen = HashSet::new();
+    for known in catalog.group_versions().iter().filter(|known| !known.group.is_empty()) {
+        if seen.insert(known.group.as_str()) {
+            names.push(&known.group);
+        }
+    }
+    let groups: Vec<Value> = names.iter().map(|name| group_value(catalog, name)).collect();
     bytes(&json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
 }
 
@@ -38,27 +44,24 @@ pub(crate) fn resources(group_version: &GroupVersion) -> Bytes {
     }))
 }
 
-fn versions_of<'a>(catalog: &'a Catalog, group: &'a str) -> impl Iterator<Item = &'a GroupVersion> {
-    catalog.group_versions().iter().filter(move |known| known.group == group)
-}
-
 fn qualified(known: &GroupVersion) -> String {
-    if known.group.is_empty() { known.version.to_owned() } else { format!("{}/{}", known.group, known.version) }
+    if known.group.is_empty() { known.version.to_string() } else { format!("{}/{}", known.group, known.version) }
 }
 
 fn group_value(catalog: &Catalog, name: &str) -> Value {
-    let versions: Vec<Value> = versions_of(catalog, name)
-        .map(|known| json!({"groupVersion": qualified(known), "version": known.version}))
+    let versions: Vec<Value> = catalog
+        .versions_of(name)
+        .map(|known| json!({"groupVersion": qualified(known), "version": known.version.as_str()}))
         .collect();
     json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
 }
 
 fn resource_values(resource: &Resource) -> Vec<Value> {
     let mut whole = json!({
-        "name": resource.plural,
+        "name": resource.plural.as_str(),
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
-        "kind": resource.kind,
+        "kind": resource.kind.as_str(),
         "verbs": verb_names(&resource.verbs),
     });
     if !resource.short_names.is_empty() {
@@ -75,7 +78,7 @@ fn resource_values(resource: &Resource) -> Vec<Value> {
             "name": format!("{}/{}", resource.plural, part.name),
             "singularName": "",
             "namespaced": resource.namespaced,
-            "kind": part.other_kind.map_or(resource.kind, |(_, kind)| kind),
+            "kind": part.other_kind.map_or(resource.kind.as_str(), |(_, kind)| kind),
             "verbs": verb_names(&part.verbs),
         });
         let api_version = part.other_kind.map_or("", |(api_version, _)| api_version);

@@ -159,9 +159,9 @@ impl Api {
             Watched::Stream(watcher) => {
                 let labels = RequestLabels {
                     verb: "WATCH",
-                    group: resource.group,
-                    version: resource.version,
-                    resource: resource.plural,
+                    group: &resource.group,
+                    version: &resource.version,
+                    resource: &resource.plural,
                     scope: if route.namespace.is_some() { "namespace" } else { "cluster" },
                     ..RequestLabels::default()
                 };
@@ -173,7 +173,7 @@ impl Api {
                         shape,
                         bookmarks: query.truth("allowWatchBookmarks") == Some(true),
                         lifetime,
-                        sent: metrics.watch_events(resource.group, resource.version, resource.plural),
+                        sent: metrics.watch_events(&resource.group, &resource.version, &resource.plural),
                         end: self.options.drain.watches_should_end(),
                         guard: metrics.requests(&labels).long_running(),
                     },
@@ -291,8 +291,8 @@ impl Api {
                 DeleteAnswer::Status => {
                     let details = StatusDetails {
                         name: route.name.clone().unwrap_or_default(),
-                        group: route.resource.group.to_owned(),
-                        kind: route.resource.plural.to_owned(),
+                        group: route.resource.group.to_string(),
+                        kind: route.resource.plural.to_string(),
                         uid,
                         ..StatusDetails::default()
                     };

@@ -137,7 +137,7 @@ impl Document {
 }
 
 fn path_of(known: &GroupVersion) -> String {
-    match known.group {
+    match known.group.as_str() {
         "" => format!("/api/{}", known.version),
         group => format!("/apis/{group}/{}", known.version),
     }

@@ -83,13 +83,13 @@ fn not_acceptable(message: String) -> Box<Status> {
 }
 
 fn no_list(resource: &Resource) -> Box<Status> {
-    let kind = struct_name(resource, resource.kind);
+    let kind = struct_name(resource, &resource.kind);
     not_acceptable(format!("you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"))
 }
 
 /// What the original calls a kind in messages: the name of its struct.
 fn struct_name(resource: &Resource, kind: &str) -> String {
-    let package = match resource.group {
+    let package = match resource.group.as_str() {
         "" | "events.k8s.io" => "core",
         "internal.apiserver.k8s.io" => "apiserverinternal",
         group => group.split('.').next().unwrap_or_default(),

@@ -24,9 +24,9 @@ impl Api {
         let errors = resource.strategy.validate(&question);
         if !errors.is_empty() {
             // As in the original, such a refusal does not name the kind.
-            return Err(Box::new(Status::invalid(KindRef { group: resource.group, kind: "" }, "", &errors)));
+            return Err(Box::new(Status::invalid(KindRef { group: &resource.group, kind: "" }, "", &errors)));
         }
-        let answer = match resource.plural {
+        let answer = match resource.plural.as_str() {
             "selfsubjectreviews" => self.who_am_i(user),
             "tokenreviews" => self.whose_token(question)?,
             "selfsubjectaccessreviews" => self.may(user, question),

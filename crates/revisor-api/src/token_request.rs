@@ -84,7 +84,7 @@ impl Asked<'_> {
         if !named.is_empty() && named != uid {
             let why =
                 format!("the UID in the token request ({named}) does not match the UID of the service account ({uid})");
-            return Err(self.conflict(self.kind.group, self.kind.kind, name, &why));
+            return Err(self.conflict(&self.kind.group, &self.kind.kind, name, &why));
         }
         metadata.insert("name", name);
         metadata.insert("uid", &*uid);
@@ -212,7 +212,7 @@ impl Asked<'_> {
     }
 
     fn invalid(&self, name: &str, errors: Vec<FieldError>) -> Refusal {
-        let kind = KindRef { group: self.kind.group, kind: self.kind.kind };
+        let kind = KindRef { group: &self.kind.group, kind: &self.kind.kind };
         Box::new(Status::invalid(kind, name, &errors)).into()
     }
 

@@ -33,7 +33,7 @@ impl Catalog {
             }
         }
         for served in self.group_versions() {
-            if let Some(object) = apiregistration::bootstrap_object(served.group, served.version) {
+            if let Some(object) = apiregistration::bootstrap_object(&served.group, &served.version) {
                 add("apiregistration.k8s.io", "apiservices", object);
             }
         }

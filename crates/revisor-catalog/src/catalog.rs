@@ -1,9 +1,12 @@
 //! [`Catalog`]: all resources that are served, found by group, version and name.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use compact_str::CompactString;
 use revisor_schema::Types;
+use revisor_version::ApiVersion;
 
 use crate::kinds::{self, PodPolicy, Presentation};
 use crate::resource::Stored;
@@ -14,9 +17,9 @@ use crate::{Resource, RuntimeConfig, RuntimeConfigError};
 #[derive(Debug, Clone)]
 pub struct GroupVersion {
     /// The group; empty for the core group.
-    pub group: &'static str,
+    pub group: CompactString,
     /// The version.
-    pub version: &'static str,
+    pub version: CompactString,
     /// Its resources, in the order of their names.
     pub resources: Vec<Arc<Resource>>,
 }
@@ -39,8 +42,10 @@ impl Default for CatalogOptions {
 /// All resources that are served.
 #[derive(Debug, Clone)]
 pub struct Catalog {
-    /// In the order of discovery.
-    group_versions: Vec<GroupVersion>,
+    /// In the order of discovery: built-in ones as their table has them, then those of custom resources by group.
+    group_versions: Vec<Arc<GroupVersion>>,
+    /// How many of them are built in.
+    built_in: usize,
     /// What subresources speak of, where that is another kind.
     other_kinds: Vec<Arc<Resource>>,
     types: Arc<Types>,
@@ -65,7 +70,8 @@ impl Catalog {
         let pods = PodPolicy { allow_privileged: *allow_privileged };
         let types = Arc::new(Types::parse(FIELDS).expect("the table of fields is well formed"));
         let scale = Arc::new(scale_resource(&types));
-        let mut catalog = Catalog { group_versions: Vec::new(), other_kinds: Vec::new(), types: types.clone(), scale };
+        let mut group_versions: Vec<GroupVersion> = Vec::new();
+        let mut other_kinds = Vec::new();
         let presentation = |row: &Row| kinds::presentation(row.group, row.version, row.plural);
         // What others are stored as comes first, whether it is served or not.
         let mut stored = HashMap::new();
@@ -76,7 +82,7 @@ impl Catalog {
             }
         }
         for row in rows().filter(|row| config.serves(row.group, row.version, row.plural)) {
-            catalog.add_other_kinds(row.other_kinds(&types));
+            add_other_kinds(&mut other_kinds, row.other_kinds(&types));
             let resource = match presentation(&row) {
                 None => stored.get(&(row.group, row.version, row.plural)).cloned(),
                 Some(Presentation { stored: name, conversion }) => stored.get(&name).and_then(|resource| {
@@ -85,10 +91,43 @@ impl Catalog {
                 }),
             };
             if let Some(resource) = resource {
-                catalog.insert(resource);
+                insert(&mut group_versions, resource);
             }
         }
+        let group_versions: Vec<Arc<GroupVersion>> = group_versions.into_iter().map(Arc::new).collect();
+        Catalog { built_in: group_versions.len(), group_versions, other_kinds, types, scale }
+    }
+
+    /// This catalog with these as all versions of the custom resource `plural` of a group. Without any, it is gone.
+    pub fn with_custom(&self, group: &str, plural: &str, resources: Vec<Arc<Resource>>) -> Catalog {
+        let (before, after) = self.custom(group);
+        let kept = self.group_versions[before..after].iter().flat_map(|known| &known.resources);
+        let mut of_group: Vec<GroupVersion> = Vec::new();
+        for resource in kept.filter(|known| known.plural != plural).cloned().chain(resources) {
+            insert(&mut of_group, resource);
+        }
+        // Names of versions were checked with their definition.
+        of_group.sort_by_cached_key(|known| Reverse(known.version.parse::<ApiVersion>().ok()));
+        let mut catalog = self.clone();
+        catalog.group_versions.splice(before..after, of_group.into_iter().map(Arc::new));
         catalog
+    }
+
+    /// Where the custom resources of a group stand.
+    fn custom(&self, group: &str) -> (usize, usize) {
+        let custom = &self.group_versions[self.built_in..];
+        let before = custom.partition_point(|known| known.group.as_str() < group);
+        let after = custom.partition_point(|known| known.group.as_str() <= group);
+        (self.built_in + before, self.built_in + after)
+    }
+
+    /// All versions of a group, built-in ones first.
+    pub fn versions_of(&self, group: &str) -> impl Iterator<Item = &Arc<GroupVersion>> {
+        let (before, after) = self.custom(group);
+        let built_in = self.group_versions[..self.built_in].iter();
+        // Two groups with one name cannot be told apart here as there.
+        let group = CompactString::from(group);
+        built_in.filter(move |known| known.group == group).chain(&self.group_versions[before..after])
     }
 
     /// Reads what is to be switched on and off beside what is served by default.
@@ -98,28 +137,6 @@ impl Catalog {
                 (row.group, row.version) == (group, version) && resource.is_none_or(|resource| row.plural == resource)
             })
         })
-    }
-
-    fn insert(&mut self, resource: Arc<Resource>) {
-        let (group, version) = (resource.group, resource.version);
-        let known = self.group_versions.iter_mut().find(|known| (known.group, known.version) == (group, version));
-        let resources = match known {
-            Some(known) => &mut known.resources,
-            None => {
-                self.group_versions.push(GroupVersion { group, version, resources: Vec::new() });
-                &mut self.group_versions.last_mut().expect("was pushed").resources
-            }
-        };
-        let at = resources.partition_point(|known| known.plural < resource.plural);
-        resources.insert(at, resource);
-    }
-
-    fn add_other_kinds(&mut self, kinds: Vec<Resource>) {
-        for kind in kinds {
-            if self.other_kind(&kind.api_version, kind.kind).is_none() {
-                self.other_kinds.push(Arc::new(kind));
-            }
-        }
     }
 
     /// The kind that subresources speak of under this name, such as `authentication.k8s.io/v1` `TokenRequest`. It is
@@ -140,29 +157,51 @@ impl Catalog {
 
     /// The resource with this name in paths.
     pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
-        let resources = &self.group_version(group, version)?.resources;
-        let at = resources.binary_search_by(|known| known.plural.cmp(plural)).ok()?;
-        Some(&resources[at])
+        self.versions_of(group).filter(|known| known.version == version).find_map(|known| {
+            let at = known.resources.binary_search_by(|known| known.plural.as_str().cmp(plural)).ok()?;
+            Some(&known.resources[at])
+        })
     }
 
     /// Whether any version of this group is served.
     pub fn has_group(&self, group: &str) -> bool {
-        self.group_versions.iter().any(|known| known.group == group)
+        self.versions_of(group).next().is_some()
     }
 
     /// The group and version, if they are served.
-    pub fn group_version(&self, group: &str, version: &str) -> Option<&GroupVersion> {
-        self.group_versions.iter().find(|known| (known.group, known.version) == (group, version))
+    pub fn group_version(&self, group: &str, version: &str) -> Option<&Arc<GroupVersion>> {
+        self.versions_of(group).find(|known| known.version == version)
     }
 
     /// Every group and version, in the order of discovery.
-    pub fn group_versions(&self) -> &[GroupVersion] {
+    pub fn group_versions(&self) -> &[Arc<GroupVersion>] {
         &self.group_versions
     }
 
     /// Every resource.
     pub fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.group_versions.iter().flat_map(|known| &known.resources)
+    }
+}
+
+fn insert(group_versions: &mut Vec<GroupVersion>, resource: Arc<Resource>) {
+    let (group, version) = (&resource.group, &resource.version);
+    let known = group_versions.iter().position(|known| known.group == *group && known.version == *version);
+    let at = known.unwrap_or_else(|| {
+        let (group, version) = (group.clone(), version.clone());
+        group_versions.push(GroupVersion { group, version, resources: Vec::new() });
+        group_versions.len() - 1
+    });
+    let resources = &mut group_versions[at].resources;
+    let at = resources.partition_point(|known| known.plural < resource.plural);
+    resources.insert(at, resource);
+}
+
+fn add_other_kinds(known: &mut Vec<Arc<Resource>>, kinds: Vec<Resource>) {
+    for kind in kinds {
+        if !known.iter().any(|other| other.api_version == kind.api_version && other.kind == kind.kind) {
+            known.push(Arc::new(kind));
+        }
     }
 }
 
@@ -201,7 +240,7 @@ mod tests {
             assert_eq!(is_served, !WITHOUT_RULES.contains(&name), "{name:?}");
         }
         let order: Vec<(&str, &str)> =
-            catalog.group_versions().iter().map(|known| (known.group, known.version)).collect();
+            catalog.group_versions().iter().map(|known| (&*known.group, &*known.version)).collect();
         let mut wanted: Vec<(&str, &str)> = Vec::new();
         for row in rows().filter(|row| !WITHOUT_RULES.contains(&(row.group, row.version, row.plural))) {
             if wanted.last() != Some(&(row.group, row.version)) {
@@ -217,7 +256,7 @@ mod tests {
         for resource in all.resources() {
             let key = format!("{}/{}", resource.api_version, resource.plural);
             let rest = configured(&format!("{key}=false"));
-            assert!(rest.resource(resource.group, resource.version, resource.plural).is_none(), "{key}");
+            assert!(rest.resource(&resource.group, &resource.version, &resource.plural).is_none(), "{key}");
             assert_eq!(rest.resources().count() + 1, all.resources().count(), "{key}");
         }
     }
@@ -251,7 +290,7 @@ mod tests {
     #[test]
     fn resources_are_found_by_group_version_and_name_only() {
         let catalog = Catalog::build();
-        assert_eq!(catalog.resource("", "v1", "configmaps").map(|found| found.kind), Some("ConfigMap"));
+        assert_eq!(catalog.resource("", "v1", "configmaps").map(|found| found.kind.as_str()), Some("ConfigMap"));
         assert!(catalog.resource("", "v1", "leases").is_none());
         assert!(catalog.resource("coordination.k8s.io", "v1", "leases").is_some());
         assert!(catalog.resource("coordination.k8s.io", "v2", "leases").is_none());

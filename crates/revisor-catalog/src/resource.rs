@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use compact_str::CompactString;
 use revisor_merge::{
     Applied, Comparison, Conflict, FieldSet, ManagedFields, Manager, PatchError, server_side_apply,
     strategic_merge_patch,
@@ -120,23 +121,23 @@ pub struct SelectableField {
 /// One resource of one API version.
 pub struct Resource {
     /// The API group; empty for the core group.
-    pub group: &'static str,
+    pub group: CompactString,
     /// The API version.
-    pub version: &'static str,
+    pub version: CompactString,
     /// `version` or `group/version`, as objects show it.
     pub api_version: String,
     /// The kind of its objects.
-    pub kind: &'static str,
+    pub kind: CompactString,
     /// The kind of its lists.
     pub list_kind: String,
     /// Its name in paths.
-    pub plural: &'static str,
+    pub plural: CompactString,
     /// The name of one, for people.
     pub singular: String,
     /// Short names for people.
-    pub short_names: Vec<&'static str>,
+    pub short_names: Vec<CompactString>,
     /// Groups of kinds that people ask for together, such as `all`.
-    pub categories: Vec<&'static str>,
+    pub categories: Vec<CompactString>,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
     /// What can be asked of it.
@@ -269,7 +270,7 @@ impl Resource {
 
     /// The canonical bytes of an object of this resource. It must conform, and have a creation time if it is to be stored.
     pub fn encode(&self, object: &Object) -> Encoded {
-        self.types.encode(self.root, self.kind, &self.api_version, object)
+        self.types.encode(self.root, &self.kind, &self.api_version, object)
     }
 
     /// Where the object `name` is stored.
@@ -302,9 +303,14 @@ impl Resource {
         STANDARD.encode(&digest[..8])
     }
 
+    /// Its group and its name in paths: what tells it apart from other resources, whatever the version.
+    pub fn name(&self) -> (&str, &str) {
+        (&self.group, &self.plural)
+    }
+
     /// `configmaps` or `leases.coordination.k8s.io`: how messages name the resource.
     pub fn qualified_name(&self) -> String {
-        if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
+        if self.group.is_empty() { self.plural.to_string() } else { format!("{}.{}", self.plural, self.group) }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use compact_str::CompactString;
 use revisor_schema::Types;
 use revisor_version::Release;
 
@@ -139,14 +140,14 @@ impl Row {
             STORED_ELSEWHERE.iter().find(|(of, name, _)| (*of, *name) == (group, plural)).map_or(plural, |row| row.2);
         let deprecation = self.deprecation.and_then(|deprecation| deprecation.warning(&api_version, kind));
         Resource {
-            group,
-            version,
-            kind,
+            group: group.into(),
+            version: version.into(),
+            kind: kind.into(),
             list_kind: format!("{kind}List"),
-            plural,
+            plural: plural.into(),
             singular: self.singular.to_owned(),
-            short_names: self.short_names,
-            categories: self.categories,
+            short_names: self.short_names.into_iter().map(CompactString::from).collect(),
+            categories: self.categories.into_iter().map(CompactString::from).collect(),
             namespaced: self.namespaced,
             verbs: self.verbs,
             scale: ScalePaths::of_built_in(group, self.subresources.iter().map(|subresource| subresource.name)),

@@ -140,7 +140,7 @@ pub(crate) fn apply_to(
     if annotation.is_some_and(|text| !text.is_empty()) && manager.name == KUBECTL {
         // What kubectl would apply the old way next is what it applies now.
         let mut shown = config.clone();
-        shown.insert("kind", resource.kind);
+        shown.insert("kind", resource.kind.as_str());
         shown.insert("apiVersion", resource.api_version.as_str());
         let text = Value::Object(shown).to_json() + "\n";
         applied.object.object_mut("metadata").object_mut("annotations").insert(LAST_APPLIED, text);

@@ -74,7 +74,7 @@ impl Decoded {
         text: &[u8],
         validation: FieldValidation,
     ) -> Result<Decoded, RegistryError> {
-        let kind = resource.kind;
+        let kind = resource.kind.as_str();
         let unrecognized = |problem: String| {
             RegistryError::BadRequest(format!(
                 "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {problem}"
@@ -149,7 +149,7 @@ fn fit_by(
     let version = sent.and_then(|object| object.str("apiVersion")).unwrap_or_default();
     let is_ours = (kind.is_empty() || kind == resource.kind) && (version.is_empty() || version == resource.api_version);
     if !is_ours {
-        let kind = if kind.is_empty() { resource.kind } else { kind };
+        let kind = if kind.is_empty() { &resource.kind } else { kind };
         let version = if version.is_empty() { &resource.api_version } else { version };
         return Err(format!("no kind {kind:?} is registered for version {version:?}"));
     }

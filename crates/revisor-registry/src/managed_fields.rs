@@ -87,7 +87,7 @@ fn possible(resource: &Resource, options: &WriteOptions<'_>, changes: Comparison
 
 /// The fields that this kind of write can change at all.
 pub(crate) fn owned(resource: &Resource, options: &WriteOptions<'_>, fields: FieldSet) -> FieldSet {
-    let name = (resource.group, resource.plural);
+    let name = resource.name();
     let kept: &[&[&str]] = match (options.subresource, name) {
         (None, ("certificates.k8s.io", "certificatesigningrequests")) => &[&["f:spec"], &["f:status"]],
         (Some("approval"), _) => &[&["f:spec"], &["f:status", "f:certificate"]],

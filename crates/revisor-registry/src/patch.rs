@@ -62,7 +62,7 @@ impl Registry {
 /// A stored object with its type, as patches see it.
 pub(crate) fn with_type(resource: &Resource, object: &Object) -> Object {
     let mut object = object.clone();
-    object.insert("kind", resource.kind);
+    object.insert("kind", resource.kind.as_str());
     object.insert("apiVersion", resource.api_version.as_str());
     object
 }

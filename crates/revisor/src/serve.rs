@@ -220,8 +220,8 @@ fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {
     let sample = |resource: &Arc<revisor_catalog::Resource>| {
         let cache = registry.cache_of(resource);
         ResourceSample {
-            group: resource.group.to_owned(),
-            resource: resource.plural.to_owned(),
+            group: resource.group.to_string(),
+            resource: resource.plural.to_string(),
             objects: cache.len() as u64,
             watchers: cache.watcher_count() as u64,
             window_events: cache.window_len() as u64,

@@ -32,7 +32,7 @@ impl PodAction {
         if !route.resource.group.is_empty() {
             return None;
         }
-        match (route.resource.plural, route.subresource.as_deref()) {
+        match (route.resource.plural.as_str(), route.subresource.as_deref()) {
             ("bindings", None) if verb == Verb::Create => Some(PodAction::Bind),
             ("pods", Some("binding")) => Some(PodAction::Bind),
             ("pods", Some("eviction")) => Some(PodAction::Evict),

@@ -78,7 +78,8 @@ struct Place<'a> {
 
 impl Paths<'_> {
     fn collect(&self, paths: &mut Map<String, Value>) {
-        let Resource { plural, namespaced, ref verbs, .. } = *self.resource;
+        let Resource { plural, verbs, .. } = self.resource;
+        let namespaced = self.resource.namespaced;
         let scope = if namespaced { "/namespaces/{namespace}" } else { "" };
         let collection = Place { namespaced, named: false, subresource: None };
         let object = Place { named: true, ..collection };
@@ -146,9 +147,9 @@ impl Paths<'_> {
     }
 
     fn operation(&self, place: Place<'_>, verb: Verb) -> Value {
-        let kind = self.resource.kind;
-        let object = schemas::qualified(self.resource.group, self.resource.version, kind);
-        let list = schemas::qualified(self.resource.group, self.resource.version, &self.resource.list_kind);
+        let kind = self.resource.kind.as_str();
+        let object = schemas::qualified(&self.resource.group, &self.resource.version, kind);
+        let list = schemas::qualified(&self.resource.group, &self.resource.version, &self.resource.list_kind);
         let whole = match place.subresource {
             Some(part) => format!("{} of a {kind}", part.name),
             None => format!("a {kind}"),
@@ -219,7 +220,7 @@ impl Paths<'_> {
         body: Option<Value>,
         answers: Value,
     ) -> Value {
-        let Resource { group, version, kind, .. } = *self.resource;
+        let Resource { group, version, kind, .. } = self.resource;
         let action = match verb {
             Verb::Create => "post",
             Verb::Update => "put",
@@ -233,7 +234,7 @@ impl Paths<'_> {
             "parameters": parameters,
             "responses": answers,
             "x-kubernetes-action": action,
-            "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind},
+            "x-kubernetes-group-version-kind": {"group": group.as_str(), "version": version.as_str(), "kind": kind.as_str()},
         });
         if let Some(body) = body {
             operation["requestBody"] = body;
@@ -243,7 +244,7 @@ impl Paths<'_> {
 
     /// A name for the operation that no other has; generators make the names of functions of it.
     fn operation_id(&self, place: Place<'_>, verb: Verb) -> String {
-        let Resource { group, version, kind, namespaced, .. } = *self.resource;
+        let Resource { group, version, kind, namespaced, .. } = self.resource;
         let verb_name = match verb {
             Verb::Create => "create",
             Verb::Delete | Verb::DeleteCollection => "delete",
@@ -264,7 +265,7 @@ impl Paths<'_> {
         if verb == Verb::Watch && !place.named {
             id.push_str("List");
         }
-        if namespaced && !place.namespaced {
+        if *namespaced && !place.namespaced {
             id.push_str("ForAllNamespaces");
         }
         if let Some(part) = place.subresource {

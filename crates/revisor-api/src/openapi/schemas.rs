@@ -60,11 +60,11 @@ pub(super) fn of(types: &Types, known: &GroupVersion) -> Value {
     if let Some(id) = types.id("meta.v1.DeleteOptions") {
         schemas.add(id);
     }
-    let GroupVersion { group, version, .. } = *known;
+    let (group, version) = (known.group.as_str(), known.version.as_str());
     for resource in &known.resources {
         let own = |kind: &str| json!([{"group": group, "version": version, "kind": kind}]);
-        if let Some(schema) = schemas.named.get_mut(&qualified(group, version, resource.kind)) {
-            schema["x-kubernetes-group-version-kind"] = own(resource.kind);
+        if let Some(schema) = schemas.named.get_mut(&qualified(group, version, &resource.kind)) {
+            schema["x-kubernetes-group-version-kind"] = own(&resource.kind);
         }
         let list = json!({
             "type": "object",
@@ -74,7 +74,7 @@ pub(super) fn of(types: &Types, known: &GroupVersion) -> Value {
                 "apiVersion": {"type": "string"},
                 "kind": {"type": "string"},
                 "metadata": of_type(&meta("ListMeta"), true),
-                "items": {"type": "array", "items": of_type(&qualified(group, version, resource.kind), true)},
+                "items": {"type": "array", "items": of_type(&qualified(group, version, &resource.kind), true)},
             },
             "x-kubernetes-group-version-kind": own(&resource.list_kind),
         });
@@ -89,7 +89,7 @@ pub(super) fn of(types: &Types, known: &GroupVersion) -> Value {
 
 /// The name in the table of a kind that a subresource speaks of.
 fn other_type(known: &GroupVersion, api_version: &str, kind: &str) -> String {
-    let (group, version) = api_version.split_once('/').unwrap_or((known.group, known.version));
+    let (group, version) = api_version.split_once('/').unwrap_or((&known.group, &known.version));
     format!("{}.{version}.{kind}", short_group(group))
 }
 

@@ -41,7 +41,7 @@ fn the_root_leads_to_every_document() {
     let mut served: Vec<String> = catalog
         .group_versions()
         .iter()
-        .map(|known| match known.group {
+        .map(|known| match known.group.as_str() {
             "" => format!("api/{}", known.version),
             group => format!("apis/{group}/{}", known.version),
         })

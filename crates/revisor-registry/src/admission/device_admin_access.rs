@@ -34,9 +34,9 @@ impl Admission for DeviceAdminAccess {
 /// Where such access is asked for, if it was not given before.
 fn requested(review: &Review<'_>, object: &Object) -> Option<String> {
     let is_set = |holder: &Object| holder.get("adminAccess").and_then(Value::as_bool) == Some(true);
-    match (review.operation, review.resource.plural, review.subresource) {
+    match (review.operation, review.resource.plural.as_str(), review.subresource) {
         (Operation::Create, "resourceclaims" | "resourceclaimtemplates", None) => {
-            let spec = match review.resource.plural {
+            let spec = match review.resource.plural.as_str() {
                 "resourceclaims" => object.object("spec")?,
                 _ => object.object("spec")?.object("spec")?,
             };

@@ -184,7 +184,7 @@ fn template_of<'a>(review: &Review<'_>, object: &'a Object) -> Option<&'a Object
     if review.subresource.is_some() {
         return None;
     }
-    let path: &[&str] = match (review.resource.group, review.resource.plural) {
+    let path: &[&str] = match review.resource.name() {
         ("", "podtemplates") => &["template"],
         ("", "replicationcontrollers")
         | ("apps", "deployments" | "daemonsets" | "replicasets" | "statefulsets")

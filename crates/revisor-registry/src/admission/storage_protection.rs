@@ -13,7 +13,7 @@ impl Admission for StorageProtection {
         if review.operation != Operation::Create || review.subresource.is_some() {
             return Ok(());
         }
-        let finalizer = match (review.resource.group, review.resource.plural) {
+        let finalizer = match review.resource.name() {
             ("", "persistentvolumes") => "kubernetes.io/pv-protection",
             ("", "persistentvolumeclaims") => "kubernetes.io/pvc-protection",
             ("storage.k8s.io", "volumeattributesclasses") => "kubernetes.io/vac-protection",

@@ -153,7 +153,7 @@ impl Registry {
         name: &str,
         dry_run: bool,
     ) -> Option<Reservation<'_>> {
-        if (resource.group, resource.plural) != ("", "services") {
+        if resource.name() != ("", "services") {
             return None;
         }
         let service = ServiceName { namespace: namespace.unwrap_or_default().to_owned(), name: name.to_owned() };

@@ -25,7 +25,8 @@ pub(super) struct Measure {
     kind: Kind,
     /// `count/deployments.apps`
     count: String,
-    plural: &'static str,
+    /// `secrets`: the name under which some resources of the core group are counted too.
+    plain: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ enum Kind {
 impl Measure {
     /// How the object of a write is counted; `None` if this write changes nothing that quotas count.
     pub(super) fn of(review: &Review<'_>, object: &Object) -> Option<Measure> {
-        let (group, plural) = (review.resource.group, review.resource.plural);
+        let (group, plural) = review.resource.name();
         review.namespace?;
         if UNCOUNTED.contains(&(group, plural)) {
             return None;
@@ -60,7 +61,8 @@ impl Measure {
             _ => false,
         };
         let count = if group.is_empty() { format!("count/{plural}") } else { format!("count/{plural}.{group}") };
-        is_counted.then_some(Measure { kind, count, plural })
+        let plain = PLAINLY_NAMED.iter().copied().find(|name| group.is_empty() && *name == plural);
+        is_counted.then_some(Measure { kind, count, plain })
     }
 
     /// Whether this is one of the amounts that objects of the resource have.
@@ -91,7 +93,7 @@ impl Measure {
                 let of_class = name.split_once(STORAGE_CLASS).map(|(_, what)| what);
                 matches!(of_class.unwrap_or(name), "persistentvolumeclaims" | "requests.storage")
             }
-            Kind::Other => PLAINLY_NAMED.contains(&self.plural) && name == self.plural,
+            Kind::Other => self.plain == Some(name),
         }
     }
 
@@ -158,8 +160,8 @@ impl Measure {
             Kind::Service => service_usage(object, &mut usage),
             Kind::Claim => claim_usage(object, &mut usage),
             Kind::Other => {
-                if PLAINLY_NAMED.contains(&self.plural) {
-                    usage.insert(self.plural.to_owned(), one());
+                if let Some(plain) = self.plain {
+                    usage.insert(plain.to_owned(), one());
                 }
             }
         }
