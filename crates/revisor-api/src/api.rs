@@ -91,7 +91,7 @@ impl Handler for Api {
 impl Api {
     async fn answer(&self, peer: &PeerIdentity, request: Request<UnreadBody>) -> Response<Body> {
         let started = Instant::now();
-        let route = Route::parse(self.options.registry.catalog(), request.uri().path());
+        let route = Route::parse(&self.options.registry.catalog(), request.uri().path());
         let asked = Asked::new(&route, &request);
         let series = self.options.metrics.requests(&asked.labels(&route));
         let wants_gzip = accepts_gzip(request.headers());
@@ -206,9 +206,9 @@ impl Api {
                 None => answer::status(&Status::method_not_allowed()),
             },
             Route::NoSuchResource => answer::status(&Status::no_such_resource()),
-            Route::CoreVersions => read_only(&request, || discovery::core_versions(catalog)),
-            Route::Groups => read_only(&request, || discovery::groups(catalog)),
-            Route::Group(name) => read_only(&request, || discovery::group(catalog, &name)),
+            Route::CoreVersions => read_only(&request, || discovery::core_versions(&catalog)),
+            Route::Groups => read_only(&request, || discovery::groups(&catalog)),
+            Route::Group(name) => read_only(&request, || discovery::group(&catalog, &name)),
             Route::Resources { group, version } => match catalog.group_version(&group, &version) {
                 Some(known) => read_only(&request, || discovery::resources(known)),
                 None => answer::status(&Status::no_such_resource()),
@@ -229,7 +229,7 @@ impl Api {
         match path {
             "/version" | "/version/" => read_only(request, || self.options.version.to_string().into()),
             "/metrics" => self.options.metrics.response(),
-            "/" => read_only(request, || paths(self.options.registry.catalog())),
+            "/" => read_only(request, || paths(&self.options.registry.catalog())),
             _ => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
         }
     }
@@ -237,7 +237,7 @@ impl Api {
     fn openapi(&self) -> &OpenApi {
         let release = |part: &str| self.options.version[part].as_str().unwrap_or_default();
         self.openapi.get_or_init(|| {
-            OpenApi::build(self.options.registry.catalog(), &format!("{}.{}", release("major"), release("minor")))
+            OpenApi::build(&self.options.registry.catalog(), &format!("{}.{}", release("major"), release("minor")))
         })
     }
 }

@@ -331,7 +331,7 @@ impl Api {
             return Ok(Query::parse(parts.uri.query()).delete_options()?);
         }
         let format = body_format(&parts.headers)?;
-        Ok(DeleteOptions::read(self.options.registry.catalog(), format, &text)?)
+        Ok(DeleteOptions::read(self.options.registry.built_in(), format, &text)?)
     }
 
     async fn read(&self, body: UnreadBody) -> Result<Bytes, Box<Status>> {

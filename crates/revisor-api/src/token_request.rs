@@ -47,7 +47,8 @@ impl Api {
     ) -> Result<Saved, Refusal> {
         let registry = &self.options.registry;
         let part = route.subresource.as_deref().and_then(|name| route.resource.subresource(name));
-        let kind = part.and_then(|part| part.other_kind).and_then(|(of, kind)| registry.catalog().other_kind(of, kind));
+        let kind =
+            part.and_then(|part| part.other_kind).and_then(|(of, kind)| registry.built_in().other_kind(of, kind));
         let (Some(kind), Some(accounts)) = (kind, self.options.authenticator.service_accounts()) else {
             return Err(Box::new(Status::method_not_allowed()).into());
         };

@@ -30,8 +30,8 @@ const TIMES: [&[&str]; 4] =
 
 /// Deletes events that are older than `ttl`, until it is dropped.
 pub(crate) async fn run(registry: Arc<Registry>, clock: Arc<dyn Clock>, ttl: Duration) {
-    let Some(events) = registry.catalog().resource("", "v1", "events").cloned() else { return };
-    let mut feed = Feed::open(registry.cache_of(&events), None);
+    let Some(events) = registry.built_in().resource("", "v1", "events").cloned() else { return };
+    let mut feed = Feed::open(&registry.cache_of(&events), None);
     let mut deadlines = Deadlines::new(ttl);
     loop {
         let due = deadlines.earliest();

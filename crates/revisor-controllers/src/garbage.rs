@@ -127,7 +127,7 @@ impl GarbageCollector {
 
     /// Tells the graph of every object of a resource, and how far it is whenever somebody asks.
     async fn follow(&self, follow: &Follow, answer: watch::Sender<Option<Revision>>) {
-        let mut feed = Feed::open(self.registry.cache_of(&follow.resource), None);
+        let mut feed = Feed::open(&self.registry.cache_of(&follow.resource), None);
         let mut is_asked = false;
         loop {
             tokio::select! {

@@ -56,7 +56,7 @@ impl<W: Wanted> InEveryNamespace<W> {
 
     /// Runs until it is dropped.
     pub(crate) async fn run(self) {
-        let core = |plural| self.registry.catalog().resource("", "v1", plural).cloned();
+        let core = |plural| self.registry.built_in().resource("", "v1", plural).cloned();
         let (Some(namespaces), Some(objects)) = (core("namespaces"), core(self.wanted.plural())) else { return };
         let scene = Scene { namespaces, objects };
         let workers = (0..WORKERS).map(|_| self.queue.work(|namespace| self.look_after(&scene, namespace)));
@@ -64,7 +64,7 @@ impl<W: Wanted> InEveryNamespace<W> {
     }
 
     async fn follow_namespaces(&self, scene: &Scene) {
-        let mut feed = Feed::open(self.registry.cache_of(&scene.namespaces), None);
+        let mut feed = Feed::open(&self.registry.cache_of(&scene.namespaces), None);
         while let Some(news) = feed.next().await {
             if let News::Present(item) | News::Changed { new: item, .. } = news {
                 let (_, name) = place(&scene.namespaces, item.key().as_str());
@@ -78,7 +78,7 @@ impl<W: Wanted> InEveryNamespace<W> {
         let name = self.wanted.name();
         let filter: Filter =
             Arc::new(move |item| item.key().as_str().strip_suffix(name).is_some_and(|rest| rest.ends_with('/')));
-        let mut feed = Feed::open(self.registry.cache_of(&scene.objects), Some(filter));
+        let mut feed = Feed::open(&self.registry.cache_of(&scene.objects), Some(filter));
         while let Some(news) = feed.next().await {
             match news {
                 // At the start every namespace is looked at anyway.

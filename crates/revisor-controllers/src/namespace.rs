@@ -79,14 +79,14 @@ impl NamespaceController {
 
     /// Runs until it is dropped.
     pub(crate) async fn run(self) {
-        let Some(namespaces) = self.registry.catalog().resource("", "v1", "namespaces").cloned() else { return };
+        let Some(namespaces) = self.registry.built_in().resource("", "v1", "namespaces").cloned() else { return };
         let workers = (0..WORKERS).map(|_| self.queue.work(|name| self.look_after(&namespaces, name)));
         tokio::join!(self.follow(&namespaces), join_all(workers));
     }
 
     async fn follow(&self, namespaces: &Arc<Resource>) {
         let is_marked = |item: &Item| Metadata::read(item.bytes()).is_some_and(|metadata| metadata.is_marked);
-        let mut feed = Feed::open(self.registry.cache_of(namespaces), None);
+        let mut feed = Feed::open(&self.registry.cache_of(namespaces), None);
         while let Some(news) = feed.next().await {
             // Later changes of a marked namespace are mostly this controller's own.
             let marked = match news {

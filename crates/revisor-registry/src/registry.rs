@@ -1,12 +1,13 @@
 //! [`Registry`]: the resources of the catalog, each with its part of the cache.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use revisor_cache::{Cache, ResourceCache};
 use revisor_catalog::{Catalog, Resource};
 use revisor_object::TokenSealer;
+use tokio::sync::watch;
 
 use crate::admission::{Admission, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
@@ -27,9 +28,15 @@ pub struct RegistryOptions {
     pub services: ServiceNetwork,
 }
 
+/// What the keys of a resource begin with that has no objects and never will.
+const NOTHING: &str = "/registry/-/";
+
 /// Serves every resource of the catalog from the cache and writes to the store below it.
 pub struct Registry {
+    /// The built-in resources: those that the server's own rules ask for.
     pub(crate) catalog: Arc<Catalog>,
+    /// All resources that are served, as they come and go.
+    served: watch::Sender<Arc<Catalog>>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) environment: Environment,
     pub(crate) sealer: TokenSealer,
@@ -37,6 +44,10 @@ pub struct Registry {
     pub(crate) admission: Vec<Box<dyn Admission>>,
     pub(crate) allocation: Allocation,
     caches: HashMap<String, Arc<ResourceCache>>,
+    /// Those of custom resources.
+    custom_caches: RwLock<HashMap<String, Arc<ResourceCache>>>,
+    /// What is left of a resource that is gone, for requests that still hold it.
+    nothing: Arc<ResourceCache>,
 }
 
 impl Registry {
@@ -51,7 +62,10 @@ impl Registry {
             }
         }
         let registry = Registry {
+            served: watch::Sender::new(options.catalog.clone()),
             catalog: options.catalog,
+            nothing: cache.add(NOTHING, false).await?,
+            custom_caches: RwLock::default(),
             cache,
             environment: options.environment,
             sealer: options.sealer,
@@ -64,9 +78,19 @@ impl Registry {
         Ok(registry)
     }
 
-    /// The resources that are served.
-    pub fn catalog(&self) -> &Arc<Catalog> {
+    /// The resources that every server has.
+    pub fn built_in(&self) -> &Arc<Catalog> {
         &self.catalog
+    }
+
+    /// The resources that are served now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.served.borrow().clone()
+    }
+
+    /// The resources that are served, for those who want to know when they change.
+    pub fn served(&self) -> watch::Receiver<Arc<Catalog>> {
+        self.served.subscribe()
     }
 
     /// The cache that reads are served from.
@@ -74,12 +98,13 @@ impl Registry {
         &self.cache
     }
 
-    /// The part of the cache that holds a resource.
-    ///
-    /// # Panics
-    /// If the resource is not of this registry's catalog, or nothing is stored of it.
-    pub fn cache_of(&self, resource: &Resource) -> &Arc<ResourceCache> {
-        self.caches.get(&resource.prefix).expect("every stored resource of the catalog was added at the start")
+    /// The part of the cache that holds a resource: an empty one if nothing is stored of it, or no longer.
+    pub fn cache_of(&self, resource: &Resource) -> Arc<ResourceCache> {
+        if let Some(cache) = self.caches.get(&resource.prefix) {
+            return cache.clone();
+        }
+        let custom = self.custom_caches.read().expect("no holder of the caches panics");
+        custom.get(&resource.prefix).unwrap_or(&self.nothing).clone()
     }
 }
 

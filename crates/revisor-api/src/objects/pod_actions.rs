@@ -69,7 +69,7 @@ impl Api {
                 let text = self.read(body).await?;
                 let registry = &self.options.registry;
                 if action == PodAction::Bind {
-                    let Some(bindings) = registry.catalog().resource("", "v1", "bindings") else {
+                    let Some(bindings) = registry.built_in().resource("", "v1", "bindings") else {
                         return Err(Box::new(Status::no_such_resource()).into());
                     };
                     let binding = Decoded::read(bindings, format, &text, validation)?;
@@ -152,7 +152,7 @@ impl Api {
     fn require_node(&self, route: &ObjectRoute, node: &str) -> Result<(), RegistryError> {
         let registry = &self.options.registry;
         let is_known = registry
-            .catalog()
+            .built_in()
             .resource("", "v1", "nodes")
             .is_some_and(|nodes| registry.cache_of(nodes).get(&nodes.key(None, node)).is_some());
         if is_known {

@@ -176,7 +176,7 @@ impl Fixture {
     }
 
     pub(crate) fn resource(&self, plural: &str) -> Arc<Resource> {
-        let found = self.registry.catalog().resources().find(|resource| resource.plural == plural);
+        let found = self.registry.built_in().resources().find(|resource| resource.plural == plural);
         found.unwrap_or_else(|| panic!("{plural} are served")).clone()
     }
 
