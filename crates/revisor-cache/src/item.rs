@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use revisor_store::{Entry, Key};
@@ -15,7 +15,12 @@ pub struct Item {
     view: OnceLock<Box<View>>,
     // What it is, only readers know. It goes with the object, so nothing has to be invalidated.
     remembered: OnceLock<Box<dyn Any + Send + Sync>>,
+    // In other shapes than the stored one. Most objects are never shown in one.
+    shown: OnceLock<Box<Mutex<Vec<(u64, Bytes)>>>>,
 }
+
+/// In how many other shapes an object is kept. Who changes a definition again and again leaves shapes behind.
+const MAX_SHOWN: usize = 8;
 
 /// What selectors look at, read from an object's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,7 +34,7 @@ pub struct View {
 impl Item {
     /// The item of `entry`, not yet parsed. Also for what is not stored but listed like it.
     pub fn new(entry: Arc<Entry>) -> Arc<Item> {
-        Arc::new(Item { entry, view: OnceLock::new(), remembered: OnceLock::new() })
+        Arc::new(Item { entry, view: OnceLock::new(), remembered: OnceLock::new(), shown: OnceLock::new() })
     }
 
     /// The entry as the store has it.
@@ -62,6 +67,22 @@ impl Item {
     /// item. All callers of one resource must pass the same making. `None` if something of another type is remembered.
     pub fn remember<T: Any + Send + Sync>(&self, make: impl FnOnce(&Bytes) -> T) -> Option<&T> {
         self.remembered.get_or_init(|| Box::new(make(self.entry.bytes()))).downcast_ref()
+    }
+
+    /// The object in another shape, if it was kept in it. The number stands for the shape.
+    pub fn shown(&self, shape: u64) -> Option<Bytes> {
+        let shown = self.shown.get()?.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.iter().find(|(known, _)| *known == shape).map(|(_, bytes)| bytes.clone())
+    }
+
+    /// Keeps the object in another shape while it lives.
+    pub fn keep_shown(&self, shape: u64, bytes: Bytes) {
+        let mut shown = self.shown.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
+        shown.retain(|(known, _)| *known != shape);
+        if shown.len() == MAX_SHOWN {
+            shown.remove(0);
+        }
+        shown.push((shape, bytes));
     }
 
     /// What readers remember of the object, if they do already.
@@ -97,6 +118,18 @@ mod tests {
         assert_eq!(item.view(read).fields, ["app=web".into()]);
         assert_eq!(item.view(read).fields, ["app=web".into()]);
         assert_eq!(reads.get(), 1);
+    }
+
+    #[test]
+    fn a_few_other_shapes_are_kept() {
+        let entry = Entry::new(Key::new("/a"), Revision::FIRST, &Draft::opaque(&b"web"[..]));
+        let item = Item::new(Arc::new(entry));
+        assert_eq!(item.shown(1), None);
+        for shape in 1..=MAX_SHOWN as u64 + 1 {
+            item.keep_shown(shape, "old".into());
+            item.keep_shown(shape, "new".into());
+        }
+        assert_eq!((item.shown(1), item.shown(2)), (None, Some("new".into())));
     }
 
     #[test]
