@@ -3,6 +3,7 @@
 mod addresses;
 mod admissionregistration;
 pub(crate) mod amounts;
+pub(crate) mod apiextensions;
 pub(crate) mod apiregistration;
 mod apps;
 mod authentication;
@@ -109,6 +110,7 @@ pub(crate) fn kind(group: &str, plural: &str, pods: PodPolicy) -> Option<Kind> {
         "autoscaling" => autoscaling::kind(plural),
         "batch" => batch::kind(plural, pods),
         "admissionregistration.k8s.io" => admissionregistration::kind(plural),
+        "apiextensions.k8s.io" => apiextensions::kind(plural),
         "apiregistration.k8s.io" => apiregistration::kind(plural),
         "authentication.k8s.io" => authentication::kind(plural),
         "authorization.k8s.io" => authorization::kind(plural),

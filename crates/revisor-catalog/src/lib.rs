@@ -24,6 +24,9 @@ pub use bootstrap::BootstrapObject;
 pub use catalog::{Catalog, CatalogOptions, GroupVersion};
 pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
+pub use kinds::apiextensions::{
+    API_APPROVAL, Condition, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, TERMINATING,
+};
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
 pub use metadata::{validate_metadata, validate_metadata_update};
 pub use moment::Moment;

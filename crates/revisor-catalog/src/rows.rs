@@ -29,6 +29,7 @@ const STORED_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("", "nodes", "minions"),
     ("", "replicationcontrollers", "controllers"),
     ("", "services", "services/specs"),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "apiextensions.k8s.io/customresourcedefinitions"),
     ("apiregistration.k8s.io", "apiservices", "apiregistration.k8s.io/apiservices"),
     ("networking.k8s.io", "ingresses", "ingress"),
 ];

@@ -3,7 +3,7 @@
 
 use revisor_object::{Object, Value};
 
-use crate::{Presence, Shape, StructId, Types};
+use crate::{Alternative, Presence, Shape, StructId, Types};
 
 impl Types {
     /// Gives `object`, a conforming value of type `id`, every field that is always written, at any depth. Doing it
@@ -27,7 +27,10 @@ impl Types {
 
     fn complete_within(&self, shape: &Shape, value: &mut Value) {
         match (shape, value) {
-            (Shape::Struct(id), Value::Object(object)) => self.complete(*id, object),
+            (Shape::Struct(id) | Shape::Either(_, id), Value::Object(object)) => self.complete(*id, object),
+            (Shape::Either(Alternative::List, id), Value::Array(items)) => {
+                items.iter_mut().filter_map(Value::as_object_mut).for_each(|object| self.complete(*id, object));
+            }
             (Shape::List(element), Value::Array(items)) if holds_objects(element) => {
                 items.iter_mut().for_each(|item| self.complete_within(element, item));
             }
@@ -41,7 +44,7 @@ impl Types {
 
 fn holds_objects(shape: &Shape) -> bool {
     match shape {
-        Shape::Struct(_) => true,
+        Shape::Struct(_) | Shape::Either(..) => true,
         Shape::List(element) | Shape::Map(element) => holds_objects(element),
         _ => false,
     }
@@ -56,7 +59,7 @@ fn written_zero(shape: &Shape) -> Value {
         Shape::Quantity => Value::from("0"),
         Shape::Duration => Value::from("0s"),
         Shape::Struct(_) => Value::Object(Object::new()),
-        Shape::Time | Shape::MicroTime | Shape::Any | Shape::List(_) | Shape::Map(_) => Value::Null,
+        Shape::Time | Shape::MicroTime | Shape::Any | Shape::List(_) | Shape::Map(_) | Shape::Either(..) => Value::Null,
     }
 }
 

@@ -6,7 +6,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use revisor_object::{Duration, DurationError, Object, Quantity, Value};
 
 use crate::timestamp::{Precision, parse_timestamp};
-use crate::{Presence, Shape, StructId, Types};
+use crate::{Alternative, Presence, Shape, StructId, Types};
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
@@ -94,7 +94,7 @@ impl<'t> Walk<'t> {
             let result = self.value(&field.shape, value, holder);
             self.path.truncate(before);
             match result {
-                Ok(()) => self.keeps_zeros || !is_lost(&field.shape, field.presence, value),
+                Ok(()) => !value.is_null() && (self.keeps_zeros || !is_lost(&field.shape, field.presence, value)),
                 Err(error) => {
                     failure = Some(error);
                     true
@@ -108,6 +108,7 @@ impl<'t> Walk<'t> {
         match shape {
             Shape::Any => Ok(()),
             Shape::Struct(id) => self.structure(*id, value, holder),
+            Shape::Either(alternative, id) => self.either(*alternative, *id, value, holder),
             Shape::List(element) => {
                 let Value::Array(items) = value else {
                     return Err(mismatch(value, holder, &go_name(self.types, shape)));
@@ -133,6 +134,29 @@ impl<'t> Walk<'t> {
                 Ok(())
             }
             scalar => conform_scalar(scalar, value, holder),
+        }
+    }
+
+    /// An object of a type or what may stand in its place. Where the original reads neither, it reads nothing.
+    fn either(
+        &mut self,
+        alternative: Alternative,
+        id: StructId,
+        value: &mut Value,
+        holder: Holder<'_>,
+    ) -> Result<(), Mismatch> {
+        match (alternative, &*value) {
+            (_, Value::Object(_)) => self.structure(id, value, holder),
+            (Alternative::Bool, Value::Bool(_)) => Ok(()),
+            (Alternative::Bool, _) => Err(Mismatch("boolean or JSON schema expected".to_owned())),
+            (Alternative::List, Value::Array(_)) => {
+                self.value(&Shape::List(Box::new(Shape::Struct(id))), value, holder)
+            }
+            (Alternative::Texts, Value::Array(_)) => self.value(&Shape::List(Box::new(Shape::String)), value, holder),
+            (Alternative::List | Alternative::Texts, _) => {
+                *value = Value::Null;
+                Ok(())
+            }
         }
     }
 
@@ -175,7 +199,14 @@ fn conform_scalar(shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Resul
             *text = canonical.into();
             Ok(())
         }
-        (Shape::Double, Value::Int(_) | Value::Float(_)) | (Shape::IntOrString, Value::String(_)) => Ok(()),
+        // A number without a fraction is written without one.
+        (Shape::Double, Value::Float(number)) => {
+            if number.fract() == 0.0 && number.abs() < 9.0e15 {
+                *value = Value::Int(*number as i64);
+            }
+            Ok(())
+        }
+        (Shape::Double, Value::Int(_)) | (Shape::IntOrString, Value::String(_)) => Ok(()),
         (Shape::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
         (Shape::IntOrString, Value::Int(_) | Value::Float(_)) => Err(Mismatch(format!(
             "json: cannot unmarshal number {} into Go struct field {}.{} of type int32",
@@ -225,7 +256,7 @@ fn go_name(types: &Types, shape: &Shape) -> String {
     match shape {
         Shape::List(element) => format!("[]{}", go_name(types, element)),
         Shape::Map(element) => format!("map[string]{}", go_name(types, element)),
-        Shape::Struct(id) => go_struct_name(&types.get(*id).name),
+        Shape::Struct(id) | Shape::Either(_, id) => go_struct_name(&types.get(*id).name),
         scalar => scalar_go_name(scalar).to_owned(),
     }
 }
@@ -253,7 +284,7 @@ fn zero(shape: &Shape) -> Value {
         Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => Value::Int(0),
         Shape::Quantity => Value::from("0"),
         Shape::Duration => Value::from("0s"),
-        Shape::Time | Shape::MicroTime | Shape::Any => Value::Null,
+        Shape::Time | Shape::MicroTime | Shape::Any | Shape::Either(..) => Value::Null,
         Shape::List(_) => Value::Array(Vec::new()),
         Shape::Map(_) | Shape::Struct(_) => Value::Object(Object::new()),
     }
@@ -263,6 +294,7 @@ fn zero(shape: &Shape) -> Value {
 /// as `null`, because stored objects of the original do not tell these apart.
 fn is_lost(shape: &Shape, presence: Presence, value: &Value) -> bool {
     match presence {
+        _ if matches!(shape, Shape::Either(..)) => matches!(value, Value::Array(items) if items.is_empty()),
         Presence::NonZero => is_zero(value),
         Presence::Nullable => matches!(shape, Shape::List(_) | Shape::Map(_) | Shape::Bytes) && is_zero(value),
         Presence::Always | Presence::Given => false,

@@ -4,7 +4,7 @@
 use revisor_object::{Object, Value};
 use serde::Serialize;
 
-use crate::{Presence, Shape, StructId, Types};
+use crate::{Alternative, Presence, Shape, StructId, Types};
 
 /// The canonical JSON of an object and the offsets that the server needs to know in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,17 +71,13 @@ impl Writer<'_> {
 
     fn value(&mut self, shape: &Shape, value: &Value) {
         match (shape, value) {
-            (Shape::Struct(id), Value::Object(object)) => self.structure(*id, object),
+            (Shape::Struct(id) | Shape::Either(_, id), Value::Object(object)) => self.structure(*id, object),
+            (Shape::Either(Alternative::List, id), Value::Array(items)) => {
+                self.list(items, |writer, item| writer.value(&Shape::Struct(*id), item));
+            }
             (Shape::Struct(id), Value::Null) => self.structure(*id, &Object::new()),
             (Shape::List(element), Value::Array(items)) => {
-                self.bytes.push(b'[');
-                for (at, item) in items.iter().enumerate() {
-                    if at > 0 {
-                        self.bytes.push(b',');
-                    }
-                    self.value(element, item);
-                }
-                self.bytes.push(b']');
+                self.list(items, |writer, item| writer.value(element, item));
             }
             (Shape::Map(element), Value::Object(object)) => {
                 self.bytes.push(b'{');
@@ -102,6 +98,17 @@ impl Writer<'_> {
             (Shape::Duration, Value::Null) => self.bytes.extend_from_slice(b"\"0s\""),
             (_, value) => write_json(&mut self.bytes, value),
         }
+    }
+
+    fn list(&mut self, items: &[Value], write: impl Fn(&mut Self, &Value)) {
+        self.bytes.push(b'[');
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                self.bytes.push(b',');
+            }
+            write(self, item);
+        }
+        self.bytes.push(b']');
     }
 
     fn structure(&mut self, id: StructId, object: &Object) {

@@ -17,4 +17,6 @@ pub use encode::Encoded;
 pub use protobuf::{Envelope, ProtobufError};
 pub use structural::{Additional, Checks, JsonType, ListType, Structural, ValidationRule};
 pub use timestamp::{Precision, format_timestamp, parse_timestamp};
-pub use types::{Field, FieldNumber, Merge, Presence, Shape, Struct, StructId, TableError, Topology, Types};
+pub use types::{
+    Alternative, Field, FieldNumber, Merge, Presence, Shape, Struct, StructId, TableError, Topology, Types,
+};

@@ -8,7 +8,7 @@ use revisor_object::{Object, Value, parse_json};
 use time::{Duration, OffsetDateTime};
 
 use crate::timestamp::{Precision, format_timestamp};
-use crate::{Field, Shape, StructId, Types};
+use crate::{Alternative, Field, Shape, StructId, Types};
 
 /// What every encoded object begins with.
 const MAGIC: &[u8; 4] = b"k8s\0";
@@ -182,6 +182,7 @@ impl Types {
             Shape::Quantity => read_quantity(content.bytes()?)?,
             Shape::Duration => read_duration(content.bytes()?)?,
             Shape::IntOrString => read_int_or_string(content.bytes()?)?,
+            Shape::Either(alternative, id) => self.read_either(*alternative, *id, content.bytes()?, depth + 1)?,
             // A list inside a map is a message with the elements in its first field.
             Shape::List(element) => {
                 let mut wire = Wire(content.bytes()?);
@@ -195,6 +196,34 @@ impl Types {
             }
             // No API type has lists of maps or maps of maps.
             Shape::Map(_) => return Err(ProtobufError::WireType),
+        })
+    }
+
+    /// An object of a type or what may stand in its place is a message with a field for each of them.
+    fn read_either(
+        &self,
+        alternative: Alternative,
+        id: StructId,
+        bytes: &[u8],
+        depth: usize,
+    ) -> Result<Value, ProtobufError> {
+        let object_at = if alternative == Alternative::Bool { 2 } else { 1 };
+        let mut wire = Wire(bytes);
+        let (mut object, mut items, mut truth) = (None, Vec::new(), false);
+        while let Some((number, content)) = wire.field()? {
+            match (number, alternative) {
+                (at, _) if at == object_at => object = Some(self.read_message(id, content.bytes()?, depth)?),
+                (1, _) => truth = content.number()? != 0,
+                (2, Alternative::List) => items.push(self.read_message(id, content.bytes()?, depth)?),
+                (2, _) => items.push(Value::from(content.text()?)),
+                _ => {}
+            }
+        }
+        Ok(match (object, alternative) {
+            _ if !items.is_empty() => Value::Array(items),
+            (Some(object), _) => object,
+            (None, Alternative::Bool) => Value::Bool(truth),
+            (None, _) => Value::Null,
         })
     }
 }

@@ -6,7 +6,8 @@
 //! A row with nothing but a type stands for one that has no fields.
 //!
 //! - `shape`: `string`, `bool`, `int32`, `int64`, `double`, `bytes`, `time`, `microtime`, `duration`, `quantity`,
-//!   `intorstring`, `any`, `list:SHAPE`, `map:SHAPE`, or the name of another type.
+//!   `intorstring`, `any`, `list:SHAPE`, `map:SHAPE`, `orbool:TYPE`, `orlist:TYPE`, `ortexts:TYPE`, or the name of
+//!   another type.
 //! - `presence`: see [`Presence`].
 //! - `number`: that of the field in protobuf, `2/1` for field 1 of an embedded message that is field 2.
 //! - `merge`: how a strategic merge patch changes the field: nothing for the usual way, `merge` for a list of scalars
@@ -55,6 +56,19 @@ pub enum Shape {
     Map(Box<Shape>),
     /// An object with the fields of a type.
     Struct(StructId),
+    /// An object with the fields of a type, or something else in its place.
+    Either(Alternative, StructId),
+}
+
+/// What may stand where an object of a type does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alternative {
+    /// A boolean.
+    Bool,
+    /// A list of objects of the type.
+    List,
+    /// A list of texts.
+    Texts,
 }
 
 /// When a field is written.
@@ -307,7 +321,7 @@ impl Types {
     /// The type that a shape is made of.
     fn struct_in(&self, shape: &Shape) -> Option<StructId> {
         match shape {
-            Shape::Struct(id) => Some(*id),
+            Shape::Struct(id) | Shape::Either(_, id) => Some(*id),
             Shape::List(element) | Shape::Map(element) => self.struct_in(element),
             _ => None,
         }
@@ -319,6 +333,13 @@ impl Types {
         }
         if let Some(element) = text.strip_prefix("map:") {
             return Some(Shape::Map(Box::new(self.shape(element)?)));
+        }
+        for (prefix, alternative) in
+            [("orbool:", Alternative::Bool), ("orlist:", Alternative::List), ("ortexts:", Alternative::Texts)]
+        {
+            if let Some(of) = text.strip_prefix(prefix) {
+                return Some(Shape::Either(alternative, self.id(of)?));
+            }
         }
         Some(match text {
             "string" => Shape::String,

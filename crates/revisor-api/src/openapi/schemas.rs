@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use revisor_catalog::GroupVersion;
-use revisor_schema::{Field, Merge, Presence, Shape, StructId, Topology, Types};
+use revisor_schema::{Alternative, Field, Merge, Presence, Shape, StructId, Topology, Types};
 use serde_json::{Map, Value, json};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
@@ -28,6 +28,7 @@ pub(super) fn qualified(group: &str, version: &str, name: &str) -> String {
 fn full_name(name: &str) -> String {
     match name.split_once('.') {
         Some(("meta", _)) => format!("io.k8s.apimachinery.pkg.apis.{name}"),
+        Some(("apiextensions", _)) => format!("io.k8s.apiextensions-apiserver.pkg.apis.{name}"),
         Some(("apiregistration", _)) => format!("io.k8s.kube-aggregator.pkg.apis.{name}"),
         _ => format!("io.k8s.api.{name}"),
     }
@@ -264,6 +265,19 @@ impl Schemas<'_> {
             Shape::Struct(id) => {
                 self.add(*id);
                 (of_type(&full_name(&self.types.get(*id).name), false), json!({}))
+            }
+            Shape::Either(alternative, id) => {
+                self.add(*id);
+                let suffix = match alternative {
+                    Alternative::Bool => "OrBool",
+                    Alternative::List => "OrArray",
+                    Alternative::Texts => "OrStringArray",
+                };
+                let name = full_name(&format!("{}{suffix}", self.types.get(*id).name));
+                let schema = of_type(&name, false);
+                // No schema can say what such a value is.
+                self.named.insert(name, json!({}));
+                return schema;
             }
         };
         if always {

@@ -120,7 +120,8 @@ fn go_kind(shape: &Shape) -> &'static str {
         | Shape::Quantity
         | Shape::IntOrString
         | Shape::Any
-        | Shape::Struct(_) => "struct",
+        | Shape::Struct(_)
+        | Shape::Either(..) => "struct",
     }
 }
 

@@ -1,0 +1,166 @@
+//! CustomResourceDefinitions: what is filled in, what a client may set, and how one is deleted. What makes one invalid
+//! is said by the files beside this one.
+
+use revisor_object::{FieldError, Object, Value};
+
+use super::condition::{Condition, TERMINATING};
+use crate::checks::keep;
+use crate::kinds::members::{is_true, objects, part, text};
+use crate::{Circumstances, Part, Strategy};
+
+/// Holds a definition until all its objects are gone.
+pub(super) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+pub(super) struct CustomResourceDefinitions;
+
+impl Strategy for CustomResourceDefinitions {
+    fn default(&self, object: &mut Object) {
+        let spec = object.object_mut("spec");
+        let names = spec.object_mut("names");
+        let kind = text(names, "kind").to_owned();
+        if !kind.is_empty() {
+            if text(names, "singular").is_empty() {
+                names.insert("singular", kind.to_lowercase());
+            }
+            if text(names, "listKind").is_empty() {
+                names.insert("listKind", format!("{kind}List"));
+            }
+        }
+        if !spec.contains("conversion") {
+            spec.object_mut("conversion").insert("strategy", "None");
+        }
+        for version in spec.array_mut("versions").into_iter().flatten().filter_map(Value::as_object_mut) {
+            version.get_mut("schema").into_iter().for_each(drop_empty_fractions);
+        }
+        if part(object, "status").array("storedVersions").is_empty() {
+            store_in_storage_version(object);
+        }
+    }
+
+    fn tracked(&self) -> &'static [&'static [&'static str]] {
+        &[&["spec"]]
+    }
+
+    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
+        object.remove("status");
+        store_in_storage_version(object);
+    }
+
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
+        if part == Part::Whole {
+            keep(object, old, &["status"]);
+            store_in_storage_version(object);
+        } else {
+            // Unlike the status of other kinds, this one brings its metadata along.
+            keep(object, old, &["spec"]);
+        }
+    }
+
+    fn validate(&self, _: &Object) -> Vec<FieldError> {
+        Vec::new()
+    }
+
+    fn validate_update(&self, _: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
+        Vec::new()
+    }
+
+    fn mark_deleted(&self, object: &mut Object) -> bool {
+        let metadata = object.object_mut("metadata");
+        let now = text(metadata, "deletionTimestamp").to_owned();
+        let mut finalizers = metadata.array("finalizers").to_vec();
+        if !finalizers.iter().any(|name| name.as_str() == Some(CLEANUP)) {
+            finalizers.push(CLEANUP.into());
+            metadata.insert("finalizers", finalizers);
+        }
+        let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+        Condition::new(TERMINATING, "True", "InstanceDeletionPending", message).put(object, &now);
+        true
+    }
+}
+
+/// Notes that objects may be stored in the version that is the storage version now.
+fn store_in_storage_version(object: &mut Object) {
+    let spec = part(object, "spec");
+    let storage = objects(spec, "versions").find(|(_, version)| is_true(version, "storage"));
+    let Some(name) = storage.map(|(_, version)| text(version, "name").to_owned()) else { return };
+    let mut stored = part(object, "status").array("storedVersions").to_vec();
+    if !stored.iter().any(|known| known.as_str() == Some(&name)) {
+        stored.push(name.into());
+        object.object_mut("status").insert("storedVersions", stored);
+    }
+}
+
+/// Numbers without a fraction are written without one, wherever a schema holds them.
+fn drop_empty_fractions(value: &mut Value) {
+    match value {
+        Value::Float(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => *value = Value::Int(*number as i64),
+        Value::Array(items) => items.iter_mut().for_each(drop_empty_fractions),
+        Value::Object(object) => object.iter_mut().for_each(|(_, value)| drop_empty_fractions(value)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Requester;
+    use crate::kinds::tests::object;
+
+    #[test]
+    fn what_is_left_out_is_filled_in() {
+        let mut definition = object(
+            r#"{"spec":{"names":{"plural":"things","kind":"ThinG"},"versions":[{"name":"v1"},{"name":"v2","storage":true,
+                "schema":{"openAPIV3Schema":{"default":{"a":[1.0,1.5]}}}}]}}"#,
+        );
+        CustomResourceDefinitions.default(&mut definition);
+        let again = {
+            let mut again = definition.clone();
+            CustomResourceDefinitions.default(&mut again);
+            again
+        };
+        assert_eq!(again, definition);
+        let want = object(
+            r#"{"spec":{"conversion":{"strategy":"None"},
+                "names":{"plural":"things","singular":"thing","kind":"ThinG","listKind":"ThinGList"},
+                "versions":[{"name":"v1"},{"name":"v2","storage":true,
+                    "schema":{"openAPIV3Schema":{"default":{"a":[1,1.5]}}}}]},
+                "status":{"storedVersions":["v2"]}}"#,
+        );
+        assert_eq!(definition, want);
+    }
+
+    #[test]
+    fn storage_versions_are_remembered() {
+        let circumstances = Circumstances { now: "now", requester: Requester::default() };
+        let with_storage = |name: &str| {
+            object(&format!(
+                r#"{{"spec":{{"versions":[{{"name":"{name}","storage":true}}]}},"status":{{"acceptedNames":{{"kind":"X"}}}}}}"#
+            ))
+        };
+        let stored = |object: &Object| {
+            let names = part(object, "status").array("storedVersions").iter();
+            names.filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+        };
+        let mut first = with_storage("v1");
+        CustomResourceDefinitions.prepare_create(&mut first, circumstances);
+        assert_eq!(stored(&first), "v1");
+        assert!(!part(&first, "status").contains("acceptedNames"));
+        let mut second = with_storage("v2");
+        CustomResourceDefinitions.prepare_update(&mut second, &first, Part::Whole, circumstances);
+        assert_eq!(stored(&second), "v1 v2");
+        let mut third = with_storage("v3");
+        CustomResourceDefinitions.prepare_update(&mut third, &second, Part::Subresource("status"), circumstances);
+        assert_eq!(third.get("spec"), second.get("spec"));
+        assert_eq!(stored(&third), "");
+    }
+
+    #[test]
+    fn a_deleted_definition_waits_for_its_objects() {
+        let mut definition = object(r#"{"metadata":{"deletionTimestamp":"then","finalizers":["a.example/b"]}}"#);
+        assert!(CustomResourceDefinitions.mark_deleted(&mut definition));
+        let finalizers = definition.object("metadata").map(|metadata| metadata.array("finalizers").to_vec());
+        assert_eq!(finalizers, Some(vec!["a.example/b".into(), CLEANUP.into()]));
+        let condition = super::super::condition::find(&definition, TERMINATING).expect("was put");
+        assert_eq!((text(condition, "status"), text(condition, "lastTransitionTime")), ("True", "then"));
+    }
+}
