@@ -137,7 +137,7 @@ impl Writer<'_> {
     }
 }
 
-fn write_json<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) {
+pub(crate) fn write_json<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) {
     // Writing texts and values to memory does not fail.
     let _ = sonic_rs::to_writer(bytes, value);
 }

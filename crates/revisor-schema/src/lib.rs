@@ -15,6 +15,13 @@ mod types;
 pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
 pub use protobuf::{Envelope, ProtobufError};
+pub use structural::canonical::encode_custom_object;
+pub use structural::correlation::{Compared, Correlation};
+pub use structural::custom_schema::{CustomSchema, Misfit, blocks_rules};
+pub use structural::format::is_known_format;
+pub use structural::metadata::{Malformed, MetadataType};
+pub use structural::pattern::{MAX_PATTERN_BYTES, Pattern, PatternError};
+pub use structural::validator::Validator;
 pub use structural::{Additional, Checks, JsonType, ListType, Structural, ValidationRule};
 pub use timestamp::{Precision, format_timestamp, parse_timestamp};
 pub use types::{

@@ -2,6 +2,21 @@
 //!
 //! A definition holds its schemas as `JSONSchemaProps`. Here they become a tree in which each node says what a value at
 //! its place must be, so that nothing has to be looked up by name when an object comes.
+//!
+//! What is done with an object by it has a file each: [`prune`], [`defaults`], [`metadata`], [`list_types`],
+//! [`validator`], [`canonical`]. [`CustomSchema`](custom_schema::CustomSchema) holds it all together
+//! for the server.
+
+pub(crate) mod canonical;
+pub(crate) mod correlation;
+pub(crate) mod custom_schema;
+mod defaults;
+pub(crate) mod format;
+mod list_types;
+pub(crate) mod metadata;
+pub(crate) mod pattern;
+mod prune;
+pub(crate) mod validator;
 
 use revisor_object::{Object, Value};
 
@@ -263,6 +278,40 @@ fn objects<'a>(schema: &'a Object, name: &str) -> impl Iterator<Item = &'a Objec
 
 fn texts(schema: &Object, name: &str) -> Vec<Box<str>> {
     schema.array(name).iter().filter_map(Value::as_str).map(Box::from).collect()
+}
+
+/// What the tests of the files below share.
+#[cfg(test)]
+pub(crate) mod testing {
+    use revisor_object::{Value, parse_json};
+
+    use super::Structural;
+    use crate::Types;
+
+    #[track_caller]
+    pub(crate) fn parse(text: &str) -> Value {
+        parse_json(text.as_bytes()).expect("is JSON").value
+    }
+
+    #[track_caller]
+    pub(crate) fn schema(text: &str) -> Structural {
+        Structural::read(parse(text).as_object().expect("is an object"))
+    }
+
+    pub(crate) fn metadata_types() -> Types {
+        const TABLE: &str = "type,field,shape,presence,number,merge,list,required,default
+meta.v1.ObjectMeta,name,string,nonzero,1,
+meta.v1.ObjectMeta,namespace,string,nonzero,3,
+meta.v1.ObjectMeta,uid,string,nonzero,5,
+meta.v1.ObjectMeta,resourceVersion,string,nonzero,6,
+meta.v1.ObjectMeta,creationTimestamp,time,nonzero,8,
+meta.v1.ObjectMeta,labels,map:string,nonzero,11,
+meta.v1.ObjectMeta,ownerReferences,list:meta.v1.OwnerReference,nonzero,13,merge:uid,map:uid
+meta.v1.OwnerReference,uid,string,always,4,
+meta.v1.OwnerReference,name,string,always,3,
+";
+        Types::parse(TABLE).expect("a good table")
+    }
 }
 
 #[cfg(test)]

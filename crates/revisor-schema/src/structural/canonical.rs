@@ -1,0 +1,120 @@
+//! Writing a custom object in its canonical form: the members of every object sorted by name, no white space, numbers as
+//! the original writes them.
+
+use std::io::Write as _;
+
+use revisor_object::{Object, Value};
+
+use crate::Encoded;
+use crate::encode::write_json;
+
+/// Writes a custom object. As with all objects, `metadata.resourceVersion` is left out, and its place is told; an object
+/// that is stored has a uid, which follows it.
+pub fn encode_custom_object(object: &Object) -> Encoded {
+    let mut bytes = Vec::with_capacity(1024);
+    let mut revision_at = 0;
+    bytes.push(b'{');
+    for (at, (name, value)) in object.iter().enumerate() {
+        if at > 0 {
+            bytes.push(b',');
+        }
+        write_json(&mut bytes, name);
+        bytes.push(b':');
+        match value {
+            Value::Object(metadata) if name == "metadata" => revision_at = write_metadata(&mut bytes, metadata),
+            value => write_value(&mut bytes, value),
+        }
+    }
+    bytes.push(b'}');
+    Encoded { bytes, revision_at }
+}
+
+fn write_metadata(bytes: &mut Vec<u8>, metadata: &Object) -> u32 {
+    const REVISION: &str = "resourceVersion";
+    bytes.push(b'{');
+    let start = bytes.len();
+    let mut revision_at = None;
+    for (name, value) in metadata.iter().filter(|(name, _)| *name != REVISION) {
+        // The splice brings its own comma behind it, so the one before it is written, and none after it.
+        if bytes.len() > start {
+            bytes.push(b',');
+        }
+        if revision_at.is_none() && name > REVISION {
+            revision_at = Some(bytes.len() as u32);
+        }
+        write_json(bytes, name);
+        bytes.push(b':');
+        write_value(bytes, value);
+    }
+    bytes.push(b'}');
+    revision_at.unwrap_or_default()
+}
+
+fn write_value(bytes: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Float(number) => write_float(bytes, *number),
+        Value::Array(items) => {
+            bytes.push(b'[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    bytes.push(b',');
+                }
+                write_value(bytes, item);
+            }
+            bytes.push(b']');
+        }
+        Value::Object(object) => {
+            bytes.push(b'{');
+            for (at, (name, member)) in object.iter().enumerate() {
+                if at > 0 {
+                    bytes.push(b',');
+                }
+                write_json(bytes, name);
+                bytes.push(b':');
+                write_value(bytes, member);
+            }
+            bytes.push(b'}');
+        }
+        scalar => write_json(bytes, scalar),
+    }
+}
+
+/// A number without a fraction is written as an integer, and read as one again.
+fn write_float(bytes: &mut Vec<u8>, number: f64) {
+    let size = number.abs();
+    // Writing to memory does not fail.
+    let _ = if size != 0.0 && !(1e-6..1e21).contains(&size) {
+        let text = format!("{number:e}");
+        match text.split_once('e') {
+            Some((digits, exponent)) if !exponent.starts_with('-') => write!(bytes, "{digits}e+{exponent}"),
+            _ => write!(bytes, "{text}"),
+        }
+    } else {
+        write!(bytes, "{number}")
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::parse;
+    use super::*;
+
+    #[test]
+    fn members_are_sorted_with_a_place_for_the_revision() {
+        for (text, want) in [
+            (
+                r#"{"spec":{"b":[1,{"z":1,"a":null}],"a":"é\n"},"kind":"K","apiVersion":"g/v1",
+                    "metadata":{"uid":"u","resourceVersion":"7","name":"n"}}"#,
+                r#"{"apiVersion":"g/v1","kind":"K","metadata":{"name":"n",^"uid":"u"},"spec":{"a":"é\n","b":[1,{"a":null,"z":1}]}}"#,
+            ),
+            (r#"{"metadata":{"uid":"u"}}"#, r#"{"metadata":{^"uid":"u"}}"#),
+            (r#"{"metadata":{"name":"n"}}"#, r#"^{"metadata":{"name":"n"}}"#),
+            (r#"{"f":[2.0,0.5,1e21,1e-7,123456789.0]}"#, r#"^{"f":[2,0.5,1e+21,1e-7,123456789]}"#),
+        ] {
+            let value = parse(text);
+            let Encoded { mut bytes, revision_at } = encode_custom_object(value.as_object().expect("is an object"));
+            bytes.insert(revision_at as usize, b'^');
+            assert_eq!(String::from_utf8_lossy(&bytes), want);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Lists whose elements are told apart: in a set no element occurs twice, in a list of objects no keys do.
+
+use std::collections::HashMap;
+
+use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+
+use super::{Additional, ListType, Structural};
+
+impl Structural {
+    /// Whether a list in the schema or below it is a set or is told apart by keys.
+    pub(super) fn has_list_types(&self) -> bool {
+        matches!(self.list_type, Some(ListType::Set | ListType::Map))
+            || self.properties.iter().any(|(_, schema)| schema.has_list_types())
+            || self.items.as_ref().is_some_and(|items| items.has_list_types())
+            || matches!(&self.additional, Some(Additional::Schema(schema)) if schema.has_list_types())
+    }
+
+    /// What occurs twice in the lists of `object` and may not. Each value is reported where it occurs the second time.
+    pub fn validate_list_types(&self, object: &Object) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        self.lists_of_object(object, &FieldPath::none(), &mut errors);
+        errors
+    }
+
+    fn lists_of_object(&self, object: &Object, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+        if let Some(Additional::Schema(schema)) = &self.additional {
+            for (name, value) in object.iter() {
+                schema.lists_of(value, &path.key(name), errors);
+            }
+        }
+        if !self.properties.is_empty() {
+            for (name, value) in object.iter() {
+                if let Some(schema) = self.property(name) {
+                    schema.lists_of(value, &path.child(name), errors);
+                }
+            }
+        }
+    }
+
+    fn lists_of(&self, value: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+        match value {
+            Value::Object(object) => self.lists_of_object(object, path, errors),
+            Value::Array(items) => {
+                match self.list_type {
+                    Some(ListType::Set) => {
+                        let keys = items.iter().map(identity);
+                        for at in repeated(keys) {
+                            errors.push(FieldError::duplicate(path.index(at), super::metadata::quote(&items[at])));
+                        }
+                    }
+                    Some(ListType::Map) => self.check_keys(items, path, errors),
+                    _ => {}
+                }
+                if let Some(schema) = &self.items {
+                    for (at, item) in items.iter().enumerate() {
+                        schema.lists_of(item, &path.index(at), errors);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn check_keys(&self, items: &[Value], path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+        for (at, item) in items.iter().enumerate() {
+            if !matches!(item, Value::Object(_) | Value::Null) {
+                let detail = "must be an object for an array of list-type map";
+                errors.push(FieldError::invalid(path.index(at), super::metadata::quote(item), detail));
+                return;
+            }
+        }
+        if items.len() < 2 {
+            return;
+        }
+        let keys_of = |item: &Value| -> Object {
+            let Some(object) = item.as_object() else { return Object::new() };
+            self.list_map_keys.iter().filter_map(|key| Some((&**key, object.get(key)?.clone()))).collect()
+        };
+        let keys: Vec<Value> = items.iter().map(|item| Value::Object(keys_of(item))).collect();
+        for at in repeated(keys.iter().map(identity)) {
+            errors.push(FieldError::duplicate(path.index(at), BadValue::of(&keys[at])));
+        }
+    }
+}
+
+/// What tells a value from all others: its text, in which a fraction is seen even if it is zero.
+fn identity(value: &Value) -> String {
+    value.to_json()
+}
+
+/// The places where something occurs for the second time.
+fn repeated(keys: impl ExactSizeIterator<Item = String>) -> Vec<usize> {
+    if keys.len() < 2 {
+        return Vec::new();
+    }
+    let mut seen: HashMap<String, u32> = HashMap::with_capacity(keys.len());
+    let mut places = Vec::new();
+    for (at, key) in keys.enumerate() {
+        let times = seen.entry(key).or_default();
+        *times += 1;
+        if *times == 2 {
+            places.push(at);
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use revisor_object::FieldError;
+
+    use super::super::testing::{parse, schema};
+
+    #[test]
+    fn what_may_occur_once_is_reported_where_it_occurs_again() {
+        let schema = schema(
+            r#"{"properties":{
+                "s":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
+                "k":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a"],
+                     "items":{"properties":{"s":{"x-kubernetes-list-type":"set"}}}},
+                "kk":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a","b"]},
+                "m":{"additionalProperties":{"x-kubernetes-list-type":"set"}}}}"#,
+        );
+        assert!(schema.has_list_types());
+        for (text, want) in [
+            (r#"{"s":["a","b","a","a"]}"#, vec![r#"s[2]: Duplicate value: "a""#]),
+            (r#"{"s":[{"x":1},{"x":1},1,1.5]}"#, vec![r#"s[1]: Duplicate value: {"x":1}"#]),
+            (r#"{"k":[{"a":1,"b":1},{"a":1,"b":2}]}"#, vec![r#"k[1]: Duplicate value: {"a":1}"#]),
+            (r#"{"k":[{"b":1},null,{"a":null}]}"#, vec![r#"k[1]: Duplicate value: {}"#]),
+            (r#"{"kk":[{"a":1,"b":1},{"a":1,"b":2},{"b":2,"a":1}]}"#, vec![r#"kk[2]: Duplicate value: {"a":1,"b":2}"#]),
+            (
+                r#"{"k":[{"a":1},"x"]}"#,
+                vec![r#"k[1]: Invalid value: "x": must be an object for an array of list-type map"#],
+            ),
+            (r#"{"k":[{"a":1,"s":["q","q"]}]}"#, vec![r#"k[0].s[1]: Duplicate value: "q""#]),
+            (r#"{"m":{"n":[true,true]}}"#, vec![r#"m[n][1]: Duplicate value: true"#]),
+        ] {
+            let value = parse(text);
+            let errors = schema.validate_list_types(value.as_object().expect("is an object"));
+            let said: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+            assert_eq!(said, want, "{text}");
+        }
+    }
+}
