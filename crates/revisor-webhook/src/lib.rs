@@ -1,0 +1,30 @@
+//! Calls to webhooks: [`WebhookClient`] posts JSON over TLS to where a [`ClientConfig`] points, and
+//! [`WebhookClient::convert`] has custom objects converted by a [`ConversionWebhook`].
+//!
+//! The clients of the server see why a call failed, so every failure has a type and a text, and the texts are those
+//! that clients of Kubernetes know, down to those of Go's network library. Everything is bounded: time, the size of an
+//! answer, connections, and how many webhooks are remembered.
+//!
+//! Nothing here knows of requests to the server, of statuses, or when a webhook is to be called.
+
+mod answer;
+mod call_error;
+mod client;
+mod client_config;
+mod connection;
+mod conversion;
+mod json_problem;
+mod location;
+mod media_type;
+mod pool;
+mod service_resolver;
+mod trust;
+mod x509_error;
+
+pub use answer::{Answer, AnswerError};
+pub use call_error::{CallError, NetError, StatusAnswer};
+pub use client::{Limits, WebhookClient};
+pub use client_config::{ClientConfig, ClientConfigError, ServiceReference, Target};
+pub use conversion::{ConversionError, ConversionWebhook};
+pub use service_resolver::{Endpoint, Resolving, ServiceResolver, UnresolvedService};
+pub use x509_error::X509Error;
