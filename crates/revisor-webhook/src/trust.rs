@@ -114,9 +114,9 @@ impl Trust {
             .map(|chains| chains.verify_server_cert(end_entity, intermediates, server_name, &[], now));
         match chain {
             Some(Ok(_)) => Ok(()),
-            Some(Err(Error::InvalidCertificate(CertificateError::InvalidPurpose))) if !leaf.is_ca() => {
-                Err(X509Error::NotForServers)
-            }
+            Some(Err(Error::InvalidCertificate(
+                CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. },
+            ))) if !leaf.is_ca() => Err(X509Error::NotForServers),
             _ => self.judge_issuer(&leaf, now),
         }
     }

@@ -107,25 +107,14 @@ impl ReviewVersion {
         if found == wanted {
             return Ok(());
         }
-        if found.kind == "Status" && (found.group, found.version) == ("", "v1") {
-            if review.str("status") != Some("Success") {
-                return Err(review.str("message").unwrap_or_default().to_owned());
-            }
-            let nothing = GroupVersionKind { group: "", version: "", kind: "" };
-            return match self {
-                ReviewVersion::V1 => Err(unexpected(wanted, nothing)),
-                ReviewVersion::V1beta1 => Err("no response provided".into()),
-            };
-        }
-        let is_known = found.group == GROUP && matches!(found.version, "v1" | "v1beta1");
-        if is_known && found.kind == wanted.kind {
-            let (from, to) = (found.version, wanted.version);
-            return Err(format!("converting ({from}.ConversionReview) to ({to}.ConversionReview): unknown conversion"));
+        if is_known(found) {
+            let (from, kind, to) = (found.version, found.kind, wanted.version);
+            return Err(format!("converting ({from}.{kind}) to ({to}.ConversionReview): unknown conversion"));
         }
         if found.kind.is_empty() || (found.group.is_empty() && found.version.is_empty()) {
             // What is not said is taken to be right until it is checked, which only the newer version does.
             return match self {
-                ReviewVersion::V1 => Err(unexpected(wanted, found)),
+                ReviewVersion::V1 => Err(format!("expected webhook response of {wanted}, got {found}")),
                 ReviewVersion::V1beta1 => Ok(()),
             };
         }
@@ -134,8 +123,15 @@ impl ReviewVersion {
     }
 }
 
-fn unexpected(wanted: GroupVersionKind<'_>, found: GroupVersionKind<'_>) -> String {
-    format!("expected webhook response of {wanted}, got {found}")
+/// Whether the kind is one that Kubernetes would read here, only to find that it is no review.
+fn is_known(found: GroupVersionKind<'_>) -> bool {
+    match (found.group, found.version) {
+        ("", "v1") => found.kind == "Status",
+        (GROUP, "v1" | "v1beta1") => {
+            matches!(found.kind, "ConversionReview" | "CustomResourceDefinition" | "CustomResourceDefinitionList")
+        }
+        _ => false,
+    }
 }
 
 /// Whether the result is a success.
@@ -277,7 +273,10 @@ mod tests {
                 r#"{"apiVersion":5}"#.into(),
                 "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string",
             ),
-            (r#"{"apiVersion":"v1","kind":"Status","status":"Failure","message":"told"}"#.into(), "told"),
+            (
+                r#"{"apiVersion":"v1","kind":"Status","status":"Failure","message":"told"}"#.into(),
+                "converting (v1.Status) to (v1.ConversionReview): unknown conversion",
+            ),
         ] {
             assert_eq!(converted(ReviewVersion::V1, &text), want, "{text}");
         }
