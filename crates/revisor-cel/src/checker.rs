@@ -163,7 +163,7 @@ impl Checker<'_> {
 
     fn object_field(&mut self, id: ExprId, object: &str, field: &str) -> Type {
         match self.environment.field(object, field) {
-            Field::Of(kind) => kind.clone(),
+            Field::Of(kind) => kind,
             Field::Undefined => {
                 self.report(id, format!("undefined field '{field}'"));
                 Type::Error

@@ -10,8 +10,9 @@ use crate::checker;
 use crate::libraries::{Libraries, Library};
 use crate::literal_checks;
 use crate::parser::{self, Syntax};
+use crate::schema_types::{SchemaType, is_reserved};
 use crate::source::{Issue, Location, Source};
-use crate::types::Type;
+use crate::types::{Shape, Type};
 
 /// What an expression may speak of: libraries, variables and types with fields.
 ///
@@ -38,6 +39,7 @@ pub struct Environment {
     variables: BTreeMap<String, Type>,
     objects: BTreeMap<Arc<str>, Arc<ObjectType>>,
     patch_types: bool,
+    schema: Option<(String, Arc<SchemaType>)>,
 }
 
 /// A type with fields.
@@ -61,8 +63,8 @@ impl ObjectType {
 }
 
 /// What became of the search for a field.
-pub(crate) enum Field<'a> {
-    Of(&'a Type),
+pub(crate) enum Field {
+    Of(Type),
     /// The type has no such field.
     Undefined,
     /// There is no such type.
@@ -125,6 +127,7 @@ impl Environment {
             variables: BTreeMap::new(),
             objects: BTreeMap::new(),
             patch_types: false,
+            schema: None,
         }
     }
 
@@ -159,6 +162,14 @@ impl Environment {
         self.with_object(patch)
     }
 
+    /// This environment with the types of a schema: the value that it describes has the type `schema.kind(name)`.
+    ///
+    /// Expressions cannot say the names of these types.
+    pub fn with_schema(mut self, name: &str, schema: &Arc<SchemaType>) -> Environment {
+        self.schema = Some((name.to_string(), Arc::clone(schema)));
+        self
+    }
+
     /// Parses and checks an expression.
     pub fn compile(&self, text: &str) -> Result<Program, Issues> {
         let source = Source::new(text);
@@ -185,7 +196,13 @@ impl Environment {
         if self.objects.contains_key(name) || self.is_patched(name) {
             return Some(Type::type_of(Type::object(name)));
         }
-        None
+        // Schemas bring short names for two types. They pass the check only: no program can be made of them.
+        match name {
+            _ if self.schema.is_none() => None,
+            "timestamp" => Some(Type::type_of(Type::Timestamp)),
+            "duration" => Some(Type::type_of(Type::Duration)),
+            _ => None,
+        }
     }
 
     /// Whether this is the name of an object that is changed, or of something in it.
@@ -193,10 +210,23 @@ impl Environment {
         self.patch_types && name.strip_prefix("Object").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
-    pub(crate) fn field(&self, object: &str, field: &str) -> Field<'_> {
+    pub(crate) fn field(&self, object: &str, field: &str) -> Field {
+        if let Some((name, schema)) = &self.schema
+            && let Some(path) = object.strip_prefix(name.as_str())
+            && let Some(found) = schema.named(path)
+        {
+            // From this release on, words that are reserved may stand for fields without being escaped.
+            let plain = is_reserved(field) && self.release >= Release { major: 1, minor: 31 };
+            let escaped = || if plain { found.field(&format!("__{field}__")) } else { None };
+            return found.field(field).or_else(escaped).map_or(Field::Undefined, |found| {
+                Field::Of(
+                    found.kind(&format!("{object}.{}", if plain { format!("__{field}__") } else { field.to_string() })),
+                )
+            });
+        }
         match self.objects.get(object) {
-            Some(object) => object.fields.get(field).map_or(Field::Undefined, Field::Of),
-            None if self.is_patched(object) => Field::Of(&Type::Dyn),
+            Some(object) => object.fields.get(field).map_or(Field::Undefined, |kind| Field::Of(kind.clone())),
+            None if self.is_patched(object) => Field::Of(Type::Dyn),
             None => Field::NoSuchType,
         }
     }
@@ -221,6 +251,21 @@ impl Program {
     /// What a name or a call in the tree refers to.
     pub fn reference(&self, id: ExprId) -> Option<&Reference> {
         self.references.get(id.index())?.as_ref()
+    }
+
+    /// Whether something in the tree refers to this name.
+    pub fn refers_to(&self, name: &str) -> bool {
+        self.references.iter().flatten().any(|reference| matches!(reference, Reference::Name(found) if found == name))
+    }
+
+    /// The name of a type in the tree that passes the check, but stands for nothing when it is evaluated.
+    pub(crate) fn unknown_type(&self) -> Option<&'static str> {
+        ["timestamp", "duration"].into_iter().find(|short| {
+            self.references.iter().zip(&self.types).any(|(reference, kind)| {
+                matches!(reference, Some(Reference::Name(name)) if name == short)
+                    && kind.as_ref().is_some_and(|kind| kind.shape() == Some(&Shape::Type))
+            })
+        })
     }
 
     /// Where a part of the tree stands in the expression.

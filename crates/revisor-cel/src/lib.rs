@@ -10,6 +10,7 @@
 mod ast;
 mod builder;
 mod checker;
+mod cost;
 mod environment;
 mod lexer;
 mod libraries;
@@ -18,6 +19,8 @@ mod macros;
 mod parser;
 mod quoted;
 mod recovery;
+mod rules;
+mod schema_types;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -26,7 +29,10 @@ mod types;
 mod unify;
 
 pub use ast::{Call, Comprehension, Element, Entry, Expr, ExprId, ExprKind, FieldInit, Literal, Select, Struct};
+pub use cost::Range;
 pub use environment::{Environment, Issues, ObjectType, Program, Reference};
 pub use libraries::Library;
+pub use rules::{KnownExpressions, RuleCheck, RuleEnvironments, check_rule_texts, check_rules, valid_field_path};
+pub use schema_types::{SchemaType, escape};
 pub use source::{Issue, Location};
 pub use types::{Compound, Param, Shape, Type};

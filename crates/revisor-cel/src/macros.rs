@@ -7,7 +7,7 @@ use crate::builder::Builder;
 const ACCUMULATOR: &str = "@result";
 
 /// The name that accumulators had earlier, which is still refused.
-const OLD_ACCUMULATOR: &str = "__result__";
+pub(crate) const OLD_ACCUMULATOR: &str = "__result__";
 
 /// The name of a variable that nothing uses.
 const UNUSED: &str = "#unused";

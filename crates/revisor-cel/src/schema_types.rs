@@ -1,0 +1,372 @@
+//! [`SchemaType`]: what an expression may know of a value from its schema: its type, and how large it may become.
+//!
+//! The sizes are for the estimate of costs (`cost.rs`). Objects get their names from the place where they stand below
+//! the value that is spoken of, so that one tree serves all rules of a schema, wherever in it they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use revisor_object::Value;
+use revisor_schema::{Additional, Checks, JsonType, Structural};
+
+use crate::types::Type;
+
+/// How large a request may be, in bytes: no value can be larger.
+pub(crate) const LARGEST_REQUEST: i64 = 3 * 1024 * 1024;
+
+/// The last step of the name of what is in a list or a map.
+const ELEMENT_OF_LIST: &str = "@idx";
+const ELEMENT_OF_MAP: &str = "@elem";
+
+/// The type of a value as its schema has it.
+#[derive(Debug)]
+pub struct SchemaType {
+    shape: SchemaShape,
+    /// How many characters, elements or members the value may have; 0 where none are counted.
+    pub(crate) most: i64,
+    /// How many bytes of JSON the value takes at least.
+    pub(crate) smallest: i64,
+}
+
+#[derive(Debug)]
+enum SchemaShape {
+    Simple(Type),
+    List(Arc<SchemaType>),
+    /// From strings to these.
+    Map(Arc<SchemaType>),
+    Object {
+        /// The fields by the names that they have in expressions.
+        fields: BTreeMap<String, Arc<SchemaType>>,
+        /// The fields that expressions cannot name, by the names that they have.
+        unnamed: BTreeMap<String, Arc<SchemaType>>,
+    },
+}
+
+impl SchemaType {
+    /// What the schema says, or nothing if expressions cannot speak of such a value.
+    ///
+    /// With `is_resource`, the value is an object of the API: its type and name are there even if the schema is silent.
+    pub fn of(schema: &Structural, is_resource: bool) -> Option<Arc<SchemaType>> {
+        let nothing = Checks::default();
+        let checks = schema.checks.as_deref().unwrap_or(&nothing);
+        let max_length = checks.max_length.map(|most| most.max(0));
+        if schema.is_int_or_string {
+            let most = max_length.map_or(LARGEST_REQUEST - 2, |most| most.saturating_mul(4));
+            return Some(SchemaType::simple(Type::Dyn, most, 1));
+        }
+        Some(match schema.kind? {
+            JsonType::Array => {
+                let items = schema.items.as_deref()?;
+                let element = SchemaType::of(items, items.is_embedded_resource)?;
+                let most = match checks.max_items {
+                    Some(most) => most.max(0),
+                    None => (LARGEST_REQUEST - 2) / element.smallest.saturating_add(1),
+                };
+                Arc::new(SchemaType { shape: SchemaShape::List(element), most, smallest: 2 })
+            }
+            JsonType::Object => match &schema.additional {
+                Some(Additional::Schema(member)) => {
+                    let element = SchemaType::of(member, member.is_embedded_resource)?;
+                    let most = match checks.max_properties {
+                        Some(most) => most.max(0),
+                        // A key, its quotes, a colon and a comma.
+                        None => (LARGEST_REQUEST - 2) / element.smallest.saturating_add(6),
+                    };
+                    Arc::new(SchemaType { shape: SchemaShape::Map(element), most, smallest: 2 })
+                }
+                _ => object(schema, checks, is_resource),
+            },
+            JsonType::String => match checks.format.as_str() {
+                "byte" => SchemaType::simple(Type::Bytes, max_length.unwrap_or(LARGEST_REQUEST - 2), 2),
+                "duration" => SchemaType::simple(Type::Duration, 32, 3),
+                "date" => SchemaType::simple(Type::Timestamp, 12, 12),
+                "date-time" => SchemaType::simple(Type::Timestamp, 32, 21),
+                _ => {
+                    let most = match max_length {
+                        // A character takes up to four bytes.
+                        Some(most) => most.saturating_mul(4),
+                        None if checks.allowed.is_empty() => LARGEST_REQUEST - 2,
+                        None => checks.allowed.iter().filter_map(Value::as_str).map(str::len).max().unwrap_or(0) as i64,
+                    };
+                    SchemaType::simple(Type::String, most, 2)
+                }
+            },
+            JsonType::Boolean => SchemaType::simple(Type::Bool, 0, 4),
+            JsonType::Number => SchemaType::simple(Type::Double, 0, 1),
+            JsonType::Integer => SchemaType::simple(Type::Int, 0, 1),
+        })
+    }
+
+    fn simple(kind: Type, most: i64, smallest: i64) -> Arc<SchemaType> {
+        Arc::new(SchemaType { shape: SchemaShape::Simple(kind), most, smallest })
+    }
+
+    /// The type in expressions. Objects in it are called after `name`, see [`SchemaType::named`].
+    pub fn kind(&self, name: &str) -> Type {
+        match &self.shape {
+            SchemaShape::Simple(kind) => kind.clone(),
+            SchemaShape::List(element) => Type::list(element.kind(&format!("{name}.{ELEMENT_OF_LIST}"))),
+            SchemaShape::Map(element) => Type::map(Type::String, element.kind(&format!("{name}.{ELEMENT_OF_MAP}"))),
+            SchemaShape::Object { .. } => Type::object(name),
+        }
+    }
+
+    /// The type that is called `path` if this one is called by nothing: what is left of its name.
+    pub(crate) fn named(&self, path: &str) -> Option<&SchemaType> {
+        let mut at = self;
+        for step in path.split('.').skip(1) {
+            at = match (&at.shape, step) {
+                (SchemaShape::List(element), ELEMENT_OF_LIST) | (SchemaShape::Map(element), ELEMENT_OF_MAP) => element,
+                (SchemaShape::Object { fields, .. }, step) => fields.get(step)?,
+                _ => return None,
+            };
+        }
+        Some(at)
+    }
+
+    /// The field of an object, by its name in expressions.
+    pub fn field(&self, name: &str) -> Option<&Arc<SchemaType>> {
+        match &self.shape {
+            SchemaShape::Object { fields, .. } => fields.get(name),
+            _ => None,
+        }
+    }
+
+    /// The property of an object, by the name that it has in the schema.
+    pub(crate) fn property(&self, name: &str) -> Option<&Arc<SchemaType>> {
+        match (&self.shape, escape(name)) {
+            (SchemaShape::Object { fields, .. }, Some(name)) => fields.get(&name),
+            (SchemaShape::Object { unnamed, .. }, None) => unnamed.get(name),
+            _ => None,
+        }
+    }
+
+    /// What is in a list or in a map.
+    pub fn element(&self) -> Option<&Arc<SchemaType>> {
+        match &self.shape {
+            SchemaShape::List(element) | SchemaShape::Map(element) => Some(element),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a map.
+    pub(crate) fn is_map(&self) -> bool {
+        matches!(self.shape, SchemaShape::Map(_))
+    }
+}
+
+fn object(schema: &Structural, checks: &Checks, is_resource: bool) -> Arc<SchemaType> {
+    let text = Structural { kind: Some(JsonType::String), ..Structural::default() };
+    let (metadata, of_resource);
+    let mut properties: Vec<(&str, &Structural)> =
+        schema.properties.iter().map(|(name, property)| (&**name, property)).collect();
+    if is_resource && !describes_resource(schema) {
+        metadata = Structural {
+            kind: Some(JsonType::Object),
+            properties: vec![("generateName".into(), text.clone()), ("name".into(), text.clone())],
+            ..Structural::default()
+        };
+        of_resource = [("kind", &text), ("apiVersion", &text), ("metadata", &metadata)];
+        properties.retain(|(name, _)| of_resource.iter().all(|(given, _)| given != name));
+        properties.extend(of_resource);
+    }
+    let (mut fields, mut unnamed) = (BTreeMap::new(), BTreeMap::new());
+    let mut smallest = 2_i64;
+    for (name, property) in properties {
+        let Some(field) = SchemaType::of(property, property.is_embedded_resource) else { continue };
+        let has_default = property.default.as_ref().is_some_and(|value| !value.is_null());
+        if !has_default && checks.required.iter().any(|required| **required == *name) {
+            // The name, its quotes, a colon and a comma.
+            smallest = smallest.saturating_add(name.len() as i64 + 4).saturating_add(field.smallest);
+        }
+        match escape(name) {
+            Some(name) => fields.insert(name, field),
+            None => unnamed.insert(name.to_string(), field),
+        };
+    }
+    Arc::new(SchemaType { shape: SchemaShape::Object { fields, unnamed }, most: 0, smallest })
+}
+
+/// Whether the schema says of itself all that is known of every object of the API.
+fn describes_resource(schema: &Structural) -> bool {
+    let is =
+        |schema: &Structural, name: &str, kind| schema.property(name).is_some_and(|found| found.kind == Some(kind));
+    is(schema, "kind", JsonType::String)
+        && is(schema, "apiVersion", JsonType::String)
+        && is(schema, "metadata", JsonType::Object)
+        && schema.property("metadata").is_some_and(|metadata| {
+            is(metadata, "name", JsonType::String) && is(metadata, "generateName", JsonType::String)
+        })
+}
+
+/// Words that cannot be names in expressions.
+const RESERVED: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// Whether this word cannot be a name in an expression.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
+/// The name of a property in expressions, or nothing if it cannot have one.
+///
+/// ```
+/// assert_eq!(revisor_cel::escape("a-b.c").as_deref(), Some("a__dash__b__dot__c"));
+/// assert_eq!(revisor_cel::escape("namespace").as_deref(), Some("__namespace__"));
+/// assert_eq!(revisor_cel::escape("a b"), None);
+/// ```
+pub fn escape(name: &str) -> Option<String> {
+    if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
+    if is_reserved(name) {
+        return Some(format!("__{name}__"));
+    }
+    let mut escaped = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(char) = rest.chars().next() {
+        let (taken, written) = match char {
+            '_' if rest.starts_with("__") => (2, "__underscores__"),
+            '.' => (1, "__dot__"),
+            '-' => (1, "__dash__"),
+            '/' => (1, "__slash__"),
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => (1, &rest[..1]),
+            _ => return None,
+        };
+        escaped.push_str(written);
+        rest = &rest[taken..];
+    }
+    Some(escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use revisor_object::parse_json;
+
+    use super::*;
+
+    fn schema(text: &str) -> Structural {
+        let parsed = parse_json(text.as_bytes()).expect("is JSON").value;
+        Structural::read(parsed.as_object().expect("is an object"))
+    }
+
+    #[test]
+    fn names_are_escaped() {
+        for (name, want) in [
+            ("a", Some("a")),
+            ("a_b", Some("a_b")),
+            ("a__b", Some("a__underscores__b")),
+            ("a___b", Some("a__underscores___b")),
+            ("a-b/c.d", Some("a__dash__b__slash__c__dot__d")),
+            ("-a", Some("__dash__a")),
+            ("in", Some("__in__")),
+            ("int", Some("int")),
+            ("var", Some("__var__")),
+            ("1a", None),
+            ("", None),
+            ("a$", None),
+            ("é", None),
+            ("a-$", None),
+        ] {
+            assert_eq!(escape(name).as_deref(), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn types_and_sizes_are_those_of_the_schema() {
+        for (text, kind, most, smallest) in [
+            (r#"{"type":"integer"}"#, "int", 0, 1),
+            (r#"{"type":"boolean"}"#, "bool", 0, 4),
+            (r#"{"type":"number"}"#, "double", 0, 1),
+            (r#"{"type":"string"}"#, "string", 3_145_726, 2),
+            (r#"{"type":"string","maxLength":5}"#, "string", 20, 2),
+            (r#"{"type":"string","maxLength":-5}"#, "string", 0, 2),
+            (r#"{"type":"string","enum":["a","bcd"]}"#, "string", 3, 2),
+            (r#"{"type":"string","format":"byte"}"#, "bytes", 3_145_726, 2),
+            (r#"{"type":"string","format":"byte","maxLength":5}"#, "bytes", 5, 2),
+            (r#"{"type":"string","format":"duration"}"#, "google.protobuf.Duration", 32, 3),
+            (r#"{"type":"string","format":"date"}"#, "google.protobuf.Timestamp", 12, 12),
+            (r#"{"type":"string","format":"date-time"}"#, "google.protobuf.Timestamp", 32, 21),
+            (r#"{"x-kubernetes-int-or-string":true}"#, "dyn", 3_145_726, 1),
+            (r#"{"x-kubernetes-int-or-string":true,"maxLength":3}"#, "dyn", 12, 1),
+            (r#"{"type":"array","items":{"type":"integer"}}"#, "list(int)", 1_572_863, 2),
+            (r#"{"type":"array","maxItems":3,"items":{"type":"object"}}"#, "list(t.@idx)", 3, 2),
+            (r#"{"type":"object","additionalProperties":{"type":"string"}}"#, "map(string, string)", 393_215, 2),
+            (
+                r#"{"type":"object","maxProperties":4,"additionalProperties":{"type":"object"}}"#,
+                "map(string, t.@elem)",
+                4,
+                2,
+            ),
+            (
+                r#"{"type":"object","required":["ab","c","d"],"properties":{
+                    "ab":{"type":"integer"},"c":{"type":"integer","default":1},"d":{}}}"#,
+                "t",
+                0,
+                9,
+            ),
+        ] {
+            let found = SchemaType::of(&schema(text), false).expect(text);
+            assert_eq!(
+                (found.kind("t").to_string().as_str(), found.most, found.smallest),
+                (kind, most, smallest),
+                "{text}"
+            );
+        }
+        for text in [
+            "{}",
+            r#"{"x-kubernetes-preserve-unknown-fields":true}"#,
+            r#"{"type":"array"}"#,
+            r#"{"type":"array","items":{}}"#,
+            r#"{"type":"object","additionalProperties":{}}"#,
+        ] {
+            assert!(SchemaType::of(&schema(text), false).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn of_every_resource_type_and_name_are_known() {
+        let silent = SchemaType::of(&schema(r#"{"type":"object","properties":{"metadata":{"type":"integer"}}}"#), true);
+        let silent = silent.expect("is an object");
+        assert_eq!(silent.named(".metadata.name").map(|found| found.kind("")), Some(Type::String));
+        assert_eq!(silent.field("kind").map(|found| found.kind("")), Some(Type::String));
+        let own = schema(
+            r#"{"type":"object","properties":{"kind":{"type":"string"},"apiVersion":{"type":"string"},
+                "metadata":{"type":"object","properties":{"name":{"type":"string","maxLength":1},
+                "generateName":{"type":"string"}}}}}"#,
+        );
+        let own = SchemaType::of(&own, true).expect("is an object");
+        assert_eq!(own.named(".metadata.name").map(|found| found.most), Some(4));
+    }
+
+    #[test]
+    fn a_thousand_levels_are_no_danger() {
+        let mut deep = Structural { kind: Some(JsonType::Integer), ..Structural::default() };
+        for _ in 0..1000 {
+            deep = Structural { kind: Some(JsonType::Array), items: Some(Box::new(deep)), ..Structural::default() };
+        }
+        let deep = SchemaType::of(&deep, false).expect("is a list");
+        assert!(deep.kind("t").to_string().starts_with("list(list("));
+    }
+}
