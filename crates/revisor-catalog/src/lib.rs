@@ -25,7 +25,7 @@ pub use catalog::{Catalog, CatalogOptions, GroupVersion};
 pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
 pub use kinds::apiextensions::{
-    API_APPROVAL, Condition, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, TERMINATING,
+    API_APPROVAL, Condition, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, TERMINATING, api_approval,
 };
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
 pub use metadata::{validate_metadata, validate_metadata_update};

@@ -11,6 +11,7 @@ mod resource_rule;
 mod validating_policy;
 mod webhook_configuration;
 
+pub(super) use self::client_config::validate_client_config;
 use self::expressions::Expressions;
 use super::{Kind, USUAL};
 use crate::{Rules, Strategy};

@@ -1,8 +1,21 @@
 //! `apiextensions.k8s.io`: the kinds that clients define themselves.
 
+mod approval;
 mod condition;
+mod conversion_settings;
 mod custom_resource_definition;
+mod field_reference;
+mod formats;
+mod keywords;
+mod names;
+mod pattern;
+mod schema_tree;
+mod shared_parts;
+mod shown;
+mod structure;
+mod validation;
 
+pub use approval::api_approval;
 pub use condition::{API_APPROVAL, Condition, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, TERMINATING};
 
 use super::{Kind, USUAL};

@@ -2,7 +2,7 @@
 
 mod certificate_signing_request;
 mod cluster_trust_bundle;
-mod pem;
+pub(super) mod pem;
 mod pod_certificate_request;
 mod public_key;
 mod signer_name;

@@ -7,7 +7,7 @@ use crate::checks::required;
 use crate::kinds::url::Url;
 
 /// What is wrong with the client's configuration of a webhook.
-pub(super) fn validate_client_config(path: FieldPath<'_>, config: Option<&Object>) -> Vec<FieldError> {
+pub(in crate::kinds) fn validate_client_config(path: FieldPath<'_>, config: Option<&Object>) -> Vec<FieldError> {
     let url = config.and_then(|config| config.str("url"));
     let service = config.and_then(|config| config.object("service"));
     match (url, service) {

@@ -4,6 +4,7 @@
 use revisor_object::{FieldError, Object, Value};
 
 use super::condition::{Condition, TERMINATING};
+use super::{formats, validation};
 use crate::checks::keep;
 use crate::kinds::members::{is_true, objects, part, text};
 use crate::{Circumstances, Part, Strategy};
@@ -56,11 +57,22 @@ impl Strategy for CustomResourceDefinitions {
         }
     }
 
-    fn validate(&self, _: &Object) -> Vec<FieldError> {
-        Vec::new()
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        validation::validate(object)
     }
 
-    fn validate_update(&self, _: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+        match part {
+            Part::Whole => validation::validate_update(object, old),
+            Part::Subresource(_) => validation::validate_status(object),
+        }
+    }
+
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        formats::warnings(object, old)
+    }
+
+    fn subresource_warnings(&self, _: &Object, _: &Object) -> Vec<String> {
         Vec::new()
     }
 

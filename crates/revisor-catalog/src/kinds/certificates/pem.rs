@@ -9,17 +9,17 @@ const DASHES: &str = "-----";
 
 /// One block of a PEM file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Block<'a> {
+pub(in crate::kinds) struct Block<'a> {
     /// What it says that it is, such as `CERTIFICATE`.
-    pub(super) label: &'a str,
+    pub(in crate::kinds) label: &'a str,
     /// Whether lines of `Name: value` stand before the content.
-    pub(super) has_headers: bool,
+    pub(in crate::kinds) has_headers: bool,
     /// The bytes.
-    pub(super) content: Vec<u8>,
+    pub(in crate::kinds) content: Vec<u8>,
 }
 
 /// The well-formed blocks of a text, in their order. What is malformed is passed over, as it is between blocks.
-pub(super) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
+pub(in crate::kinds) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     let mut lines = text.lines();
     std::iter::from_fn(move || {
         loop {

@@ -1,0 +1,97 @@
+//! The formats that values are checked for. Others may be named, and are passed over with a warning.
+
+use revisor_object::Object;
+
+use super::schema_tree;
+use super::shared_parts::SharedParts;
+use crate::kinds::members::text;
+
+/// The formats of texts, without hyphens.
+const TEXT_FORMATS: [&str; 26] = [
+    "bsonobjectid",
+    "byte",
+    "cidr",
+    "creditcard",
+    "date",
+    "datetime",
+    "duration",
+    "email",
+    "hexcolor",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "k8slongname",
+    "k8sshortname",
+    "mac",
+    "password",
+    "rgbcolor",
+    "ssn",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+];
+
+fn is_known(kind: &str, format: &str) -> bool {
+    match kind {
+        "" | "string" => TEXT_FORMATS.contains(&format.replace('-', "").as_str()),
+        "integer" => matches!(format, "int32" | "int64"),
+        "number" => matches!(format, "float" | "double"),
+        _ => false,
+    }
+}
+
+/// The formats in a definition that mean nothing here.
+fn unknown(definition: &Object) -> Vec<&str> {
+    let mut found = Vec::new();
+    for schema in SharedParts::of(definition).schemas() {
+        schema_tree::any(schema, &mut |schema| {
+            let format = text(schema, "format");
+            if !format.is_empty() && !is_known(text(schema, "type"), format) {
+                found.push(format);
+            }
+            false
+        });
+    }
+    found
+}
+
+/// A warning for each format that is new in a definition and means nothing.
+pub(super) fn warnings(definition: &Object, old: Option<&Object>) -> Vec<String> {
+    let before = old.map(unknown).unwrap_or_default();
+    let mut now = unknown(definition);
+    now.retain(|format| !before.contains(format));
+    now.into_iter().map(|format| format!("unrecognized format {format:?}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tests::object;
+
+    #[test]
+    fn formats_without_a_meaning_are_told_once() {
+        let definition = |format: &str| {
+            object(&format!(
+                r#"{{"spec":{{"versions":[{{"schema":{{"openAPIV3Schema":{{"properties":{{"a":{format}}}}}}}}}]}}}}"#
+            ))
+        };
+        for (schema, want) in [
+            (r#"{"type":"string","format":"date-time"}"#, None),
+            (r#"{"type":"string","format":"k8s-short-name"}"#, None),
+            (r#"{"format":"uuid"}"#, None),
+            (r#"{"type":"integer","format":"int32"}"#, None),
+            (r#"{"type":"integer","format":"int16"}"#, Some("unrecognized format \"int16\"")),
+            (r#"{"type":"boolean","format":"byte"}"#, Some("unrecognized format \"byte\"")),
+            (r#"{"type":"string","format":"phone"}"#, Some("unrecognized format \"phone\"")),
+        ] {
+            let definition = definition(schema);
+            assert_eq!(warnings(&definition, None).first().map(String::as_str), want, "{schema}");
+            assert!(warnings(&definition, Some(&definition)).is_empty(), "{schema}");
+        }
+    }
+}
