@@ -88,6 +88,27 @@ pub(crate) fn immutable(path: FieldPath<'_>, new: Option<&Value>, old: Option<&V
     })
 }
 
+/// Puts back what stands at these places of the old object. Of metadata that is what a client can change at all.
+pub(crate) fn put_back(object: &mut Object, old: &Object, places: &[&[&str]]) {
+    for place in places {
+        match place {
+            ["metadata"] => keep_metadata(object, old),
+            place => put_back_one(object, old, place),
+        }
+    }
+}
+
+fn put_back_one(object: &mut Object, old: &Object, place: &[&str]) {
+    match place {
+        [] => {}
+        [name] => object.set(name, old.get(name).cloned()),
+        [holder, rest @ ..] => {
+            let empty = Object::new();
+            put_back_one(object.object_mut(holder), old.object(holder).unwrap_or(&empty), rest);
+        }
+    }
+}
+
 /// Puts back members of the old object.
 pub(crate) fn keep(object: &mut Object, old: &Object, members: &[&str]) {
     for name in members {

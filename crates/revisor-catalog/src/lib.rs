@@ -34,5 +34,5 @@ pub use resource::{DeleteAnswer, Resource, Rules, SelectableField, Subresource, 
 pub use route::{ObjectRoute, Route};
 pub use runtime_config::{RuntimeConfig, RuntimeConfigError};
 pub use scale::{ScalePaths, ScaleSelector};
-pub use strategy::{Circumstances, Part, Requester, Strategy};
+pub use strategy::{Circumstances, Part, Places, Requester, Strategy};
 pub use timed_text::TimedText;

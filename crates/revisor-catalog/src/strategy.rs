@@ -2,6 +2,11 @@
 
 use revisor_object::{FieldError, Object};
 
+use crate::checks::put_back;
+
+/// Places in an object, each a path of members from its root.
+pub type Places = &'static [&'static [&'static str]];
+
 /// Which part of an object a write is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part<'a> {
@@ -9,6 +14,11 @@ pub enum Part<'a> {
     Whole,
     /// The subresource with this name.
     Subresource(&'a str),
+}
+
+impl Part<'static> {
+    /// The status.
+    pub const STATUS: Part<'static> = Part::Subresource("status");
 }
 
 /// Who makes a write; empty if it is the server itself.
@@ -34,7 +44,7 @@ pub struct Circumstances<'a> {
 }
 
 /// What a kind does at each step of a write. All steps are pure and in the order of invariant R1; only those named
-/// `prepare` and `default` change the object. Metadata is looked after by the registry and by
+/// `prepare`, `settle` and `default` change the object. Metadata is looked after by the registry and by
 /// [`validate_metadata`](crate::validate_metadata); defaults that depend on nothing stand in the table of fields and
 /// have been filled in before any of this.
 pub trait Strategy: Send + Sync + 'static {
@@ -44,8 +54,24 @@ pub trait Strategy: Send + Sync + 'static {
     }
 
     /// The parts of an object, as paths, whose change raises `metadata.generation`. Kinds without any do not count.
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[]
+    }
+
+    /// The places that a write of this part leaves as they are, whatever was sent: what stands there is put back, and
+    /// nobody comes to manage it. `metadata` means what can be changed in there at all. A new object has nothing at the
+    /// places that writes of the whole leave alone.
+    ///
+    /// Nothing is untouched by default; kinds whose status has writes of its own keep it and the spec apart.
+    fn untouched(&self, part: Part<'_>) -> Places {
+        let _ = part;
+        &[]
+    }
+
+    /// Brings what a client says about an object into the form that is stored, for instance without the fields whose
+    /// feature is off and that the old object, if there is one, does not use. Writes of the status have no need of it.
+    fn settle(&self, object: &mut Object, old: Option<&Object>, circumstances: Circumstances<'_>) {
+        let _ = (object, old, circumstances);
     }
 
     /// What is unwise about a new object that is no longer seen once it was prepared.
@@ -55,13 +81,20 @@ pub trait Strategy: Send + Sync + 'static {
     }
 
     /// Takes out what a client may not set on a new object, and sets what a new object must have. The name is known.
+    /// Unless a kind does more, that is what its [`untouched`](Strategy::untouched) and [`settle`](Strategy::settle)
+    /// say.
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
-        let _ = (object, circumstances);
+        put_back(object, &Object::new(), self.untouched(Part::Whole));
+        self.settle(object, None, circumstances);
     }
 
-    /// Puts back what this kind of write may not change.
+    /// Puts back what this kind of write may not change, and brings the rest into its form; by default as for a new
+    /// object.
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
-        let _ = (object, old, part, circumstances);
+        put_back(object, old, self.untouched(part));
+        if part != Part::STATUS {
+            self.settle(object, Some(old), circumstances);
+        }
     }
 
     /// What is wrong with a new object.
@@ -115,5 +148,82 @@ pub trait Strategy: Send + Sync + 'static {
     fn is_held(&self, object: &Object) -> bool {
         let _ = object;
         false
+    }
+}
+
+/// What is untouched in objects whose status has writes of its own: these leave the spec, and all others the status.
+pub(crate) fn spec_or_status(part: Part<'_>) -> Places {
+    if part == Part::STATUS { &[&["spec"]] } else { &[&["status"]] }
+}
+
+/// The same for kinds whose metadata is not written with their status.
+pub(crate) fn spec_and_metadata_or_status(part: Part<'_>) -> Places {
+    if part == Part::STATUS { &[&["spec"], &["metadata"]] } else { &[&["status"]] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tests::object;
+    use crate::{Catalog, CatalogOptions};
+
+    #[test]
+    fn the_status_is_apart_where_it_has_writes_of_its_own() {
+        let runtime_config = Catalog::read_runtime_config("api/all=true").expect("is known");
+        let catalog = Catalog::with(&CatalogOptions { runtime_config, ..CatalogOptions::default() });
+        for resource in catalog.resources() {
+            let has_status = resource.subresource("status").is_some();
+            let leaves = |part, place: &[&str]| resource.strategy.untouched(part).contains(&place);
+            let name = (&resource.api_version, resource.plural);
+            assert_eq!(leaves(Part::Whole, &["status"]), has_status, "{name:?}");
+            assert_eq!(leaves(Part::STATUS, &["spec"]), has_status, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_untouched_is_put_back() {
+        struct Parts;
+        impl Strategy for Parts {
+            fn untouched(&self, part: Part<'_>) -> Places {
+                match part {
+                    Part::Subresource("deep") => &[&["spec", "a", "b"], &["spec", "a", "c"]],
+                    part => spec_and_metadata_or_status(part),
+                }
+            }
+
+            fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+                object.insert("settled", if old.is_some() { "anew" } else { "first" });
+            }
+
+            fn validate(&self, _: &Object) -> Vec<FieldError> {
+                Vec::new()
+            }
+
+            fn validate_update(&self, _: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
+                Vec::new()
+            }
+        }
+        let circumstances = Circumstances { now: "", requester: Requester::default() };
+        let old = object(r#"{"metadata":{"uid":"1","labels":{"a":"1"}},"spec":{"a":{"b":1}},"status":1}"#);
+        let sent = r#"{"metadata":{"uid":"2","labels":{"a":"2"}},"spec":{"a":{"b":2,"c":2,"d":2}},"status":2}"#;
+        for (part, want) in [
+            (
+                Some(Part::Whole),
+                r#"{"metadata":{"uid":"2","labels":{"a":"2"}},"spec":{"a":{"b":2,"c":2,"d":2}},"status":1,"settled":"anew"}"#,
+            ),
+            (Some(Part::STATUS), r#"{"metadata":{"uid":"2","labels":{"a":"1"}},"spec":{"a":{"b":1}},"status":2}"#),
+            (
+                Some(Part::Subresource("deep")),
+                r#"{"metadata":{"uid":"2","labels":{"a":"2"}},"spec":{"a":{"b":1,"d":2}},"status":2,"settled":"anew"}"#,
+            ),
+            (None, r#"{"metadata":{"uid":"2","labels":{"a":"2"}},"spec":{"a":{"b":2,"c":2,"d":2}},"settled":"first"}"#),
+        ] {
+            let mut new = object(sent);
+            match part {
+                Some(part) => Parts.prepare_update(&mut new, &old, part, circumstances),
+                None => Parts.prepare_create(&mut new, circumstances),
+            }
+            assert_eq!(new, object(want), "{part:?}");
+        }
     }
 }

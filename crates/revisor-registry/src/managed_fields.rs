@@ -9,23 +9,6 @@ use crate::WriteOptions;
 /// The name under which the server's own writes are recorded.
 const SERVER: &str = "revisor";
 
-/// The kinds whose status is written without their metadata: writes of it leave that as it is.
-const STATUS_WITHOUT_METADATA: &[(&str, &str)] = &[
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
-    ("apiextensions.k8s.io", "customresourcedefinitions"),
-    ("apiregistration.k8s.io", "apiservices"),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
-    ("internal.apiserver.k8s.io", "storageversions"),
-    ("networking.k8s.io", "servicecidrs"),
-    ("resource.k8s.io", "devicetaintrules"),
-    ("resource.k8s.io", "resourceclaims"),
-    ("resource.k8s.io", "resourcepoolstatusrequests"),
-    ("scheduling.k8s.io", "podgroups"),
-    ("storage.k8s.io", "volumeattachments"),
-    ("storagemigration.k8s.io", "storageversionmigrations"),
-];
-
 /// The entries of a new object: as it was sent, if it was applied, or else with what the server added to it.
 pub(crate) fn of_create(resource: &Resource, object: &Object, options: WriteOptions<'_>, now: &str) -> ManagedFields {
     let mut managed = ManagedFields::default();
@@ -87,21 +70,8 @@ fn possible(resource: &Resource, options: &WriteOptions<'_>, changes: Comparison
 
 /// The fields that this kind of write can change at all.
 pub(crate) fn owned(resource: &Resource, options: &WriteOptions<'_>, fields: FieldSet) -> FieldSet {
-    let name = resource.name();
-    let kept: &[&[&str]] = match (options.subresource, name) {
-        (None, ("certificates.k8s.io", "certificatesigningrequests")) => &[&["f:spec"], &["f:status"]],
-        (Some("approval"), _) => &[&["f:spec"], &["f:status", "f:certificate"]],
-        (Some("status"), ("certificates.k8s.io", "certificatesigningrequests")) => {
-            &[&["f:spec"], &["f:status", "f:conditions"]]
-        }
-        (Some("status"), ("apps", "deployments")) => &[&["f:spec"], &["f:metadata", "f:labels"]],
-        (Some("status"), ("", "pods")) => {
-            &[&["f:spec"], &["f:metadata", "f:deletionTimestamp"], &["f:metadata", "f:ownerReferences"]]
-        }
-        (Some("status"), name) if STATUS_WITHOUT_METADATA.contains(&name) => &[&["f:spec"], &["f:metadata"]],
-        (Some("status"), _) => &[&["f:spec"]],
-        _ if resource.subresource("status").is_some() => &[&["f:status"]],
-        _ => &[],
-    };
-    kept.iter().fold(fields, |fields, place| fields.without_subtree(place))
+    resource.strategy.untouched(options.part()).iter().fold(fields, |fields, place| {
+        let steps: Vec<String> = place.iter().map(|member| format!("f:{member}")).collect();
+        fields.without_subtree(&steps.iter().map(String::as_str).collect::<Vec<_>>())
+    })
 }

@@ -60,7 +60,7 @@ pub struct WriteOptions<'a> {
 }
 
 impl<'a> WriteOptions<'a> {
-    fn part(&self) -> Part<'a> {
+    pub(crate) fn part(&self) -> Part<'a> {
         self.subresource.map_or(Part::Whole, Part::Subresource)
     }
 }

@@ -7,8 +7,7 @@ mod priority_level;
 use revisor_object::{FieldError, FieldPath, Object};
 
 use super::Kind;
-use crate::Part;
-use crate::checks::{keep, keep_metadata, required};
+use crate::checks::required;
 use crate::kinds::members::number;
 
 pub(crate) use bootstrap::bootstrap_objects;
@@ -25,16 +24,6 @@ pub(super) fn kind(plural: &str) -> Option<Kind> {
         }
         _ => return None,
     })
-}
-
-/// Keeps apart what users and what the server say about an object.
-fn keep_parts(object: &mut Object, old: &Object, part: Part<'_>) {
-    if part == Part::Whole {
-        keep(object, old, &["status"]);
-    } else {
-        keep(object, old, &["spec"]);
-        keep_metadata(object, old);
-    }
 }
 
 /// The spec that the object must have, if it is one that every server needs.

@@ -11,9 +11,10 @@ use super::expressions::{Composition, Expressions, Scope};
 use super::match_conditions::validate_match_conditions;
 use super::match_resources::validate_match_constraints;
 use super::param::validate_param_kind;
-use crate::checks::{keep, keep_metadata, one_of, problems, required};
+use crate::checks::{one_of, problems, required};
 use crate::kinds::conditions;
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_and_metadata_or_status;
+use crate::{Part, Places, Strategy};
 
 const MAX_AUDIT_ANNOTATIONS: usize = 20;
 const MAX_VALUE_EXPRESSION: usize = 5 * 1024;
@@ -53,17 +54,8 @@ impl Strategy for ValidatingAdmissionPolicies {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        if part == Part::Whole {
-            keep(object, old, &["status"]);
-        } else {
-            keep(object, old, &["spec"]);
-            keep_metadata(object, old);
-        }
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_and_metadata_or_status(part)
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

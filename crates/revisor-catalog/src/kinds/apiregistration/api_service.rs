@@ -3,8 +3,9 @@
 use revisor_object::names::{dns1035_label, dns1123_subdomain, path_segment_name, port_number};
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
-use crate::checks::{keep, keep_metadata, one_of, problems, required};
-use crate::{Circumstances, Part, Strategy};
+use crate::checks::{one_of, problems, required};
+use crate::strategy::spec_and_metadata_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 /// The place of each built-in group and version among the others: `GROUP,VERSION,GROUP PRIORITY,VERSION PRIORITY`.
 const PRIORITIES: &str = include_str!("../../../tables/api_services.csv");
@@ -18,6 +19,10 @@ const AUTO_MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 pub(crate) struct ApiServices;
 
 impl Strategy for ApiServices {
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_and_metadata_or_status(part)
+    }
+
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
         object.remove("status");
         let is_local = object.object("spec").is_none_or(|spec| !spec.contains("service"));
@@ -32,15 +37,6 @@ impl Strategy for ApiServices {
             .into_iter()
             .collect();
             object.object_mut("status").insert("conditions", vec![Value::from(available)]);
-        }
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        if part == Part::Whole {
-            keep(object, old, &["status"]);
-        } else {
-            keep(object, old, &["spec"]);
-            keep_metadata(object, old);
         }
     }
 

@@ -4,13 +4,14 @@
 
 use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value};
 
-use crate::checks::{immutable, keep};
+use crate::checks::{immutable, put_back};
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
     NOTHING, collisions_forgotten, default_template, drop_disabled_fields, fill, mismatch, negative, share, shown,
     spec, status, template, template_labels, template_warnings, text, validate_lasting_pods,
 };
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -40,23 +41,29 @@ impl Strategy for DaemonSets {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-        drop_disabled_fields(object.object_mut("spec"), None);
-        let given = template_generation(object);
-        set_template_generation(object, given.max(1));
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        let before = template_generation(old);
-        if part == Part::Subresource("status") {
-            keep(object, old, &["spec"]);
-            set_template_generation(object, before);
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        drop_disabled_fields(object.object_mut("spec"), old.map(spec));
+        let generation = match old {
+            None => template_generation(object).max(1),
+            Some(old) => {
+                let is_changed = template(spec(object)) != template(spec(old));
+                template_generation(old).saturating_add(i64::from(is_changed))
+            }
+        };
+        set_template_generation(object, generation);
+    }
+
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
+        put_back(object, old, self.untouched(part));
+        if part == Part::STATUS {
+            // It is kept in an annotation, which came with the status.
+            set_template_generation(object, template_generation(old));
         } else {
-            keep(object, old, &["status"]);
-            drop_disabled_fields(object.object_mut("spec"), Some(spec(old)));
-            let is_changed = template(spec(object)) != template(spec(old));
-            set_template_generation(object, before.saturating_add(i64::from(is_changed)));
+            self.settle(object, Some(old), circumstances);
         }
     }
 

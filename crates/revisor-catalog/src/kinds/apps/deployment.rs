@@ -2,14 +2,14 @@
 
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
-use crate::checks::{immutable, keep};
+use crate::checks::immutable;
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
     NOTHING, available_beyond_ready, beyond_replicas, collisions_forgotten, default_template, drop_disabled_fields,
     fill, given_number, has_readable_selector, negative, number, share, shown, spec, status, template, text,
     validate_lasting_pods, validate_selector, warnings_on_create, warnings_on_update,
 };
-use crate::{Circumstances, Part, Strategy};
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -38,19 +38,13 @@ impl Strategy for Deployments {
         &[&["spec"], &["metadata", "annotations"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-        drop_disabled_fields(object.object_mut("spec"), None);
+    fn untouched(&self, part: Part<'_>) -> Places {
+        // Its annotations may go with its status, where controllers note a revision; its labels may not.
+        if part == Part::STATUS { &[&["spec"], &["metadata", "labels"]] } else { &[&["status"]] }
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        if part == Part::Subresource("status") {
-            keep(object, old, &["spec"]);
-            keep(object.object_mut("metadata"), old.object("metadata").unwrap_or(NOTHING), &["labels"]);
-        } else {
-            keep(object, old, &["status"]);
-            drop_disabled_fields(object.object_mut("spec"), Some(spec(old)));
-        }
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        drop_disabled_fields(object.object_mut("spec"), old.map(spec));
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

@@ -2,13 +2,14 @@
 
 use revisor_object::{FieldError, FieldPath, Object};
 
-use crate::checks::{immutable, keep};
+use crate::checks::immutable;
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
     available_beyond_ready, beyond_replicas, default_template, drop_disabled_fields, has_readable_selector, negative,
     spec, status, template, validate_lasting_pods, validate_selector, warnings_on_create, warnings_on_update,
 };
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -25,18 +26,12 @@ impl Strategy for ReplicaSets {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-        drop_disabled_fields(object.object_mut("spec"), None);
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        if part == Part::Subresource("status") {
-            keep(object, old, &["spec"]);
-        } else {
-            keep(object, old, &["status"]);
-            drop_disabled_fields(object.object_mut("spec"), Some(spec(old)));
-        }
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        drop_disabled_fields(object.object_mut("spec"), old.map(spec));
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

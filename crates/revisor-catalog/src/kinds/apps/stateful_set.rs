@@ -3,7 +3,7 @@
 use revisor_object::names::dns1123_label;
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
-use crate::checks::{self, keep, one_of, problems};
+use crate::checks::{self, one_of, problems};
 use crate::kinds::core::claim;
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
@@ -11,7 +11,8 @@ use crate::kinds::workload::{
     fill, has_readable_selector, is_about_status, negative, number, share, shown, spec, status,
     template as template_of, template_warnings, text, validate_lasting_pods, validate_selector, warnings_on_update,
 };
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -57,18 +58,12 @@ impl Strategy for StatefulSets {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-        drop_own_disabled_fields(object.object_mut("spec"), None);
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        if part == Part::Subresource("status") {
-            keep(object, old, &["spec"]);
-        } else {
-            keep(object, old, &["status"]);
-            drop_own_disabled_fields(object.object_mut("spec"), Some(spec(old)));
-        }
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        drop_own_disabled_fields(object.object_mut("spec"), old.map(spec));
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

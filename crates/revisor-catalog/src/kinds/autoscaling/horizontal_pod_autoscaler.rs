@@ -9,9 +9,10 @@ use revisor_object::names::path_segment_name;
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
 use super::conversion::drop_round_trip_annotations;
-use crate::checks::{keep, problems};
+use crate::checks::problems;
 use crate::kinds::workload::{NOTHING, given_number, negative, number, spec as spec_of, status, text};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -29,13 +30,8 @@ impl Strategy for HorizontalPodAutoscalers {
         drop_round_trip_annotations(object);
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        let kept = if part == Part::Subresource("status") { "spec" } else { "status" };
-        keep(object, old, &[kept]);
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

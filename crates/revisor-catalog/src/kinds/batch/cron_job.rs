@@ -3,13 +3,14 @@
 use revisor_object::{FieldError, FieldPath, Object, Value, check_cron, cron_names_time_zone, time_zone_problems};
 
 use super::job::{job_spec_warnings, validate_job_spec};
-use crate::checks::{keep, not_negative, problems, required, required_one_of};
+use crate::checks::{not_negative, problems, required, required_one_of};
 use crate::kinds::pod_spec::PodPolicy;
 use crate::kinds::workload::{
     NOTHING, default_template, drop_disabled_fields, given_number, is_about_status, is_counted, name_warning, shown,
     spec as spec_of, text,
 };
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -30,19 +31,13 @@ impl Strategy for CronJobs {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-        drop_disabled_fields(object.object_mut("spec").object_mut("jobTemplate").object_mut("spec"), None);
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        if part == Part::Subresource("status") {
-            keep(object, old, &["spec"]);
-        } else {
-            keep(object, old, &["status"]);
-            let job = object.object_mut("spec").object_mut("jobTemplate").object_mut("spec");
-            drop_disabled_fields(job, Some(job_spec(old)));
-        }
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        let job = object.object_mut("spec").object_mut("jobTemplate").object_mut("spec");
+        drop_disabled_fields(job, old.map(job_spec));
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

@@ -13,14 +13,15 @@ mod template;
 use revisor_object::names::{dns1123_label, label_value};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, StructuredLabelSelector, Value};
 
-use crate::checks::{immutable, keep};
+use crate::checks::immutable;
 use crate::kinds::pod_spec::PodPolicy;
 use crate::kinds::workload::{
     NOTHING, default_template, drop_disabled_fields, fill, given_number, is_counted, mismatch, name_warning, number,
     spec as spec_of, template_labels, text,
 };
 use crate::kinds::{Kind, field};
-use crate::{Circumstances, Part, SelectableField, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, SelectableField, Strategy};
 
 pub(super) use spec::{validate as validate_job_spec, warnings as job_spec_warnings};
 
@@ -67,6 +68,14 @@ impl Strategy for Jobs {
         &[&["spec"]]
     }
 
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
+    }
+
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        drop_disabled_fields(object.object_mut("spec"), old.map(spec_of));
+    }
+
     fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
         object.remove("status");
         let had_labels = template_labels(spec_of(object)).is_some();
@@ -80,15 +89,6 @@ impl Strategy for Jobs {
             }
         }
         drop_disabled_fields(object.object_mut("spec"), None);
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        if part == Part::Subresource("status") {
-            keep(object, old, &["spec"]);
-        } else {
-            keep(object, old, &["status"]);
-            drop_disabled_fields(object.object_mut("spec"), Some(spec_of(old)));
-        }
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

@@ -9,8 +9,8 @@ use x509_parser::prelude::{FromDer, X509Certificate, X509CertificationRequest};
 use super::pem;
 use super::public_key::is_self_signed;
 use super::signer_name::validate_signer_name;
-use crate::checks::{keep, one_of, required, required_one_of};
-use crate::{Circumstances, Part, Strategy};
+use crate::checks::{keep, one_of, put_back, required, required_one_of};
+use crate::{Circumstances, Part, Places, Strategy};
 
 /// What a certificate may be for, in the order of messages.
 const USAGES: [&str; 23] = [
@@ -52,6 +52,15 @@ const MIN_EXPIRATION_SECONDS: i64 = 600;
 pub(crate) struct CertificateSigningRequests;
 
 impl Strategy for CertificateSigningRequests {
+    fn untouched(&self, part: Part<'_>) -> Places {
+        match part {
+            Part::Whole => &[&["spec"], &["status"]],
+            Part::Subresource("approval") => &[&["spec"], &["status", "certificate"]],
+            // Those that approve or deny are the conditions that stay; what is said of the others is nobody's either.
+            Part::Subresource(_) => &[&["spec"], &["status", "conditions"]],
+        }
+    }
+
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
         object.remove("status");
         let requester = circumstances.requester;
@@ -66,16 +75,16 @@ impl Strategy for CertificateSigningRequests {
     }
 
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
-        keep(object, old, &["spec"]);
         match part {
-            Part::Whole => keep(object, old, &["status"]),
+            Part::Whole => put_back(object, old, self.untouched(part)),
             Part::Subresource("approval") => {
                 stamp_conditions(object, old, circumstances.now);
                 let conditions = object.object_mut("status").remove("conditions");
-                keep(object, old, &["status"]);
+                keep(object, old, &["spec", "status"]);
                 object.object_mut("status").set("conditions", conditions);
             }
             Part::Subresource(_) => {
+                keep(object, old, &["spec"]);
                 preserve_conditions(object, old, APPROVED);
                 preserve_conditions(object, old, DENIED);
                 stamp_conditions(object, old, circumstances.now);

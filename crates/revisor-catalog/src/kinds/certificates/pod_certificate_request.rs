@@ -11,10 +11,11 @@ use x509_parser::prelude::{FromDer, X509CertificationRequest};
 
 use super::public_key::{PublicKey, Weakness, is_self_signed};
 use super::signer_name::validate_signer_name;
-use crate::checks::{immutable, keep, keep_metadata, problems};
+use crate::checks::{immutable, keep_metadata, problems, put_back};
 use crate::kinds::workload::{given_number, spec, text};
 use crate::metadata::MAX_ANNOTATION_BYTES;
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const MAX_UID_BYTES: usize = 128;
@@ -34,17 +35,15 @@ const PROOF: &str = "proofOfPossession";
 pub(crate) struct PodCertificateRequests;
 
 impl Strategy for PodCertificateRequests {
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        match part {
-            Part::Whole => keep(object, old, &["status"]),
-            Part::Subresource(_) => {
-                keep(object, old, &["spec"]);
-                keep_metadata(object, old);
-            }
+        put_back(object, old, self.untouched(part));
+        if part == Part::STATUS {
+            // Who tries to change it is recorded all the same, unlike with other kinds.
+            keep_metadata(object, old);
         }
     }
 

@@ -5,9 +5,10 @@ mod update;
 use revisor_object::names::{dns1123_label, dns1123_subdomain};
 use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value};
 
-use crate::checks::{self, keep, problems};
+use crate::checks::{self, problems};
 use crate::kinds::amounts;
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 /// How volumes can be used. Also the order in which messages list them.
 pub(super) const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -67,20 +68,18 @@ impl Strategy for Claims {
         }
     }
 
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
+    }
+
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        settle_sources(object.object_mut("spec"), old.and_then(|old| old.object("spec")));
+    }
+
     fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
         let pending: Object = [("phase", Value::from("Pending"))].into_iter().collect();
         object.insert("status", pending);
         settle_sources(object.object_mut("spec"), None);
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        match part {
-            Part::Whole => {
-                keep(object, old, &["status"]);
-                settle_sources(object.object_mut("spec"), old.object("spec"));
-            }
-            Part::Subresource(_) => keep(object, old, &["spec"]),
-        }
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

@@ -3,8 +3,9 @@
 use revisor_object::names::{builtin_kind_finalizer, qualified_name};
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
-use crate::checks::keep;
-use crate::{Circumstances, Part, Strategy};
+use crate::checks::{keep, put_back};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 /// The finalizer that stands for "the namespace still has content".
 const KUBERNETES: &str = "kubernetes";
@@ -17,6 +18,10 @@ pub(crate) struct Namespaces;
 impl Strategy for Namespaces {
     fn default(&self, object: &mut Object) {
         set_name_label(object);
+    }
+
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
     fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
@@ -32,12 +37,11 @@ impl Strategy for Namespaces {
     }
 
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        let kept: &[&str] = match part {
-            Part::Whole => &["spec", "status"],
-            Part::Subresource("status") => &["spec"],
-            Part::Subresource(_) => &["status"],
-        };
-        keep(object, old, kept);
+        put_back(object, old, self.untouched(part));
+        if part == Part::Whole {
+            // Its finalizers are written through `finalize`; who tries to change them here is recorded all the same.
+            keep(object, old, &["spec"]);
+        }
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

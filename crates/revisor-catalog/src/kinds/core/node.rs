@@ -7,9 +7,10 @@ use revisor_object::{
     parse_json,
 };
 
-use crate::checks::{self, keep, problems};
+use crate::checks::{self, problems, put_back};
 use crate::kinds::{amounts, taints};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
@@ -38,25 +39,20 @@ impl Strategy for Nodes {
         }
     }
 
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
+    }
+
     fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
         drop_member(object, "spec", "configSource");
         drop_member(object, "status", "config");
     }
 
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        match part {
-            Part::Whole => {
-                keep(object, old, &["status"]);
-                if old.at(&["spec", "configSource"]).is_none() {
-                    drop_member(object, "spec", "configSource");
-                }
-            }
-            Part::Subresource(_) => {
-                keep(object, old, &["spec"]);
-                if old.at(&["status", "config"]).is_none() {
-                    drop_member(object, "status", "config");
-                }
-            }
+        put_back(object, old, self.untouched(part));
+        let (holder, name) = if part == Part::Whole { ("spec", "configSource") } else { ("status", "config") };
+        if old.at(&[holder, name]).is_none() {
+            drop_member(object, holder, name);
         }
     }
 

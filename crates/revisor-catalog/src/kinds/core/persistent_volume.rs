@@ -6,9 +6,10 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 pub(crate) use self::sources::csi_driver_name;
 use super::claim::{self, CLASS_ANNOTATION, VOLUME_MODES};
-use crate::checks::{self, immutable, keep};
+use crate::checks::{self, immutable, put_back};
 use crate::kinds::{amounts, node_selectors};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -56,6 +57,10 @@ impl Strategy for PersistentVolumes {
         amounts::round(spec, "capacity");
     }
 
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
+    }
+
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
         let members = [("phase", Value::from("Pending")), ("lastPhaseTransitionTime", Value::from(circumstances.now))];
         let status: Object = members.into_iter().collect();
@@ -63,11 +68,10 @@ impl Strategy for PersistentVolumes {
     }
 
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
+        put_back(object, old, self.untouched(part));
         if part == Part::Whole {
-            keep(object, old, &["status"]);
             return;
         }
-        keep(object, old, &["spec"]);
         let time = |object: &Object| object.at(&["status", "lastPhaseTransitionTime"]).cloned();
         let same_phase = object.at(&["status", "phase"]) == old.at(&["status", "phase"]);
         let (now, before) = (time(object), time(old));

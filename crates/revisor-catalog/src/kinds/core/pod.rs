@@ -15,10 +15,10 @@ mod update;
 use revisor_object::names::dns1123_label;
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
-use crate::checks::keep;
+use crate::checks::{keep, put_back};
 use crate::kinds::field;
 use crate::kinds::pod_spec::{self, PodPolicy};
-use crate::{Circumstances, Part, SelectableField, Strategy};
+use crate::{Circumstances, Part, Places, SelectableField, Strategy};
 
 pub(crate) const FIELDS: &[SelectableField] = &[
     field("spec.nodeName", &[&["spec", "nodeName"]]),
@@ -60,6 +60,14 @@ impl Strategy for Pods {
         pod_spec::annotation_warnings(METADATA.child("annotations"), object)
     }
 
+    fn untouched(&self, part: Part<'_>) -> Places {
+        match part {
+            // Old kubelets garble owners, and the garbage collector would act on it.
+            Part::STATUS => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
+            _ => &[&["status"]],
+        }
+    }
+
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
         let spec = object.object_mut("spec");
         pod_spec::drop_disabled_fields(spec, None);
@@ -78,10 +86,13 @@ impl Strategy for Pods {
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
         match part {
             Part::Whole => {
-                keep(object, old, &["status"]);
+                put_back(object, old, self.untouched(part));
                 pod_spec::drop_disabled_fields(object.object_mut("spec"), old.object("spec"));
             }
-            Part::Subresource("status") => status::prepare(object, old),
+            Part::Subresource("status") => {
+                put_back(object, old, self.untouched(part));
+                status::prepare(object, old);
+            }
             Part::Subresource("ephemeralcontainers") => {
                 let added = object.object_mut("spec").remove("ephemeralContainers");
                 keep_all_else(object, old);

@@ -20,12 +20,8 @@ impl Strategy for PodTemplates {
         &[&["template"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        pod_spec::drop_disabled_fields(object.object_mut("template").object_mut("spec"), None);
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, _: Part<'_>, _: Circumstances<'_>) {
-        let before = old.object("template").and_then(|template| template.object("spec"));
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        let before = old.and_then(|old| old.object("template")).and_then(|template| template.object("spec"));
         pod_spec::drop_disabled_fields(object.object_mut("template").object_mut("spec"), before);
     }
 

@@ -3,14 +3,14 @@
 use revisor_object::names::NameRule;
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
-use crate::checks::keep;
 use crate::kinds::pod_spec::PodPolicy;
 use crate::kinds::workload::{
     available_beyond_ready, beyond_replicas, drop_disabled_fields, is_counted, mismatch, negative, spec, status,
     template_labels, template_warnings, validate_lasting_pods, warnings_on_create,
 };
 use crate::kinds::{Kind, USUAL, field, pod_spec};
-use crate::{Circumstances, Part, Rules, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, Rules, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -49,18 +49,12 @@ impl Strategy for ReplicationControllers {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-        drop_disabled_fields(object.object_mut("spec"), None);
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        if part == Part::Subresource("status") {
-            keep(object, old, &["spec"]);
-        } else {
-            keep(object, old, &["status"]);
-            drop_disabled_fields(object.object_mut("spec"), Some(spec(old)));
-        }
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        drop_disabled_fields(object.object_mut("spec"), old.map(spec));
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

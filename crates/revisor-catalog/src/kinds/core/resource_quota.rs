@@ -2,10 +2,10 @@
 
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
-use crate::checks::keep;
 use crate::kinds::amounts::{self, amount_of};
 use crate::kinds::resource_names::{is_quota_resource, quota_resource_name};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STATUS: FieldPath<'static> = FieldPath::root("status");
@@ -38,12 +38,8 @@ impl Strategy for ResourceQuotas {
         }
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        keep(object, old, if part == Part::Whole { &["status"] } else { &["spec"] });
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

@@ -11,8 +11,8 @@ use revisor_object::{Object, Value, cidr_warnings, ip_warnings};
 pub use self::cluster_ips::validate_cluster_ips;
 pub use self::spec::{ServicePort, ServiceSpec};
 use self::validation::{validate_changes, validate_service, validate_status};
-use crate::checks::keep;
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 /// For how long a client stays with its pod, if the Service does not say.
 const AFFINITY_SECONDS: i32 = 10800;
@@ -52,20 +52,15 @@ impl Strategy for Services {
         }
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-        forget_needless_policy(object);
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        match part {
-            Part::Whole => {
-                keep(object, old, &["status"]);
-                drop_what_the_type_left_behind(object, old);
-                forget_needless_policy(object);
-            }
-            Part::Subresource(_) => keep(object, old, &["spec"]),
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        if let Some(old) = old {
+            drop_what_the_type_left_behind(object, old);
         }
+        forget_needless_policy(object);
     }
 
     fn validate(&self, object: &Object) -> Vec<revisor_object::FieldError> {

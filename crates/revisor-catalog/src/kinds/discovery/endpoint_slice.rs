@@ -45,12 +45,8 @@ impl Strategy for EndpointSlices {
         &[&["addressType"], &["endpoints"], &["ports"], &["metadata", "labels"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        drop_topology(object, None);
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, _: Part<'_>, _: Circumstances<'_>) {
-        drop_topology(object, Some(old));
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        drop_topology(object, old);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

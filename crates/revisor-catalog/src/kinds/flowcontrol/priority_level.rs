@@ -2,9 +2,10 @@
 
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
-use super::{keep_parts, mandatory_spec, name_of, number, validate_status};
+use super::{mandatory_spec, name_of, number, validate_status};
 use crate::checks::{in_range, required_one_of};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_and_metadata_or_status;
+use crate::{Part, Places, Strategy};
 
 const EXEMPT: &str = "exempt";
 
@@ -26,12 +27,8 @@ impl Strategy for PriorityLevelConfigurations {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        keep_parts(object, old, part);
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_and_metadata_or_status(part)
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 use revisor_object::names::{dns1035_label, dns1123_subdomain, qualified_name};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
-use crate::checks::{keep, keep_metadata, problems};
+use crate::checks::problems;
 use crate::kinds::workload::{NOTHING, shown, status, text};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_and_metadata_or_status;
+use crate::{Part, Places, Strategy};
 
 const STATUS: FieldPath<'static> = FieldPath::root("status");
 
@@ -19,18 +20,8 @@ const TOO_MANY_PARTS: &str = "an apiVersion is a DNS-1035 label, which must cons
 pub(crate) struct StorageVersions;
 
 impl Strategy for StorageVersions {
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        match part {
-            Part::Whole => keep(object, old, &["status"]),
-            Part::Subresource(_) => {
-                keep(object, old, &["spec"]);
-                keep_metadata(object, old);
-            }
-        }
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_and_metadata_or_status(part)
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

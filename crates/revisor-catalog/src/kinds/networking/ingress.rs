@@ -4,9 +4,10 @@ use revisor_object::names::{dns1123_label, dns1123_subdomain, port_name, port_nu
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, ip_warnings};
 
 use super::ingress_class::validate_reference;
-use crate::checks::{keep, problems};
+use crate::checks::problems;
 use crate::kinds::addresses::{legacy_ip, not_an_address};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
@@ -30,12 +31,8 @@ impl Strategy for Ingresses {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        keep(object, old, if part == Part::Whole { &["status"] } else { &["spec"] });
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

@@ -2,8 +2,9 @@
 
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, cidr_problems, parse_cidr_sloppy};
 
-use crate::checks::{keep, keep_metadata, problems};
-use crate::{Circumstances, Part, Strategy};
+use crate::checks::problems;
+use crate::strategy::spec_and_metadata_or_status;
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const IMMUTABLE: &str = "field is immutable";
@@ -11,18 +12,8 @@ const IMMUTABLE: &str = "field is immutable";
 pub(crate) struct ServiceCidrs;
 
 impl Strategy for ServiceCidrs {
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        match part {
-            Part::Whole => keep(object, old, &["status"]),
-            Part::Subresource(_) => {
-                keep(object, old, &["spec"]);
-                keep_metadata(object, old);
-            }
-        }
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_and_metadata_or_status(part)
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

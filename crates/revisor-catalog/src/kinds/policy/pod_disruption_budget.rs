@@ -4,10 +4,11 @@ use revisor_object::{
     BadValue, FieldError, FieldPath, IntOrString, LabelSelectorOptions, Object, StructuredLabelSelector,
 };
 
-use crate::checks::{keep, one_of};
+use crate::checks::one_of;
 use crate::kinds::conditions;
 use crate::kinds::workload::{negative, spec as spec_of, status as status_of};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_or_status;
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -18,13 +19,8 @@ impl Strategy for PodDisruptionBudgets {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        let kept = if part == Part::Subresource("status") { "spec" } else { "status" };
-        keep(object, old, &[kept]);
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

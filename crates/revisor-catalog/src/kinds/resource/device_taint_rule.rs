@@ -3,10 +3,10 @@
 use revisor_object::{FieldError, FieldPath, Object};
 
 use super::{names, resource_slice};
-use crate::checks::{keep, keep_metadata};
 use crate::kinds::conditions;
 use crate::kinds::workload::{NOTHING, spec, status, text};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_and_metadata_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STATUS: FieldPath<'static> = FieldPath::root("status");
@@ -22,22 +22,12 @@ impl Strategy for DeviceTaintRules {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
-        object.remove("status");
-        stamp(object, None, circumstances.now);
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_and_metadata_or_status(part)
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
-        match part {
-            Part::Whole => {
-                keep(object, old, &["status"]);
-                stamp(object, Some(old), circumstances.now);
-            }
-            Part::Subresource(_) => {
-                keep(object, old, &["spec"]);
-                keep_metadata(object, old);
-            }
-        }
+    fn settle(&self, object: &mut Object, old: Option<&Object>, circumstances: Circumstances<'_>) {
+        stamp(object, old, circumstances.now);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

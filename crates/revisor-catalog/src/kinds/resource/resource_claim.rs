@@ -6,8 +6,9 @@ use revisor_object::{FieldError, FieldPath, Object};
 
 use super::device_claim;
 use super::selectors::Selectors;
-use crate::checks::{immutable, keep, keep_metadata};
-use crate::{Circumstances, Part, Strategy};
+use crate::checks::{immutable, put_back};
+use crate::strategy::spec_and_metadata_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -20,18 +21,14 @@ impl Strategy for ResourceClaims {
         device_claim::default_spec(object.object_mut("spec"));
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_and_metadata_or_status(part)
     }
 
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        match part {
-            Part::Whole => keep(object, old, &["status"]),
-            Part::Subresource(_) => {
-                keep(object, old, &["spec"]);
-                keep_metadata(object, old);
-                status::forget_deallocated(object, old);
-            }
+        put_back(object, old, self.untouched(part));
+        if part != Part::Whole {
+            status::forget_deallocated(object, old);
         }
     }
 

@@ -4,10 +4,11 @@ use revisor_object::names::{dns1123_subdomain, dns1123_subdomain_caseless};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use super::lists;
-use crate::checks::{immutable, keep, keep_metadata, problems};
+use crate::checks::{immutable, problems};
 use crate::kinds::conditions;
 use crate::kinds::workload::{given_number, number, spec, text};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_and_metadata_or_status;
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STATUS: FieldPath<'static> = FieldPath::root("status");
@@ -19,18 +20,8 @@ const MAX_ERROR_BYTES: usize = 256;
 pub(crate) struct ResourcePoolStatusRequests;
 
 impl Strategy for ResourcePoolStatusRequests {
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        match part {
-            Part::Whole => keep(object, old, &["status"]),
-            Part::Subresource(_) => {
-                keep(object, old, &["spec"]);
-                keep_metadata(object, old);
-            }
-        }
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_and_metadata_or_status(part)
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

@@ -43,12 +43,8 @@ impl Strategy for ResourceSlices {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
-        prepare_devices(object, None, circumstances.now);
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, _: Part<'_>, circumstances: Circumstances<'_>) {
-        prepare_devices(object, Some(old), circumstances.now);
+    fn settle(&self, object: &mut Object, old: Option<&Object>, circumstances: Circumstances<'_>) {
+        prepare_devices(object, old, circumstances.now);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

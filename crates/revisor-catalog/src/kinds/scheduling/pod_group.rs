@@ -4,10 +4,11 @@ use revisor_object::names::{dns1123_label, dns1123_subdomain};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use super::policy;
-use crate::checks::{keep, keep_metadata, problems};
+use crate::checks::{problems, put_back};
 use crate::kinds::conditions;
 use crate::kinds::workload::{spec, status, text};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_and_metadata_or_status;
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STATUS: FieldPath<'static> = FieldPath::root("status");
@@ -18,23 +19,20 @@ const DISRUPTION_MODE: (&str, &str) = ("disruptionMode", "Pod");
 pub(crate) struct PodGroups;
 
 impl Strategy for PodGroups {
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_and_metadata_or_status(part)
+    }
+
+    fn settle(&self, object: &mut Object, _: Option<&Object>, _: Circumstances<'_>) {
         drop_disabled(object);
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
+        put_back(object, old, self.untouched(part));
         match part {
-            Part::Whole => {
-                keep(object, old, &["status"]);
-                drop_disabled(object);
-            }
-            Part::Subresource(_) => {
-                keep(object, old, &["spec"]);
-                keep_metadata(object, old);
-                // Groups have no claims, as the feature is off.
-                object.object_mut("status").remove("resourceClaimStatuses");
-            }
+            Part::Whole => self.settle(object, Some(old), circumstances),
+            // Groups have no claims, as the feature is off.
+            Part::Subresource(_) => _ = object.object_mut("status").remove("resourceClaimStatuses"),
         }
     }
 

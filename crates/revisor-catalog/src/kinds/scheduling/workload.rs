@@ -17,11 +17,7 @@ const MAX_TEMPLATES: usize = 8;
 pub(crate) struct Workloads;
 
 impl Strategy for Workloads {
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        drop_disabled(object);
-    }
-
-    fn prepare_update(&self, object: &mut Object, _: &Object, _: Part<'_>, _: Circumstances<'_>) {
+    fn settle(&self, object: &mut Object, _: Option<&Object>, _: Circumstances<'_>) {
         drop_disabled(object);
     }
 

@@ -3,9 +3,10 @@
 use revisor_object::names::dns1123_subdomain;
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
-use crate::checks::{immutable, keep, keep_metadata, problems};
+use crate::checks::{immutable, problems};
 use crate::kinds::core::persistent_volume::{Context, csi_driver_name, validate_volume_spec};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_and_metadata_or_status;
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STATUS: FieldPath<'static> = FieldPath::root("status");
@@ -19,18 +20,8 @@ const MAX_MESSAGE_BYTES: usize = 1024;
 pub(crate) struct VolumeAttachments;
 
 impl Strategy for VolumeAttachments {
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        match part {
-            Part::Whole => keep(object, old, &["status"]),
-            Part::Subresource(_) => {
-                keep(object, old, &["spec"]);
-                keep_metadata(object, old);
-            }
-        }
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_and_metadata_or_status(part)
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

@@ -3,10 +3,11 @@
 use revisor_object::names::{dns1035_label, dns1123_subdomain};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
-use crate::checks::{immutable, keep, keep_metadata};
+use crate::checks::immutable;
 use crate::kinds::conditions;
 use crate::kinds::workload::{NOTHING, spec, status, text};
-use crate::{Circumstances, Part, Strategy};
+use crate::strategy::spec_and_metadata_or_status;
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STATUS: FieldPath<'static> = FieldPath::root("status");
@@ -16,18 +17,8 @@ const FAILED: &str = "Failed";
 pub(crate) struct StorageVersionMigrations;
 
 impl Strategy for StorageVersionMigrations {
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        match part {
-            Part::Whole => keep(object, old, &["status"]),
-            Part::Subresource(_) => {
-                keep(object, old, &["spec"]);
-                keep_metadata(object, old);
-            }
-        }
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_and_metadata_or_status(part)
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

@@ -7,7 +7,7 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use super::container_status::{self, STATUS_LISTS};
 use super::{objects, spec_of, update};
-use crate::checks::{immutable, keep, problems};
+use crate::checks::{immutable, problems};
 use crate::kinds::pod_spec;
 
 pub(super) const STATUS: FieldPath<'static> = FieldPath::root("status");
@@ -29,13 +29,8 @@ pub(super) fn match_addresses(status: &mut Object) {
     }
 }
 
-/// Puts back what a write to the status may not change.
+/// Puts back what a write to the status may not change of it.
 pub(super) fn prepare(pod: &mut Object, old: &Object) {
-    keep(pod, old, &["spec"]);
-    if let Some(metadata) = old.object("metadata") {
-        // Old kubelets garble owners, and the garbage collector would act on it.
-        keep(pod.object_mut("metadata"), metadata, &["ownerReferences"]);
-    }
     let empty = Object::new();
     let before = old.object("status").unwrap_or(&empty);
     let status = pod.object_mut("status");

@@ -167,6 +167,16 @@ fn statuses_make_sense() {
 }
 
 #[test]
+fn a_status_brings_neither_owners_nor_an_end() {
+    let old = pod(r#"{"metadata":{"name":"p","ownerReferences":[{"uid":"1"}]}}"#);
+    let mut new = pod(r#"{"metadata":{"name":"p","deletionTimestamp":"2030-01-01T00:00:00Z","labels":{"a":"b"}}}"#);
+    PODS.prepare_update(&mut new, &old, Part::STATUS, CIRCUMSTANCES);
+    assert_eq!(new.at(&["metadata", "ownerReferences"]), old.at(&["metadata", "ownerReferences"]));
+    assert_eq!(new.at(&["metadata", "deletionTimestamp"]), None);
+    assert!(new.at(&["metadata", "labels"]).is_some(), "labels may come with it");
+}
+
+#[test]
 fn a_resize_is_about_cpu_and_memory() {
     let container = |requests: &str| {
         format!(
