@@ -33,164 +33,154 @@ pub(super) fn cpu_status(percent: i64) -> Value {
     Value::Object(status.into_iter().collect())
 }
 
+/// The numbers of a source: the part that holds them in the second version, and their names in the first.
+struct Numbers {
+    part: &'static str,
+    value: &'static str,
+    average: &'static str,
+    utilization: &'static str,
+    /// How a number is written: one that is aimed at where there is one, one that was found in any case.
+    number: fn(&'static str, Option<&Value>) -> Member<'static>,
+}
+
+const AIMED_AT: Numbers = Numbers {
+    part: "target",
+    value: "targetValue",
+    average: "targetAverageValue",
+    utilization: "targetAverageUtilization",
+    number: Member::of,
+};
+
+const FOUND: Numbers = Numbers {
+    part: "current",
+    value: "currentValue",
+    average: "currentAverageValue",
+    utilization: "currentAverageUtilization",
+    number: Member::quantity,
+};
+
 /// A metric in the form of the first version.
 pub(super) fn spec_to_v1(metric: &Object) -> String {
-    whole(metric, |kind, source| {
-        let part = |name| source.object(name).unwrap_or(NOTHING);
-        let (target, metric) = (part("target"), part("metric"));
-        let average = Member::of("targetAverageValue", target.get("averageValue"));
-        let utilization = Member::of("targetAverageUtilization", target.get("averageUtilization"));
-        let metric_name = Member::text("metricName", metric.get("name"));
-        match kind {
-            "object" => object([
-                Member::reference("target", part("describedObject")),
-                metric_name,
-                Member::quantity("targetValue", target.get("value")),
-                Member::selector("selector", metric.get("selector")),
-                Member::of("averageValue", target.get("averageValue")),
-            ]),
-            "pods" => object([
-                metric_name,
-                Member::quantity("targetAverageValue", target.get("averageValue")),
-                Member::selector("selector", metric.get("selector")),
-            ]),
-            "resource" => object([Member::text("name", source.get("name")), utilization, average]),
-            "containerResource" => object([
-                Member::text("name", source.get("name")),
-                utilization,
-                average,
-                Member::text("container", source.get("container")),
-            ]),
-            _ => object([
-                metric_name,
-                Member::selector("metricSelector", metric.get("selector")),
-                Member::of("targetValue", target.get("value")),
-                average,
-            ]),
-        }
-    })
+    whole(metric, &AIMED_AT)
 }
 
 /// What was found about a metric, in the form of the first version.
 pub(super) fn status_to_v1(status: &Object) -> String {
-    whole(status, |kind, source| {
-        let part = |name| source.object(name).unwrap_or(NOTHING);
-        let (current, metric) = (part("current"), part("metric"));
-        let average = Member::quantity("currentAverageValue", current.get("averageValue"));
-        let utilization = Member::of("currentAverageUtilization", current.get("averageUtilization"));
-        let metric_name = Member::text("metricName", metric.get("name"));
-        match kind {
-            "object" => object([
-                Member::reference("target", part("describedObject")),
-                metric_name,
-                Member::quantity("currentValue", current.get("value")),
-                Member::selector("selector", metric.get("selector")),
-                Member::of("averageValue", current.get("averageValue")),
-            ]),
-            "pods" => object([metric_name, average, Member::selector("selector", metric.get("selector"))]),
-            "resource" => object([Member::text("name", source.get("name")), utilization, average]),
-            "containerResource" => object([
-                Member::text("name", source.get("name")),
-                utilization,
-                average,
-                Member::text("container", source.get("container")),
-            ]),
-            _ => object([
-                metric_name,
-                Member::selector("metricSelector", metric.get("selector")),
-                Member::quantity("currentValue", current.get("value")),
-                Member::of("currentAverageValue", current.get("averageValue")),
-            ]),
-        }
-    })
+    whole(status, &FOUND)
 }
 
-fn whole(metric: &Object, write: impl Fn(&str, &Object) -> String) -> String {
+fn whole(metric: &Object, numbers: &Numbers) -> String {
     let kind = Member::text("type", metric.get("type"));
     let sources = SOURCES.map(|name| match metric.object(name) {
-        Some(source) => Member::given(name, write(name, source)),
+        Some(source) => Member::given(name, source_to_v1(name, source, numbers)),
         None => Member::absent(name),
     });
     object(std::iter::once(kind).chain(sources))
 }
 
+fn source_to_v1(kind: &str, source: &Object, names: &Numbers) -> String {
+    let part = |name| source.object(name).unwrap_or(NOTHING);
+    let (numbers, metric) = (part(names.part), part("metric"));
+    let (value, average) = (numbers.get("value"), numbers.get("averageValue"));
+    let name = Member::text("name", source.get("name"));
+    let metric_name = Member::text("metricName", metric.get("name"));
+    let utilization = Member::of(names.utilization, numbers.get("averageUtilization"));
+    match kind {
+        "object" => object([
+            Member::reference("target", part("describedObject")),
+            metric_name,
+            Member::quantity(names.value, value),
+            Member::selector("selector", metric.get("selector")),
+            Member::of("averageValue", average),
+        ]),
+        "pods" => object([
+            metric_name,
+            Member::quantity(names.average, average),
+            Member::selector("selector", metric.get("selector")),
+        ]),
+        "resource" => object([name, utilization, (names.number)(names.average, average)]),
+        "containerResource" => object([
+            name,
+            utilization,
+            (names.number)(names.average, average),
+            Member::text("container", source.get("container")),
+        ]),
+        _ => object([
+            metric_name,
+            Member::selector("metricSelector", metric.get("selector")),
+            (names.number)(names.value, value),
+            Member::of(names.average, average),
+        ]),
+    }
+}
+
 /// The metrics of an annotation; nothing if it has none.
 pub(super) fn specs_to_v2(value: &Value) -> Option<Vec<Value>> {
-    read(value, |kind, source| {
-        let average = given(source, "targetAverageValue", quantity)?;
-        let mut target = Object::new();
-        let mut aim = |kind: &str, values: [(&str, Option<Value>); 2]| {
-            target.insert("type", kind);
-            for (name, value) in values {
-                target.set(name, value);
-            }
-        };
-        match kind {
+    read(value, AIMED_AT.part, |kind, source| {
+        let average = given(source, AIMED_AT.average, quantity)?;
+        let (kind, values) = match kind {
             "object" => {
                 let average = given(source, "averageValue", quantity)?;
-                let value = given(source, "targetValue", quantity)?.unwrap_or_else(|| Value::from("0"));
+                let value = quantity_or_zero(source, AIMED_AT.value)?;
                 // A value of nothing cannot be told from none in the first version.
                 let is_given = average.is_none() || value != Value::from("0");
                 let kind = if average.is_none() { "Value" } else { "AverageValue" };
-                aim(kind, [("value", is_given.then_some(value)), ("averageValue", average)]);
+                (kind, [("value", is_given.then_some(value)), ("averageValue", average)])
             }
             "pods" => {
                 let average = average.unwrap_or_else(|| Value::from("0"));
-                aim("AverageValue", [("value", None), ("averageValue", Some(average))]);
+                ("AverageValue", [("value", None), ("averageValue", Some(average))])
             }
             "external" => {
-                let value = given(source, "targetValue", quantity)?;
+                let value = given(source, AIMED_AT.value, quantity)?;
                 let kind = if value.is_some() { "Value" } else { "AverageValue" };
-                aim(kind, [("value", value), ("averageValue", average)]);
+                (kind, [("value", value), ("averageValue", average)])
             }
             _ => {
-                let percent = given(source, "targetAverageUtilization", int)?;
+                let percent = given(source, AIMED_AT.utilization, int)?;
                 let kind = if percent.is_some() { "Utilization" } else { "AverageValue" };
-                aim(kind, [("averageValue", average), ("averageUtilization", percent)]);
+                (kind, [("averageValue", average), ("averageUtilization", percent)])
             }
+        };
+        let mut target = Object::new();
+        target.insert("type", kind);
+        for (name, value) in values {
+            target.set(name, value);
         }
-        Some(("target", target))
+        Some(target)
     })
 }
 
 /// What an annotation says was found; nothing if it says nothing.
 pub(super) fn statuses_to_v2(value: &Value) -> Option<Vec<Value>> {
-    read(value, |kind, source| {
+    read(value, FOUND.part, |kind, source| {
         let mut current = Object::new();
-        let zero = || Value::from("0");
-        match kind {
-            "object" => {
-                current.insert("value", given(source, "currentValue", quantity)?.unwrap_or_else(zero));
-                current.set("averageValue", given(source, "averageValue", quantity)?);
-            }
-            "external" => {
-                current.insert("value", given(source, "currentValue", quantity)?.unwrap_or_else(zero));
-                current.set("averageValue", given(source, "currentAverageValue", quantity)?);
-            }
-            "pods" => {
-                current.insert("averageValue", given(source, "currentAverageValue", quantity)?.unwrap_or_else(zero));
-            }
-            _ => {
-                current.insert("averageValue", given(source, "currentAverageValue", quantity)?.unwrap_or_else(zero));
-                current.set("averageUtilization", given(source, "currentAverageUtilization", int)?);
-            }
+        if matches!(kind, "object" | "external") {
+            let average = if kind == "object" { "averageValue" } else { FOUND.average };
+            current.insert("value", quantity_or_zero(source, FOUND.value)?);
+            current.set("averageValue", given(source, average, quantity)?);
+        } else {
+            current.insert("averageValue", quantity_or_zero(source, FOUND.average)?);
         }
-        Some(("current", current))
+        if matches!(kind, "resource" | "containerResource") {
+            current.set("averageUtilization", given(source, FOUND.utilization, int)?);
+        }
+        Some(current)
     })
 }
 
-/// Reads a list of metrics. `values` makes the part of a source that holds numbers.
-fn read(value: &Value, values: impl Fn(&str, &Object) -> Option<(&'static str, Object)>) -> Option<Vec<Value>> {
+/// Reads a list of metrics. `numbers` makes the part of a source that holds its numbers.
+fn read(value: &Value, part: &str, numbers: impl Fn(&str, &Object) -> Option<Object>) -> Option<Vec<Value>> {
     let read_one = |value: &Value| -> Option<Value> {
         let found = value.as_object()?;
         let mut metric = Object::new();
-        metric.insert("type", given(found, "type", string)?.unwrap_or_else(|| Value::from("")));
+        metric.insert("type", text_or_empty(found, "type")?);
         for kind in SOURCES {
             let Some(source) = member(found, kind) else { continue };
             let source = source.as_object()?;
-            let (name, numbers) = values(kind, source)?;
+            let numbers = numbers(kind, source)?;
             let mut converted = identity(kind, source)?;
-            converted.insert(name, numbers);
+            converted.insert(part, numbers);
             metric.insert(kind, converted);
         }
         Some(Value::Object(metric))
@@ -201,16 +191,15 @@ fn read(value: &Value, values: impl Fn(&str, &Object) -> Option<(&'static str, O
 /// The part of a source that says what is measured.
 fn identity(kind: &str, source: &Object) -> Option<Object> {
     let mut converted = Object::new();
-    let empty = || Value::from("");
     if matches!(kind, "resource" | "containerResource") {
-        converted.insert("name", given(source, "name", string)?.unwrap_or_else(empty));
+        converted.insert("name", text_or_empty(source, "name")?);
         if kind == "containerResource" {
-            converted.insert("container", given(source, "container", string)?.unwrap_or_else(empty));
+            converted.insert("container", text_or_empty(source, "container")?);
         }
         return Some(converted);
     }
     let mut metric = Object::new();
-    metric.insert("name", given(source, "metricName", string)?.unwrap_or_else(empty));
+    metric.insert("name", text_or_empty(source, "metricName")?);
     let selector = if kind == "external" { "metricSelector" } else { "selector" };
     metric.set("selector", given(source, selector, label_selector)?);
     converted.insert("metric", metric);
@@ -218,9 +207,9 @@ fn identity(kind: &str, source: &Object) -> Option<Object> {
         let found = member(source, "target").map_or(Some(NOTHING), Value::as_object)?;
         let mut described = Object::new();
         for name in ["kind", "name"] {
-            described.insert(name, given(found, name, string)?.unwrap_or_else(empty));
+            described.insert(name, text_or_empty(found, name)?);
         }
-        described.set("apiVersion", given(found, "apiVersion", string)?.filter(|version| *version != empty()));
+        described.set("apiVersion", given(found, "apiVersion", string)?.filter(|version| *version != Value::from("")));
         converted.insert("describedObject", described);
     }
     Some(converted)
@@ -232,6 +221,14 @@ fn given(object: &Object, name: &str, read: impl Fn(&Value) -> Option<Value>) ->
         None => Some(None),
         Some(value) => read(value).map(Some),
     }
+}
+
+fn text_or_empty(object: &Object, name: &str) -> Option<Value> {
+    Some(given(object, name, string)?.unwrap_or_else(|| Value::from("")))
+}
+
+fn quantity_or_zero(object: &Object, name: &str) -> Option<Value> {
+    Some(given(object, name, quantity)?.unwrap_or_else(|| Value::from("0")))
 }
 
 fn string(value: &Value) -> Option<Value> {
@@ -255,7 +252,7 @@ fn label_selector(value: &Value) -> Option<Value> {
             let found = expression.as_object()?;
             let mut expression = Object::new();
             for name in ["key", "operator"] {
-                expression.insert(name, given(found, name, string)?.unwrap_or_else(|| Value::from("")));
+                expression.insert(name, text_or_empty(found, name)?);
             }
             let values = member(found, "values").map_or(Some(&[][..]), Value::as_array)?;
             let values = values.iter().map(string).collect::<Option<Vec<Value>>>()?;
