@@ -2,7 +2,6 @@
 
 mod pod_actions;
 
-use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -202,30 +201,20 @@ impl Api {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
-        let (dry_run, validation) = query.write_options("CreateOptions")?;
+        let options = write_options("CreateOptions", route, &query, &parts)?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
         if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
-            let saved = self.request_token(route, format, &text, validation).await?;
+            let saved = self.request_token(route, format, &text, options.validation).await?;
             return Ok(answer_saved(&wanted, route, saved)?);
         }
-        let decoded = Decoded::read(&route.resource, format, &text, validation)?;
+        let decoded = Decoded::read(&route.resource, format, &text, options.validation)?;
         if !route.resource.is_stored() {
             let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
             let warnings = decoded.warnings.clone();
             let bytes = self.review(route, &user, decoded.into_object())?;
             return Ok(answer_saved(&wanted, route, Saved { bytes, created: true, warnings })?);
         }
-        let subresource = route.subresource.as_deref();
-        let options = WriteOptions {
-            dry_run,
-            subresource,
-            validation,
-            requester: requester(&parts),
-            field_manager: &field_manager(&query, &parts),
-            written_as: &route.resource.api_version,
-            ..WriteOptions::default()
-        };
         let saved = self.options.registry.create(place(route), decoded, options).await?;
         Ok(answer_saved(&wanted, route, saved)?)
     }
@@ -234,21 +223,11 @@ impl Api {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
-        let (dry_run, validation) = query.write_options("UpdateOptions")?;
+        let options = write_options("UpdateOptions", route, &query, &parts)?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
-        let subresource = route.subresource.as_deref();
-        let resource = self.options.registry.body_resource(&route.resource, subresource);
-        let decoded = Decoded::read(resource, format, &text, validation)?;
-        let options = WriteOptions {
-            dry_run,
-            subresource,
-            validation,
-            requester: requester(&parts),
-            field_manager: &field_manager(&query, &parts),
-            written_as: &route.resource.api_version,
-            ..WriteOptions::default()
-        };
+        let resource = self.options.registry.body_resource(&route.resource, options.subresource);
+        let decoded = Decoded::read(resource, format, &text, options.validation)?;
         let saved = self.options.registry.update(place(route), decoded, options).await?;
         Ok(answer_saved(&wanted, route, saved)?)
     }
@@ -257,24 +236,13 @@ impl Api {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
-        let (dry_run, validation) = query.write_options("PatchOptions")?;
+        let options = write_options("PatchOptions", route, &query, &parts)?;
         let Some(kind) = negotiate::patch_kind(&parts.headers) else {
             return Err(Box::new(Status::unsupported_media_type(negotiate::PATCHES)).into());
         };
         let is_apply = kind == PatchKind::Apply;
-        let force = query.apply_options(is_apply)?;
+        let options = WriteOptions { is_apply, force: query.apply_options(is_apply)?, ..options };
         let text = self.read(body).await?;
-        let subresource = route.subresource.as_deref();
-        let options = WriteOptions {
-            dry_run,
-            subresource,
-            validation,
-            requester: requester(&parts),
-            field_manager: &field_manager(&query, &parts),
-            written_as: &route.resource.api_version,
-            is_apply,
-            force,
-        };
         let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
         Ok(answer_saved(&wanted, route, saved)?)
     }
@@ -365,15 +333,34 @@ fn requester(parts: &http::request::Parts) -> Requester<'_> {
     })
 }
 
+/// What a request says about the way it writes; `kind` is how these options are called.
+fn write_options<'a>(
+    kind: &'static str,
+    route: &'a ObjectRoute,
+    query: &'a Query<'_>,
+    parts: &'a http::request::Parts,
+) -> Result<WriteOptions<'a>, RegistryError> {
+    let (dry_run, validation) = query.write_options(kind)?;
+    Ok(WriteOptions {
+        dry_run,
+        subresource: route.subresource.as_deref(),
+        validation,
+        requester: requester(parts),
+        field_manager: field_manager(query, parts),
+        written_as: &route.resource.api_version,
+        ..WriteOptions::default()
+    })
+}
+
 /// In whose name a write is recorded: as the query says, or else as the program calls itself.
-fn field_manager<'a>(query: &'a Query<'_>, parts: &'a http::request::Parts) -> Cow<'a, str> {
+fn field_manager<'a>(query: &'a Query<'_>, parts: &'a http::request::Parts) -> &'a str {
     match query.text("fieldManager") {
         "" => {
             let agent = parts.headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
             let program = agent.split('/').next().unwrap_or_default();
-            program.get(..MAX_FIELD_MANAGER).unwrap_or(program).into()
+            program.get(..MAX_FIELD_MANAGER).unwrap_or(program)
         }
-        name => name.into(),
+        name => name,
     }
 }
 
