@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use revisor_object::{Object, Value};
 
 use super::super::super::pod_fields::{objects, text};
-use super::{
-    Check, Pod, Violation, bad_seccomp, containers, forbidden_additions, in_context, is_good_seccomp, plural,
-    proc_mount, quoted, seccomp_type, setters, violation,
-};
+use super::pod::{Pod, in_context};
+use super::privileges::{forbidden_additions, proc_mount};
+use super::profiles::{bad_seccomp, is_good_seccomp, seccomp_type};
+use super::wording::{containers, plural, quoted, setters};
+use super::{Check, Violation};
 
 /// What only the restricted level forbids, with the release since which it does, and the check of the baseline level
 /// that it takes the place of.
@@ -31,7 +32,7 @@ fn privilege_escalation(pod: &Pod<'_>) -> Option<Violation> {
         return None;
     }
     let detail = format!("{} must set securityContext.allowPrivilegeEscalation=false", containers(&names));
-    violation("allowPrivilegeEscalation != false", detail)
+    Violation::found("allowPrivilegeEscalation != false", detail)
 }
 
 /// Volumes that restricted pods may have.
@@ -68,7 +69,7 @@ fn restricted_volumes(pod: &Pod<'_>) -> Option<Violation> {
         plural("restricted volume type", "restricted volume types", types.len()),
         quoted(types.iter().map(String::as_str))
     );
-    violation("restricted volume types", detail)
+    Violation::found("restricted volume types", detail)
 }
 
 fn run_as_non_root(pod: &Pod<'_>) -> Option<Violation> {
@@ -80,13 +81,13 @@ fn run_as_non_root(pod: &Pod<'_>) -> Option<Violation> {
     let of_pod = set(pod.context());
     let names = pod.named(|container| set(container.object("securityContext")) == Some(false));
     if let Some(who) = setters(of_pod == Some(false), &names) {
-        return violation(REASON, format!("{who} must not set securityContext.runAsNonRoot=false"));
+        return Violation::found(REASON, format!("{who} must not set securityContext.runAsNonRoot=false"));
     }
     let names = pod.named(|container| of_pod != Some(true) && set(container.object("securityContext")).is_none());
     if names.is_empty() {
         return None;
     }
-    violation(REASON, format!("pod or {} must set securityContext.runAsNonRoot=true", containers(&names)))
+    Violation::found(REASON, format!("pod or {} must set securityContext.runAsNonRoot=true", containers(&names)))
 }
 
 fn run_as_user(pod: &Pod<'_>) -> Option<Violation> {
@@ -98,7 +99,7 @@ fn run_as_user(pod: &Pod<'_>) -> Option<Violation> {
     };
     let names = pod.named(|container| is_root(container.object("securityContext")));
     let who = setters(is_root(pod.context()), &names)?;
-    violation("runAsUser=0", format!("{who} must not set runAsUser=0"))
+    Violation::found("runAsUser=0", format!("{who} must not set runAsUser=0"))
 }
 
 fn restricted_capabilities(pod: &Pod<'_>) -> Option<Violation> {
@@ -113,7 +114,7 @@ fn restricted_capabilities(pod: &Pod<'_>) -> Option<Violation> {
     let dropped = (!names.is_empty())
         .then(|| format!("{} must set securityContext.capabilities.drop=[\"ALL\"]", containers(&names)));
     let details: Vec<String> = dropped.into_iter().chain(forbidden_additions(pod, &["NET_BIND_SERVICE"])).collect();
-    if details.is_empty() { None } else { violation("unrestricted capabilities", details.join("; ")) }
+    if details.is_empty() { None } else { Violation::found("unrestricted capabilities", details.join("; ")) }
 }
 
 fn restricted_seccomp(pod: &Pod<'_>) -> Option<Violation> {
@@ -133,5 +134,5 @@ fn restricted_seccomp(pod: &Pod<'_>) -> Option<Violation> {
     let who = containers(&names);
     let detail =
         format!("pod or {who} must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\"");
-    violation("seccompProfile", detail)
+    Violation::found("seccompProfile", detail)
 }
