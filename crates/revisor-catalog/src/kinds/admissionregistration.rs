@@ -31,16 +31,13 @@ pub(super) fn kind(plural: &str) -> Option<Kind> {
             versioned(mutating_policy::MutatingAdmissionPolicies { expressions: Expressions::new() })
         }
         "mutatingadmissionpolicybindings" => versioned(policy_binding::MutatingAdmissionPolicyBindings),
-        "mutatingwebhookconfigurations" => {
-            versioned(webhook_configuration::MutatingWebhookConfigurations { expressions: Expressions::new() })
+        "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => {
+            versioned(webhook_configuration::WebhookConfigurations { expressions: Expressions::new() })
         }
         "validatingadmissionpolicies" => {
             versioned(validating_policy::ValidatingAdmissionPolicies { expressions: Expressions::new() })
         }
         "validatingadmissionpolicybindings" => versioned(policy_binding::ValidatingAdmissionPolicyBindings),
-        "validatingwebhookconfigurations" => {
-            versioned(webhook_configuration::ValidatingWebhookConfigurations { expressions: Expressions::new() })
-        }
         _ => return None,
     })
 }

@@ -8,14 +8,14 @@ use super::expressions::{Composition, Expressions, Scope};
 use super::resource_rule::validate_mutable;
 use super::validating_policy::validate_common;
 use crate::checks::required_one_of;
-use crate::{Part, Strategy};
+use crate::{Part, Places, Strategy};
 
 pub(crate) struct MutatingAdmissionPolicies {
     pub(super) expressions: Expressions,
 }
 
 impl Strategy for MutatingAdmissionPolicies {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 

@@ -9,14 +9,14 @@ use super::match_resources::validate_match_resources;
 use super::param::validate_param_ref;
 use super::resource_rule::validate_mutable;
 use crate::checks::{one_of, problems};
-use crate::{Part, Strategy};
+use crate::{Part, Places, Strategy};
 
 const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
 
 pub(crate) struct ValidatingAdmissionPolicyBindings;
 
 impl Strategy for ValidatingAdmissionPolicyBindings {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
@@ -37,7 +37,7 @@ impl Strategy for ValidatingAdmissionPolicyBindings {
 pub(crate) struct MutatingAdmissionPolicyBindings;
 
 impl Strategy for MutatingAdmissionPolicyBindings {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 

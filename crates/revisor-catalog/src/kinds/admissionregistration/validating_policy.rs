@@ -50,7 +50,7 @@ pub(crate) struct ValidatingAdmissionPolicies {
 }
 
 impl Strategy for ValidatingAdmissionPolicies {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 

@@ -11,7 +11,7 @@ use super::match_conditions::validate_match_conditions;
 use super::resource_rule::validate_rules;
 use super::{FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES};
 use crate::checks::{one_of, problems};
-use crate::{Part, Strategy};
+use crate::{Part, Places, Strategy};
 
 const SIDE_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
 const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
@@ -24,30 +24,13 @@ const SELECTORS: [&str; 2] = ["namespaceSelector", "objectSelector"];
 /// The longest and shortest that a webhook may take, in seconds.
 const TIMEOUT_SECONDS: std::ops::RangeInclusive<i64> = 1..=30;
 
-pub(crate) struct ValidatingWebhookConfigurations {
+/// Configurations of both kinds. Validating webhooks only lack the `reinvocationPolicy`, which their type does not have.
+pub(crate) struct WebhookConfigurations {
     pub(super) expressions: Expressions,
 }
 
-pub(crate) struct MutatingWebhookConfigurations {
-    pub(super) expressions: Expressions,
-}
-
-impl Strategy for ValidatingWebhookConfigurations {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
-        &[&["webhooks"]]
-    }
-
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_webhooks(&self.expressions, object, None)
-    }
-
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
-        validate_webhooks(&self.expressions, object, Some(old))
-    }
-}
-
-impl Strategy for MutatingWebhookConfigurations {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+impl Strategy for WebhookConfigurations {
+    fn tracked(&self) -> Places {
         &[&["webhooks"]]
     }
 
@@ -237,7 +220,7 @@ mod tests {
                 ],
             ),
         ] {
-            let webhooks = ValidatingWebhookConfigurations { expressions: Expressions::new() };
+            let webhooks = WebhookConfigurations { expressions: Expressions::new() };
             check(change, &webhooks.validate(&configuration(change)), want);
         }
     }

@@ -37,7 +37,7 @@ impl Strategy for DaemonSets {
         }
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
@@ -72,7 +72,7 @@ impl Strategy for DaemonSets {
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        if part == Part::Subresource("status") {
+        if part == Part::STATUS {
             return validate_status(status(object), status(old));
         }
         let path = SPEC.child("selector");

@@ -33,7 +33,7 @@ impl Strategy for Deployments {
         settle_rollback(object);
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         // Annotations are passed on to replica sets.
         &[&["spec"], &["metadata", "annotations"]]
     }
@@ -52,7 +52,7 @@ impl Strategy for Deployments {
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        if part == Part::Subresource("status") {
+        if part == Part::STATUS {
             return validate_status(status(object), status(old));
         }
         let mut errors = validate_spec(object, Some(spec(old)), self.policy);

@@ -22,7 +22,7 @@ impl Strategy for ReplicaSets {
         default_template(object.object_mut("spec"));
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
@@ -39,7 +39,7 @@ impl Strategy for ReplicaSets {
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        if part == Part::Subresource("status") {
+        if part == Part::STATUS {
             return validate_status(status(object));
         }
         let mut errors = validate_spec(spec(object), Some(spec(old)), self.policy);

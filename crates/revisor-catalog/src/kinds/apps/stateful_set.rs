@@ -54,7 +54,7 @@ impl Strategy for StatefulSets {
         }
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
@@ -82,7 +82,7 @@ impl Strategy for StatefulSets {
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        if part == Part::Subresource("status") {
+        if part == Part::STATUS {
             return validate_status(status(object), status(old));
         }
         let (spec, old) = (spec(object), spec(old));

@@ -39,7 +39,7 @@ impl Strategy for HorizontalPodAutoscalers {
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        if part == Part::Subresource("status") {
+        if part == Part::STATUS {
             return negative(FieldPath::root("status"), status(object), &["currentReplicas", "desiredReplicas"]);
         }
         validate_spec(spec_of(object), Some(spec_of(old)))

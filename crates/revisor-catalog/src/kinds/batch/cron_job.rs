@@ -27,7 +27,7 @@ impl Strategy for CronJobs {
         default_template(object.object_mut("spec").object_mut("jobTemplate").object_mut("spec"));
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
@@ -50,7 +50,7 @@ impl Strategy for CronJobs {
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        if part == Part::Subresource("status") {
+        if part == Part::STATUS {
             return Vec::new();
         }
         validate_spec(object, Some(old), self.policy)

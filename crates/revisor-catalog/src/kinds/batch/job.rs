@@ -64,7 +64,7 @@ impl Strategy for Jobs {
         }
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
@@ -96,7 +96,7 @@ impl Strategy for Jobs {
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        if part == Part::Subresource("status") {
+        if part == Part::STATUS {
             return status::validate(object, old);
         }
         let mut errors = validate_whole(object, Some(old), self.policy);

@@ -123,7 +123,7 @@ impl Strategy for CertificateSigningRequests {
         let (certificate, before) = (certificate(object), certificate(old));
         if certificate != before {
             let path = root.child("certificate");
-            if part != Part::Subresource("status") {
+            if part != Part::STATUS {
                 errors.push(FieldError::forbidden(path, "updates may not set certificate content"));
             } else if !before.is_empty() {
                 errors.push(FieldError::forbidden(path, "updates may not modify existing certificate content"));

@@ -52,7 +52,7 @@ impl Strategy for Namespaces {
     fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> Vec<FieldError> {
         match part {
             Part::Whole => self.validate(object),
-            Part::Subresource("status") => validate_phase(object),
+            Part::STATUS => validate_phase(object),
             Part::Subresource(_) => validate_spec_finalizers(object, |at| format!("spec.finalizers[{at}]")),
         }
     }

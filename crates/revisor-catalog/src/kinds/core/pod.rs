@@ -52,7 +52,7 @@ impl Strategy for Pods {
         }
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
@@ -89,7 +89,7 @@ impl Strategy for Pods {
                 put_back(object, old, self.untouched(part));
                 pod_spec::drop_disabled_fields(object.object_mut("spec"), old.object("spec"));
             }
-            Part::Subresource("status") => {
+            Part::STATUS => {
                 put_back(object, old, self.untouched(part));
                 status::prepare(object, old);
             }
@@ -125,7 +125,7 @@ impl Strategy for Pods {
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         match part {
             Part::Whole => update::validate(object, old, self.policy),
-            Part::Subresource("status") => status::validate(object, old),
+            Part::STATUS => status::validate(object, old),
             Part::Subresource("ephemeralcontainers") => validate_ephemeral_containers(object, old, self.policy),
             Part::Subresource(_) => resize::validate(object, old, self.policy),
         }

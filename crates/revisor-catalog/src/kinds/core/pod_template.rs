@@ -3,7 +3,7 @@
 use revisor_object::{FieldError, FieldPath, Object};
 
 use crate::kinds::pod_spec::{self, PodPolicy};
-use crate::{Circumstances, Part, Strategy};
+use crate::{Circumstances, Part, Places, Strategy};
 
 const TEMPLATE: FieldPath<'static> = FieldPath::root("template");
 
@@ -16,7 +16,7 @@ impl Strategy for PodTemplates {
         pod_spec::default_template(object.object_mut("template"));
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["template"]]
     }
 

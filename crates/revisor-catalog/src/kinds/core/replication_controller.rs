@@ -45,7 +45,7 @@ impl Strategy for ReplicationControllers {
         }
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
@@ -62,7 +62,7 @@ impl Strategy for ReplicationControllers {
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        if part == Part::Subresource("status") {
+        if part == Part::STATUS {
             return validate_status(status(object));
         }
         let mut errors = validate_spec(spec(object), Some(spec(old)), self.policy);

@@ -7,7 +7,7 @@ use revisor_object::{FieldError, FieldPath, Object, Value, ip_problems, ip_warni
 
 use crate::checks::{immutable, labels, problems, required_one_of};
 use crate::kinds::addresses::{endpoint_ip, legacy_ip};
-use crate::{Circumstances, Part, Strategy};
+use crate::{Circumstances, Part, Places, Strategy};
 
 const ADDRESS_TYPES: [&str; 3] = ["FQDN", "IPv4", "IPv6"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
@@ -41,7 +41,7 @@ impl Strategy for EndpointSlices {
         }
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["addressType"], &["endpoints"], &["ports"], &["metadata", "labels"]]
     }
 

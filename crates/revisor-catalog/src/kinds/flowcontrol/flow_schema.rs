@@ -21,7 +21,7 @@ pub(crate) struct FlowSchemas {
 }
 
 impl Strategy for FlowSchemas {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 

@@ -23,7 +23,7 @@ pub(crate) struct PriorityLevelConfigurations {
 }
 
 impl Strategy for PriorityLevelConfigurations {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 

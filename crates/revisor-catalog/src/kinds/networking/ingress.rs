@@ -27,7 +27,7 @@ struct Allowances {
 }
 
 impl Strategy for Ingresses {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 

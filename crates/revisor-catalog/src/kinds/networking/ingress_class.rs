@@ -4,7 +4,7 @@ use revisor_object::names::{dns1123_label, dns1123_subdomain, domain_prefixed_pa
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
 use crate::checks::{immutable, problems};
-use crate::{Part, Strategy};
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const SCOPES: [&str; 2] = ["Cluster", "Namespace"];
@@ -13,7 +13,7 @@ const MAX_CONTROLLER: usize = 250;
 pub(crate) struct IngressClasses;
 
 impl Strategy for IngressClasses {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 

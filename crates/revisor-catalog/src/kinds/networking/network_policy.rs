@@ -8,7 +8,7 @@ use revisor_object::{
 
 use crate::checks::problems;
 use crate::kinds::addresses::legacy_cidr;
-use crate::{Part, Strategy};
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
@@ -31,7 +31,7 @@ impl Strategy for NetworkPolicies {
         }
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 

@@ -15,7 +15,7 @@ const SPEC: FieldPath<'static> = FieldPath::root("spec");
 pub(crate) struct PodDisruptionBudgets;
 
 impl Strategy for PodDisruptionBudgets {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
@@ -28,7 +28,7 @@ impl Strategy for PodDisruptionBudgets {
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        if part == Part::Subresource("status") {
+        if part == Part::STATUS {
             return validate_status(status_of(object));
         }
         // Whatever was wrong with the old selector, its values are let pass.

@@ -6,7 +6,7 @@ use super::device_claim::{MAX_CONFIGURATIONS, MAX_SELECTORS, validate_configurat
 use super::lists;
 use super::selectors::Selectors;
 use crate::kinds::resource_names::is_extended;
-use crate::{Part, Strategy};
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -15,7 +15,7 @@ pub(crate) struct DeviceClasses {
 }
 
 impl Strategy for DeviceClasses {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 

@@ -18,7 +18,7 @@ const SINCE: &str = "timeAdded";
 pub(crate) struct DeviceTaintRules;
 
 impl Strategy for DeviceTaintRules {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 

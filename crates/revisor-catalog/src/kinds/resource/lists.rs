@@ -11,11 +11,7 @@ pub(super) fn objects(
     most: usize,
     validate: impl Fn(FieldPath<'_>, &Object) -> Vec<FieldError>,
 ) -> Vec<FieldError> {
-    if items.len() > most {
-        return vec![FieldError::too_many(path, items.len(), most)];
-    }
-    let items = items.iter().filter_map(Value::as_object).enumerate();
-    items.flat_map(|(at, item)| validate(path.index(at), item)).collect()
+    elements(path, items, most, Value::as_object, validate)
 }
 
 /// What is wrong with the elements of a list of objects, each of which must have a name of its own.
@@ -41,11 +37,7 @@ pub(super) fn texts(
     most: usize,
     validate: impl Fn(FieldPath<'_>, &str) -> Vec<FieldError>,
 ) -> Vec<FieldError> {
-    if items.len() > most {
-        return vec![FieldError::too_many(path, items.len(), most)];
-    }
-    let items = items.iter().filter_map(Value::as_str).enumerate();
-    items.flat_map(|(at, item)| validate(path.index(at), item)).collect()
+    elements(path, items, most, Value::as_str, validate)
 }
 
 /// What is wrong with the elements of a list of different texts.
@@ -60,6 +52,20 @@ pub(super) fn distinct_texts(
         errors.extend(duplicates(path, items.iter().filter_map(Value::as_str)));
     }
     errors
+}
+
+fn elements<'v, T: ?Sized + 'v>(
+    path: FieldPath<'_>,
+    items: &'v [Value],
+    most: usize,
+    read: impl Fn(&'v Value) -> Option<&'v T>,
+    validate: impl Fn(FieldPath<'_>, &T) -> Vec<FieldError>,
+) -> Vec<FieldError> {
+    if items.len() > most {
+        return vec![FieldError::too_many(path, items.len(), most)];
+    }
+    let items = items.iter().filter_map(read).enumerate();
+    items.flat_map(|(at, item)| validate(path.index(at), item)).collect()
 }
 
 /// The errors that something was there before.

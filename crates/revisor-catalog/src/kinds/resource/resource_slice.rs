@@ -11,7 +11,7 @@ use super::{lists, names};
 use crate::checks::{immutable, problems};
 use crate::kinds::members::{is_true, text};
 use crate::kinds::node_selectors;
-use crate::{Circumstances, Part, Strategy};
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -39,7 +39,7 @@ fn attributes(device: &Object) -> impl Iterator<Item = &Object> {
 pub(crate) struct ResourceSlices;
 
 impl Strategy for ResourceSlices {
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
