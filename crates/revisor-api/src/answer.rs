@@ -122,7 +122,7 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
             }
             status
         }
-        RegistryError::ManyBudgets => Status::unexplained(error.to_string()),
+        RegistryError::ManyBudgets | RegistryError::Conversion(_) => Status::unexplained(error.to_string()),
         RegistryError::Invalid { resource, name, errors } => {
             Status::invalid(KindRef { group: &resource.group, kind: &resource.kind }, name, errors)
         }

@@ -7,8 +7,7 @@ use http::HeaderMap;
 use revisor_cache::Item;
 use revisor_catalog::{Moment, Resource};
 use revisor_object::{Object, Status, Value, parse_json};
-use revisor_registry::present;
-use sha2::{Digest, Sha256};
+use revisor_registry::{present, present_item};
 
 use crate::negotiate::{Accepted, Answer, Encoding, Form, MetaVersion, negotiate};
 use crate::query::Query;
@@ -170,7 +169,10 @@ impl ListShape {
     pub(crate) fn push_item(&self, item: &Item, is_first: bool, out: &mut BytesMut) {
         match self.remembered_rows() {
             Some(rows) => self.push_as(is_first, out, |out| rows.push_item(&self.resource, item, out)),
-            None => self.push(item.bytes(), is_first, out),
+            None => {
+                let object = &present_item(&self.resource, item);
+                self.push_as(is_first, out, |out| self.push_json(object, out));
+            }
         }
     }
 
@@ -184,7 +186,7 @@ impl ListShape {
     /// How rows are written, if they are remembered: those of objects that are shown in the version they are stored in.
     fn remembered_rows(&self) -> Option<Rows> {
         match self.items {
-            Items::Rows(rows) if self.resource.is_storage() => Some(rows),
+            Items::Rows(rows) if self.resource.shape == 0 => Some(rows),
             Items::Rows(_) | Items::Whole | Items::Metadata(_) => None,
         }
     }
@@ -276,8 +278,7 @@ impl EventShape {
     }
 
     /// The object of an event in this shape; `None` if that cannot be.
-    pub(crate) fn object(&self, resource: &Resource, stored: &Bytes, now: Moment) -> Option<Bytes> {
-        let object = present(resource, stored);
+    pub(crate) fn object(&self, resource: &Resource, object: Bytes, now: Moment) -> Option<Bytes> {
         match *self {
             EventShape::Whole => Some(object),
             EventShape::Metadata(version) => {
@@ -299,16 +300,6 @@ impl EventShape {
             *has_columns = true;
         }
     }
-}
-
-/// A number for the version in which a resource shows its objects: zero for the one that they are stored in. The low
-/// byte is left to those who tell more apart.
-pub(crate) fn version_number(resource: &Resource) -> u64 {
-    if resource.is_storage() {
-        return 0;
-    }
-    let digest = Sha256::digest(resource.api_version.as_bytes());
-    digest[..8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)) & !0xff
 }
 
 /// A JSON document as YAML; as it is if it is no JSON.

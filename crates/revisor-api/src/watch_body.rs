@@ -8,15 +8,16 @@ use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use prometheus::IntCounter;
-use revisor_cache::{EventKind, Expired, WatchItem, Watcher};
+use revisor_cache::{EventKind, Expired, WatchItem};
 use revisor_catalog::{Moment, Resource};
 use revisor_object::Status;
+use revisor_registry::{EventStream, present, present_event, present_item};
 use revisor_version::Revision;
 use tokio::time::{Instant, Sleep};
 
-use crate::representation::{EventShape, version_number};
+use crate::representation::EventShape;
 use crate::table::INITIAL_EVENTS_END;
-use crate::{ByteSource, LongRunningGuard, WatchEnd};
+use crate::{ByteSource, LongRunningGuard, WatchEnd, answer};
 
 /// How much is gathered into one write when events come faster than they are sent.
 const CHUNK: usize = 32 * 1024;
@@ -44,11 +45,9 @@ pub(crate) struct WatchOptions {
 
 /// A watch on its way.
 pub(crate) struct WatchBody {
-    watcher: Box<Watcher>,
+    events: EventStream,
     resource: Arc<Resource>,
     shape: EventShape,
-    /// What frames of this version are told apart by.
-    version_number: u64,
     bookmarks: bool,
     deadline: Pin<Box<Sleep>>,
     next_bookmark: Option<Pin<Box<Sleep>>>,
@@ -61,12 +60,11 @@ pub(crate) struct WatchBody {
 }
 
 impl WatchBody {
-    pub(crate) fn new(watcher: Box<Watcher>, options: WatchOptions) -> WatchBody {
+    pub(crate) fn new(events: EventStream, options: WatchOptions) -> WatchBody {
         let deadline = Instant::now() + options.lifetime;
         let next_bookmark = options.bookmarks.then(|| Box::pin(tokio::time::sleep_until(next_bookmark_at(deadline))));
         WatchBody {
-            watcher,
-            version_number: version_number(&options.resource),
+            events,
             resource: options.resource,
             shape: options.shape,
             bookmarks: options.bookmarks,
@@ -83,7 +81,7 @@ impl WatchBody {
     /// The line for one item of the watch; `None` for what this client is not told.
     fn frame(&mut self, item: WatchItem) -> Option<Bytes> {
         match item {
-            WatchItem::State(item) => self.event("ADDED", item.bytes()),
+            WatchItem::State(item) => self.event("ADDED", present_item(&self.resource, &item)),
             WatchItem::Event(kind, delivery) => {
                 self.known = Some(delivery.revision());
                 let (key, name) = match kind {
@@ -91,12 +89,17 @@ impl WatchBody {
                     EventKind::Modified => (1, "MODIFIED"),
                     EventKind::Deleted => (2, "DELETED"),
                 };
-                let Some(shape) = self.shape.number() else { return self.event(name, &delivery.object(kind)) };
+                let converted = present_event(&self.resource, kind, &delivery);
+                let object = || converted.unwrap_or_else(|| present(&self.resource, &delivery.object(kind)));
+                let Some(shape) = self.shape.number() else {
+                    let object = object();
+                    return self.event(name, object);
+                };
                 let make = || {
-                    let shown = self.shape.object(&self.resource, &delivery.object(kind), now());
+                    let shown = self.shape.object(&self.resource, object(), now());
                     event_frame(name, &shown.expect("a shape with a number can be made"))
                 };
-                Some(delivery.frame(self.version_number | (3 * shape + key), make))
+                Some(delivery.frame(self.resource.shape | (3 * shape + key), make))
             }
             WatchItem::InitialEnd(revision) => {
                 self.known = Some(revision);
@@ -110,7 +113,7 @@ impl WatchBody {
     }
 
     /// A line of this client's own; `None` if its object cannot be shown so, which ends the watch.
-    fn event(&mut self, name: &str, object: &Bytes) -> Option<Bytes> {
+    fn event(&mut self, name: &str, object: Bytes) -> Option<Bytes> {
         let shown = self.shape.object(&self.resource, object, now());
         self.shape.sent();
         self.is_done |= shown.is_none();
@@ -125,7 +128,7 @@ impl WatchBody {
         };
         let object =
             format!("{}\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}}}", self.resource.type_prefix);
-        self.event("BOOKMARK", &object.into())
+        self.event("BOOKMARK", object.into())
     }
 
     /// A bookmark, if it is time for one and it does not take the client back.
@@ -144,7 +147,7 @@ impl WatchBody {
                 cx.waker().wake_by_ref();
             }
         }
-        let revision = self.watcher.progress().filter(|revision| Some(*revision) >= self.known)?;
+        let revision = self.events.progress().filter(|revision| Some(*revision) >= self.known)?;
         self.known = Some(revision);
         self.bookmark(revision, false)
     }
@@ -159,9 +162,16 @@ impl ByteSource for WatchBody {
         let mut chunk = BytesMut::new();
         let mut count = 0;
         while chunk.len() < CHUNK && !self.is_done {
-            match self.watcher.poll_next(cx) {
+            match self.events.poll_next(cx) {
                 Poll::Ready(Some(item)) => {
-                    let Some(frame) = self.frame(item) else { continue };
+                    let frame = match item {
+                        Ok(item) => self.frame(item),
+                        Err(error) => {
+                            self.is_done = true;
+                            Some(error_frame(&answer::error_status(&error)))
+                        }
+                    };
+                    let Some(frame) = frame else { continue };
                     count += 1;
                     match first.take() {
                         // One event is sent as it is; only those that come in a row are copied together.

@@ -21,6 +21,7 @@
 mod cache;
 mod delivery;
 mod dispatcher;
+mod feed;
 mod history;
 mod index;
 mod item;
@@ -33,6 +34,7 @@ mod watcher;
 
 pub use cache::{Cache, CacheOptions, NotReached};
 pub use delivery::{Delivery, EventKind};
+pub use feed::{Feed, News};
 pub use history::Expired;
 pub use item::{Item, View};
 pub use resource::ResourceCache;

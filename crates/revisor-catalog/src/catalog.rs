@@ -146,7 +146,7 @@ impl Catalog {
     }
 
     /// The types of all objects and options.
-    pub fn types(&self) -> &Types {
+    pub fn types(&self) -> &Arc<Types> {
         &self.types
     }
 

@@ -8,6 +8,7 @@ mod catalog;
 mod checks;
 mod columns;
 mod conversion;
+mod custom;
 mod kinds;
 mod metadata;
 mod moment;
@@ -24,9 +25,11 @@ pub use bootstrap::BootstrapObject;
 pub use catalog::{Catalog, CatalogOptions, GroupVersion};
 pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
+pub use custom::{Custom, CustomConversion, CustomField, CustomResources};
 pub use kinds::apiextensions::{
     API_APPROVAL, Condition, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, TERMINATING, api_approval,
 };
+pub use kinds::apiextensions::{CLEANUP_FINALIZER, DefinedVersion, Definition, Names, TakenNames, settle_status};
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
 pub use metadata::{validate_metadata, validate_metadata_update};
 pub use moment::Moment;

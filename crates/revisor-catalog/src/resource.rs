@@ -12,11 +12,11 @@ use revisor_merge::{
 };
 use revisor_object::names::NameRule;
 use revisor_object::{Object, Value};
-use revisor_schema::{Encoded, Findings, Mismatch, ProtobufError, StructId, Types};
+use revisor_schema::{Encoded, Findings, ProtobufError, StructId, Types};
 
 use sha2::{Digest, Sha256};
 
-use crate::{Columns, Conversion, ScalePaths, Strategy};
+use crate::{Columns, Conversion, Custom, ScalePaths, Strategy};
 
 /// What can be asked of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -158,12 +158,17 @@ pub struct Resource {
     pub strategy: Arc<dyn Strategy>,
     /// How it is shown as a table.
     pub columns: Columns,
+    /// A number for the shape in which it shows its objects, to remember them by: zero if that is how they are stored.
+    /// The low byte is left to those who tell more apart.
+    pub shape: u64,
     /// `{"kind":…,"apiVersion":…,`: what the items of a list leave out.
     pub type_prefix: String,
     /// What clients are told whenever they use the resource, if it is deprecated.
     pub deprecation: Option<String>,
     /// What its objects are stored as, where that is another version.
     pub(crate) stored: Option<Stored>,
+    /// What its definition says, if it is a custom resource.
+    pub(crate) custom: Option<Arc<Custom>>,
     pub(crate) types: Arc<Types>,
     pub(crate) root: StructId,
 }
@@ -185,19 +190,42 @@ impl Resource {
         self.types.read_protobuf(self.root, bytes)
     }
 
+    /// What its definition says, if it is a custom resource.
+    pub fn custom(&self) -> Option<&Custom> {
+        self.custom.as_deref()
+    }
+
     /// Makes a client's value fit this resource's type.
-    pub fn conform(&self, value: &mut Value) -> Result<Findings, Mismatch> {
-        self.types.conform(self.root, value)
+    ///
+    /// # Errors
+    /// What the original tells its clients of a value that cannot be made to fit.
+    pub fn conform(&self, value: &mut Value) -> Result<Findings, String> {
+        match &self.custom {
+            Some(custom) => custom.conform(value),
+            None => self.types.conform(self.root, value).map_err(|mismatch| mismatch.to_string()),
+        }
     }
 
     /// Makes an applied configuration fit this resource's type; see [`Types::conform_as_given`].
-    pub fn conform_as_given(&self, value: &mut Value) -> Result<Findings, Mismatch> {
-        self.types.conform_as_given(self.root, value)
+    ///
+    /// # Errors
+    /// As [`conform`](Resource::conform).
+    pub fn conform_as_given(&self, value: &mut Value) -> Result<Findings, String> {
+        match &self.custom {
+            Some(custom) => custom.conform(value),
+            None => self.types.conform_as_given(self.root, value).map_err(|mismatch| mismatch.to_string()),
+        }
     }
 
     /// The resource in the version in which its objects are stored.
     pub fn storage(self: &Arc<Self>) -> &Arc<Resource> {
         self.stored.as_ref().map_or(self, |stored| &stored.resource)
+    }
+
+    /// The resource in the version in which its objects are worked on: that in which they are stored, or the one that
+    /// the client speaks of if only that one knows their fields.
+    pub fn working(self: &Arc<Self>) -> &Arc<Resource> {
+        if self.custom.is_some() { self } else { self.storage() }
     }
 
     /// Whether there are objects to be read: some resources only answer to a POST. What is stored can be watched.
@@ -207,7 +235,7 @@ impl Resource {
 
     /// Whether objects are stored in this very version.
     pub fn is_storage(&self) -> bool {
-        self.stored.is_none()
+        self.stored.is_none() && self.custom().is_none_or(|custom| custom.storage_version() == self.api_version)
     }
 
     /// Brings an object of this version to the shape in which it is stored.
@@ -228,13 +256,20 @@ impl Resource {
 
     /// Fills in what a client may leave out.
     pub fn default(&self, object: &mut Object) {
-        self.types.fill_defaults(self.root, object);
-        self.strategy.default(object);
+        match &self.custom {
+            Some(custom) => custom.schema.default(object),
+            None => {
+                self.types.fill_defaults(self.root, object);
+                self.strategy.default(object);
+            }
+        }
     }
 
     /// Gives an object every field that is always written, so that it can be compared with a stored one.
     pub fn complete(&self, object: &mut Object) {
-        self.types.complete(self.root, object);
+        if self.custom.is_none() {
+            self.types.complete(self.root, object);
+        }
     }
 
     /// Applies a strategic merge patch to an object of this resource.
@@ -270,6 +305,9 @@ impl Resource {
 
     /// The canonical bytes of an object of this resource. It must conform, and have a creation time if it is to be stored.
     pub fn encode(&self, object: &Object) -> Encoded {
+        if let Some(custom) = &self.custom {
+            return custom.encode(object);
+        }
         self.types.encode(self.root, &self.kind, &self.api_version, object)
     }
 
@@ -298,8 +336,11 @@ impl Resource {
 
     /// What discovery shows of the version that objects are stored in, so that clients notice when it changes.
     pub fn storage_version_hash(&self) -> String {
-        let stored = self.stored.as_ref().map_or(self, |stored| &stored.resource);
-        let digest = Sha256::digest(format!("{}/{}/{}", stored.group, stored.version, stored.kind));
+        let stored = self.stored.as_ref().map_or(&self.api_version, |stored| &stored.resource.api_version);
+        let stored = self.custom().map_or(stored.as_str(), Custom::storage_version);
+        // The core group has no name, but its place.
+        let slash = if stored.contains('/') { "" } else { "/" };
+        let digest = Sha256::digest(format!("{slash}{stored}/{}", self.kind));
         STANDARD.encode(&digest[..8])
     }
 

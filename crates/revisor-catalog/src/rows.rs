@@ -6,6 +6,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use revisor_schema::Types;
 use revisor_version::Release;
+use sha2::{Digest, Sha256};
 
 use crate::kinds::{self, Kind, PodPolicy};
 use crate::resource::Stored;
@@ -157,14 +158,16 @@ impl Row {
                 Some(stored) => stored.resource.prefix.clone(),
                 None => format!("/registry/{stored_at}/"),
             },
-            stored,
+            custom: None,
             selectable,
             selects_namespace: selects_namespace.unwrap_or(self.namespaced),
             rules,
             strategy,
             columns: Columns::of(group, plural),
+            shape: if stored.is_some() { shape_of_version(&api_version) } else { 0 },
             type_prefix: format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\","),
             deprecation,
+            stored,
             root: types.id(&type_name(group, version, kind)).expect("every row has its fields in the table"),
             types: types.clone(),
             api_version,
@@ -198,6 +201,12 @@ impl Deprecation {
 pub(crate) fn scale_resource(types: &Arc<Types>) -> Resource {
     let row = Row::parse("autoscaling,v1,scales,Scale,scale,,,yes,get+patch+update,,,,,").expect("is well formed");
     row.of_kind(Kind::without_rules(), types, None)
+}
+
+/// A number that no other version of the same resource has.
+fn shape_of_version(api_version: &str) -> u64 {
+    let digest = Sha256::digest(api_version.as_bytes());
+    digest[..8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)) & !0xff
 }
 
 /// The name of a kind's type in the table of fields: `core.v1.Pod`.

@@ -1,6 +1,6 @@
 //! [`ScalePaths`]: where objects keep what their `scale` subresource shows.
 
-use revisor_object::{Object, StructuredLabelSelector, Value};
+use revisor_object::{FieldError, Object, StructuredLabelSelector, Value};
 
 /// Where objects of a resource keep what their scale shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,12 +75,60 @@ impl ScalePaths {
         }
     }
 
+    /// What is wrong with the places of a custom object that its scale shows. A write of its status is not asked for
+    /// what is wanted.
+    pub(crate) fn problems(&self, object: &Object, is_status: bool) -> Vec<FieldError> {
+        let wanted = Some(&self.replicas).filter(|_| !is_status);
+        let mut errors: Vec<FieldError> = wanted
+            .into_iter()
+            .chain([&self.observed_replicas])
+            .filter_map(|path| count_problem(object, path))
+            .collect();
+        if let ScaleSelector::Text(path) = &self.selector
+            && let Some(found) = at(object, path).filter(|found| found.as_str().is_none())
+        {
+            errors.push(FieldError::invalid(dotted(path), "", not_of_type(path, found, "string")));
+        }
+        errors
+    }
+
     /// Sets how many replicas are wanted.
     pub fn set_replicas(&self, object: &mut Object, replicas: i64) {
         let Some((last, parents)) = self.replicas.split_last() else { return };
         let parent = parents.iter().fold(object, |object, name| object.object_mut(name));
         parent.insert(last, replicas);
     }
+}
+
+/// What is wrong with a number of replicas.
+fn count_problem(object: &Object, path: &[String]) -> Option<FieldError> {
+    let found = at(object, path)?;
+    let Some(count) = found.as_i64() else {
+        return Some(FieldError::invalid(dotted(path), 0_i64, not_of_type(path, found, "int64")));
+    };
+    if count < 0 {
+        return Some(FieldError::invalid(dotted(path), count, "should be a non-negative integer"));
+    }
+    let most = i64::from(i32::MAX);
+    (count > most).then(|| FieldError::invalid(dotted(path), count, format!("should be less than or equal to {most}")))
+}
+
+/// `.spec.replicas`
+fn dotted(path: &[String]) -> String {
+    format!(".{}", path.join("."))
+}
+
+fn not_of_type(path: &[String], found: &Value, wanted: &str) -> String {
+    let (shown, kind) = match found {
+        Value::Null => ("<nil>".to_owned(), "<nil>"),
+        Value::Bool(truth) => (truth.to_string(), "bool"),
+        Value::Int(number) => (number.to_string(), "int64"),
+        Value::Float(number) => (number.to_string(), "float64"),
+        Value::String(text) => (text.to_string(), "string"),
+        Value::Array(_) => (found.to_json(), "[]interface {}"),
+        Value::Object(_) => (found.to_json(), "map[string]interface {}"),
+    };
+    format!("{} accessor error: {shown} is of the type {kind}, expected {wanted}", dotted(path))
 }
 
 fn at<'o>(object: &'o Object, path: &[String]) -> Option<&'o Value> {

@@ -58,6 +58,16 @@ pub trait Strategy: Send + Sync + 'static {
         &[]
     }
 
+    /// Whether objects count in `metadata.generation` how often their desired state was changed.
+    fn counts_generation(&self) -> bool {
+        !self.tracked().is_empty()
+    }
+
+    /// Whether an object that takes the place of the old one has another desired state.
+    fn is_changed(&self, object: &Object, old: &Object) -> bool {
+        self.tracked().iter().any(|path| object.at(path) != old.at(path))
+    }
+
     /// The places that a write of this part leaves as they are, whatever was sent: what stands there is put back, and
     /// nobody comes to manage it. `metadata` means what can be changed in there at all. A new object has nothing at the
     /// places that writes of the whole leave alone.
@@ -174,7 +184,7 @@ mod tests {
         for resource in catalog.resources() {
             let has_status = resource.subresource("status").is_some();
             let leaves = |part, place: &[&str]| resource.strategy.untouched(part).contains(&place);
-            let name = (&resource.api_version, resource.plural);
+            let name = (&resource.api_version, resource.plural.as_str());
             assert_eq!(leaves(Part::Whole, &["status"]), has_status, "{name:?}");
             assert_eq!(leaves(Part::STATUS, &["spec"]), has_status, "{name:?}");
         }

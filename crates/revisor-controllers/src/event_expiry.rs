@@ -18,8 +18,8 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::Clock;
-use crate::feed::{Feed, News};
 use crate::metadata::{place, text_at};
+use revisor_cache::{Feed, News};
 
 /// How many events are deleted at once: so many deletions share one sync of the disk.
 const AT_ONCE: usize = 64;

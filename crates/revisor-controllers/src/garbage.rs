@@ -27,13 +27,13 @@ use revisor_version::Revision;
 use tokio::sync::{Notify, watch};
 
 use crate::controllers::stored_resources;
-use crate::feed::{Feed, News};
 use crate::metadata::{Metadata, place};
 use crate::uid::Uid;
 use crate::work_queue::{Backoff, WorkQueue};
 use crate::{Clock, ResourceList};
 use graph::Graph;
 use owners::{Kinds, Standing};
+use revisor_cache::{Feed, News};
 
 /// How many objects are acted on at once: so many writes share one sync of the disk.
 const WORKERS: usize = 32;

@@ -12,9 +12,9 @@ use revisor_registry::{Decoded, FieldValidation, Format, Place, Registry, Regist
 
 use crate::Clock;
 use crate::controllers::FIELD_MANAGER;
-use crate::feed::{Feed, News};
 use crate::metadata::{place, text_at};
 use crate::work_queue::{Backoff, Outcome, WorkQueue};
+use revisor_cache::{Feed, News};
 
 /// How many namespaces are looked after at once: so many writes share one sync of the disk.
 const WORKERS: usize = 8;

@@ -15,7 +15,6 @@
 mod clock;
 mod controllers;
 mod event_expiry;
-mod feed;
 mod garbage;
 mod in_every_namespace;
 mod metadata;

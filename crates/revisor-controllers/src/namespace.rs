@@ -22,12 +22,12 @@ use revisor_version::Revision;
 use tokio::task::AbortHandle;
 
 use crate::controllers::FIELD_MANAGER;
-use crate::feed::{Feed, News};
 use crate::metadata::{Metadata, array_at, place, text_at};
 use crate::uid::Uid;
 use crate::work_queue::{Backoff, Outcome, WorkQueue};
 use crate::{Clock, ResourceList};
 use content::Content;
+use revisor_cache::{Feed, News};
 
 /// The finalizer that is this controller's to remove.
 const KUBERNETES: &str = "kubernetes";

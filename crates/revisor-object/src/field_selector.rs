@@ -76,9 +76,9 @@ impl FieldSelector {
     }
 
     /// Whether an object satisfies it, whose fields `lookup` knows. A field that is missing counts as empty.
-    pub fn matches<'a>(&self, lookup: impl Fn(&str) -> Option<&'a str>) -> bool {
+    pub fn matches<T: AsRef<str>>(&self, lookup: impl Fn(&str) -> Option<T>) -> bool {
         self.terms.iter().all(|term| {
-            let equal = lookup(&term.field).unwrap_or_default() == term.value;
+            let equal = lookup(&term.field).as_ref().map_or("", AsRef::as_ref) == term.value;
             equal == (term.operator == FieldOperator::Equals)
         })
     }

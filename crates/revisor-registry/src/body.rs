@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use revisor_catalog::Resource;
 use revisor_object::{Object, Parsed, Value, parse_json, parse_yaml};
-use revisor_schema::{Envelope, Findings, Mismatch, ProtobufError};
+use revisor_schema::{Envelope, Findings, ProtobufError};
 
 use crate::RegistryError;
 
@@ -142,7 +142,7 @@ fn fit_by(
     mut value: Value,
     duplicates: Vec<String>,
     validation: FieldValidation,
-    conform: impl Fn(&Resource, &mut Value) -> Result<Findings, Mismatch>,
+    conform: impl Fn(&Resource, &mut Value) -> Result<Findings, String>,
 ) -> Result<Decoded, String> {
     let sent = value.as_object();
     let kind = sent.and_then(|object| object.str("kind")).unwrap_or_default();
@@ -153,7 +153,7 @@ fn fit_by(
         let version = if version.is_empty() { &resource.api_version } else { version };
         return Err(format!("no kind {kind:?} is registered for version {version:?}"));
     }
-    let findings = conform(resource, &mut value).map_err(|mismatch| mismatch.to_string())?;
+    let findings = conform(resource, &mut value)?;
     let unknown = findings.unknown_fields.iter().map(|path| format!("unknown field \"{path}\""));
     let twice = duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
     let problems: Vec<String> = unknown.chain(twice).collect();

@@ -12,9 +12,8 @@ use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 use self::plan::{Plan, plan};
 use crate::allocation::{Outcome, Reservation};
 use crate::bootstrap::IMMORTAL_NAMESPACES;
-use crate::present::{named_as, present};
+use crate::present::named_as;
 use crate::selection::place;
-use crate::write::encode;
 use crate::{Decoded, Format, ListItems, ListRequest, ListVersions, Place, Registry, RegistryError, Selection};
 
 const ORPHAN: &str = "orphan";
@@ -169,11 +168,16 @@ impl DeleteOptions {
 impl Registry {
     /// Deletes an object, or marks it where something holds it.
     pub async fn delete(&self, target: Place<'_>, options: &DeleteOptions) -> Result<Deleted, RegistryError> {
-        let shown = target.resource;
-        let stored = Place { resource: shown.storage(), ..target };
+        let newest = self.newest(target.resource);
+        let shown = &newest;
+        let stored = Place { resource: shown.working(), ..target };
         let mut deleted = self.delete_stored(stored, options).await.map_err(|error| named_as(shown, error))?;
         match &mut deleted {
-            Deleted::Gone { bytes, .. } | Deleted::Marked(bytes) => *bytes = present(shown, bytes),
+            Deleted::Gone { bytes, .. } => *bytes = self.show(shown, bytes).await?,
+            Deleted::Marked(bytes) => {
+                self.await_definition(shown, bytes).await;
+                *bytes = self.show(shown, bytes).await?;
+            }
         }
         Ok(deleted)
     }
@@ -202,7 +206,7 @@ impl Registry {
                 let uid = uid_of(&Decoded::stored(marked.bytes())?).to_owned();
                 return Ok(Deleted::Gone { bytes: marked.bytes().clone(), uid });
             };
-            let old = Decoded::stored(current.bytes())?;
+            let old = self.read_stored(resource, current.bytes()).await?;
             check_preconditions(resource, name, &current, &old, &preconditions)?;
             let uid = uid_of(&old).to_owned();
             let (object, is_removed) = match plan(resource, &old, options, self.environment.now()) {
@@ -211,7 +215,10 @@ impl Registry {
                 Plan::Mark(object) => (Some(object), false),
                 Plan::MarkAndRemove(object) => (Some(object), true),
             };
-            let draft = object.map(|object| encode(resource, &object));
+            let draft = match object {
+                Some(object) => Some(self.draft(resource, &object).await?),
+                None => None,
+            };
             if options.dry_run {
                 let bytes = draft.map_or(current.bytes().clone(), |draft| draft.at_revision(current.revision()));
                 return Ok(if is_removed { Deleted::Gone { bytes, uid } } else { Deleted::Marked(bytes) });

@@ -138,6 +138,9 @@ pub enum RegistryError {
     /// Others manage fields that were to be applied.
     #[error("{}", describe_conflicts(.0))]
     ApplyConflict(Vec<Conflict>),
+    /// The object could not be brought into another version.
+    #[error("{0}")]
+    Conversion(String),
     /// Others kept changing the object.
     #[error("{} {name:?} kept changing", resource.qualified_name())]
     Contended {

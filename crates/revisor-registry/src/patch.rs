@@ -31,6 +31,8 @@ impl Registry {
         text: &[u8],
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
+        let newest = self.newest(place.resource);
+        let place = Place { resource: &newest, ..place };
         let Place { resource, namespace, name } = place;
         if scale_of(resource, options.subresource).is_some() {
             return self.patch_scale(place, kind, text, options).await;

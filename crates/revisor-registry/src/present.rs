@@ -1,10 +1,18 @@
 //! Showing stored objects in the version that a client asked for.
+//!
+//! What can be shown by this server alone is made where it is sent, and remembered beside the object. What only a
+//! webhook can convert has been converted before ([`Registry::list`], [`EventStream`]) and is remembered then.
+//!
+//! [`Registry::list`]: crate::Registry::list
+//! [`EventStream`]: crate::EventStream
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_catalog::Resource;
+use revisor_cache::{Delivery, EventKind, Item};
+use revisor_catalog::{CustomConversion, Resource};
 use revisor_object::Object;
+use revisor_store::Draft;
 use revisor_version::Revision;
 
 use crate::write::encode;
@@ -14,14 +22,62 @@ use crate::{Decoded, RegistryError};
 ///
 /// An object that cannot be read is shown as it is stored: to hide it from lists would be worse.
 pub fn present(resource: &Resource, stored: &Bytes) -> Bytes {
-    if resource.is_storage() {
+    if resource.shape == 0 {
         return stored.clone();
     }
     let Ok(mut object) = Decoded::stored(stored) else { return stored.clone() };
-    let revision = revision_of(&object);
-    resource.to_shown(&mut object);
-    let draft = encode(resource, &object);
-    revision.map_or_else(|| draft.bytes().clone(), |revision| draft.at_revision(revision))
+    match resource.custom() {
+        None => resource.to_shown(&mut object),
+        Some(custom) => {
+            if needs_webhook(resource, &object) {
+                return stored.clone();
+            }
+            custom.settle(&mut object);
+            custom.take_in(&mut object);
+        }
+    }
+    encode_shown(resource, &object, stored)
+}
+
+/// The bytes of an object of the cache in the version of `resource`; see [`present`].
+pub fn present_item(resource: &Resource, item: &Item) -> Bytes {
+    if resource.shape == 0 {
+        return item.bytes().clone();
+    }
+    if let Some(shown) = item.shown(resource.shape) {
+        return shown;
+    }
+    let shown = present(resource, item.bytes());
+    item.keep_shown(resource.shape, shown.clone());
+    shown
+}
+
+/// The bytes of the object of an event in the version of `resource`, if they have to be known before it is framed.
+pub fn present_event(resource: &Resource, kind: EventKind, delivery: &Delivery) -> Option<Bytes> {
+    needs_memory(resource).then(|| delivery.frame(converted_key(resource, kind), || delivery.object(kind)))
+}
+
+/// Under which number an event remembers its object after a webhook has converted it.
+pub(crate) fn converted_key(resource: &Resource, kind: EventKind) -> u64 {
+    // The numbers below belong to those who send events.
+    resource.shape | if kind == EventKind::Deleted { 0xff } else { 0xfe }
+}
+
+/// Whether objects of this resource may have to be converted by a webhook.
+pub(crate) fn needs_memory(resource: &Resource) -> bool {
+    resource.custom().is_some_and(|custom| *custom.conversion() != CustomConversion::None)
+}
+
+/// Whether only a webhook can show this stored object.
+pub(crate) fn needs_webhook(resource: &Resource, object: &Object) -> bool {
+    needs_memory(resource) && resource.custom().is_some_and(|custom| !custom.is_own(object))
+}
+
+/// Encodes an object as it is shown. If nothing is different from how it is stored, nothing new is kept.
+pub(crate) fn encode_shown(resource: &Resource, object: &Object, stored: &Bytes) -> Bytes {
+    let draft: Draft = encode(resource, object);
+    let shown = revision_of(object).map_or_else(|| draft.bytes().clone(), |revision| draft.at_revision(revision));
+    if shown == *stored { stored.clone() } else { shown }
 }
 
 fn revision_of(object: &Object) -> Option<Revision> {
@@ -39,7 +95,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::Forbidden { resource, .. }
         | RegistryError::Contended { resource, .. } => {
             // Errors about other objects than the one that was asked for keep their name.
-            if Arc::ptr_eq(resource, shown.storage()) {
+            if Arc::ptr_eq(resource, shown.working()) {
                 *resource = shown.clone();
             }
         }
@@ -57,6 +113,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::SubresourceConflict { .. }
         | RegistryError::BudgetExhausted { .. }
         | RegistryError::ManyBudgets
+        | RegistryError::Conversion(_)
         | RegistryError::Internal(_)
         | RegistryError::Unreadable
         | RegistryError::Store(_) => {}

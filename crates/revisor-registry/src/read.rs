@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_cache::{Expired, Filter, Item, Scope, Snapshot, WatchStart, Watcher};
+use revisor_cache::{Expired, Filter, Item, Scope, Snapshot, WatchStart};
 use revisor_catalog::Resource;
 use revisor_object::{ContinueToken, FieldError, FieldPath, ListScope};
 use revisor_store::Key;
 use revisor_version::Revision;
 
 use crate::component_status::is_found_out;
-use crate::present::present;
+use crate::event_stream::EventStream;
+use crate::present::{needs_memory, present_item};
 use crate::read_plan::{invalid_version, parse_version};
 use crate::{ListPlan, ListVersions, Registry, RegistryError, Selection, WatchPlan, plan_list, plan_watch};
 
@@ -120,7 +121,7 @@ pub struct WatchRequest<'a> {
 #[derive(Debug)]
 pub enum Watched {
     /// A stream of changes.
-    Stream(Box<Watcher>),
+    Stream(EventStream),
     /// An error that is told as the only event of the stream.
     Failed(RegistryError),
 }
@@ -150,11 +151,11 @@ impl Registry {
         if let (Some(revision), "Exact") = (version, resource_version_match) {
             let snapshot = cache.snapshot_at(revision).map_err(expired_state)?;
             let item = snapshot.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
-            return Ok(Got { bytes: present(resource, item.bytes()), served_at: Some(revision) });
+            return Ok(Got { bytes: self.show_item(resource, item).await?, served_at: Some(revision) });
         }
         let reached = self.cache.revision();
         let item = cache.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
-        Ok(Got { bytes: present(resource, item.bytes()), served_at: reached.max(Some(item.revision())) })
+        Ok(Got { bytes: self.show_item(resource, &item).await?, served_at: reached.max(Some(item.revision())) })
     }
 
     /// Reads a collection.
@@ -205,6 +206,13 @@ impl Registry {
         let filter = SharedFilter(selection.filter(resource));
         let revision = snapshot.revision();
         let Some(limit) = limit else {
+            if needs_memory(resource) {
+                let all = snapshot.range(&prefix, after.as_deref()).filter(|item| filter.admits(item));
+                let items: Vec<Arc<Item>> = all.cloned().collect();
+                self.show_items(resource, &items).await?;
+                let items = ListItems::Page(items);
+                return Ok(Listed { revision, items, continue_token: None, remaining: None });
+            }
             let items = ListItems::All { snapshot, prefix, after, filter };
             return Ok(Listed { revision, items, continue_token: None, remaining: None });
         };
@@ -226,12 +234,13 @@ impl Registry {
             let token = ContinueToken { revision, start_after, remaining: listed.remaining, scope };
             listed.continue_token = Some(self.sealer.seal(&token));
         }
+        self.show_items(resource, &page).await?;
         listed.items = ListItems::Page(page);
         Ok(listed)
     }
 
     /// Follows the changes of a collection.
-    pub async fn watch(&self, request: WatchRequest<'_>) -> Result<Watched, RegistryError> {
+    pub async fn watch(self: &Arc<Self>, request: WatchRequest<'_>) -> Result<Watched, RegistryError> {
         let WatchRequest { resource, namespace, name, selection, versions } = request;
         let plan = plan_watch(&versions)?;
         let start = match plan {
@@ -260,12 +269,17 @@ impl Registry {
         };
         let filter = selection.filter(resource);
         match self.cache_of(resource).watch(revisor_cache::WatchRequest { scope, filter, start }) {
-            Ok(watcher) => Ok(Watched::Stream(Box::new(watcher))),
+            Ok(watcher) => Ok(Watched::Stream(EventStream::new(self.clone(), resource.clone(), watcher))),
             Err(Expired { asked, oldest }) => Ok(Watched::Failed(RegistryError::Expired {
                 message: format!("too old resource version: {asked} ({oldest})"),
                 continue_token: None,
             })),
         }
+    }
+
+    async fn show_item(&self, resource: &Arc<Resource>, item: &Arc<Item>) -> Result<Bytes, RegistryError> {
+        self.show_items(resource, std::slice::from_ref(item)).await?;
+        Ok(present_item(resource, item))
     }
 
     /// Waits until the cache has come to this revision.

@@ -7,10 +7,13 @@ use std::time::Duration;
 use revisor_cache::{Cache, ResourceCache};
 use revisor_catalog::{Catalog, Resource};
 use revisor_object::TokenSealer;
+use revisor_webhook::{Limits, WebhookClient};
 use tokio::sync::watch;
 
 use crate::admission::{Admission, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
+use crate::definitions::Progress;
+use crate::service_addresses::ServiceAddresses;
 use crate::{Environment, RegistryError};
 
 /// What a registry is made of.
@@ -48,11 +51,18 @@ pub struct Registry {
     custom_caches: RwLock<HashMap<String, Arc<ResourceCache>>>,
     /// What is left of a resource that is gone, for requests that still hold it.
     nothing: Arc<ResourceCache>,
+    /// How far definitions have taken effect.
+    pub(crate) definitions: Progress,
+    /// Converts custom objects whose definitions say so.
+    pub(crate) webhooks: WebhookClient,
 }
 
 impl Registry {
     /// Starts to follow every resource of the catalog, and makes the objects that every server has.
-    pub async fn start(cache: Arc<Cache>, options: RegistryOptions) -> Result<Registry, RegistryError> {
+    ///
+    /// # Panics
+    /// If there is no tokio runtime on which definitions can be followed.
+    pub async fn start(cache: Arc<Cache>, options: RegistryOptions) -> Result<Arc<Registry>, RegistryError> {
         let mut caches = HashMap::new();
         for resource in options.catalog.resources().filter(|resource| resource.is_stored()) {
             // Versions of one resource share what is stored.
@@ -61,11 +71,14 @@ impl Registry {
                 caches.insert(resource.prefix.clone(), added);
             }
         }
-        let registry = Registry {
+        let nothing = cache.add(NOTHING, false).await?;
+        let registry = Arc::new_cyclic(|registry| Registry {
+            webhooks: WebhookClient::new(Arc::new(ServiceAddresses(registry.clone())), Limits::default()),
             served: watch::Sender::new(options.catalog.clone()),
             catalog: options.catalog,
-            nothing: cache.add(NOTHING, false).await?,
+            nothing,
             custom_caches: RwLock::default(),
+            definitions: Progress::default(),
             cache,
             environment: options.environment,
             sealer: options.sealer,
@@ -73,8 +86,9 @@ impl Registry {
             admission: chain(),
             allocation: Allocation::new(options.services),
             caches,
-        };
+        });
         registry.bootstrap().await?;
+        registry.follow_definitions().await;
         Ok(registry)
     }
 
@@ -96,6 +110,34 @@ impl Registry {
     /// The cache that reads are served from.
     pub fn cache(&self) -> &Arc<Cache> {
         &self.cache
+    }
+
+    /// The resource as its definition has it now. Who holds one for long may hold one of the past, and what is written
+    /// by that would be stored as it was then.
+    pub(crate) fn newest(&self, resource: &Arc<Resource>) -> Arc<Resource> {
+        if resource.custom().is_none() {
+            return resource.clone();
+        }
+        let served = self.served.borrow();
+        served.resource(&resource.group, &resource.version, &resource.plural).unwrap_or(resource).clone()
+    }
+
+    /// Begins to follow a custom resource.
+    pub(crate) async fn add_custom_cache(&self, prefix: &str, namespaced: bool) -> Result<(), RegistryError> {
+        let added = self.cache.add(prefix, namespaced).await?;
+        self.custom_caches.write().expect("no holder of the caches panics").insert(prefix.to_owned(), added);
+        Ok(())
+    }
+
+    /// Follows a custom resource no longer. Those who watch it come to their end.
+    pub(crate) fn remove_custom_cache(&self, prefix: &str) {
+        self.custom_caches.write().expect("no holder of the caches panics").remove(prefix);
+        self.cache.remove(prefix);
+    }
+
+    /// Serves these as all versions of a custom resource.
+    pub(crate) fn serve_custom(&self, group: &str, plural: &str, resources: Vec<Arc<Resource>>) {
+        self.served.send_modify(|served| *served = Arc::new(served.with_custom(group, plural, resources)));
     }
 
     /// The part of the cache that holds a resource: an empty one if nothing is stored of it, or no longer.

@@ -1,13 +1,14 @@
 //! [`Selection`]: which objects of a collection a request is about, by labels and fields.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use revisor_cache::{Filter, Item, View};
-use revisor_catalog::Resource;
+use revisor_catalog::{CustomField, Resource};
 use revisor_object::{FieldSelector, LabelSelector};
 use sonic_rs::{JsonValueTrait, LazyValue};
 
-use crate::RegistryError;
+use crate::{RegistryError, present_item};
 
 const NAME: &str = "metadata.name";
 const NAMESPACE: &str = "metadata.namespace";
@@ -29,7 +30,9 @@ impl Selection {
             let is_known = match term.field.as_str() {
                 NAME => true,
                 NAMESPACE => resource.selects_namespace,
-                name => resource.selectable.iter().any(|field| field.name == name),
+                name => {
+                    resource.selectable.iter().any(|field| field.name == name) || custom_field(resource, name).is_some()
+                }
             };
             if !is_known {
                 return Err(RegistryError::BadRequest(unknown_field(resource, &term.field)));
@@ -64,12 +67,17 @@ impl Selection {
         let view = || item.view(|bytes| read_view(stored, bytes));
         let fields_match = self.fields.is_everything()
             || self.fields.matches(|field| match field {
-                NAME => Some(name),
-                NAMESPACE => Some(namespace),
+                NAME => Some(Cow::Borrowed(name)),
+                NAMESPACE => Some(Cow::Borrowed(namespace)),
                 other => {
+                    if let Some(field) = custom_field(resource, other) {
+                        // Versions and states of a definition differ in what can be selected, so no view is kept.
+                        let shown = present_item(resource, item);
+                        return sonic_rs::get(&shown[..], &field.path).ok().map(|value| Cow::Owned(text(&value)));
+                    }
                     let field = resource.selectable.iter().find(|field| field.name == other)?;
                     let at = stored.selectable.iter().position(|known| known.paths == field.paths)?;
-                    view().fields.get(at).map(|value| &**value)
+                    view().fields.get(at).map(|value| Cow::Borrowed(&**value))
                 }
             });
         fields_match
@@ -82,6 +90,10 @@ impl Selection {
     }
 }
 
+fn custom_field<'r>(resource: &'r Resource, name: &str) -> Option<&'r CustomField> {
+    resource.custom()?.fields.iter().find(|field| field.name == name)
+}
+
 /// The namespace and name that a key stands for.
 pub(crate) fn place<'k>(resource: &Resource, key: &'k str) -> (&'k str, &'k str) {
     let place = key.strip_prefix(&*resource.prefix).unwrap_or(key);
@@ -90,7 +102,7 @@ pub(crate) fn place<'k>(resource: &Resource, key: &'k str) -> (&'k str, &'k str)
 
 fn unknown_field(resource: &Resource, field: &str) -> String {
     // Kinds without selectable fields of their own say what there is; the others only say what there is not.
-    if resource.selectable.is_empty() {
+    if resource.selectable.is_empty() && resource.custom().is_none() {
         format!("{field:?} is not a known field selector: only \"{NAME}\", \"{NAMESPACE}\"")
     } else {
         format!("field label not supported: {field}")

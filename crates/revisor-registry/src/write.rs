@@ -16,7 +16,7 @@ use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
 use crate::admission::{Operation, Review};
 use crate::allocation::{Outcome, Reservation};
-use crate::present::{named_as, present};
+use crate::present::named_as;
 use crate::scale::scale_of;
 use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
 
@@ -99,6 +99,8 @@ impl Registry {
         decoded: Decoded,
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
+        let newest = self.newest(place.resource);
+        let place = Place { resource: &newest, ..place };
         let Place { resource, namespace, name } = place;
         if scale_of(resource, options.subresource).is_some() {
             return self.update_scale(place, decoded, options).await;
@@ -139,7 +141,8 @@ impl Registry {
     ) -> Result<Saved, RegistryError> {
         let mut saved =
             self.change_stored(place, options, propose).await.map_err(|error| named_as(place.resource, error))?;
-        saved.bytes = present(place.resource, &saved.bytes);
+        self.await_definition(place.resource, &saved.bytes).await;
+        saved.bytes = self.show(place.resource, &saved.bytes).await?;
         Ok(saved)
     }
 
@@ -150,14 +153,14 @@ impl Registry {
         propose: impl Fn(&Object) -> Result<Proposal, RegistryError>,
     ) -> Result<Saved, RegistryError> {
         let Place { resource: shown, namespace, name } = place;
-        let resource = shown.storage();
+        let resource = shown.working();
         let name = name.unwrap_or_default();
         let key = Key::new(resource.key(namespace, name));
         self.cache.freshen().await?;
         let mut entry = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
         for _ in 0..MAX_ATTEMPTS {
             let Some(current) = entry else { return Err(RegistryError::not_found(resource, name)) };
-            let old = Decoded::stored(current.bytes())?;
+            let old = self.read_stored(resource, current.bytes()).await?;
             let Proposal { mut object, warnings, is_conditional, managed } = propose(&old)?;
             let metadata = object.object_mut("metadata");
             let version = current.revision().to_string();
@@ -240,7 +243,7 @@ impl Registry {
             Part::Subresource(_) => resource.strategy.subresource_warnings(&object, old),
         });
 
-        let draft = encode(resource, &object);
+        let draft = self.draft(resource, &object).await?;
         let is_last_step = is_free_to_go(resource, &object, old);
         let saved = |bytes| Saved { bytes, created: false, warnings };
         if options.dry_run || (current.same_content(&draft) && !is_last_step) {
@@ -327,7 +330,7 @@ fn restore_metadata(object: &mut Object, old: &Object) {
 
 /// Raises the generation of an object whose desired state was changed.
 fn count_generation(resource: &Resource, object: &mut Object, old: &Object) {
-    if resource.strategy.tracked().iter().any(|path| object.at(path) != old.at(path)) {
+    if resource.strategy.is_changed(object, old) {
         let before = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
         object.object_mut("metadata").insert("generation", before + 1);
     }

@@ -15,7 +15,7 @@ use revisor_auth::{
     server_config, server_names, write_kubeconfig,
 };
 use revisor_cache::{Cache, CacheOptions};
-use revisor_catalog::{Catalog, CatalogOptions};
+use revisor_catalog::{Catalog, CatalogOptions, Resource};
 use revisor_controllers::{Controllers, ControllersOptions, SystemClock};
 use revisor_object::{Cidr, TokenSealer};
 use revisor_registry::{Advertised, Environment, Registry, RegistryOptions, ServiceNetwork};
@@ -75,7 +75,6 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
     )
     .await
     .context("cannot read the stored objects")?;
-    let registry = Arc::new(registry);
     let metrics = Arc::new(Metrics::new({
         let registry = registry.clone();
         move || resource_samples(&registry)
@@ -197,9 +196,19 @@ fn peers(flags: &ServeFlags, certificates: &Certificates) -> anyhow::Result<Peer
 }
 
 fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, certificates: &Certificates) -> Controllers {
-    // Nothing adds resources, so nobody keeps the sending side.
-    let (_, resources) =
-        watch::channel(registry.catalog().resources().filter(|resource| resource.is_stored()).cloned().collect());
+    let mut served = registry.served();
+    let stored = |catalog: &Catalog| -> Arc<[Arc<Resource>]> {
+        catalog.resources().filter(|resource| resource.is_stored()).cloned().collect()
+    };
+    let (sender, resources) = watch::channel(stored(&served.borrow_and_update()));
+    tokio::spawn(async move {
+        while served.changed().await.is_ok() {
+            let resources = stored(&served.borrow_and_update());
+            if sender.send(resources).is_err() {
+                return;
+            }
+        }
+    });
     Controllers::start(ControllersOptions {
         registry,
         resources,

@@ -4,10 +4,12 @@ mod approval;
 mod condition;
 mod conversion_settings;
 mod custom_resource_definition;
+pub(crate) mod definition;
 mod field_reference;
 mod formats;
 mod keywords;
 mod names;
+mod naming;
 mod pattern;
 mod schema_tree;
 mod shared_parts;
@@ -17,6 +19,9 @@ mod validation;
 
 pub use approval::api_approval;
 pub use condition::{API_APPROVAL, Condition, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, TERMINATING};
+pub use custom_resource_definition::CLEANUP_FINALIZER;
+pub use definition::{DefinedVersion, Definition, Names};
+pub use naming::{TakenNames, settle_status};
 
 use super::{Kind, USUAL};
 use crate::Rules;

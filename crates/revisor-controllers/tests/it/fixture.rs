@@ -159,7 +159,7 @@ impl Fixture {
             services: ServiceNetwork::default(),
         };
         let registry = Registry::start(Cache::start(Arc::new(store), options), options_of_registry).await;
-        let registry = Arc::new(registry.expect("a new registry"));
+        let registry = registry.expect("a new registry");
         Fixture { registry, clock, resources: watch::Sender::new(all), _folder: folder }
     }
 

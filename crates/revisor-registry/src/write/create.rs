@@ -7,11 +7,11 @@ use revisor_object::{Object, Value};
 use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
 use super::address::match_namespace;
-use super::{Place, Saved, WriteOptions, check_metadata, encode, reject_invalid};
+use super::{Place, Saved, WriteOptions, check_metadata, reject_invalid};
 use crate::admission::{Operation, Review, await_default_account};
 use crate::allocation::Outcome;
 use crate::apply::without_zeros;
-use crate::present::{named_as, present};
+use crate::present::named_as;
 use crate::{Decoded, Registry, RegistryError, managed_fields};
 
 /// How often a name is generated anew because it was taken.
@@ -25,6 +25,8 @@ impl Registry {
         decoded: Decoded,
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
+        let newest = self.newest(place.resource);
+        let place = Place { resource: &newest, ..place };
         let Place { resource, namespace, name } = place;
         let Decoded { mut object, warnings } = decoded;
         let metadata = object.object_mut("metadata");
@@ -51,7 +53,8 @@ impl Registry {
             self.create_named(resource, namespace, object, options).await
         };
         let mut saved = saved.map_err(|error| named_as(resource, error))?;
-        saved.bytes = present(resource, &saved.bytes);
+        self.await_definition(resource, &saved.bytes).await;
+        saved.bytes = self.show(resource, &saved.bytes).await?;
         saved.warnings.splice(..0, warnings);
         Ok(saved)
     }
@@ -85,8 +88,16 @@ impl Registry {
         mut object: Object,
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
-        let resource = shown.storage();
+        let resource = shown.working();
         let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default().to_owned();
+        if resource.custom().is_some_and(|custom| custom.is_terminating) {
+            return Err(RegistryError::Forbidden {
+                resource: resource.clone(),
+                name,
+                why: "create not allowed while custom resource definition is terminating".to_owned(),
+                terminating_namespace: None,
+            });
+        }
         // As in the original, that there is no place for the object is said before what is wrong with it.
         self.admit_into_namespace(resource, namespace, &name)?;
         let review = Review {
@@ -127,7 +138,7 @@ impl Registry {
         let Review { resource, shown, namespace, name, .. } = *review;
         let mut warnings = resource.strategy.warnings_as_sent(&object);
         resource.strategy.prepare_create(&mut object, circumstances);
-        if !resource.strategy.tracked().is_empty() {
+        if resource.strategy.counts_generation() {
             object.object_mut("metadata").insert("generation", 1);
         }
         let empty = Object::new();
@@ -139,7 +150,7 @@ impl Registry {
         warnings.extend(self.admission_warnings(review, &object));
         warnings.extend(resource.strategy.warnings(&object, None));
         let key = Key::new(resource.key(namespace, name));
-        let draft = encode(resource, &object);
+        let draft = self.draft(resource, &object).await?;
         if options.dry_run {
             return match self.cache_of(resource).get(key.as_str()) {
                 Some(item) => Err(already_exists(resource, &object, Some(item.entry()))),

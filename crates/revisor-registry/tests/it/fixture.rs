@@ -48,7 +48,7 @@ impl Fixture {
             services,
         };
         let registry = Registry::start(cache, options).await.expect("a new registry");
-        Fixture { registry: Arc::new(registry), folder }
+        Fixture { registry, folder }
     }
 
     pub(crate) fn resource(&self, plural: &str) -> Arc<Resource> {

@@ -10,7 +10,7 @@ use crate::kinds::members::{is_true, objects, part, text};
 use crate::{Circumstances, Part, Strategy};
 
 /// Holds a definition until all its objects are gone.
-pub(super) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 pub(super) struct CustomResourceDefinitions;
 
@@ -80,8 +80,8 @@ impl Strategy for CustomResourceDefinitions {
         let metadata = object.object_mut("metadata");
         let now = text(metadata, "deletionTimestamp").to_owned();
         let mut finalizers = metadata.array("finalizers").to_vec();
-        if !finalizers.iter().any(|name| name.as_str() == Some(CLEANUP)) {
-            finalizers.push(CLEANUP.into());
+        if !finalizers.iter().any(|name| name.as_str() == Some(CLEANUP_FINALIZER)) {
+            finalizers.push(CLEANUP_FINALIZER.into());
             metadata.insert("finalizers", finalizers);
         }
         let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
@@ -171,7 +171,7 @@ mod tests {
         let mut definition = object(r#"{"metadata":{"deletionTimestamp":"then","finalizers":["a.example/b"]}}"#);
         assert!(CustomResourceDefinitions.mark_deleted(&mut definition));
         let finalizers = definition.object("metadata").map(|metadata| metadata.array("finalizers").to_vec());
-        assert_eq!(finalizers, Some(vec!["a.example/b".into(), CLEANUP.into()]));
+        assert_eq!(finalizers, Some(vec!["a.example/b".into(), CLEANUP_FINALIZER.into()]));
         let condition = super::super::condition::find(&definition, TERMINATING).expect("was put");
         assert_eq!((text(condition, "status"), text(condition, "lastTransitionTime")), ("True", "then"));
     }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use revisor_cache::{EventKind, Filter, Item, ResourceCache, Scope, WatchItem, WatchRequest, WatchStart, Watcher};
 use revisor_version::Revision;
+
+use crate::{EventKind, Filter, Item, ResourceCache, Scope, WatchItem, WatchRequest, WatchStart, Watcher};
 
 /// What a feed tells.
 #[derive(Debug)]
-pub(crate) enum News {
+pub enum News {
     /// An object of the state at the start.
     Present(Arc<Item>),
     /// The state is complete. `again` if it is not the first: changes before it were missed, deletions among them.
@@ -27,7 +28,7 @@ pub(crate) enum News {
 }
 
 /// Follows one resource. It ends only with the resource.
-pub(crate) struct Feed {
+pub struct Feed {
     cache: Arc<ResourceCache>,
     filter: Option<Filter>,
     watcher: Watcher,
@@ -35,12 +36,13 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    pub(crate) fn open(cache: &Arc<ResourceCache>, filter: Option<Filter>) -> Feed {
+    /// Begins with the state of the resource.
+    pub fn open(cache: &Arc<ResourceCache>, filter: Option<Filter>) -> Feed {
         Feed { watcher: watch(cache, &filter), cache: cache.clone(), filter, was_complete: false }
     }
 
     /// What is next; nothing after the end. Nothing is lost if the wait for it is given up.
-    pub(crate) async fn next(&mut self) -> Option<News> {
+    pub async fn next(&mut self) -> Option<News> {
         loop {
             return Some(match self.watcher.next().await? {
                 WatchItem::State(item) => News::Present(item),
@@ -59,7 +61,7 @@ impl Feed {
     }
 
     /// Right after [`next`](Feed::next) had to wait: every change up to this revision was told.
-    pub(crate) fn progress(&self) -> Option<Revision> {
+    pub fn progress(&self) -> Option<Revision> {
         self.watcher.progress()
     }
 }

@@ -1,0 +1,272 @@
+//! Custom resources: what a definition makes of the objects of each of its versions.
+//!
+//! An object of a built-in kind is worked on in the version in which it is stored. A custom one is worked on in the
+//! version in which it was sent, because only that version's schema knows its fields; it is converted when it is stored
+//! and when it is read.
+
+mod resources;
+
+pub use resources::CustomResources;
+
+use std::sync::Arc;
+
+use compact_str::CompactString;
+use revisor_object::names::{self, NameRule};
+use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_schema::{
+    CustomSchema, Encoded, Findings, Malformed, MetadataType, Misfit, StructId, Types, encode_custom_object,
+};
+
+use crate::checks::put_back;
+use crate::strategy::{Circumstances, Part, Places, Strategy};
+use crate::{ScalePaths, validate_metadata};
+
+/// How objects get from one version to another.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CustomConversion {
+    /// Only the name of the version changes.
+    None,
+    /// A webhook does it; this is the `webhook` of the definition's conversion.
+    Webhook(Arc<Object>),
+}
+
+/// All versions of one definition.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub(crate) kind: CompactString,
+    /// The API versions and their schemas, served or not.
+    pub(crate) versions: Vec<(CompactString, Arc<CustomSchema>)>,
+    /// Which of them is stored.
+    pub(crate) storage: usize,
+    pub(crate) conversion: CustomConversion,
+    /// Whether objects keep what their schemas do not know.
+    pub(crate) preserves_unknown_fields: bool,
+    /// The built-in types, and that of metadata among them.
+    pub(crate) types: Arc<Types>,
+    pub(crate) metadata: StructId,
+}
+
+impl Family {
+    fn metadata(&self) -> MetadataType<'_> {
+        MetadataType { types: &self.types, id: self.metadata }
+    }
+
+    /// Makes an object fit a schema of this family. Answers the paths of what was unknown.
+    fn fit(&self, schema: &CustomSchema, object: &mut Object, malformed: Malformed) -> Result<Vec<String>, Misfit> {
+        if self.preserves_unknown_fields {
+            schema.fit_preserving(object, self.metadata(), malformed)
+        } else {
+            schema.fit(object, self.metadata(), malformed)
+        }
+    }
+
+    /// The same for what does not come from a client: what is malformed is dropped.
+    fn shape(&self, schema: &CustomSchema, object: &mut Object) {
+        // Nothing is refused that way; were it, the object would be shown as it is.
+        let _ = self.fit(schema, object, Malformed::Drop);
+    }
+
+    fn schema(&self, api_version: &str) -> Option<&Arc<CustomSchema>> {
+        self.versions.iter().find(|(known, _)| known == api_version).map(|(_, schema)| schema)
+    }
+}
+
+/// A field of custom objects that field selectors may name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomField {
+    /// Its name in a selector: `spec.color`.
+    pub name: String,
+    /// Where its value stands.
+    pub path: Vec<String>,
+}
+
+/// What a custom resource knows of one of its versions, beside what every resource knows.
+#[derive(Debug)]
+pub struct Custom {
+    /// Tells this version in this state of the definition apart from all others of the same resource.
+    pub number: u64,
+    /// What field selectors may name.
+    pub fields: Vec<CustomField>,
+    /// Whether the definition is being deleted: nothing can be made any more.
+    pub is_terminating: bool,
+    pub(crate) family: Arc<Family>,
+    pub(crate) api_version: CompactString,
+    pub(crate) schema: Arc<CustomSchema>,
+    pub(crate) has_status: bool,
+    pub(crate) scale: Option<ScalePaths>,
+}
+
+impl Custom {
+    /// The schema of this version.
+    pub fn schema(&self) -> &CustomSchema {
+        &self.schema
+    }
+
+    /// How objects get from one version to another.
+    pub fn conversion(&self) -> &CustomConversion {
+        &self.family.conversion
+    }
+
+    /// The API version in which objects are stored.
+    pub fn storage_version(&self) -> &str {
+        &self.family.versions[self.family.storage].0
+    }
+
+    /// Whether an object is in this version.
+    pub fn is_own(&self, object: &Object) -> bool {
+        object.str("apiVersion") == Some(&self.api_version)
+    }
+
+    /// Brings a stored object of any version up to what the schema of that version says today: what it no longer has
+    /// goes, what it now fills in comes.
+    pub fn settle(&self, stored: &mut Object) {
+        let version = stored.str("apiVersion").unwrap_or_default();
+        if let Some(schema) = self.family.schema(version).cloned() {
+            self.family.shape(&schema, stored);
+            schema.default(stored);
+        }
+    }
+
+    /// Makes what a client sent fit this version.
+    pub(crate) fn conform(&self, value: &mut Value) -> Result<Findings, String> {
+        let Value::Object(object) = value else {
+            return Err(format!("json: cannot unmarshal {} into an object", value.type_name()));
+        };
+        let fitted = self.family.fit(&self.schema, object, Malformed::Refuse);
+        fitted.map(|unknown_fields| Findings { unknown_fields }).map_err(|misfit| misfit.to_string())
+    }
+
+    /// Brings an object that came from another version into the shape of this one.
+    pub fn take_in(&self, converted: &mut Object) {
+        converted.insert("apiVersion", self.api_version.as_str());
+        self.family.shape(&self.schema, converted);
+    }
+
+    /// Brings an object that is to be stored into the shape of the version that is stored.
+    pub fn lay_down(&self, converted: &mut Object) {
+        let (version, schema) = &self.family.versions[self.family.storage];
+        converted.insert("apiVersion", version.as_str());
+        self.family.shape(schema, converted);
+    }
+
+    /// The canonical bytes of an object that shows its type.
+    pub(crate) fn encode(&self, object: &Object) -> Encoded {
+        encode_custom_object(object)
+    }
+}
+
+/// The rules of one version of a custom resource.
+pub(crate) struct CustomStrategy(pub(crate) Arc<Custom>);
+
+impl CustomStrategy {
+    /// The object with its type, which schemas and rules may speak of.
+    fn whole(&self, object: &Object) -> Value {
+        let mut whole = object.clone();
+        whole.insert("apiVersion", self.0.api_version.as_str());
+        whole.insert("kind", self.0.family.kind.as_str());
+        Value::Object(whole)
+    }
+
+    fn check(&self, object: &Object, old: Option<&Object>, part: Part<'_>) -> Vec<FieldError> {
+        let Custom { schema, scale, family, .. } = &*self.0;
+        let is_status = part == Part::Subresource("status");
+        let (whole, whole_old) = (self.whole(object), old.map(|old| self.whole(old)));
+        let mut errors = match (&whole_old, is_status) {
+            (None, _) => schema.validate(&whole),
+            (Some(old), false) => schema.validate_update(&whole, old),
+            (Some(old), true) => schema.validate_status(&whole, old),
+        };
+        if let Some(scale) = scale {
+            errors.extend(scale.problems(object, is_status));
+        }
+        if !is_status {
+            errors.extend(schema.validate_embedded(object, family.metadata(), &embedded_metadata_problems));
+        }
+        errors.extend(schema.validate_lists(object, old));
+        /*RULES*/
+        errors
+    }
+}
+
+/// What is wrong with the metadata of a resource inside another one.
+fn embedded_metadata_problems(metadata: &Object) -> Vec<FieldError> {
+    let is_namespaced = metadata.str("namespace").is_some_and(|namespace| !namespace.is_empty());
+    validate_metadata(metadata, is_namespaced, NameRule::PathSegment)
+}
+
+/// Finalizers that everyone knows, although they belong to nobody's domain.
+const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+
+impl Strategy for CustomStrategy {
+    fn counts_generation(&self) -> bool {
+        true
+    }
+
+    fn is_changed(&self, object: &Object, old: &Object) -> bool {
+        let counts = |name: &str| !["metadata", "apiVersion", "kind"].contains(&name);
+        let count = |object: &Object| object.iter().filter(|(name, _)| counts(name)).count();
+        count(object) != count(old) || object.iter().any(|(name, value)| counts(name) && old.get(name) != Some(value))
+    }
+
+    fn untouched(&self, part: Part<'_>) -> Places {
+        match part {
+            Part::Subresource("status") => &[&["metadata"], &["spec"]],
+            _ if self.0.has_status => &[&["status"]],
+            _ => &[],
+        }
+    }
+
+    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
+        if part == Part::Subresource("status") {
+            // Custom objects may have more than a spec beside their status, and all of it stays.
+            let managed = object.at(&["metadata", "managedFields"]).cloned();
+            let status = object.remove("status");
+            *object = old.clone();
+            object.set("status", status);
+            object.object_mut("metadata").set("managedFields", managed);
+        } else {
+            put_back(object, old, self.untouched(part));
+        }
+    }
+
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        self.check(object, None, Part::Whole)
+    }
+
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+        self.check(object, Some(old), part)
+    }
+
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let before = old.map(finalizers).unwrap_or_default();
+        let mut new: Vec<&str> = finalizers(object).into_iter().filter(|name| !before.contains(name)).collect();
+        new.sort_unstable();
+        new.dedup();
+        let metadata = FieldPath::root("metadata");
+        let path = metadata.child("finalizers");
+        new.into_iter()
+            .flat_map(finalizer_problems)
+            .map(|(name, problem)| format!("{path}: {name:?}: {problem}"))
+            .collect()
+    }
+}
+
+fn finalizers(object: &Object) -> Vec<&str> {
+    let metadata = object.object("metadata");
+    let names = metadata.map(|metadata| metadata.array("finalizers")).unwrap_or_default();
+    names.iter().filter_map(Value::as_str).collect()
+}
+
+/// What is unwise about the name of a finalizer.
+fn finalizer_problems(name: &str) -> Vec<(&str, String)> {
+    let mut problems: Vec<(&str, String)> =
+        names::qualified_name(name).into_iter().map(|problem| (name, problem.to_owned())).collect();
+    if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
+        let path = if name.contains('.') { " including a path (/)" } else { "" };
+        let advice = format!(
+            "prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer writers"
+        );
+        problems.push((name, advice));
+    }
+    problems
+}

@@ -1,0 +1,131 @@
+//! The resources of a definition: one for each of its versions that is served.
+
+use std::sync::Arc;
+
+use compact_str::CompactString;
+use revisor_object::names::NameRule;
+use revisor_schema::{CustomSchema, MetadataType, Types};
+
+use super::{Custom, CustomField, CustomStrategy, Family};
+use crate::kinds::apiextensions::definition::segments;
+use crate::rows::BINARY;
+use crate::{Columns, DefinedVersion, Definition, DeleteAnswer, Resource, Rules, Subresource, Verb};
+
+/// What can be asked of every custom resource.
+const VERBS: [Verb; 8] =
+    [Verb::Create, Verb::Delete, Verb::DeleteCollection, Verb::Get, Verb::List, Verb::Patch, Verb::Update, Verb::Watch];
+
+/// What nearly every custom resource has.
+const RULES: Rules = Rules {
+    names: NameRule::Dns1123Subdomain,
+    create_on_update: false,
+    unconditional_update: false,
+    names_nameless: false,
+    validates_metadata: true,
+    delete_answer: DeleteAnswer::Status,
+};
+
+/// The resources of a definition.
+#[derive(Debug)]
+pub struct CustomResources {
+    /// Those that clients can use.
+    pub served: Vec<Arc<Resource>>,
+    /// The one that is stored, whether clients can use it or not.
+    pub storage: Arc<Resource>,
+}
+
+impl Definition {
+    /// The resources that this definition makes; `None` if it says of no version that it is stored. `revision` tells this state of the
+    /// definition apart from others; `types` are the built-in ones, which have the type of metadata.
+    pub fn resources(&self, revision: u64, types: &Arc<Types>) -> Option<CustomResources> {
+        let storage = self.versions.iter().position(|version| version.storage)?;
+        let metadata = types.id("meta.v1.ObjectMeta")?;
+        let metadata_type = MetadataType { types, id: metadata };
+        let compiled: Vec<(CompactString, Arc<CustomSchema>)> = self
+            .versions
+            .iter()
+            .map(|version| {
+                let api_version = CompactString::from(format!("{}/{}", self.group, version.name));
+                let compiled = CustomSchema::compile(version.schema.clone(), metadata_type, BINARY.minor.into());
+                (api_version, Arc::new(compiled))
+            })
+            .collect();
+        let family = Arc::new(Family {
+            kind: self.accepted.kind.as_str().into(),
+            versions: compiled,
+            storage,
+            conversion: self.conversion.clone(),
+            preserves_unknown_fields: self.preserves_unknown_fields,
+            types: types.clone(),
+            metadata,
+        });
+        let all: Vec<(bool, Arc<Resource>)> = (self.versions.iter().enumerate())
+            .filter(|(at, version)| version.served || *at == storage)
+            .map(|(at, version)| (version.served, Arc::new(self.resource(version, at, revision, &family))))
+            .collect();
+        let stored = all.iter().find(|(_, resource)| resource.is_storage()).map(|(_, resource)| resource.clone());
+        let served = all.into_iter().filter(|(is_served, _)| *is_served).map(|(_, resource)| resource).collect();
+        Some(CustomResources { served, storage: stored? })
+    }
+
+    fn resource(&self, version: &DefinedVersion, at: usize, revision: u64, family: &Arc<Family>) -> Resource {
+        let (api_version, schema) = &family.versions[at];
+        let names = &self.accepted;
+        // The low byte is left to those who tell more apart.
+        let number = revision << 16 | (at as u64 & 0x7f) << 8 | 1 << 15;
+        let custom = Arc::new(Custom {
+            number,
+            fields: version
+                .selectable
+                .iter()
+                .map(|path| CustomField {
+                    name: path.strip_prefix('.').unwrap_or(path).to_owned(),
+                    path: segments(path),
+                })
+                .collect(),
+            is_terminating: self.is_terminating,
+            family: family.clone(),
+            api_version: api_version.clone(),
+            schema: schema.clone(),
+            has_status: version.has_status,
+            scale: version.scale.clone(),
+        });
+        let written = || vec![Verb::Get, Verb::Patch, Verb::Update];
+        let status = version.has_status.then(|| Subresource { name: "status", verbs: written(), other_kind: None });
+        let scale = version.scale.as_ref().map(|_| Subresource {
+            name: "scale",
+            verbs: written(),
+            other_kind: Some(("autoscaling/v1", "Scale")),
+        });
+        let texts = |texts: &[String]| texts.iter().map(|text| CompactString::from(text.as_str())).collect();
+        let (types, root) = (&family.types, family.metadata);
+        Resource {
+            group: self.group.as_str().into(),
+            version: version.name.as_str().into(),
+            kind: names.kind.as_str().into(),
+            list_kind: names.list_kind.clone(),
+            plural: names.plural.as_str().into(),
+            singular: names.singular.clone(),
+            short_names: texts(&names.short_names),
+            categories: texts(&names.categories),
+            namespaced: self.namespaced,
+            verbs: VERBS.to_vec(),
+            subresources: status.into_iter().chain(scale).collect(),
+            scale: version.scale.clone(),
+            prefix: format!("/registry/{}/{}/", self.group, names.plural),
+            selectable: Vec::new(),
+            selects_namespace: self.namespaced,
+            rules: RULES,
+            strategy: Arc::new(CustomStrategy(custom.clone())),
+            columns: Columns::of(&self.group, &names.plural),
+            shape: number,
+            type_prefix: format!("{{\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", names.kind),
+            deprecation: version.deprecation.clone(),
+            stored: None,
+            custom: Some(custom),
+            types: types.clone(),
+            root,
+            api_version: api_version.to_string(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The end of a definition: its objects are deleted, and when none is left, the definition may go.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use revisor_cache::{Feed, ResourceCache};
+use revisor_catalog::{CLEANUP_FINALIZER, Condition, Resource, TERMINATING};
+use revisor_object::Value;
+
+use crate::write::Proposal;
+use crate::{DeleteOptions, ListVersions, Place, Registry, RegistryError, Selection, WriteOptions};
+
+/// How long it takes at least until objects that could not be deleted are tried again, and at most.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Deletes the objects of a definition that is being deleted, waits until they are gone, and lets the definition go.
+pub(super) async fn run(registry: Weak<Registry>, definitions: Arc<Resource>, name: String, objects: Arc<Resource>) {
+    let mut pause = RETRY.0;
+    loop {
+        let Some(strong) = registry.upgrade() else { return };
+        let in_progress = condition("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress");
+        if !report(&strong, &definitions, &name, &in_progress).await {
+            return;
+        }
+        let cache = strong.cache_of(&objects);
+        match delete_all(&strong, &objects).await {
+            Ok(()) => {
+                drop(strong);
+                until_empty(&cache, pause).await;
+            }
+            Err(error) => {
+                let message = format!("could not issue all deletes: {error}");
+                report(&strong, &definitions, &name, &condition("True", "InstanceDeletionFailed", &message)).await;
+                drop(strong);
+                tokio::time::sleep(pause).await;
+            }
+        }
+        let Some(strong) = registry.upgrade() else { return };
+        if cache.len() == 0 {
+            report(
+                &strong,
+                &definitions,
+                &name,
+                &condition("False", "InstanceDeletionCompleted", "removed all instances"),
+            )
+            .await;
+            remove_finalizer(&strong, &definitions, &name).await;
+            return;
+        }
+        pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+/// Lets a definition go that was never served: it has no objects.
+pub(super) async fn let_go(registry: &Arc<Registry>, definitions: &Arc<Resource>, name: &str) {
+    let never = condition("False", "NeverEstablished", "resource was never established");
+    if report(registry, definitions, name, &never).await {
+        remove_finalizer(registry, definitions, name).await;
+    }
+}
+
+fn condition(status: &'static str, reason: &str, message: &str) -> Condition {
+    Condition::new(TERMINATING, status, reason, message)
+}
+
+async fn delete_all(registry: &Registry, objects: &Arc<Resource>) -> Result<(), RegistryError> {
+    let everything = Selection::parse(objects, "", "")?;
+    let options = DeleteOptions::default();
+    registry.delete_collection(objects, None, &everything, ListVersions::default(), 0, &options).await.map(drop)
+}
+
+/// Waits until no object is left, but not for ever: somebody may make one while others are deleted.
+async fn until_empty(cache: &Arc<ResourceCache>, pause: Duration) {
+    let mut feed = Feed::open(cache, None);
+    let emptied = async {
+        while !cache.len() == 0 {
+            if feed.next().await.is_none() {
+                return;
+            }
+        }
+    };
+    // What holds the rest back is told by their finalizers; to ask for their deletion again does no harm.
+    let _ = tokio::time::timeout(pause, emptied).await;
+}
+
+/// Says in the status of a definition how far its end is; false if it is gone.
+async fn report(registry: &Registry, definitions: &Arc<Resource>, name: &str, condition: &Condition) -> bool {
+    let now = registry.now();
+    let written = registry
+        .overwrite(definitions, None, name, false, |_, definition| {
+            if !condition.is_in(definition) {
+                condition.put(definition, &now);
+            }
+            Ok(())
+        })
+        .await;
+    !matches!(written, Err(RegistryError::NotFound { .. }))
+}
+
+async fn remove_finalizer(registry: &Registry, definitions: &Arc<Resource>, name: &str) {
+    let place = Place { resource: definitions, namespace: None, name: Some(name) };
+    let options = WriteOptions { subresource: Some("status"), ..WriteOptions::default() };
+    let removed = registry.change(place, options, |current| {
+        let mut object = current.clone();
+        let metadata = object.object_mut("metadata");
+        let held = metadata.array("finalizers").iter();
+        let rest: Vec<Value> = held.filter(|name| name.as_str() != Some(CLEANUP_FINALIZER)).cloned().collect();
+        metadata.set("finalizers", Some(rest).filter(|rest| !rest.is_empty()).map(Value::from));
+        Ok(Proposal { object, warnings: Vec::new(), is_conditional: false, managed: None })
+    });
+    if let Err(error) = removed.await {
+        tracing::warn!(definition = name, %error, "a definition could not be let go");
+    }
+}
