@@ -10,6 +10,10 @@ use crate::json_problem::json_problem;
 const HEAD: &str =
     r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
+/// The largest body that is read as YAML, which takes far longer than JSON. Webhooks answer in JSON; what is
+/// not JSON is as a rule a short text that says why.
+const MAX_YAML_BYTES: usize = 1 << 20;
+
 /// An answer with a status from 200 to 206.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
@@ -59,6 +63,8 @@ pub(crate) fn object(body: &[u8]) -> Result<revisor_object::Object, AnswerError>
             JsonError::TooDeep => error.to_string(),
             error => json_problem(body).unwrap_or_else(|| error.to_string()),
         })
+    } else if body.len() > MAX_YAML_BYTES {
+        Err(format!("yaml: document of more than {MAX_YAML_BYTES} bytes"))
     } else {
         parse_yaml(body).map_err(|error| error.to_string())
     };
@@ -92,6 +98,9 @@ mod tests {
             let found = answer.object().map_or_else(|error| error.to_string(), |object| Value::from(object).to_json());
             assert_eq!(found, want, "{body}");
         }
+        let large = " ".repeat(2 << 20);
+        let error = object(large.as_bytes()).expect_err("it is too large").to_string();
+        assert_eq!(error, "couldn't get version/kind; json parse error: yaml: document of more than 1048576 bytes");
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(20_000), "]".repeat(20_000));
         let error = object(deep.as_bytes()).expect_err("it nests too deeply").to_string();
         assert_eq!(error, "couldn't get version/kind; json parse error: exceeded max depth of 250");

@@ -82,6 +82,9 @@ pub enum NetError {
     /// The other side does not speak TLS.
     #[error("tls: first record does not look like a TLS handshake")]
     NotTls,
+    /// The other side speaks HTTP without TLS.
+    #[error("http: server gave HTTP response to HTTPS client")]
+    PlainHttp,
     /// The handshake took too long.
     #[error("net/http: TLS handshake timeout")]
     HandshakeTimeout,

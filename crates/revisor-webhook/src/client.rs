@@ -23,6 +23,9 @@ use crate::{Answer, CallError, ClientConfig, ClientConfigError, Endpoint, NetErr
 /// How often a call is made again because the webhook asks for it.
 const MAX_RETRIES: usize = 10;
 
+/// The longest timeout there is. Longer ones are cut to it, so that no deadline is out of reach of the clock.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How far a client goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -94,8 +97,20 @@ impl WebhookClient {
     /// When the webhook answers 429 or 5xx and says after how many seconds to try again, that is done, within the same
     /// timeout. A call whose future is dropped is given up, and so is its connection.
     pub async fn post(&self, config: &ClientConfig, body: Bytes, timeout: Duration) -> Result<Answer, CallError> {
+        self.post_for(config, body, timeout, usize::MAX).await
+    }
+
+    /// The same, for an answer that has no reason to be larger than `most` bytes, whatever the limit.
+    pub(crate) async fn post_for(
+        &self,
+        config: &ClientConfig,
+        body: Bytes,
+        timeout: Duration,
+        most: usize,
+    ) -> Result<Answer, CallError> {
+        let most = most.min(self.inner.limits.max_response_bytes);
         let pool = self.inner.pool(config)?;
-        let deadline = Instant::now() + timeout;
+        let deadline = Instant::now() + timeout.min(MAX_TIMEOUT);
         let url = pool.location.url(timeout);
         let net = |cause| CallError::Net { url: url.clone(), cause };
         let outgoing = Outgoing {
@@ -116,7 +131,7 @@ impl WebhookClient {
                 AskError::Net(cause) => net(cause),
             })?;
             let (head, incoming) = response.into_parts();
-            let body = match timeout_at(deadline, self.inner.read(incoming, connection.ends)).await {
+            let body = match timeout_at(deadline, read(incoming, connection.ends, most)).await {
                 Ok(body) => body?,
                 Err(_) => return Err(CallError::Body(NetError::Timeout)),
             };
@@ -219,22 +234,6 @@ impl Inner {
         trust.await.cloned()
     }
 
-    async fn read(&self, incoming: Incoming, ends: Ends) -> Result<Bytes, CallError> {
-        let limit = self.limits.max_response_bytes;
-        let announced = incoming.size_hint().lower();
-        if usize::try_from(announced).map_or(true, |announced| announced > limit) {
-            return Err(CallError::TooLarge(limit));
-        }
-        match Limited::new(incoming, limit).collect().await {
-            Ok(body) => Ok(body.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => Err(CallError::TooLarge(limit)),
-            Err(error) => Err(CallError::Body(match error.downcast_ref::<hyper::Error>() {
-                Some(error) => NetError::reading(ends, error),
-                None => NetError::Protocol(error.to_string()),
-            })),
-        }
-    }
-
     /// Keeps a connection, and sees to it that it is closed when it waited for too long.
     fn give(self: &Arc<Inner>, pool: &Pool, connection: Connection) {
         pool.give(connection);
@@ -242,6 +241,22 @@ impl Inner {
         if !std::mem::replace(&mut pools.is_swept, true) {
             tokio::spawn(sweep(Arc::downgrade(self), self.limits.idle_age));
         }
+    }
+}
+
+/// The body of an answer.
+async fn read(incoming: Incoming, ends: Ends, most: usize) -> Result<Bytes, CallError> {
+    let announced = incoming.size_hint().lower();
+    if usize::try_from(announced).map_or(true, |announced| announced > most) {
+        return Err(CallError::TooLarge(most));
+    }
+    match Limited::new(incoming, most).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(CallError::TooLarge(most)),
+        Err(error) => Err(CallError::Body(match error.downcast_ref::<hyper::Error>() {
+            Some(error) => NetError::reading(ends, error),
+            None => NetError::Protocol(error.to_string()),
+        })),
     }
 }
 

@@ -3,11 +3,8 @@
 //! Made by hand of hyper's parts rather than by hyper-util's client: what fails at which step is what clients are told,
 //! and that client hides the steps.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,13 +15,12 @@ use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls_pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
 use crate::NetError;
 use crate::call_error::Ends;
+use crate::stream::{Overheard, Unceremonious};
 
 /// How long a handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -79,13 +75,15 @@ impl Connection {
         // Requests are written whole; to hold back their last packet only delays the answer.
         stream.set_nodelay(true).map_err(|error| NetError::transferring(ends, &error))?;
 
-        let handshake = TlsConnector::from(tls).connect(server_name.clone(), stream);
+        let handshake = TlsConnector::from(tls).connect(server_name.clone(), Overheard::new(stream)).into_fallible();
         let stream = match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
-            Ok(done) => done.map_err(|error| NetError::transferring(ends, &error))?,
+            Ok(Ok(stream)) => stream,
+            Ok(Err((_, stream))) if stream.beginning() == b"HTTP/" => return Err(NetError::PlainHttp),
+            Ok(Err((error, _))) => return Err(NetError::transferring(ends, &error)),
             Err(_) => return Err(NetError::HandshakeTimeout),
         };
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        let io = TokioIo::new(Stream(stream));
+        let io = TokioIo::new(Unceremonious(stream));
         // The tasks end when the sender is dropped or the other side hangs up; what they have to say, the requests that
         // it concerns are told too.
         let sender = if is_http2 {
@@ -181,33 +179,4 @@ async fn dial(host: &str, port: u16) -> Result<TcpStream, NetError> {
         }
     }
     Err(first.unwrap_or_else(|| NetError::NoSuchHost(host.to_owned())))
-}
-
-/// A TLS stream that takes the end of the connection for the end of the data.
-///
-/// Many servers hang up without the message that says so. Whether an answer is whole is decided by its length or, where
-/// it has none, by its JSON; nothing is gained by refusing it here.
-struct Stream(TlsStream<TcpStream>);
-
-impl AsyncRead for Stream {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match Pin::new(&mut self.0).poll_read(cx, buf) {
-            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
-            other => other,
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
 }

@@ -16,6 +16,10 @@ use revisor_object::{Object, Value};
 use crate::{CallError, ClientConfig, ClientConfigError, WebhookClient};
 use review::ReviewVersion;
 
+/// How large a converted object may be: more than any object that could have been written. A webhook that answers
+/// garbage is stopped here, before it is read into something many times as large.
+const MAX_CONVERTED_BYTES: usize = 4 << 20;
+
 /// A webhook that converts, as `spec.conversion.webhook` of a definition says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversionWebhook {
@@ -108,7 +112,8 @@ impl WebhookClient {
         let kind = GroupVersionKind::of(&objects[*first]).to_string();
         let malformed = |problem: String| ConversionError::Answer { kind: kind.clone(), problem };
         let body = version.request(uid, desired, sent.iter().map(|index| &objects[*index]).collect());
-        let called = self.post(&webhook.client, Bytes::from(body), timeout).await;
+        let most = sent.len().saturating_mul(MAX_CONVERTED_BYTES);
+        let called = self.post_for(&webhook.client, Bytes::from(body), timeout, most).await;
         let answer = called.map_err(|cause| ConversionError::Call { kind: kind.clone(), cause })?;
         let review = answer.object().map_err(|error| malformed(error.to_string()))?;
         let converted = version.converted_objects(review, uid).map_err(malformed)?;

@@ -18,6 +18,7 @@ mod location;
 mod media_type;
 mod pool;
 mod service_resolver;
+mod stream;
 mod trust;
 mod x509_error;
 

@@ -294,15 +294,19 @@ async fn what_breaks_on_the_way_is_told_as_go_tells_it() {
     let error = client().post(&hangs_up.config(&bundle), BODY, PATIENCE).await.expect_err("it hangs up").to_string();
     assert!(error.ends_with(": EOF") || error.ends_with("connection reset by peer"), "{error}");
 
-    let no_tls = Hook::raw(|mut stream| {
-        Box::pin(async move {
-            let mut greeting = [0; 4096];
-            drop(stream.read(&mut greeting).await);
-            drop(stream.write_all(b"hello, this is not TLS\r\n\r\n").await);
+    for (greeting, want) in [
+        ("hello, this is not TLS\r\n\r\n", "{POST}: tls: first record does not look like a TLS handshake"),
+        ("HTTP/1.0 400 Bad Request\r\n\r\n", "{POST}: http: server gave HTTP response to HTTPS client"),
+    ] {
+        let no_tls = Hook::raw(move |mut stream| {
+            Box::pin(async move {
+                drop(stream.read(&mut [0; 4096]).await);
+                drop(stream.write_all(greeting.as_bytes()).await);
+            })
         })
-    })
-    .await;
-    expect(&no_tls.config(&bundle), PATIENCE, "{POST}: tls: first record does not look like a TLS handshake").await;
+        .await;
+        expect(&no_tls.config(&bundle), PATIENCE, want).await;
+    }
 
     let silent = Hook::raw(|stream| {
         Box::pin(async move {

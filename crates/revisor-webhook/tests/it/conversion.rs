@@ -154,6 +154,21 @@ async fn what_is_no_answer_is_told() {
 }
 
 #[tokio::test]
+async fn an_answer_may_be_as_large_as_so_many_objects() {
+    let (_hook, webhook) = start(|body| {
+        let mut answer = converted(body);
+        answer["padding"] = json!(" ".repeat(5 << 20));
+        json_reply(&answer)
+    })
+    .await;
+    let objects = vec![object(widget("v1", "a")), object(widget("v1", "b"))];
+    client().convert(&webhook, "u", "g.io/v2", objects.clone(), PATIENCE).await.expect("it is enough for two");
+    let error = client().convert(&webhook, "u", "g.io/v2", objects[..1].to_vec(), PATIENCE).await;
+    let want = "conversion webhook for g.io/v1, Kind=Widget failed: the response is larger than 4194304 bytes";
+    assert_eq!(error.expect_err("it is too much for one").to_string(), want);
+}
+
+#[tokio::test]
 async fn a_webhook_that_hangs_is_given_up() {
     let (_hook, webhook) = start(|_| Reply::Hang).await;
     let objects = vec![object(widget("v1", "a"))];
