@@ -122,7 +122,12 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
             }
             status
         }
-        RegistryError::ManyBudgets | RegistryError::Conversion(_) => Status::unexplained(error.to_string()),
+        RegistryError::ManyBudgets | RegistryError::Conversion(_) | RegistryError::Untyped { .. } => {
+            Status::unexplained(error.to_string())
+        }
+        RegistryError::OtherType { group, kind, name, errors } => {
+            Status::invalid(KindRef { group, kind }, name, errors)
+        }
         RegistryError::Invalid { resource, name, errors } => {
             Status::invalid(KindRef { group: &resource.group, kind: &resource.kind }, name, errors)
         }

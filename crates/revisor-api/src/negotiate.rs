@@ -24,6 +24,10 @@ pub(crate) const PATCHES: &[&str] = &[
     "application/apply-patch+yaml",
 ];
 
+/// The types that patches of custom objects can be sent in: only built-in kinds have a strategy for merging.
+pub(crate) const CUSTOM_PATCHES: &[&str] =
+    &["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
+
 /// The types that events can be answered in.
 const STREAMED: &[&str] = &["application/json;stream=watch"];
 

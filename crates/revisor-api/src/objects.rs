@@ -237,8 +237,11 @@ impl Api {
         let query = Query::parse(parts.uri.query());
         let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
         let options = write_options("PatchOptions", route, &query, &parts)?;
-        let Some(kind) = negotiate::patch_kind(&parts.headers) else {
-            return Err(Box::new(Status::unsupported_media_type(negotiate::PATCHES)).into());
+        let is_custom = route.resource.custom().is_some();
+        let possible = if is_custom { negotiate::CUSTOM_PATCHES } else { negotiate::PATCHES };
+        let kind = negotiate::patch_kind(&parts.headers).filter(|kind| !is_custom || *kind != PatchKind::Strategic);
+        let Some(kind) = kind else {
+            return Err(Box::new(Status::unsupported_media_type(possible)).into());
         };
         let is_apply = kind == PatchKind::Apply;
         let options = WriteOptions { is_apply, force: query.apply_options(is_apply)?, ..options };

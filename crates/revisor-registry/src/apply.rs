@@ -80,6 +80,18 @@ pub(crate) fn without_zeros(resource: &Resource, object: Object) -> Result<Objec
     fitted.map(|decoded| decoded.object).map_err(RegistryError::PatchNotApplicable)
 }
 
+/// What is said of a configuration that names what its object does not have: nobody could manage that.
+fn untyped(resource: &Resource, config: &Object, unknown: &[String]) -> RegistryError {
+    let text = |name| config.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();
+    let object = format!("{}/{}; {}, Kind={}", text("namespace"), text("name"), resource.api_version, resource.kind);
+    let problems: Vec<String> = unknown.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
+    let problem = match &problems[..] {
+        [one] => one.clone(),
+        several => format!("errors:\n  {}", several.join("\n  ")),
+    };
+    RegistryError::Untyped { object, problem }
+}
+
 /// Reads an applied configuration.
 pub(crate) fn read(
     resource: &Arc<Resource>,
@@ -99,6 +111,12 @@ pub(crate) fn read(
     }
     if object.at(&["metadata", "managedFields"]).is_some_and(|entries| !entries.is_null()) {
         return Err(RegistryError::BadRequest("metadata.managedFields must be nil".to_owned()));
+    }
+    let mut typed = value.clone();
+    if let Ok(findings) = resource.conform_as_given(&mut typed)
+        && !findings.unknown_fields.is_empty()
+    {
+        return Err(untyped(resource, object, &findings.unknown_fields));
     }
     let shown = value.clone();
     fit_as_given(resource, value, duplicates, options.validation).map_err(|problem| {

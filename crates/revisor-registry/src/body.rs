@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use revisor_catalog::Resource;
-use revisor_object::{Object, Parsed, Value, parse_json, parse_yaml};
+use revisor_object::{FieldError, Object, Parsed, Value, parse_json, parse_yaml};
 use revisor_schema::{Envelope, Findings, ProtobufError};
 
 use crate::RegistryError;
+
+/// How many characters of a body are shown to whoever may have mistaken it for another.
+const SHOWN_START: usize = 31;
 
 /// How a body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,14 +89,20 @@ impl Decoded {
             return Err(unrecognized(format!("json: cannot unmarshal {} into an object", value.type_name())));
         }
         let claimed = claimed_type(&value);
+        let custom_type = CustomType::of(resource, &value);
+        if let Some(claimed) = &custom_type {
+            claimed.check_body(resource, &value)?;
+        }
         let decoded = fit(resource, value, duplicates, validation);
-        decoded.map_err(|problem| {
+        let decoded = decoded.map_err(|problem| {
             let (sent_kind, version) = claimed.unwrap_or((kind.to_owned(), resource.api_version.clone()));
             RegistryError::BadRequest(format!(
                 "{sent_kind} in version {:?} cannot be handled as a {kind}: {problem}",
                 version.rsplit('/').next().unwrap_or_default()
             ))
-        })
+        })?;
+        custom_type.map_or(Ok(()), |claimed| claimed.check(resource))?;
+        Ok(decoded)
     }
 
     /// The object, for those who answer it without storing it.
@@ -115,6 +124,62 @@ fn claimed_type(value: &Value) -> Option<(String, String)> {
     let object = value.as_object()?;
     let text = |name| object.str(name).filter(|text| !text.is_empty()).map(str::to_owned);
     Some((text("kind")?, text("apiVersion")?))
+}
+
+/// The type that a custom object claims to be of. That of built-in ones is looked at when they are read.
+pub(crate) struct CustomType {
+    kind: String,
+    api_version: String,
+    name: String,
+}
+
+impl CustomType {
+    /// What a value claims; `None` if the resource is a built-in one.
+    pub(crate) fn of(resource: &Resource, value: &Value) -> Option<CustomType> {
+        resource.custom()?;
+        let object = value.as_object()?;
+        let text = |name| object.str(name).unwrap_or_default().to_owned();
+        let name = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Some(CustomType { kind: text("kind"), api_version: text("apiVersion"), name })
+    }
+
+    /// Refuses a body that cannot be read as an object of the resource.
+    fn check_body(&self, resource: &Resource, value: &Value) -> Result<(), RegistryError> {
+        let expected = resource.kind.as_str();
+        if self.kind.is_empty() {
+            let shown = value.to_json();
+            let start = shown.char_indices().nth(SHOWN_START).map_or(shown.as_str(), |(end, _)| &shown[..end]);
+            return Err(RegistryError::BadRequest(format!(
+                "the object provided is unrecognized (must be of type {expected}): Object 'Kind' is missing in \
+                 '{shown}' ({start} ...)"
+            )));
+        }
+        let (found, wanted) = (&self.api_version, &resource.api_version);
+        if found != wanted {
+            return Err(RegistryError::BadRequest(format!(
+                "the API version in the data ({found}) does not match the expected API version ({wanted})"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Refuses an object of another type.
+    pub(crate) fn check(&self, resource: &Resource) -> Result<(), RegistryError> {
+        let mut errors = Vec::new();
+        for (field, found, wanted) in [
+            ("kind", &self.kind, resource.kind.as_str()),
+            ("apiVersion", &self.api_version, resource.api_version.as_str()),
+        ] {
+            if found != wanted {
+                errors.push(FieldError::invalid(field, found.as_str(), format!("must be {wanted}")));
+            }
+        }
+        if errors.is_empty() {
+            return Ok(());
+        }
+        let group = self.api_version.split_once('/').map_or("", |(group, _)| group).to_owned();
+        Err(RegistryError::OtherType { group, kind: self.kind.clone(), name: self.name.clone(), errors })
+    }
 }
 
 /// Fits a value to the type of a resource. The error is what the original's decoder would say.
@@ -147,7 +212,9 @@ fn fit_by(
     let sent = value.as_object();
     let kind = sent.and_then(|object| object.str("kind")).unwrap_or_default();
     let version = sent.and_then(|object| object.str("apiVersion")).unwrap_or_default();
-    let is_ours = (kind.is_empty() || kind == resource.kind) && (version.is_empty() || version == resource.api_version);
+    // Custom objects of another type are refused like those with other faults.
+    let is_ours = resource.custom().is_some()
+        || (kind.is_empty() || kind == resource.kind) && (version.is_empty() || version == resource.api_version);
     if !is_ours {
         let kind = if kind.is_empty() { &resource.kind } else { kind };
         let version = if version.is_empty() { &resource.api_version } else { version };

@@ -84,6 +84,26 @@ pub enum RegistryError {
         /// Every rule that it breaks.
         errors: Vec<FieldError>,
     },
+    /// The object is of another type than its address says.
+    #[error("{kind} {name:?} is of another type")]
+    OtherType {
+        /// The group that it claims.
+        group: String,
+        /// The kind that it claims.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        errors: Vec<FieldError>,
+    },
+    /// An applied configuration does not fit the schema of its object.
+    #[error("failed to create typed patch object ({object}): {problem}")]
+    Untyped {
+        /// Its namespace, name and type.
+        object: String,
+        /// What does not fit.
+        problem: String,
+    },
     /// The options of the request break rules of their kind.
     #[error("{kind} is invalid")]
     InvalidOptions {

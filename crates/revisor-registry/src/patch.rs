@@ -4,7 +4,7 @@ use revisor_catalog::Resource;
 use revisor_merge::{JsonPatch, PatchError, merge_patch};
 use revisor_object::{BadValue, FieldError, Object, Value, parse_json};
 
-use crate::body::fit;
+use crate::body::{CustomType, fit};
 use crate::scale::scale_of;
 use crate::write::{Proposal, check_address, match_namespace, named_version};
 use crate::{Decoded, Place, Registry, RegistryError, Saved, WriteOptions};
@@ -47,8 +47,10 @@ impl Registry {
             // Read only now: that there is nothing to patch is said before what is wrong with the patch.
             apply_patch(resource, kind, text, &mut value)?;
             let shown = value.clone();
+            let claimed = CustomType::of(resource, &value);
             let fitted = fit(resource, value, Vec::new(), options.validation);
             let Decoded { mut object, warnings } = fitted.map_err(|problem| unfit_patch(&shown, problem))?;
+            claimed.map_or(Ok(()), |claimed| claimed.check(resource))?;
             let metadata = object.object_mut("metadata");
             check_address(metadata, name.unwrap_or_default())?;
             match_namespace(resource, metadata, namespace)?;

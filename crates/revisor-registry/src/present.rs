@@ -113,6 +113,8 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::SubresourceConflict { .. }
         | RegistryError::BudgetExhausted { .. }
         | RegistryError::ManyBudgets
+        | RegistryError::OtherType { .. }
+        | RegistryError::Untyped { .. }
         | RegistryError::Conversion(_)
         | RegistryError::Internal(_)
         | RegistryError::Unreadable

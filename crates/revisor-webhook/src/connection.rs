@@ -92,7 +92,9 @@ impl Connection {
             tokio::spawn(connection);
             Sender::Http2(sender)
         } else {
-            let (sender, connection) = http1::handshake(io).await.map_err(|error| NetError::asking(ends, &error))?;
+            // Names in headers mean the same in any case, but not to all who wrote webhooks.
+            let handshake = http1::Builder::new().title_case_headers(true).handshake(io).await;
+            let (sender, connection) = handshake.map_err(|error| NetError::asking(ends, &error))?;
             tokio::spawn(connection);
             Sender::Http1(sender)
         };
