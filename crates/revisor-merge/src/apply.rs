@@ -3,6 +3,8 @@
 
 mod compare;
 mod conflict;
+#[cfg(test)]
+mod custom_tests;
 mod extract;
 mod field_set;
 mod granularity;

@@ -4,12 +4,13 @@
 //! its place must be, so that nothing has to be looked up by name when an object comes.
 //!
 //! What is done with an object by it has a file each: [`prune`], [`defaults`], [`metadata`], [`list_types`],
-//! [`validator`], [`canonical`]. [`CustomSchema`](custom_schema::CustomSchema) holds it all together
+//! [`validator`], [`custom_types`], [`canonical`]. [`CustomSchema`](custom_schema::CustomSchema) holds it all together
 //! for the server.
 
 pub(crate) mod canonical;
 pub(crate) mod correlation;
 pub(crate) mod custom_schema;
+mod custom_types;
 mod defaults;
 pub(crate) mod format;
 mod list_types;

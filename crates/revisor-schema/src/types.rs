@@ -160,6 +160,8 @@ pub struct Struct {
     pub fields: Vec<Field>,
     /// Whether server-side apply sees its values as one, unless a field says otherwise.
     pub is_atomic: bool,
+    /// What members beside the fields look like, in types of custom objects. Its name says nothing.
+    pub others: Option<Box<Field>>,
     /// Whether a field of it, or of a type that it is made of, has a default.
     pub(crate) has_defaults: bool,
 }
@@ -174,6 +176,11 @@ impl Struct {
     pub fn field(&self, name: &str) -> Option<&Field> {
         // Types have a dozen fields; a scan over short names beats hashing.
         self.fields.iter().find(|field| &*field.name == name)
+    }
+
+    /// What a member `name` looks like: the field with this name, or what is said of all others.
+    pub fn member(&self, name: &str) -> Option<&Field> {
+        self.field(name).or(self.others.as_deref())
     }
 }
 
@@ -213,6 +220,7 @@ impl Types {
                     name: name.into(),
                     fields: Vec::new(),
                     is_atomic: false,
+                    others: None,
                     has_defaults: false,
                 });
             }
@@ -391,6 +399,42 @@ impl Types {
         match &**element {
             Shape::Struct(id) if self.get(*id).field(key).is_some() => Ok(()),
             _ => Err(format!("the elements have no field {key:?}")),
+        }
+    }
+
+    /// Adds a type; one with its name is found by it no longer.
+    pub(crate) fn push(&mut self, of: Struct) -> StructId {
+        let id = StructId(self.structs.len() as u32);
+        self.by_name.insert(of.name.clone(), id);
+        self.structs.push(of);
+        id
+    }
+
+    /// The type behind an id, to be changed.
+    pub(crate) fn get_mut(&mut self, id: StructId) -> &mut Struct {
+        &mut self.structs[id.0 as usize]
+    }
+
+    /// Adds a type of another table, with all that it is made of.
+    pub(crate) fn copy(&mut self, from: &Types, id: StructId) -> StructId {
+        let mut of = from.get(id).clone();
+        if let Some(known) = self.id(&of.name) {
+            return known;
+        }
+        // Known by its name before it is filled, because types refer to themselves.
+        let copied = self.push(Struct { fields: Vec::new(), ..of.clone() });
+        for field in &mut of.fields {
+            self.copy_within(from, &mut field.shape);
+        }
+        self.get_mut(copied).fields = of.fields;
+        copied
+    }
+
+    fn copy_within(&mut self, from: &Types, shape: &mut Shape) {
+        match shape {
+            Shape::Struct(id) => *id = self.copy(from, *id),
+            Shape::List(element) | Shape::Map(element) => self.copy_within(from, element),
+            _ => {}
         }
     }
 

@@ -103,7 +103,25 @@ fn node(is_member: bool, mut below: Steps) -> Option<Value> {
 }
 
 fn structure(types: &Types, id: StructId, old: Option<&Object>, new: Option<&Object>, found: &mut Places) {
-    for field in &types.get(id).fields {
+    let of = types.get(id);
+    if let Some(others) = &of.others {
+        let names = |object: Option<&'_ Object>| -> Vec<CompactString> {
+            let names = object.into_iter().flat_map(Object::iter).map(|(name, _)| name);
+            names.filter(|name| of.field(name).is_none()).map(CompactString::from).collect()
+        };
+        let mut names: Vec<CompactString> = [names(old), names(new)].concat();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let (old, new) = (old.and_then(|old| old.get(&name)), new.and_then(|new| new.get(&name)));
+            if old != new {
+                let mut below = Places::default();
+                let change = compare_field(types, others, old, new, &mut below);
+                found.take(&format_compact!("f:{name}"), change, below);
+            }
+        }
+    }
+    for field in &of.fields {
         let zero = zero_of(field);
         let old = old.and_then(|object| object.get(&field.name).or(zero.as_ref()));
         let new = new.and_then(|object| object.get(&field.name).or(zero.as_ref()));
@@ -121,9 +139,13 @@ fn compare_field(types: &Types, field: &Field, old: Option<&Value>, new: Option<
     }
     match &field.shape {
         Shape::Struct(id) => {
-            let (old, new) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
-            structure(types, *id, old, new, below);
-            Change::of_inner(old.is_some(), new.is_some())
+            let (old_object, new_object) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
+            structure(types, *id, old_object, new_object, below);
+            // Where the schema says nothing, a value may become an object, or an object something else.
+            if types.get(*id).others.is_some() && (is_no_object(old) || is_no_object(new)) {
+                return Change::of_leaf(old, new);
+            }
+            Change::of_inner(old_object.is_some(), new_object.is_some())
         }
         Shape::Map(element) => {
             map(types, element, old.and_then(Value::as_object), new.and_then(Value::as_object), below);
@@ -233,6 +255,10 @@ fn is_hollow(value: Option<&Value>) -> bool {
         Some(Value::Object(object)) => object.is_empty(),
         _ => false,
     }
+}
+
+fn is_no_object(value: Option<&Value>) -> bool {
+    value.is_some_and(|value| value.as_object().is_none())
 }
 
 fn items(value: Option<&Value>) -> &[Value] {

@@ -28,9 +28,15 @@ impl Walk<'_> {
         let types = self.types;
         for (name, value) in object.iter() {
             self.place.push(CompactString::from(format!("f:{name}")));
-            match types.get(id).field(name) {
-                Some(field) => self.field(field, value),
-                None => self.found.insert(&self.place),
+            let of = types.get(id);
+            match (of.field(name), &of.others) {
+                (Some(field), _) => self.field(field, value),
+                (None, Some(others)) => {
+                    self.field(others, value);
+                    // Who names a member manages that it is there, as in a map.
+                    self.found.insert(&self.place);
+                }
+                (None, None) => self.found.insert(&self.place),
             }
             self.place.pop();
         }

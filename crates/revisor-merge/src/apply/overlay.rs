@@ -13,7 +13,7 @@ use super::item_step::item_step;
 /// that are told apart by item item by item in the order of the configuration, everything else is replaced.
 pub(crate) fn overlay(types: &Types, id: StructId, live: &mut Object, config: &Object) {
     for (name, value) in config.iter() {
-        let field = types.get(id).field(name);
+        let field = types.get(id).member(name);
         match (field, live.get_mut(name)) {
             (Some(field), Some(there)) => overlay_field(types, field, there, value),
             _ => {

@@ -18,7 +18,7 @@ fn remove_structure(types: &Types, id: StructId, object: &mut Object, set: &Obje
         if node.is_member {
             return false;
         }
-        if let (Some(field), Some(below)) = (types.get(id).field(name), node.below) {
+        if let (Some(field), Some(below)) = (types.get(id).member(name), node.below) {
             remove_field(types, field, value, below);
         }
         true
@@ -65,12 +65,12 @@ impl FieldSet {
 fn name_fields(types: &Types, id: StructId, set: &mut Object) {
     for (step, below) in set.iter_mut() {
         let Value::Object(below) = below else { continue };
-        let field = step.strip_prefix("f:").and_then(|name| types.get(id).field(name));
-        if below.is_empty() {
-            continue;
-        }
-        if let Some(field) = field {
+        let Some(name) = step.strip_prefix("f:").filter(|_| !below.is_empty()) else { continue };
+        let of = types.get(id);
+        if let Some(field) = of.member(name) {
             name_below(types, &field.shape, below);
+        }
+        if of.field(name).is_some() {
             below.insert(super::field_set::SELF, Object::new());
         }
     }

@@ -4,9 +4,10 @@ use revisor_object::{FieldError, FieldErrorKind, FieldPath, Object, Value};
 
 use super::Structural;
 use super::correlation::Correlation;
+use super::custom_types::types_of;
 use super::metadata::{Malformed, MetadataType, coerce_object_metadata};
 use super::validator::Validator;
-use crate::Mismatch;
+use crate::{Mismatch, StructId, Types};
 
 /// The schema of one version. Built when its definition comes, and shared by all requests.
 #[derive(Debug, Clone)]
@@ -52,6 +53,12 @@ impl CustomSchema {
     /// The schema itself, its defaults pruned.
     pub fn structural(&self) -> &Structural {
         &self.structural
+    }
+
+    /// The types of its objects as server-side apply sees them: a table with the type `name` and all that it is made of.
+    /// The values themselves are made to fit by [`fit`](CustomSchema::fit), never by this table.
+    pub fn types(&self, name: &str, metadata: MetadataType<'_>) -> (Types, StructId) {
+        types_of(&self.structural, name, metadata)
     }
 
     /// Makes `object` fit: its metadata and that of embedded resources is brought to its type, what the schema does not
