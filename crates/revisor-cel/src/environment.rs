@@ -7,6 +7,8 @@ use revisor_version::Release;
 
 use crate::ast::{Expr, ExprId};
 use crate::checker;
+use crate::eval::error::EvalError;
+use crate::eval::plan::{self, Plan};
 use crate::libraries::{Libraries, Library};
 use crate::literal_checks;
 use crate::parser::{self, Syntax};
@@ -79,6 +81,7 @@ pub struct Program {
     positions: Vec<u32>,
     types: Vec<Option<Type>>,
     references: Vec<Option<Reference>>,
+    plan: Result<Plan, EvalError>,
 }
 
 /// What a name or a call refers to.
@@ -183,9 +186,14 @@ impl Environment {
             Err(issues) => return Err(Issues::new(&source, issues)),
         };
         let checker::Checked { root, positions, types, references } = checked;
-        let program = Program { source, root, positions, types, references };
+        let plan = Err(EvalError::failed("the expression was found to be wrong"));
+        let mut program = Program { source, root, positions, types, references, plan };
         let issues = literal_checks::check(&self.libraries, &program);
-        if issues.is_empty() { Ok(program) } else { Err(Issues::new(&program.source, issues)) }
+        if !issues.is_empty() {
+            return Err(Issues::new(&program.source, issues));
+        }
+        program.plan = plan::plan(&program);
+        Ok(program)
     }
 
     /// What a name that is no local variable stands for.
@@ -236,6 +244,11 @@ impl Program {
     /// The type of what comes out.
     pub fn output_type(&self) -> &Type {
         self.type_of(self.root.id).unwrap_or(&Type::Dyn)
+    }
+
+    /// How to evaluate it.
+    pub(crate) fn plan(&self) -> Result<&Plan, EvalError> {
+        self.plan.as_ref().map_err(EvalError::clone)
     }
 
     /// The tree.
