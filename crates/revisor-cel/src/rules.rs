@@ -4,6 +4,8 @@
 
 mod check;
 mod field_path;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
