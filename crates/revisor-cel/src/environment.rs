@@ -224,13 +224,12 @@ impl Environment {
             && let Some(found) = schema.named(path)
         {
             // From this release on, words that are reserved may stand for fields without being escaped.
-            let plain = is_reserved(field) && self.release >= Release { major: 1, minor: 31 };
-            let escaped = || if plain { found.field(&format!("__{field}__")) } else { None };
-            return found.field(field).or_else(escaped).map_or(Field::Undefined, |found| {
-                Field::Of(
-                    found.kind(&format!("{object}.{}", if plain { format!("__{field}__") } else { field.to_string() })),
-                )
-            });
+            let is_short = is_reserved(field) && self.release >= Release { major: 1, minor: 31 };
+            let name = if is_short { format!("__{field}__") } else { field.to_string() };
+            return match found.field(&name) {
+                Some(field) => Field::Of(field.kind(&format!("{object}.{name}"))),
+                None => Field::Undefined,
+            };
         }
         match self.objects.get(object) {
             Some(object) => object.fields.get(field).map_or(Field::Undefined, |kind| Field::Of(kind.clone())),

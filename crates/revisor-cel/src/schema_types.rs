@@ -113,6 +113,9 @@ impl SchemaType {
 
     /// The type that is called `path` if this one is called by nothing: what is left of its name.
     pub(crate) fn named(&self, path: &str) -> Option<&SchemaType> {
+        if !path.is_empty() && !path.starts_with('.') {
+            return None;
+        }
         let mut at = self;
         for step in path.split('.').skip(1) {
             at = match (&at.shape, step) {
