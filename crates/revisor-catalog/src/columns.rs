@@ -1,13 +1,15 @@
 //! [`Columns`]: how a resource is shown as a table: its columns, and what stands in them for one object.
 //!
-//! The columns are rows of `tables/columns.csv`; what stands in them is computed by the kind's printer. Writing the
-//! table down is the API layer's.
+//! The columns of built-in kinds are rows of `tables/columns.csv`; what stands in them is computed by the kind's printer.
+//! Those of other kinds come from their definition. Writing the table down is the API layer's.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use revisor_object::{Object, Value};
 
 use crate::Moment;
+use crate::custom_columns::{self, PrinterColumn};
 use crate::printers::{self, Printer};
 
 const TABLE: &str = include_str!("../tables/columns.csv");
@@ -38,9 +40,16 @@ pub struct Column {
 pub struct Columns {
     columns: Vec<Column>,
     definitions: String,
-    printer: Printer,
+    cells: Cells,
     completion: Option<fn(&Object) -> Option<Completion>>,
     rank: Option<fn(&Object) -> i64>,
+}
+
+/// Where the cells of a row come from.
+#[derive(Clone)]
+enum Cells {
+    BuiltIn(Printer),
+    Custom(Arc<[PrinterColumn]>),
 }
 
 /// How an object ended that does nothing any more.
@@ -68,9 +77,22 @@ impl Columns {
         Columns {
             definitions: definitions(&columns),
             columns,
-            printer: printers::of(group, plural),
+            cells: Cells::BuiltIn(printers::of(group, plural)),
             completion: is_pods.then_some(printers::pod_completion),
             rank: is_flow_schemas.then_some(printers::flow_schema_rank),
+        }
+    }
+
+    /// The columns of a custom resource: its name, and those that its definition asks for.
+    pub fn of_custom(asked: &[PrinterColumn]) -> Columns {
+        let name = USUAL.lines().take(1).map(Column::of_line);
+        let columns: Vec<Column> = name.chain(asked.iter().map(|asked| asked.column.clone())).collect();
+        Columns {
+            definitions: definitions(&columns),
+            columns,
+            cells: Cells::Custom(asked.into()),
+            completion: None,
+            rank: None,
         }
     }
 
@@ -86,7 +108,10 @@ impl Columns {
 
     /// What stands in the columns for this object.
     pub fn cells(&self, object: &Object, now: Moment) -> Vec<Value> {
-        (self.printer)(object, now)
+        match &self.cells {
+            Cells::BuiltIn(printer) => printer(object, now),
+            Cells::Custom(columns) => custom_columns::cells(columns, object, now),
+        }
     }
 
     /// How the object ended, if it did and its kind is one that ends.

@@ -9,6 +9,8 @@ mod checks;
 mod columns;
 mod conversion;
 mod custom;
+mod custom_columns;
+mod json_path;
 mod kinds;
 mod metadata;
 mod moment;
@@ -26,10 +28,11 @@ pub use catalog::{Catalog, CatalogOptions, GroupVersion};
 pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
 pub use custom::{Custom, CustomConversion, CustomField, CustomResources};
+pub use custom_columns::PrinterColumn;
 pub use kinds::apiextensions::{
-    API_APPROVAL, Condition, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, TERMINATING, api_approval,
+    API_APPROVAL, CLEANUP_FINALIZER, Condition, DefinedVersion, Definition, ESTABLISHED, NAMES_ACCEPTED,
+    NON_STRUCTURAL_SCHEMA, Names, TERMINATING, TakenNames, api_approval, settle_status,
 };
-pub use kinds::apiextensions::{CLEANUP_FINALIZER, DefinedVersion, Definition, Names, TakenNames, settle_status};
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
 pub use metadata::{validate_metadata, validate_metadata_update};
 pub use moment::Moment;

@@ -108,7 +108,7 @@ impl fmt::Display for Quoted<'_> {
 }
 
 /// Letters, marks, numbers, punctuation, symbols and the ASCII space.
-fn is_printable(character: char) -> bool {
+pub fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');
     }

@@ -22,7 +22,7 @@ mod time_zone;
 mod value;
 mod yaml;
 
-pub use bad_value::BadValue;
+pub use bad_value::{BadValue, is_printable};
 pub use continue_token::{ContinueToken, ContinueTokenError, ListScope, MAX_CONTINUE_TOKEN_BYTES, TokenSealer};
 pub use cron::{CronError, check_cron, cron_names_time_zone};
 pub use duration::{Duration, DurationError};

@@ -30,6 +30,13 @@ impl Strategy for CustomResourceDefinitions {
         if !spec.contains("conversion") {
             spec.object_mut("conversion").insert("strategy", "None");
         }
+        let conversion = spec.object_mut("conversion");
+        let says_nothing = |webhook: &Object| {
+            !webhook.contains("clientConfig") && webhook.array("conversionReviewVersions").is_empty()
+        };
+        if conversion.object("webhook").is_some_and(says_nothing) {
+            conversion.remove("webhook");
+        }
         for version in spec.array_mut("versions").into_iter().flatten().filter_map(Value::as_object_mut) {
             version.get_mut("schema").into_iter().for_each(drop_empty_fractions);
         }

@@ -8,7 +8,7 @@ use revisor_version::ApiVersion;
 
 use super::condition::{self, ESTABLISHED};
 use crate::kinds::members::{is_true, objects, part, text};
-use crate::{CustomConversion, ScalePaths, ScaleSelector};
+use crate::{CustomConversion, PrinterColumn, ScalePaths, ScaleSelector};
 
 /// The names of a custom resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,8 +75,8 @@ pub struct DefinedVersion {
     pub has_status: bool,
     /// Where its objects keep what their scale shows.
     pub scale: Option<ScalePaths>,
-    /// `additionalPrinterColumns`
-    pub columns: Vec<Object>,
+    /// How its objects are shown as a table.
+    pub columns: Vec<PrinterColumn>,
     /// The paths of its selectable fields: `.spec.color`.
     pub selectable: Vec<String>,
 }
@@ -144,7 +144,7 @@ impl DefinedVersion {
             schema,
             has_status: subresources.object("status").is_some(),
             scale: subresources.object("scale").map(scale_paths),
-            columns: objects(version, "additionalPrinterColumns").map(|(_, column)| column.clone()).collect(),
+            columns: PrinterColumn::of_version(version),
             selectable: objects(version, "selectableFields")
                 .map(|(_, field)| text(field, "jsonPath").to_owned())
                 .collect(),

@@ -2,7 +2,7 @@
 //! [`names`], [`conversion_settings`], [`approval`].
 
 use revisor_object::names::{dns1035_label, dns1123_subdomain};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldPath, Object, Value, is_printable};
 
 use super::condition::{self, ESTABLISHED};
 use super::shared_parts::{SharedParts, schema};
@@ -264,9 +264,7 @@ fn validate_versions(parts: &SharedParts<'_>, demands: &Demands<'_>, errors: &mu
     let count = |is_counted: &dyn Fn(&Object) -> bool| parts.versions().filter(|(_, one)| is_counted(one)).count();
     let shown = || shown::versions(parts.versions().map(|(_, version)| version), &parts.shared);
     let all = |errors: &mut Vec<FieldError>, detail: &str| {
-        // No versions at all are shown as what they are.
-        let value = if parts.versions().next().is_some() { shown() } else { BadValue::Text("null".to_owned()) };
-        errors.push(FieldError::invalid(path, value, detail));
+        errors.push(FieldError::invalid(path, shown(), detail));
     };
     let is_repeated = |version: &Object| count(&|other| text(other, "name") == text(version, "name")) > 1;
     if count(&is_repeated) > 0 {
@@ -337,7 +335,6 @@ fn deprecation_warning_problems(is_deprecated: bool, warning: Option<&str>) -> V
     if warning.is_empty() {
         problems.push("must not be an empty string".to_owned());
     }
-    let is_printable = |character: char| character == ' ' || !(character.is_control() || character.is_whitespace());
     if let Some((at, _)) = warning.char_indices().find(|(_, character)| !is_printable(*character)) {
         problems
             .push(format!("must only contain printable UTF-8 characters; non-printable character found at index {at}"));
