@@ -47,7 +47,7 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    fn metadata(&self) -> MetadataType<'_> {
+    pub(crate) fn metadata(&self) -> MetadataType<'_> {
         MetadataType { types: &self.types, id: self.metadata }
     }
 

@@ -98,7 +98,7 @@ impl Definition {
             other_kind: Some(("autoscaling/v1", "Scale")),
         });
         let texts = |texts: &[String]| texts.iter().map(|text| CompactString::from(text.as_str())).collect();
-        let (types, root) = (&family.types, family.metadata);
+        let (types, root) = schema.types(&format!("{}.{}", version.name, names.kind), family.metadata());
         Resource {
             group: self.group.as_str().into(),
             version: version.name.as_str().into(),
@@ -117,13 +117,13 @@ impl Definition {
             selects_namespace: self.namespaced,
             rules: RULES,
             strategy: Arc::new(CustomStrategy(custom.clone())),
-            columns: Columns::of(&self.group, &names.plural),
+            columns: Columns::of_custom(&version.columns),
             shape: number,
             type_prefix: format!("{{\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", names.kind),
             deprecation: version.deprecation.clone(),
             stored: None,
             custom: Some(custom),
-            types: types.clone(),
+            types: Arc::new(types),
             root,
             api_version: api_version.to_string(),
         }
