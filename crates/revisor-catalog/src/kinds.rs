@@ -54,6 +54,7 @@ const USUAL: Rules = Rules {
     unconditional_update: true,
     names_nameless: false,
     validates_metadata: true,
+    known_finalizers: true,
     delete_answer: DeleteAnswer::Status,
 };
 

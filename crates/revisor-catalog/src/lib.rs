@@ -34,7 +34,7 @@ pub use kinds::apiextensions::{
     NON_STRUCTURAL_SCHEMA, Names, TERMINATING, TakenNames, api_approval, settle_status,
 };
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
-pub use metadata::{validate_metadata, validate_metadata_update};
+pub use metadata::{validate_known_finalizers, validate_metadata, validate_metadata_update};
 pub use moment::Moment;
 pub use resource::{DeleteAnswer, Resource, Rules, SelectableField, Subresource, Verb};
 pub use route::{ObjectRoute, Route};

@@ -133,15 +133,23 @@ fn validate_owners(metadata: &Object, errors: &mut Vec<FieldError>) {
     }
 }
 
+/// What is wrong with finalizers of a kind that knows by name all that belong to nobody's domain.
+pub fn validate_known_finalizers(metadata: &Object) -> Vec<FieldError> {
+    let path = METADATA.child("finalizers");
+    let names = metadata.array("finalizers").iter().enumerate();
+    names
+        .filter_map(|(at, name)| Some((at, name.as_str()?)))
+        .flat_map(|(at, name)| builtin_kind_finalizer(name).into_iter().map(move |problem| (at, name, problem)))
+        .map(|(at, name, problem)| FieldError::invalid(path.index(at), name, problem))
+        .collect()
+}
+
 fn validate_finalizers(metadata: &Object, errors: &mut Vec<FieldError>) {
     let path = METADATA.child("finalizers");
     let finalizers: Vec<&str> = metadata.array("finalizers").iter().filter_map(Value::as_str).collect();
-    for (at, name) in finalizers.iter().enumerate() {
+    for name in &finalizers {
         for problem in qualified_name(name) {
             errors.push(FieldError::invalid(path, *name, problem));
-        }
-        for problem in builtin_kind_finalizer(name) {
-            errors.push(FieldError::invalid(path.index(at), *name, problem));
         }
     }
     if finalizers.contains(&ORPHAN) && finalizers.contains(&FOREGROUND) {

@@ -103,6 +103,8 @@ pub struct Rules {
     pub names_nameless: bool,
     /// Whether metadata is validated as usual. Core events are older than validation and accept any.
     pub validates_metadata: bool,
+    /// Whether finalizers must belong to somebody's domain, or be one of those that all know.
+    pub known_finalizers: bool,
     /// What a deletion answers.
     pub delete_answer: DeleteAnswer,
 }

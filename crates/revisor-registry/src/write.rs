@@ -7,7 +7,9 @@ mod create;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_catalog::{Circumstances, Part, Requester, Resource, validate_metadata, validate_metadata_update};
+use revisor_catalog::{
+    Circumstances, Part, Requester, Resource, validate_known_finalizers, validate_metadata, validate_metadata_update,
+};
 use revisor_merge::ManagedFields;
 use revisor_object::names::NameRule;
 use revisor_object::{FieldError, Object, Value};
@@ -338,7 +340,11 @@ fn count_generation(resource: &Resource, object: &mut Object, old: &Object) {
 
 fn check_metadata(resource: &Resource, metadata: &Object) -> Vec<FieldError> {
     if resource.rules.validates_metadata {
-        validate_metadata(metadata, resource.namespaced, resource.rules.names)
+        let mut errors = validate_metadata(metadata, resource.namespaced, resource.rules.names);
+        if resource.rules.known_finalizers {
+            errors.extend(validate_known_finalizers(metadata));
+        }
+        errors
     } else {
         // The least that the path of a key demands.
         let problems = NameRule::PathSegment.check(metadata.str("name").unwrap_or_default());

@@ -22,6 +22,7 @@ const RULES: Rules = Rules {
     unconditional_update: false,
     names_nameless: false,
     validates_metadata: true,
+    known_finalizers: false,
     delete_answer: DeleteAnswer::Status,
 };
 

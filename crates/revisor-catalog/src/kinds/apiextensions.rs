@@ -29,7 +29,7 @@ use crate::Rules;
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {
         "customresourcedefinitions" => Kind {
-            rules: Rules { unconditional_update: false, ..USUAL },
+            rules: Rules { unconditional_update: false, known_finalizers: false, ..USUAL },
             ..Kind::usual(custom_resource_definition::CustomResourceDefinitions).selecting_namespace()
         },
         _ => return None,
