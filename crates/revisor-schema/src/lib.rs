@@ -22,6 +22,7 @@ pub use structural::format::is_known_format;
 pub use structural::metadata::{Malformed, MetadataType};
 pub use structural::pattern::{MAX_PATTERN_BYTES, Pattern, PatternError};
 pub use structural::validator::Validator;
+pub use structural::value_ref::ValueRef;
 pub use structural::{Additional, Checks, JsonType, ListType, Structural, ValidationRule};
 pub use timestamp::{Precision, format_timestamp, parse_timestamp};
 pub use types::{

@@ -18,6 +18,7 @@ pub(crate) mod metadata;
 pub(crate) mod pattern;
 mod prune;
 pub(crate) mod validator;
+pub(crate) mod value_ref;
 
 use revisor_object::{Object, Value};
 

@@ -8,34 +8,35 @@ use std::collections::HashMap;
 use revisor_object::Value;
 
 use super::prune::Member;
+use super::value_ref::ValueRef;
 use super::{JsonType, ListType, Structural};
 
 /// A value, the old value that it stands for, and what both must look like.
 #[derive(Debug, Clone, Copy)]
 pub struct Correlation<'v> {
     schema: &'v Structural,
-    old: &'v Value,
-    new: &'v Value,
+    old: ValueRef<'v>,
+    new: ValueRef<'v>,
 }
 
 /// What was found out about the equality of values, so that no value is compared once for each value around it.
 /// Only good as long as the values stay where they are.
 #[derive(Debug, Default)]
-pub struct Compared(HashMap<usize, bool>);
+pub struct Compared(HashMap<(usize, bool), bool>);
 
 impl<'v> Correlation<'v> {
     /// Correlates two values of one schema.
-    pub fn new(schema: &'v Structural, old: &'v Value, new: &'v Value) -> Correlation<'v> {
-        Correlation { schema, old, new }
+    pub fn new(schema: &'v Structural, old: impl Into<ValueRef<'v>>, new: impl Into<ValueRef<'v>>) -> Correlation<'v> {
+        Correlation { schema, old: old.into(), new: new.into() }
     }
 
     /// The old value.
-    pub fn old(&self) -> &'v Value {
+    pub fn old(&self) -> ValueRef<'v> {
         self.old
     }
 
     /// The new value.
-    pub fn new_value(&self) -> &'v Value {
+    pub fn new_value(&self) -> ValueRef<'v> {
         self.new
     }
 
@@ -48,7 +49,7 @@ impl<'v> Correlation<'v> {
     pub fn key(&self, name: &str) -> Option<Correlation<'v>> {
         let (old, new) = (self.old.as_object()?.get(name)?, self.new.as_object()?.get(name)?);
         match self.schema.member(name) {
-            Member::Known(schema) => Some(Correlation { schema, old, new }),
+            Member::Known(schema) => Some(Correlation::new(schema, old, new)),
             Member::Bare | Member::Unknown => None,
         }
     }
@@ -63,15 +64,15 @@ impl<'v> Correlation<'v> {
         {
             return None;
         }
-        let mut by_keys: HashMap<String, &Value> = HashMap::with_capacity(old.len());
+        let mut by_keys: HashMap<String, &'v Value> = HashMap::with_capacity(old.len());
         for item in old {
             if let Some(keys) = self.keys_of(item) {
                 by_keys.entry(keys).or_insert(item);
             }
         }
-        let correlate = |new| {
-            let old = by_keys.get(&self.keys_of(new)?).copied()?;
-            Some(Correlation { schema, old, new })
+        let correlate = |new: &'v Value| {
+            let old: &'v Value = by_keys.get(&self.keys_of(new)?).copied()?;
+            Some(Correlation::new(schema, old, new))
         };
         Some(new.iter().map(correlate).collect())
     }
@@ -95,16 +96,21 @@ impl<'v> Correlation<'v> {
     /// Whether both values are the same, as far as the schema shows them: elements with keys may stand in another order,
     /// and objects with members that the schema does not name are never the same.
     pub fn is_unchanged(&self, compared: &mut Compared) -> bool {
-        let place = std::ptr::from_ref(self.new).addr();
+        // The first element of an array stands where the array does.
+        let place = match self.new {
+            ValueRef::Scalar(_) => return self.old == self.new,
+            ValueRef::Array(items) => (items.as_ptr().addr(), true),
+            ValueRef::Object(object) => (std::ptr::from_ref(object).addr(), false),
+        };
         if let Some(known) = compared.0.get(&place) {
             return *known;
         }
         let same = match (self.old, self.new) {
-            (Value::Object(old), Value::Object(new)) => {
+            (ValueRef::Object(old), ValueRef::Object(new)) => {
                 old.len() == new.len()
                     && new.iter().all(|(name, _)| self.key(name).is_some_and(|member| member.is_unchanged(compared)))
             }
-            (Value::Array(old), Value::Array(new)) => {
+            (ValueRef::Array(old), ValueRef::Array(new)) => {
                 old.len() == new.len()
                     && match self.items() {
                         Some(items) => {
@@ -113,9 +119,12 @@ impl<'v> Correlation<'v> {
                         None => old == new,
                     }
             }
-            (old, new) => old == new,
+            _ => false,
         };
-        compared.0.insert(place, same);
+        let has_place = self.new.as_array().is_none_or(|items| !items.is_empty());
+        if has_place {
+            compared.0.insert(place, same);
+        }
         same
     }
 }

@@ -1,6 +1,6 @@
 //! [`CustomSchema`]: the schema of one version of a custom resource, made ready for all that is done with its objects.
 
-use revisor_object::{FieldError, FieldErrorKind, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrorKind, FieldPath, Object, Value};
 
 use super::Structural;
 use super::correlation::Correlation;
@@ -115,21 +115,20 @@ impl CustomSchema {
     /// What is wrong with a new object by the schema. The other checks, in the order in which their errors are shown:
     /// [`validate_embedded`](CustomSchema::validate_embedded), [`validate_lists`](CustomSchema::validate_lists), and the
     /// rules of the schema, unless [`blocks_rules`] says otherwise.
-    pub fn validate(&self, object: &Value) -> Vec<FieldError> {
+    pub fn validate(&self, object: &Object) -> Vec<FieldError> {
         self.validator.validate(&FieldPath::none(), object)
     }
 
     /// As [`validate`](CustomSchema::validate), of an object in place of an old one: what was wrong before and is
     /// unchanged is tolerated.
-    pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+    pub fn validate_update(&self, object: &Object, old: &Object) -> Vec<FieldError> {
         let correlation = Correlation::new(&self.structural, old, object);
         self.validator.validate_update(&FieldPath::none(), correlation)
     }
 
     /// What is wrong with the status of `object`, in place of `old`. Of the rest nothing is said.
-    pub fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
-        let status = object.as_object().and_then(|object| object.get("status"));
-        let (Some(validator), Some(status)) = (&self.status, status) else { return Vec::new() };
+    pub fn validate_status(&self, object: &Object, old: &Object) -> Vec<FieldError> {
+        let (Some(validator), Some(status)) = (&self.status, object.get("status")) else { return Vec::new() };
         let path = FieldPath::root("status");
         match Correlation::new(&self.structural, old, object).key("status") {
             Some(correlation) => validator.validate_update(&path, correlation),
@@ -172,6 +171,6 @@ pub fn blocks_rules(errors: &[FieldError]) -> Option<FieldError> {
     errors.iter().any(is_blocking).then(|| {
         let detail = "some validation rules were not checked because the object was invalid; correct the existing errors \
                       to complete validation";
-        FieldError::invalid(FieldPath::none(), "null", detail)
+        FieldError::invalid(FieldPath::none(), BadValue::of(&Value::Null), detail)
     })
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
+use super::value_ref::ValueRef;
 use super::{Additional, ListType, Structural};
 
 impl Structural {
@@ -45,7 +46,7 @@ impl Structural {
                     Some(ListType::Set) => {
                         let keys = items.iter().map(identity);
                         for at in repeated(keys) {
-                            errors.push(FieldError::duplicate(path.index(at), super::metadata::quote(&items[at])));
+                            errors.push(FieldError::duplicate(path.index(at), ValueRef::from(&items[at]).quote()));
                         }
                     }
                     Some(ListType::Map) => self.check_keys(items, path, errors),
@@ -65,7 +66,7 @@ impl Structural {
         for (at, item) in items.iter().enumerate() {
             if !matches!(item, Value::Object(_) | Value::Null) {
                 let detail = "must be an object for an array of list-type map";
-                errors.push(FieldError::invalid(path.index(at), super::metadata::quote(item), detail));
+                errors.push(FieldError::invalid(path.index(at), ValueRef::from(item).quote(), detail));
                 return;
             }
         }

@@ -6,6 +6,7 @@ use revisor_object::names::dns1035_label;
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use super::prune::Member;
+use super::value_ref::ValueRef;
 use super::{Additional, Structural};
 use crate::{Mismatch, StructId, Types};
 
@@ -272,13 +273,8 @@ impl Inspection<'_> {
     }
 }
 
-/// A value as errors show it. They show null as a text.
-pub(super) fn quote(value: &Value) -> BadValue {
-    match value {
-        Value::Null => BadValue::from("null"),
-        Value::Float(number) => BadValue::from(*number),
-        other => BadValue::of(other),
-    }
+fn quote(value: &Value) -> BadValue {
+    ValueRef::from(value).quote()
 }
 
 #[cfg(test)]

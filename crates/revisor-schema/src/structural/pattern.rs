@@ -111,6 +111,8 @@ mod tests {
             (r"^(?P<x>a)(?<y>b)$", "ab", true),
             (r"^(a|)$", "", true),
             (r"(?U)a+", "aa", true),
+            (r"^a(?i)*b$", "aaB", true),
+            (r"^(?)a$", "a", true),
             (r"^# x$", "# x", true),
             (r"^\t\n\f\r\v\a$", "\t\n\u{c}\r\u{b}\u{7}", true),
         ] {
@@ -138,7 +140,7 @@ mod tests {
             (r"\y", r"invalid escape sequence: `\y`"),
             (r"a\", "trailing backslash at end of expression: ``"),
             ("[b-a]", "invalid character class range: `b-a`"),
-            (r"[a-\d]", r"invalid character class range: `a-\d`"),
+            (r"[a-\d]", r"invalid escape sequence: `\d`"),
             ("[[:nope:]]", "invalid character class range: `[:nope:]`"),
             (r"\p{Nope}", r"invalid character class range: `\p{Nope}`"),
             ("((a{1000}){1000}){1000}", "expression too large"),

@@ -15,6 +15,7 @@ use revisor_object::{FieldError, FieldPath, Value};
 use super::correlation::Correlation;
 use super::format::{Format, is_known_format};
 use super::pattern::{MAX_PATTERN_BYTES, Pattern};
+use super::value_ref::ValueRef;
 use super::{Additional, Structural};
 use kinds::Kinds;
 use numbers::Numbers;
@@ -37,8 +38,8 @@ impl Validator {
     }
 
     /// What is wrong with `value`, which stands at `path`: nothing precedes the path of a whole object.
-    pub fn validate(&self, path: &FieldPath<'_>, value: &Value) -> Vec<FieldError> {
-        Walk::check(&self.root, path, value, None)
+    pub fn validate<'v>(&self, path: &FieldPath<'_>, value: impl Into<ValueRef<'v>>) -> Vec<FieldError> {
+        Walk::check(&self.root, path, value.into(), None)
     }
 
     /// As [`validate`](Validator::validate), of a value that takes the place of an old one. What was wrong before and is

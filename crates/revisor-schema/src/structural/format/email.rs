@@ -3,7 +3,7 @@
 /// Whether `text` is one address, with or without a name before it and comments around it.
 pub(super) fn is_address(text: &str) -> bool {
     let mut reader = Reader { rest: text };
-    reader.address().is_some() && reader.rest.is_empty()
+    reader.address(false).is_some() && reader.rest.is_empty()
 }
 
 struct Reader<'t> {
@@ -11,30 +11,41 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn address(&mut self) -> Option<()> {
-        self.skip()?;
+    fn address(&mut self, is_in_group: bool) -> Option<()> {
+        self.skip_spaces();
         let start = self.rest;
         if self.plain_address().is_some() {
             self.skip()?;
-            if self.rest.is_empty() {
+            if self.rest.is_empty() || (is_in_group && self.rest.starts_with(';')) {
                 return Some(());
             }
         }
         self.rest = start;
-        // A name, and the address in angle brackets behind it.
-        while !self.rest.starts_with('<') {
+        // A name, and the address in angle brackets behind it; or one alone in a group.
+        while !self.rest.starts_with(['<', ':']) {
             match self.rest.chars().next()? {
                 '"' => self.quoted()?,
                 _ => {
-                    self.atom()?;
+                    let word = self.atom()?;
+                    if !has_known_charset(word) {
+                        return None;
+                    }
                 }
             }
             self.skip()?;
         }
+        if self.rest.starts_with(':') {
+            if is_in_group || self.rest.len() == start.len() {
+                return None;
+            }
+            self.take(':')?;
+            self.address(true)?;
+            self.take(';')?;
+            return self.skip();
+        }
         self.take('<')?;
-        self.skip()?;
+        self.skip_spaces();
         self.plain_address()?;
-        self.skip()?;
         self.take('>')?;
         self.skip()
     }
@@ -50,6 +61,7 @@ impl<'t> Reader<'t> {
             }
         }
         self.take('@')?;
+        self.skip_spaces();
         if self.rest.starts_with('[') {
             let end = self.rest.find(']')?;
             let address = &self.rest[1..end];
@@ -91,10 +103,14 @@ impl<'t> Reader<'t> {
         None
     }
 
+    fn skip_spaces(&mut self) {
+        self.rest = self.rest.trim_start_matches([' ', '\t']);
+    }
+
     /// Skips white space and comments, which may nest.
     fn skip(&mut self) -> Option<()> {
         loop {
-            self.rest = self.rest.trim_start_matches([' ', '\t']);
+            self.skip_spaces();
             if !self.rest.starts_with('(') {
                 return Some(());
             }
@@ -118,6 +134,17 @@ impl<'t> Reader<'t> {
     fn take(&mut self, character: char) -> Option<()> {
         self.rest = self.rest.strip_prefix(character)?;
         Some(())
+    }
+}
+
+/// Whether a word that is encoded, as `=?utf-8?q?x?=`, is so in a character set that is known.
+fn has_known_charset(word: &str) -> bool {
+    let Some(encoded) = word.strip_prefix("=?").and_then(|word| word.strip_suffix("?=")) else { return true };
+    match encoded.split('?').collect::<Vec<_>>()[..] {
+        [charset, "q" | "Q" | "b" | "B", _] => {
+            ["utf-8", "iso-8859-1", "us-ascii"].iter().any(|known| charset.eq_ignore_ascii_case(known))
+        }
+        _ => true,
     }
 }
 

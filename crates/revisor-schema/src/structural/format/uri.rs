@@ -54,11 +54,14 @@ fn is_authority(text: &str) -> bool {
     };
     if let Some(host) = host.strip_prefix('[') {
         let Some((address, port)) = host.rsplit_once(']') else { return false };
-        let address = address.split_once("%25").map_or(address, |(address, _)| address);
-        return is_port(port) && address.parse::<std::net::Ipv6Addr>().is_ok();
+        let (address, zone) = address.split_once("%25").unwrap_or((address, ""));
+        return is_port(port) && is_host(zone) && address.parse::<std::net::Ipv6Addr>().is_ok();
+    }
+    if host.contains('[') {
+        return false;
     }
     let (name, port) = host.split_at(host.rfind(':').unwrap_or(host.len()));
-    is_port(port) && is_host(name)
+    is_port(port) && !name.contains(':') && is_host(name)
 }
 
 fn is_port(text: &str) -> bool {

@@ -23,7 +23,8 @@ const CLASSES: [&str; 14] = [
 
 /// The pattern in the dialect of the engine.
 pub(super) fn translate(pattern: &str) -> Result<String, PatternError> {
-    let mut reader = Reader { pattern, rest: pattern.char_indices().peekable(), out: String::new(), depth: 0 };
+    let mut reader =
+        Reader { pattern, rest: pattern.char_indices().peekable(), out: String::new(), item_end: 0, depth: 0 };
     reader.expression()?;
     Ok(reader.out)
 }
@@ -39,10 +40,18 @@ enum Before {
     Repetition(usize),
 }
 
+/// What an opening parenthesis stands for.
+enum Opened {
+    Group,
+    Flags,
+}
+
 struct Reader<'p> {
     pattern: &'p str,
     rest: Peekable<CharIndices<'p>>,
     out: String,
+    /// Where in the output the last thing ends that can be repeated.
+    item_end: usize,
     depth: u32,
 }
 
@@ -74,7 +83,15 @@ impl<'p> Reader<'p> {
         let mut before = Before::Nothing;
         while let Some((at, character)) = self.rest.next() {
             before = match character {
-                '(' => self.open(at)?,
+                '(' => match self.open(at)? {
+                    Opened::Group => Before::Nothing,
+                    // Flags are nothing by themselves: a repetition behind them is one of what stands before them.
+                    Opened::Flags if before == Before::Nothing => Before::Nothing,
+                    Opened::Flags => {
+                        before = Before::Item;
+                        continue;
+                    }
+                },
                 ')' => {
                     self.depth = self
                         .depth
@@ -119,6 +136,9 @@ impl<'p> Reader<'p> {
                     Before::Item
                 }
             };
+            if !matches!(before, Before::Repetition(_)) {
+                self.item_end = self.out.len();
+            }
         }
         if self.depth > 0 {
             return Err(PatternError(format!("missing closing ): `{}`", self.pattern)));
@@ -128,31 +148,39 @@ impl<'p> Reader<'p> {
 
     /// A repetition operator that stands at `at..end`.
     fn repeat(&mut self, at: usize, end: usize, before: Before) -> Result<Before, PatternError> {
-        let operator = &self.pattern[at..end];
         let is_lazy = self.rest.next_if(|(_, next)| *next == '?').is_some();
+        // Whether it is lazy makes no difference to whether there is a match.
+        let written = match &self.pattern[at..end] {
+            "*" => "{0,}",
+            "+" => "{1,}",
+            "?" => "{0,1}",
+            count => count,
+        };
         let end = end + usize::from(is_lazy);
         match before {
-            Before::Nothing => Err(PatternError(format!("missing argument to repetition operator: `{operator}`"))),
+            Before::Nothing => {
+                let operator = &self.pattern[at..end];
+                Err(PatternError(format!("missing argument to repetition operator: `{operator}`")))
+            }
             Before::Repetition(start) => {
                 let operators = &self.pattern[start..end];
                 Err(PatternError(format!("invalid nested repetition operator: `{operators}`")))
             }
             Before::Item => {
-                self.out.push_str(operator);
-                if is_lazy {
-                    self.out.push('?');
-                }
+                // Between the two may stand flags.
+                self.out.insert_str(self.item_end, written);
+                self.item_end += written.len();
                 Ok(Before::Repetition(at))
             }
         }
     }
 
     /// A group, or flags for the rest of one.
-    fn open(&mut self, at: usize) -> Result<Before, PatternError> {
+    fn open(&mut self, at: usize) -> Result<Opened, PatternError> {
         if self.rest.next_if(|(_, next)| *next == '?').is_none() {
             self.enter()?;
             self.out.push_str("(?:");
-            return Ok(Before::Nothing);
+            return Ok(Opened::Group);
         }
         let ahead = self.ahead();
         for named in ["P<", "<"] {
@@ -171,12 +199,12 @@ impl<'p> Reader<'p> {
             self.advance_to(end);
             self.enter()?;
             self.out.push_str("(?:");
-            return Ok(Before::Nothing);
+            return Ok(Opened::Group);
         }
         self.flags(at)
     }
 
-    fn flags(&mut self, at: usize) -> Result<Before, PatternError> {
+    fn flags(&mut self, at: usize) -> Result<Opened, PatternError> {
         let start = self.position();
         let (mut is_negated, mut has_flag) = (false, false);
         while let Some((here, character)) = self.rest.next() {
@@ -191,10 +219,12 @@ impl<'p> Reader<'p> {
                     if character == ':' {
                         self.enter()?;
                         let _ = write!(self.out, "(?{flags}:");
-                    } else if !flags.is_empty() {
+                        return Ok(Opened::Group);
+                    }
+                    if !flags.is_empty() {
                         let _ = write!(self.out, "(?{flags})");
                     }
-                    return Ok(Before::Nothing);
+                    return Ok(Opened::Flags);
                 }
                 other => {
                     let said = &self.pattern[at..here + other.len_utf8()];
@@ -202,7 +232,7 @@ impl<'p> Reader<'p> {
                 }
             }
         }
-        Err(PatternError(format!("missing argument to repetition operator: `{}`", "?")))
+        Err(PatternError(format!("invalid or unsupported Perl syntax: `{}`", &self.pattern[at..])))
     }
 
     fn enter(&mut self) -> Result<(), PatternError> {
@@ -395,11 +425,6 @@ impl<'p> Reader<'p> {
             let ahead = self.ahead();
             if ahead.starts_with('-') && ahead.len() > 1 && !ahead.starts_with("-]") {
                 self.rest.next();
-                let upper = self.position();
-                if matches!(self.pattern[upper..].get(..2), Some(r"\d" | r"\D" | r"\w" | r"\W" | r"\s" | r"\S")) {
-                    let range = &self.pattern[here..upper + 2];
-                    return Err(PatternError(format!("invalid character class range: `{range}`")));
-                }
                 high = self.class_character(at)?;
                 if high < low {
                     let end = self.position();

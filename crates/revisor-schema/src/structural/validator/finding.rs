@@ -7,10 +7,13 @@ use std::fmt::Write as _;
 
 use revisor_object::{BadValue, FieldError, FieldPath, Value};
 
-use super::super::metadata::quote;
+use super::super::value_ref::ValueRef;
 
 /// More findings than these are not written down. Nobody reads them, and an object can have a million.
 const MAX_FINDINGS: usize = 10_000;
+
+/// Nor are more once they take up so much memory: many can be found about one large value.
+const MAX_BYTES: usize = 8 << 20;
 
 /// One fault, with its place below the value that is checked.
 #[derive(Debug, Clone)]
@@ -36,6 +39,17 @@ impl Finding {
         Finding { place: None, fault: Fault::Invalid(BadValue::from(""), text) }
     }
 
+    /// About how much memory it takes up beside its place.
+    fn size(&self) -> usize {
+        match &self.fault {
+            Fault::Required | Fault::TooLong(_) | Fault::TooMany(..) => 0,
+            Fault::NotSupported(value, supported) => {
+                shown_size(value) + supported.iter().map(String::len).sum::<usize>()
+            }
+            Fault::WrongType(value, text) | Fault::Invalid(value, text) => shown_size(value) + text.len(),
+        }
+    }
+
     fn into_error(self, path: &FieldPath<'_>) -> FieldError {
         let field = match self.place.as_deref().map(|place| place.strip_prefix('.').unwrap_or(place)) {
             None | Some("") => path.to_string(),
@@ -50,6 +64,10 @@ impl Finding {
             Fault::Invalid(value, text) => FieldError::invalid(field, value, text),
         }
     }
+}
+
+fn shown_size(value: &BadValue) -> usize {
+    value.to_string().len()
 }
 
 fn count(number: i64) -> usize {
@@ -121,6 +139,7 @@ impl<'a> Place<'a> {
 #[derive(Default)]
 pub(super) struct Notes {
     findings: Vec<Finding>,
+    bytes: usize,
     /// How many checks around this one only ask whether a value passes.
     quiet: u32,
 }
@@ -162,9 +181,12 @@ pub(super) struct Findings<'n> {
 
 impl Findings<'_> {
     pub(super) fn add(&mut self, finding: impl FnOnce(&str) -> Finding) -> bool {
-        if self.notes.quiet == 0 && self.notes.findings.len() < MAX_FINDINGS {
+        let notes = &mut self.notes;
+        if notes.quiet == 0 && notes.findings.len() < MAX_FINDINGS && notes.bytes < MAX_BYTES {
             let place = self.place.text();
-            self.notes.findings.push(finding(&place));
+            let finding = finding(&place);
+            notes.bytes += place.len() + finding.size();
+            notes.findings.push(finding);
         }
         false
     }
@@ -194,9 +216,9 @@ impl Findings<'_> {
         self.add(|place| Finding { place: Some(format!("{place}.{name}")), fault: Fault::Required })
     }
 
-    pub(super) fn not_supported(&mut self, value: &Value, allowed: &[Value]) -> bool {
+    pub(super) fn not_supported(&mut self, value: ValueRef<'_>, allowed: &[Value]) -> bool {
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_json(), str::to_owned);
-        self.fault(|_| Fault::NotSupported(quote(value), allowed.iter().map(text).collect()))
+        self.fault(|_| Fault::NotSupported(value.quote(), allowed.iter().map(text).collect()))
     }
 
     pub(super) fn too_long(&mut self, most: i64) -> bool {

@@ -2,6 +2,7 @@
 
 use revisor_object::Value;
 
+use super::super::value_ref::ValueRef;
 use super::super::{JsonType, Structural};
 use super::numbers::is_json_integer;
 
@@ -51,28 +52,33 @@ impl Kinds {
 
     /// Checks the type of a value, null among them. A schema with a format names it in place of its type, and lets lists
     /// pass for texts.
-    pub(super) fn check<'c>(self, nullable: bool, format: Option<&'c str>, value: &Value) -> Result<(), WrongKind<'c>> {
+    pub(super) fn check<'c>(
+        self,
+        nullable: bool,
+        format: Option<&'c str>,
+        value: ValueRef<'_>,
+    ) -> Result<(), WrongKind<'c>> {
         let (kind, data_format) = match value {
-            Value::Null if self == Kinds::Any || nullable => return Ok(()),
-            Value::Null => return Err(WrongKind { wanted: self.names(), found: "null" }),
-            Value::Bool(_) => (JsonType::Boolean, ""),
-            Value::Int(_) => (JsonType::Integer, "int64"),
-            Value::Float(_) => (JsonType::Number, "float64"),
-            Value::String(_) => (JsonType::String, ""),
-            Value::Array(_) => (JsonType::Array, ""),
-            Value::Object(_) => (JsonType::Object, ""),
+            ValueRef::Array(_) | ValueRef::Scalar(Value::Array(_)) => (JsonType::Array, ""),
+            ValueRef::Object(_) | ValueRef::Scalar(Value::Object(_)) => (JsonType::Object, ""),
+            ValueRef::Scalar(Value::Null) if self == Kinds::Any || nullable => return Ok(()),
+            ValueRef::Scalar(Value::Null) => return Err(WrongKind { wanted: self.names(), found: "null" }),
+            ValueRef::Scalar(Value::Bool(_)) => (JsonType::Boolean, ""),
+            ValueRef::Scalar(Value::Int(_)) => (JsonType::Integer, "int64"),
+            ValueRef::Scalar(Value::Float(_)) => (JsonType::Number, "float64"),
+            ValueRef::Scalar(Value::String(_)) => (JsonType::String, ""),
         };
         let accepts = self.contains(kind)
             || match value {
-                Value::Float(number) => self.contains(JsonType::Integer) && is_json_integer(*number),
-                Value::Int(_) => self.contains(JsonType::Number),
+                ValueRef::Scalar(Value::Float(number)) => self.contains(JsonType::Integer) && is_json_integer(*number),
+                ValueRef::Scalar(Value::Int(_)) => self.contains(JsonType::Number),
                 _ => false,
             };
         if accepts {
             return Ok(());
         }
         if let Some(format) = format {
-            let is_text = matches!(value, Value::String(_) | Value::Array(_));
+            let is_text = matches!(kind, JsonType::String | JsonType::Array);
             if !is_text {
                 return Err(WrongKind { wanted: format, found: data_format });
             }

@@ -148,7 +148,7 @@ fn keywords_are_checked() {
         (
             r#"{"type":"string","nullable":true,"enum":["a"]}"#,
             "null",
-            vec![r#"x: Unsupported value: "null": supported values: "a""#],
+            vec![r#"x: Unsupported value: null: supported values: "a""#],
         ),
         (
             r#"{"type":"object","additionalProperties":{"type":"string"}}"#,

@@ -9,6 +9,7 @@ use revisor_object::{FieldError, FieldPath, Object, Value};
 
 use super::super::JsonType;
 use super::super::correlation::{Compared, Correlation};
+use super::super::value_ref::ValueRef;
 use super::finding::{Findings, Notes, Place};
 use super::kinds::Kinds;
 use super::numbers::Numbers;
@@ -16,7 +17,13 @@ use super::{Checks, Node, Others};
 
 /// How many nodes of a schema are checked for one object. A schema with many alternatives and an object with many
 /// elements could keep the server busy for hours otherwise.
-const MAX_STEPS: u64 = 50_000_000;
+const MAX_STEPS: u64 = 20_000_000;
+
+/// How many bytes of a text count as a step.
+const STEP_BYTES: u64 = 64;
+
+/// How many names or values to compare with count as a step.
+const STEP_NAMES: u64 = 8;
 
 /// How a check of one node went.
 #[derive(Clone, Copy)]
@@ -49,7 +56,7 @@ impl Walk {
     pub(super) fn check(
         node: &Node,
         path: &FieldPath<'_>,
-        value: &Value,
+        value: ValueRef<'_>,
         correlation: Option<Correlation<'_>>,
     ) -> Vec<FieldError> {
         let mut walk = Walk { notes: Notes::default(), compared: Compared::default(), steps: 0 };
@@ -62,7 +69,7 @@ impl Walk {
         errors
     }
 
-    fn node(&mut self, node: &Node, value: &Value, place: &Place<'_>, old: Option<Correlation<'_>>) -> Outcome {
+    fn node(&mut self, node: &Node, value: ValueRef<'_>, place: &Place<'_>, old: Option<Correlation<'_>>) -> Outcome {
         let mark = self.notes.mark();
         let mut outcome = self.checks(node, value, place, old);
         if !outcome.is_valid && old.is_some_and(|old| old.is_unchanged(&mut self.compared)) {
@@ -72,13 +79,19 @@ impl Walk {
         outcome
     }
 
-    fn checks(&mut self, node: &Node, value: &Value, place: &Place<'_>, old: Option<Correlation<'_>>) -> Outcome {
+    fn checks(&mut self, node: &Node, value: ValueRef<'_>, place: &Place<'_>, old: Option<Correlation<'_>>) -> Outcome {
         let mut outcome = Outcome { is_valid: true, closeness: 0 };
         self.steps += 1;
         if self.steps > MAX_STEPS {
             return outcome;
         }
         let checks = node.checks.as_deref();
+        if let Some(checks) = checks {
+            self.steps += (checks.allowed.len() + checks.required.len()) as u64 / STEP_NAMES;
+            if let ValueRef::Scalar(Value::String(text)) = value {
+                self.steps += text.len() as u64 / STEP_BYTES;
+            }
+        }
         let format = checks.and_then(|checks| checks.format.as_ref()).map(|(name, _)| &**name);
         let is_null = value.is_null();
         if node.kinds.says_something(format) {
@@ -97,24 +110,24 @@ impl Walk {
             }
             outcome.closeness += 1;
             match value {
-                Value::String(text) => {
+                ValueRef::Scalar(Value::String(text)) => {
                     outcome.made(checks.is_none_or(|checks| check_text(checks, text, &mut self.notes.at(place))));
                     if let Some((name, Some(format))) = checks.and_then(|checks| checks.format.as_ref()) {
                         outcome.made(format.matches(text) || self.notes.at(place).wrong_type(name, text));
                     }
                 }
-                Value::Int(_) | Value::Float(_) => {
+                ValueRef::Scalar(number @ (Value::Int(_) | Value::Float(_))) => {
                     let mut found = self.notes.at(place);
                     outcome.made(match checks {
-                        Some(checks) => checks.numbers.as_ref().is_none_or(|numbers| numbers.check(value, &mut found)),
+                        Some(checks) => checks.numbers.as_ref().is_none_or(|numbers| numbers.check(number, &mut found)),
                         None => {
                             let is_integer = node.kinds == Kinds::One(JsonType::Integer);
-                            Numbers::check_type_only(is_integer, value, &mut found)
+                            Numbers::check_type_only(is_integer, number, &mut found)
                         }
                     });
                     outcome.closeness += 1;
                 }
-                Value::Array(items) => {
+                ValueRef::Array(items) => {
                     outcome.take(self.items(node, items, place, old));
                     outcome.closeness += 1;
                 }
@@ -130,7 +143,7 @@ impl Walk {
             return outcome;
         }
         outcome.closeness += 1;
-        if let Value::Object(object) = value {
+        if let ValueRef::Object(object) = value {
             outcome.take(self.members(node, object, place, old));
             outcome.closeness += 1;
         }
@@ -139,7 +152,7 @@ impl Walk {
     }
 
     /// What a schema asks by way of other schemas. What stands in them is never tolerated for being unchanged.
-    fn alternatives(&mut self, checks: &Checks, value: &Value, place: &Place<'_>) -> Outcome {
+    fn alternatives(&mut self, checks: &Checks, value: ValueRef<'_>, place: &Place<'_>) -> Outcome {
         let mut outcome = Outcome { is_valid: true, closeness: 1 };
         if !checks.any_of.is_empty() {
             outcome.take(self.any_of(&checks.any_of, value, place));
@@ -167,7 +180,7 @@ impl Walk {
         outcome
     }
 
-    fn any_of(&mut self, nodes: &[Node], value: &Value, place: &Place<'_>) -> Outcome {
+    fn any_of(&mut self, nodes: &[Node], value: ValueRef<'_>, place: &Place<'_>) -> Outcome {
         let mut closest: Option<(&Node, u64)> = None;
         for node in nodes {
             let outcome = self.quietly(node, value, place);
@@ -182,7 +195,7 @@ impl Walk {
         self.show_closest(closest, value, place, is_valid)
     }
 
-    fn one_of(&mut self, nodes: &[Node], value: &Value, place: &Place<'_>) -> Outcome {
+    fn one_of(&mut self, nodes: &[Node], value: ValueRef<'_>, place: &Place<'_>) -> Outcome {
         let mut closest: Option<(&Node, u64)> = None;
         let mut first = None;
         let mut valid = 0;
@@ -210,7 +223,7 @@ impl Walk {
     fn show_closest(
         &mut self,
         closest: Option<(&Node, u64)>,
-        value: &Value,
+        value: ValueRef<'_>,
         place: &Place<'_>,
         is_valid: bool,
     ) -> Outcome {
@@ -224,7 +237,7 @@ impl Walk {
         Outcome { is_valid, closeness }
     }
 
-    fn quietly(&mut self, node: &Node, value: &Value, place: &Place<'_>) -> Outcome {
+    fn quietly(&mut self, node: &Node, value: ValueRef<'_>, place: &Place<'_>) -> Outcome {
         self.notes.be_quiet();
         let outcome = self.node(node, value, place, None);
         self.notes.be_loud_again();
@@ -237,7 +250,7 @@ impl Walk {
             let olds = old.and_then(|old| old.items());
             for (at, item) in items.iter().enumerate() {
                 let old = olds.as_ref().and_then(|olds| olds.get(at).copied().flatten());
-                outcome.take(self.node(schema, item, &place.index(at), old));
+                outcome.take(self.node(schema, item.into(), &place.index(at), old));
             }
         }
         let Some(checks) = &node.checks else { return outcome };
@@ -286,7 +299,7 @@ impl Walk {
             }
             Some(Others::Schema(schema)) => {
                 for (name, value) in object.iter().filter(|(name, _)| node.property(name).is_none()) {
-                    outcome.take(self.node(schema, value, &place.other(name), old_of(name)));
+                    outcome.take(self.node(schema, value.into(), &place.other(name), old_of(name)));
                 }
             }
             Some(Others::Allowed) | None => {}
@@ -294,7 +307,7 @@ impl Walk {
         if !node.properties.is_empty() {
             for (name, value) in object.iter() {
                 if let Some(schema) = node.property(name) {
-                    outcome.take(self.node(schema, value, &place.property(name), old_of(name)));
+                    outcome.take(self.node(schema, value.into(), &place.property(name), old_of(name)));
                 }
             }
         }
@@ -331,8 +344,9 @@ fn check_text(checks: &Checks, text: &str, found: &mut Findings<'_>) -> bool {
 
 /// Whether a value is one that is allowed. Numbers are first made of the type of the allowed one, and so is a number that
 /// stands for a character; null never is one.
-fn is_same(value: &Value, allowed: &Value) -> bool {
-    match (value, allowed) {
+fn is_same(value: ValueRef<'_>, allowed: &Value) -> bool {
+    let ValueRef::Scalar(scalar) = value else { return value == allowed.into() };
+    match (scalar, allowed) {
         (Value::Null, _) | (_, Value::Null) => false,
         (Value::Int(number), Value::Float(allowed)) => *number as f64 == *allowed,
         (Value::Float(number), Value::Int(allowed)) => *number as i64 == *allowed,
@@ -340,6 +354,6 @@ fn is_same(value: &Value, allowed: &Value) -> bool {
             let character = u32::try_from(*number).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER);
             allowed.chars().eq([character])
         }
-        (value, allowed) => value == allowed,
+        (scalar, allowed) => scalar == allowed,
     }
 }
