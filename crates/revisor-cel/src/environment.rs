@@ -8,11 +8,12 @@ use revisor_version::Release;
 use crate::ast::{Expr, ExprId};
 use crate::checker;
 use crate::eval::error::EvalError;
+use crate::eval::escaping::is_reserved;
 use crate::eval::plan::{self, Plan};
 use crate::libraries::{Libraries, Library};
 use crate::literal_checks;
 use crate::parser::{self, Syntax};
-use crate::schema_types::{SchemaType, is_reserved};
+use crate::schema_types::SchemaType;
 use crate::source::{Issue, Location, Source};
 use crate::types::{Shape, Type};
 

@@ -42,7 +42,10 @@ pub use eval::map::Map;
 pub use eval::opaque::Opaque;
 pub use eval::value::{Blob, CelValue, Structure, Text};
 pub use libraries::Library;
-pub use rules::{KnownExpressions, RuleCheck, RuleEnvironments, check_rule_texts, check_rules, valid_field_path};
-pub use schema_types::{SchemaType, escape};
+pub use rules::{
+    CompiledRules, KnownExpressions, OBJECT_BUDGET, RuleCheck, RuleEnvironments, Subject, Verdict, check_default,
+    check_rule_texts, check_rules, valid_field_path,
+};
+pub use schema_types::SchemaType;
 pub use source::{Issue, Location};
 pub use types::{Compound, Param, Shape, Type};

@@ -3,9 +3,11 @@
 //! `rules/check.rs` says what is wrong with the rules of a definition; `rules/validate.rs` holds objects against them.
 
 mod check;
+mod correlation;
 mod field_path;
 #[cfg(test)]
 mod tests;
+mod validate;
 
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use revisor_schema::{Structural, ValidationRule};
 
 pub use check::{KnownExpressions, RuleCheck, check_rule_texts, check_rules};
 pub use field_path::valid_field_path;
+pub use validate::{CompiledRules, OBJECT_BUDGET, Subject, Verdict, check_default};
 
 use crate::environment::{Environment, Program};
 use crate::schema_types::SchemaType;
@@ -141,8 +144,11 @@ impl Place<'_> {
         if program.output_type() != wanted {
             return Err(Wrong::Type);
         }
-        match program.unknown_type() {
-            Some(name) => Err(Wrong::Program(format!("reference to undefined type: {name}"))),
+        if let Some(name) = program.unknown_type() {
+            return Err(Wrong::Program(format!("reference to undefined type: {name}")));
+        }
+        match program.flaw() {
+            Some(flaw) => Err(Wrong::Program(flaw.to_string())),
             None => Ok(program),
         }
     }

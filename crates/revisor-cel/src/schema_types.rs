@@ -9,6 +9,7 @@ use std::sync::Arc;
 use revisor_object::Value;
 use revisor_schema::{Additional, Checks, JsonType, Structural};
 
+use crate::eval::escaping::escape;
 use crate::types::Type;
 
 /// How large a request may be, in bytes: no value can be larger.
@@ -138,7 +139,7 @@ impl SchemaType {
     /// The property of an object, by the name that it has in the schema.
     pub(crate) fn property(&self, name: &str) -> Option<&Arc<SchemaType>> {
         match (&self.shape, escape(name)) {
-            (SchemaShape::Object { fields, .. }, Some(name)) => fields.get(&name),
+            (SchemaShape::Object { fields, .. }, Some(name)) => fields.get(&*name),
             (SchemaShape::Object { unnamed, .. }, None) => unnamed.get(name),
             _ => None,
         }
@@ -183,7 +184,7 @@ fn object(schema: &Structural, checks: &Checks, is_resource: bool) -> Arc<Schema
             smallest = smallest.saturating_add(name.len() as i64 + 4).saturating_add(field.smallest);
         }
         match escape(name) {
-            Some(name) => fields.insert(name, field),
+            Some(name) => fields.insert(name.into_owned(), field),
             None => unnamed.insert(name.to_string(), field),
         };
     }
@@ -202,67 +203,6 @@ fn describes_resource(schema: &Structural) -> bool {
         })
 }
 
-/// Words that cannot be names in expressions.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
-
-/// Whether this word cannot be a name in an expression.
-pub(crate) fn is_reserved(name: &str) -> bool {
-    RESERVED.contains(&name)
-}
-
-/// The name of a property in expressions, or nothing if it cannot have one.
-///
-/// ```
-/// assert_eq!(revisor_cel::escape("a-b.c").as_deref(), Some("a__dash__b__dot__c"));
-/// assert_eq!(revisor_cel::escape("namespace").as_deref(), Some("__namespace__"));
-/// assert_eq!(revisor_cel::escape("a b"), None);
-/// ```
-pub fn escape(name: &str) -> Option<String> {
-    if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
-        return None;
-    }
-    if is_reserved(name) {
-        return Some(format!("__{name}__"));
-    }
-    let mut escaped = String::with_capacity(name.len());
-    let mut rest = name;
-    while let Some(char) = rest.chars().next() {
-        let (taken, written) = match char {
-            '_' if rest.starts_with("__") => (2, "__underscores__"),
-            '.' => (1, "__dot__"),
-            '-' => (1, "__dash__"),
-            '/' => (1, "__slash__"),
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => (1, &rest[..1]),
-            _ => return None,
-        };
-        escaped.push_str(written);
-        rest = &rest[taken..];
-    }
-    Some(escaped)
-}
-
 #[cfg(test)]
 mod tests {
     use revisor_object::parse_json;
@@ -272,28 +212,6 @@ mod tests {
     fn schema(text: &str) -> Structural {
         let parsed = parse_json(text.as_bytes()).expect("is JSON").value;
         Structural::read(parsed.as_object().expect("is an object"))
-    }
-
-    #[test]
-    fn names_are_escaped() {
-        for (name, want) in [
-            ("a", Some("a")),
-            ("a_b", Some("a_b")),
-            ("a__b", Some("a__underscores__b")),
-            ("a___b", Some("a__underscores___b")),
-            ("a-b/c.d", Some("a__dash__b__slash__c__dot__d")),
-            ("-a", Some("__dash__a")),
-            ("in", Some("__in__")),
-            ("int", Some("int")),
-            ("var", Some("__var__")),
-            ("1a", None),
-            ("", None),
-            ("a$", None),
-            ("é", None),
-            ("a-$", None),
-        ] {
-            assert_eq!(escape(name).as_deref(), want, "{name}");
-        }
     }
 
     #[test]

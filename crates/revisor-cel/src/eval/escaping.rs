@@ -30,12 +30,17 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
+/// Whether no name in an expression may be this word.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
 /// The name of a property as expressions write it; `None` if they cannot.
 pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }
-    if RESERVED.contains(&name) {
+    if is_reserved(name) {
         return Some(Cow::Owned(format!("__{name}__")));
     }
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -86,7 +91,7 @@ pub(crate) fn unescape(written: &str) -> Option<Cow<'_, str>> {
             "dot" => name.push('.'),
             "dash" => name.push('-'),
             "slash" => name.push('/'),
-            word if RESERVED.contains(&word) && word.len() + 4 == written.len() => name.push_str(word),
+            word if is_reserved(word) && word.len() + 4 == written.len() => name.push_str(word),
             _ => return None,
         }
         rest = &inner[end + 2..];
@@ -110,6 +115,7 @@ mod tests {
             ("namespace", "__namespace__"),
             ("namespaces", "namespaces"),
             ("-", "__dash__"),
+            ("var", "__var__"),
             ("a-__-b", "a__dash____underscores____dash__b"),
         ] {
             assert_eq!(escape(name).as_deref(), Some(escaped));
