@@ -4,13 +4,12 @@ mod approval;
 mod condition;
 mod conversion_settings;
 mod custom_resource_definition;
+mod defaults;
 pub(crate) mod definition;
-mod field_reference;
 mod formats;
 mod keywords;
 mod names;
 mod naming;
-mod pattern;
 mod schema_tree;
 mod shared_parts;
 mod shown;
@@ -30,7 +29,7 @@ pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {
         "customresourcedefinitions" => Kind {
             rules: Rules { unconditional_update: false, known_finalizers: false, ..USUAL },
-            ..Kind::usual(custom_resource_definition::CustomResourceDefinitions).selecting_namespace()
+            ..Kind::usual(custom_resource_definition::CustomResourceDefinitions::new()).selecting_namespace()
         },
         _ => return None,
     })

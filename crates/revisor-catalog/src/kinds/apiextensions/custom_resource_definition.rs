@@ -4,7 +4,8 @@
 use revisor_object::{FieldError, Object, Value};
 
 use super::condition::{Condition, TERMINATING};
-use super::{formats, validation};
+use super::formats;
+use super::validation::{self, Tools};
 use crate::checks::keep;
 use crate::kinds::members::{is_true, objects, part, text};
 use crate::{Circumstances, Part, Strategy};
@@ -12,7 +13,15 @@ use crate::{Circumstances, Part, Strategy};
 /// Holds a definition until all its objects are gone.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-pub(super) struct CustomResourceDefinitions;
+pub(super) struct CustomResourceDefinitions {
+    tools: Tools,
+}
+
+impl CustomResourceDefinitions {
+    pub(super) fn new() -> CustomResourceDefinitions {
+        CustomResourceDefinitions { tools: Tools::new() }
+    }
+}
 
 impl Strategy for CustomResourceDefinitions {
     fn default(&self, object: &mut Object) {
@@ -65,12 +74,12 @@ impl Strategy for CustomResourceDefinitions {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validation::validate(object)
+        validation::validate(object, &self.tools)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         match part {
-            Part::Whole => validation::validate_update(object, old),
+            Part::Whole => validation::validate_update(object, old, &self.tools),
             Part::Subresource(_) => validation::validate_status(object),
         }
     }
@@ -131,10 +140,10 @@ mod tests {
             r#"{"spec":{"names":{"plural":"things","kind":"ThinG"},"versions":[{"name":"v1"},{"name":"v2","storage":true,
                 "schema":{"openAPIV3Schema":{"default":{"a":[1.0,1.5]}}}}]}}"#,
         );
-        CustomResourceDefinitions.default(&mut definition);
+        CustomResourceDefinitions::new().default(&mut definition);
         let again = {
             let mut again = definition.clone();
-            CustomResourceDefinitions.default(&mut again);
+            CustomResourceDefinitions::new().default(&mut again);
             again
         };
         assert_eq!(again, definition);
@@ -161,14 +170,19 @@ mod tests {
             names.filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
         };
         let mut first = with_storage("v1");
-        CustomResourceDefinitions.prepare_create(&mut first, circumstances);
+        CustomResourceDefinitions::new().prepare_create(&mut first, circumstances);
         assert_eq!(stored(&first), "v1");
         assert!(!part(&first, "status").contains("acceptedNames"));
         let mut second = with_storage("v2");
-        CustomResourceDefinitions.prepare_update(&mut second, &first, Part::Whole, circumstances);
+        CustomResourceDefinitions::new().prepare_update(&mut second, &first, Part::Whole, circumstances);
         assert_eq!(stored(&second), "v1 v2");
         let mut third = with_storage("v3");
-        CustomResourceDefinitions.prepare_update(&mut third, &second, Part::Subresource("status"), circumstances);
+        CustomResourceDefinitions::new().prepare_update(
+            &mut third,
+            &second,
+            Part::Subresource("status"),
+            circumstances,
+        );
         assert_eq!(third.get("spec"), second.get("spec"));
         assert_eq!(stored(&third), "");
     }
@@ -176,7 +190,7 @@ mod tests {
     #[test]
     fn a_deleted_definition_waits_for_its_objects() {
         let mut definition = object(r#"{"metadata":{"deletionTimestamp":"then","finalizers":["a.example/b"]}}"#);
-        assert!(CustomResourceDefinitions.mark_deleted(&mut definition));
+        assert!(CustomResourceDefinitions::new().mark_deleted(&mut definition));
         let finalizers = definition.object("metadata").map(|metadata| metadata.array("finalizers").to_vec());
         assert_eq!(finalizers, Some(vec!["a.example/b".into(), CLEANUP_FINALIZER.into()]));
         let condition = super::super::condition::find(&definition, TERMINATING).expect("was put");

@@ -1,49 +1,12 @@
 //! The formats that values are checked for. Others may be named, and are passed over with a warning.
 
 use revisor_object::Object;
+use revisor_schema::{JsonType, is_known_format};
 
 use super::schema_tree;
 use super::shared_parts::SharedParts;
 use crate::kinds::members::text;
-
-/// The formats of texts, without hyphens.
-const TEXT_FORMATS: [&str; 26] = [
-    "bsonobjectid",
-    "byte",
-    "cidr",
-    "creditcard",
-    "date",
-    "datetime",
-    "duration",
-    "email",
-    "hexcolor",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "isbn",
-    "isbn10",
-    "isbn13",
-    "k8slongname",
-    "k8sshortname",
-    "mac",
-    "password",
-    "rgbcolor",
-    "ssn",
-    "uri",
-    "uuid",
-    "uuid3",
-    "uuid4",
-    "uuid5",
-];
-
-fn is_known(kind: &str, format: &str) -> bool {
-    match kind {
-        "" | "string" => TEXT_FORMATS.contains(&format.replace('-', "").as_str()),
-        "integer" => matches!(format, "int32" | "int64"),
-        "number" => matches!(format, "float" | "double"),
-        _ => false,
-    }
-}
+use crate::rows::BINARY;
 
 /// The formats in a definition that mean nothing here.
 fn unknown(definition: &Object) -> Vec<&str> {
@@ -51,7 +14,8 @@ fn unknown(definition: &Object) -> Vec<&str> {
     for schema in SharedParts::of(definition).schemas() {
         schema_tree::any(schema, &mut |schema| {
             let format = text(schema, "format");
-            if !format.is_empty() && !is_known(text(schema, "type"), format) {
+            let is_known = |kind| is_known_format(kind, false, format, BINARY.minor.into());
+            if !format.is_empty() && !is_known(JsonType::parse(text(schema, "type"))) {
                 found.push(format);
             }
             false

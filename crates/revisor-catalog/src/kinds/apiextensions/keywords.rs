@@ -1,8 +1,10 @@
 //! What the keywords of a schema may say, at each place of it, structural or not.
 
+use revisor_cel::valid_field_path;
 use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_schema::Structural;
 
-use super::{field_reference, schema_tree, shown};
+use super::{schema_tree, shown};
 use crate::kinds::members::{entries, is_true, objects, text, texts};
 
 /// The types that a value may have.
@@ -19,24 +21,6 @@ pub(super) struct Demands {
     pub(super) map_keys: bool,
 }
 
-/// Rules of one place of a schema that is sound itself, so that they can be looked at.
-#[derive(Debug)]
-pub(super) struct RulesAt<'a> {
-    /// The place.
-    pub(super) path: String,
-    /// The schema there.
-    pub(super) schema: &'a Object,
-    /// The place above whose values cannot be found again in an older object.
-    pub(super) uncorrelatable: Option<String>,
-}
-
-/// What was found in a schema.
-#[derive(Debug, Default)]
-pub(super) struct Found<'a> {
-    pub(super) errors: Vec<FieldError>,
-    pub(super) rules: Vec<RulesAt<'a>>,
-}
-
 /// Where in a schema a keyword stands.
 #[derive(Clone, Copy)]
 struct Place<'p> {
@@ -46,41 +30,30 @@ struct Place<'p> {
     in_metadata: bool,
     /// Why there may be no defaults.
     no_defaults: Option<&'p str>,
-    uncorrelatable: Option<FieldPath<'p>>,
-    /// Whether values of this place exist by themselves, so that rules can be about them.
-    has_values: bool,
 }
 
-/// What is wrong with the keywords of a schema, and the rules in it.
-pub(super) fn validate<'a>(path: FieldPath<'_>, schema: &'a Object, demands: Demands) -> Found<'a> {
-    let mut found = Found::default();
-    let place =
-        Place { path, is_root: true, in_metadata: false, no_defaults: None, uncorrelatable: None, has_values: true };
-    walk(place, schema, demands, &mut found);
-    found
+/// What is wrong with the keywords of a schema.
+pub(super) fn validate(path: FieldPath<'_>, schema: &Object, demands: Demands) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    walk(Place { path, is_root: true, in_metadata: false, no_defaults: None }, schema, demands, &mut errors);
+    errors
 }
 
-fn walk<'a>(place: Place<'_>, schema: &'a Object, demands: Demands, found: &mut Found<'a>) {
-    let before = found.errors.len();
-    unsupported(place, schema, demands, &mut found.errors);
+fn walk(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut Vec<FieldError>) {
+    unsupported(place, schema, demands, errors);
     if is_true(schema, "uniqueItems") {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-        found.errors.push(FieldError::forbidden(place.path.child("uniqueItems"), detail));
+        errors.push(FieldError::forbidden(place.path.child("uniqueItems"), detail));
     }
-    walk_members(place, schema, demands, found);
-    walk_junctors(place, schema, demands, found);
-    walk_items(place, schema, demands, found);
+    walk_members(place, schema, demands, errors);
+    walk_junctors(place, schema, demands, errors);
+    walk_items(place, schema, demands, errors);
     if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
         let at = place.path.child("x-kubernetes-preserve-unknown-fields");
-        found.errors.push(FieldError::invalid(at, false, "must be true or undefined"));
+        errors.push(FieldError::invalid(at, false, "must be true or undefined"));
     }
-    topologies(place.path, schema, demands, &mut found.errors);
-    rule_texts(place.path, schema, &mut found.errors);
-    let has_rules = !schema.array("x-kubernetes-validations").is_empty();
-    if has_rules && place.has_values && found.errors.len() == before {
-        let uncorrelatable = place.uncorrelatable.map(|path| path.to_string());
-        found.rules.push(RulesAt { path: place.path.to_string(), schema, uncorrelatable });
-    }
+    topologies(place.path, schema, demands, errors);
+    rule_texts(place.path, schema, errors);
 }
 
 /// Keywords that JSON schema has and definitions do not.
@@ -113,25 +86,23 @@ fn unsupported(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut
 }
 
 /// The members of an object, named or not.
-fn walk_members<'a>(place: Place<'_>, schema: &'a Object, demands: Demands, found: &mut Found<'a>) {
+fn walk_members(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut Vec<FieldError>) {
     let at_additional = place.path.child("additionalProperties");
     let below = Place { is_root: false, ..place };
     if let Some(additional) = schema.get("additionalProperties") {
         if schema.contains("properties") && *additional != Value::Bool(true) {
             let detail = "additionalProperties and properties are mutual exclusive";
-            found.errors.push(FieldError::forbidden(at_additional, detail));
+            errors.push(FieldError::forbidden(at_additional, detail));
         }
         if let Some(member) = additional.as_object() {
             let no_defaults = match place.in_metadata {
                 true => Some("inside additionalProperties applying to object metadata"),
                 false => place.no_defaults,
             };
-            walk(Place { path: at_additional, no_defaults, ..below }, member, demands, found);
+            walk(Place { path: at_additional, no_defaults, ..below }, member, demands, errors);
         }
     }
     let at_properties = place.path.child("properties");
-    let is_atomic = text(schema, "x-kubernetes-map-type") == "atomic";
-    let uncorrelatable = place.uncorrelatable.or(is_atomic.then_some(place.path));
     for (name, property) in entries(schema, "properties") {
         let Some(property) = property.as_object() else { continue };
         let is_object = place.is_root || is_true(schema, "x-kubernetes-embedded-resource");
@@ -140,43 +111,40 @@ fn walk_members<'a>(place: Place<'_>, schema: &'a Object, demands: Demands, foun
         let no_defaults = if is_metadata && place.is_root { Some(reason.as_str()) } else { place.no_defaults };
         let in_metadata = place.in_metadata || is_metadata;
         let path = at_properties.key(name);
-        walk(Place { path, in_metadata, no_defaults, uncorrelatable, ..below }, property, demands, found);
+        walk(Place { path, in_metadata, no_defaults, ..below }, property, demands, errors);
     }
 }
 
 /// What restricts the same value further, and schemas that are there to be referred to.
-fn walk_junctors<'a>(place: Place<'_>, schema: &'a Object, demands: Demands, found: &mut Found<'a>) {
-    let below = Place { is_root: false, has_values: false, ..place };
+fn walk_junctors(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut Vec<FieldError>) {
+    let below = Place { is_root: false, ..place };
     if let Some(not) = schema.object("not") {
-        walk(Place { path: place.path.child("not"), ..below }, not, demands, found);
+        walk(Place { path: place.path.child("not"), ..below }, not, demands, errors);
     }
     for name in ["allOf", "oneOf", "anyOf"] {
         let list = place.path.child(name);
         for (at, nested) in objects(schema, name) {
-            walk(Place { path: list.index(at), ..below }, nested, demands, found);
+            walk(Place { path: list.index(at), ..below }, nested, demands, errors);
         }
     }
     for name in ["definitions", "dependencies"] {
         let map = place.path.child(name);
         for (key, nested) in entries(schema, name) {
             if let Some(nested) = nested.as_object() {
-                walk(Place { path: map.key(key), ..below }, nested, demands, found);
+                walk(Place { path: map.key(key), ..below }, nested, demands, errors);
             }
         }
     }
 }
 
-fn walk_items<'a>(place: Place<'_>, schema: &'a Object, demands: Demands, found: &mut Found<'a>) {
-    // Only the elements of a list with keys can be found again in an older list.
-    let is_map = text(schema, "x-kubernetes-list-type") == "map";
-    let uncorrelatable = place.uncorrelatable.or((!is_map).then_some(place.path));
+fn walk_items(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut Vec<FieldError>) {
     let at_items = place.path.child("items");
-    let below = Place { is_root: false, uncorrelatable, ..place };
+    let below = Place { is_root: false, ..place };
     if let Some(items) = schema.object("items") {
-        walk(Place { path: at_items, ..below }, items, demands, found);
+        walk(Place { path: at_items, ..below }, items, demands, errors);
     }
     for (at, items) in objects(schema, "items") {
-        walk(Place { path: at_items.index(at), ..below }, items, demands, found);
+        walk(Place { path: at_items.index(at), ..below }, items, demands, errors);
     }
 }
 
@@ -356,7 +324,7 @@ fn rule_texts(path: FieldPath<'_>, schema: &Object, errors: &mut Vec<FieldError>
             errors.push(FieldError::invalid(at_field, field, "must not contain line breaks"));
         }
         let is_readable = schema_tree::unreadable(schema).is_none();
-        if is_readable && field_reference::find(field, schema, true).is_err() {
+        if is_readable && valid_field_path(field, &Structural::read(schema), true).is_err() {
             errors.push(FieldError::invalid(at_field, field, "must be a valid path"));
         }
     }

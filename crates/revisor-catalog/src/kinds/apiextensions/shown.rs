@@ -90,11 +90,6 @@ pub(super) fn items(value: &Value) -> BadValue {
     shown(|out| write_schema_or_list(out, value))
 }
 
-/// A rule.
-pub(super) fn rule(rule: &Object) -> BadValue {
-    shown(|out| write_rule(out, rule))
-}
-
 /// A value that the original keeps behind a pointer, or a list: as JSON, and null if it is not given.
 pub(super) fn given(value: Option<&Value>) -> BadValue {
     shown(|out| write_json(out, value.unwrap_or(&Value::Null)))

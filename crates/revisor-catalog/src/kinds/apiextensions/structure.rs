@@ -2,8 +2,8 @@
 //! `not`, which only restrict values; each has a type; and metadata is left to the server.
 
 use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_schema::Pattern;
 
-use super::pattern::pattern_problem;
 use crate::kinds::members::{entries, is_true, objects, text};
 
 /// What a schema is the schema of.
@@ -155,7 +155,7 @@ fn value_checks(
         nested_checks(path.child("not"), not, false, errors);
     }
     let pattern = text(schema, "pattern");
-    if let Some(problem) = pattern_problem(pattern) {
+    if let Some(problem) = Pattern::compile(pattern).err().filter(|_| !pattern.is_empty()) {
         let detail = format!("must be a valid regular expression, but isn't: {problem}");
         errors.push(FieldError::invalid(path.child("pattern"), pattern, detail));
     }

@@ -1,14 +1,18 @@
-//! What makes a definition invalid. The parts have files of their own: [`keywords`] and [`structure`] for schemas,
-//! [`names`], [`conversion_settings`], [`approval`].
+//! What makes a definition invalid. The parts have files of their own: [`keywords`], [`structure`] and [`defaults`] for
+//! schemas, [`names`], [`conversion_settings`], [`approval`].
 
+use revisor_cel::{Environment, KnownExpressions, RuleCheck, RuleEnvironments, check_rules, valid_field_path};
 use revisor_object::names::{dns1035_label, dns1123_subdomain};
 use revisor_object::{FieldError, FieldPath, Object, Value, is_printable};
 
+use revisor_schema::{JsonType, MetadataType, StructId, Structural, Types};
+
 use super::condition::{self, ESTABLISHED};
 use super::shared_parts::{SharedParts, schema};
-use super::{approval, conversion_settings, field_reference, keywords, names, schema_tree, shown, structure};
+use super::{approval, conversion_settings, defaults, keywords, names, schema_tree, shown, structure};
 use crate::checks::{immutable, required_one_of};
 use crate::kinds::members::{is_true, objects, part, text, texts};
+use crate::rows::{BINARY, FIELDS};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STATUS: FieldPath<'static> = FieldPath::root("status");
@@ -45,29 +49,63 @@ const ROOT_KEYWORDS: [&str; 22] = [
     "XValidations",
 ];
 
+/// What definitions are held against.
+pub(super) struct Tools {
+    types: Types,
+    metadata: StructId,
+    environments: RuleEnvironments,
+}
+
+impl Tools {
+    /// # Panics
+    /// If the table of fields has no metadata: a fault of the program that its tests find.
+    pub(super) fn new() -> Tools {
+        let is_metadata = |(at, line): &(usize, &str)| *at == 0 || line.starts_with("meta.v1.");
+        let rows: Vec<&str> = FIELDS.lines().enumerate().filter(is_metadata).map(|(_, line)| line).collect();
+        let types = Types::parse(&rows.join("\n")).expect("the table of fields is well formed");
+        Tools {
+            metadata: types.id("meta.v1.ObjectMeta").expect("metadata has its fields in the table"),
+            types,
+            // A rule must make sense to the release before this one, to which a cluster may go back.
+            environments: RuleEnvironments { new: Environment::new(BINARY.minus(1)), stored: Environment::new(BINARY) },
+        }
+    }
+
+    pub(super) fn metadata(&self) -> MetadataType<'_> {
+        MetadataType { types: &self.types, id: self.metadata }
+    }
+}
+
 /// What is demanded of a definition. An older one that broke a demand before it was made may go on doing so.
 struct Demands<'a> {
     schema: bool,
     structural: bool,
+    pruned_defaults: bool,
     keywords: keywords::Demands,
     conversion: conversion_settings::Demands,
     /// The definition as it was.
     old: Option<&'a Object>,
+    /// The expressions that it had.
+    known: KnownExpressions,
+    tools: &'a Tools,
 }
 
 impl<'a> Demands<'a> {
-    fn of_new() -> Demands<'a> {
+    fn of_new(tools: &'a Tools) -> Demands<'a> {
         Demands {
             schema: true,
             structural: true,
+            pruned_defaults: true,
             keywords: keywords::Demands { known_types: true, atomic_sets: true, map_keys: true },
             // Nobody is converted before the definition is established.
             conversion: conversion_settings::Demands { known_review_version: true, valid_ca_bundle: false },
             old: None,
+            known: KnownExpressions::default(),
+            tools,
         }
     }
 
-    fn of_changed(old: &'a Object) -> Demands<'a> {
+    fn of_changed(old: &'a Object, tools: &'a Tools) -> Demands<'a> {
         let parts = SharedParts::of(old);
         let schemas = parts.schemas();
         let none = |is_wrong: &mut dyn FnMut(&Object) -> bool| {
@@ -81,12 +119,20 @@ impl<'a> Demands<'a> {
         let is_structural = |schema: &&Object| {
             schema_tree::unreadable(schema).is_none() && structure::validate(path, schema).is_empty()
         };
+        let mut known = KnownExpressions::default();
+        let mut pruned_defaults = true;
+        for schema in &schemas {
+            let structural = Structural::read(schema);
+            known.add(&structural);
+            pruned_defaults &= !(is_structural(schema) && defaults::has_unknown_fields(&structural));
+        }
         let settings = part(parts.spec, "conversion");
         let config = settings.object("webhook").and_then(|webhook| webhook.object("clientConfig"));
         let bundle_was_invalid = config.is_some_and(|config| conversion_settings::ca_bundle_problem(config).is_some());
         Demands {
             schema: parts.versions().all(|(_, version)| schema(version.get("schema")).is_some()),
-            structural: schemas.iter().all(|schema| is_structural(schema)),
+            structural: schemas.iter().all(is_structural),
+            pruned_defaults,
             keywords: keywords::Demands {
                 known_types: none(&mut |schema| is_unknown(schema)),
                 atomic_sets: none(&mut |schema| keywords::non_atomic_set(path, schema).is_some()),
@@ -97,14 +143,16 @@ impl<'a> Demands<'a> {
                 valid_ca_bundle: condition::is_true(old, ESTABLISHED) && !bundle_was_invalid,
             },
             old: Some(old),
+            known,
+            tools,
         }
     }
 }
 
 /// What is wrong with a new definition.
-pub(super) fn validate(definition: &Object) -> Vec<FieldError> {
+pub(super) fn validate(definition: &Object, tools: &Tools) -> Vec<FieldError> {
     let mut errors = validate_name(definition);
-    validate_spec(definition, &Demands::of_new(), &mut errors);
+    validate_spec(definition, Demands::of_new(tools), &mut errors);
     errors.extend(validate_status(definition));
     validate_stored_versions(definition, &mut errors);
     errors.extend(approval::validate(definition, None));
@@ -113,9 +161,9 @@ pub(super) fn validate(definition: &Object) -> Vec<FieldError> {
 }
 
 /// What is wrong with a definition in place of the old one.
-pub(super) fn validate_update(definition: &Object, old: &Object) -> Vec<FieldError> {
+pub(super) fn validate_update(definition: &Object, old: &Object, tools: &Tools) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    validate_spec(definition, &Demands::of_changed(old), &mut errors);
+    validate_spec(definition, Demands::of_changed(old, tools), &mut errors);
     let (spec, old_spec) = (part(definition, "spec"), part(old, "spec"));
     let (new_names, old_names) = (part(spec, "names"), part(old_spec, "names"));
     let at_names = SPEC.child("names");
@@ -150,7 +198,7 @@ fn validate_name(definition: &Object) -> Vec<FieldError> {
     ["generateName", "name"].into_iter().filter(is_other).map(error).collect()
 }
 
-fn validate_spec(definition: &Object, demands: &Demands<'_>, errors: &mut Vec<FieldError>) {
+fn validate_spec(definition: &Object, mut demands: Demands<'_>, errors: &mut Vec<FieldError>) {
     let parts = SharedParts::of(definition);
     let spec = parts.spec;
     validate_group(text(spec, "group"), errors);
@@ -175,13 +223,14 @@ fn validate_spec(definition: &Object, demands: &Demands<'_>, errors: &mut Vec<Fi
         let detail = "must be false in order to use defaults in the schema";
         errors.push(FieldError::invalid(SPEC.child("preserveUnknownFields"), true, detail));
     }
-    let structural = demands.structural || !preserves || has_defaults || has(has_extension);
-    let demands = Demands { structural, old: demands.old, ..*demands };
+    demands.structural |= !preserves || has_defaults || has(has_extension);
     validate_versions(&parts, &demands, errors);
     validate_names(part(spec, "names"), errors);
     let any_status = parts.versions().any(|(_, version)| SharedParts::has_status(version));
     if let Some(common) = parts.common("schema") {
-        validate_schema(SPEC.child("validation"), common, any_status, &demands, errors);
+        let first = parts.versions().next().map(|(_, first)| first);
+        let is_unchanged = first.is_some_and(|first| has_unchanged_schema(first, demands.old));
+        validate_schema(SPEC.child("validation"), common, any_status, is_unchanged, &demands, errors);
     }
     if let Some(common) = parts.common("subresources") {
         validate_subresources(SPEC.child("subresources"), common, errors);
@@ -296,7 +345,9 @@ fn validate_version(
     }
     let own_schema = version.get("schema").filter(|_| !parts.shared.contains(&"schema"));
     if let Some(own) = own_schema {
-        validate_schema(path.child("schema"), own, SharedParts::has_status(version), demands, errors);
+        let is_unchanged = has_unchanged_schema(version, demands.old);
+        let has_status = SharedParts::has_status(version);
+        validate_schema(path.child("schema"), own, has_status, is_unchanged, demands, errors);
     }
     if let Some(own) = version.get("subresources").filter(|_| !parts.shared.contains(&"subresources")) {
         validate_subresources(path.child("subresources"), own, errors);
@@ -347,6 +398,7 @@ fn validate_schema(
     path: FieldPath<'_>,
     part: &Value,
     has_status: bool,
+    is_unchanged: bool,
     demands: &Demands<'_>,
     errors: &mut Vec<FieldError>,
 ) {
@@ -359,14 +411,41 @@ fn validate_schema(
         errors.push(FieldError::forbidden(at_schema.child("nullable"), "nullable cannot be true at the root"));
     }
     let unreadable = schema_tree::unreadable(schema).filter(|_| demands.structural);
-    if demands.structural && unreadable.is_none() {
-        errors.extend(structure::validate(at_schema, schema));
+    let structural = (demands.structural && unreadable.is_none()).then(|| Structural::read(schema));
+    let mut is_sound = false;
+    if let Some(structural) = &structural {
+        let mut found = structure::validate(at_schema, schema);
+        if found.is_empty() {
+            let metadata = demands.tools.metadata();
+            found = defaults::validate(at_schema, structural, metadata, demands.pruned_defaults);
+        }
+        is_sound = found.is_empty();
+        errors.extend(found);
     }
-    let found = keywords::validate(at_schema, schema, demands.keywords);
-    errors.extend(found.errors);
+    let schema_errors = keywords::validate(at_schema, schema, demands.keywords);
+    let rules = structural.filter(|_| is_sound).map(|structural| {
+        let how = RuleCheck {
+            environments: &demands.tools.environments,
+            known: &demands.known,
+            any_cost: is_unchanged,
+            schema_errors: &schema_errors,
+        };
+        check_rules(&structural, &at_schema, &how)
+    });
+    errors.extend(schema_errors);
+    errors.extend(rules.unwrap_or_default());
     if let Some(reason) = unreadable.filter(|_| errors.len() == before) {
         errors.push(FieldError::invalid(at_schema, "", reason));
     }
+}
+
+/// Whether the schema of a version is the same as before. What it costs was accepted then.
+fn has_unchanged_schema(version: &Object, old: Option<&Object>) -> bool {
+    let name = text(version, "name");
+    let before = old.and_then(|old| {
+        objects(part(old, "spec"), "versions").map(|(_, old)| old).find(|old| text(old, "name") == name)
+    });
+    before.is_some_and(|before| before.get("schema") == version.get("schema"))
 }
 
 /// Where the status is kept apart, it must be possible to take its schema out of the whole.
@@ -455,6 +534,7 @@ fn validate_selectable(
     allows_many: bool,
     errors: &mut Vec<FieldError>,
 ) {
+    let schema = schema.map(Structural::read).unwrap_or_default();
     let mut unique: Vec<String> = Vec::new();
     for (at, field) in part.as_array().unwrap_or_default().iter().filter_map(Value::as_object).enumerate() {
         let at_field = path.index(at);
@@ -463,18 +543,17 @@ fn validate_selectable(
             errors.push(FieldError::required(at_path, ""));
             continue;
         }
-        let found = match field_reference::find(json_path, schema.unwrap_or(&Object::new()), false) {
-            Ok(found) => (found.path, found.root, found.schema.map(|schema| text(schema, "type").to_owned())),
+        let (name, found) = match valid_field_path(json_path, &schema, false) {
+            Ok(found) => found,
             Err(problem) => {
                 errors.push(FieldError::invalid(at_path, json_path, format!("is an invalid path: {problem}")));
                 continue;
             }
         };
-        let (name, root, kind) = found;
-        if root == "metadata" {
+        if name.split(['.', '[']).next() == Some("metadata") {
             errors.push(FieldError::invalid(at_path, json_path, "must not point to fields in metadata"));
         }
-        if !matches!(kind.as_deref(), Some("string" | "boolean" | "integer")) {
+        if !matches!(found.kind, Some(JsonType::String | JsonType::Boolean | JsonType::Integer)) {
             let detail = "must point to a field of type string, boolean or integer. Enum string fields and strings \
                           with formats are allowed.";
             errors.push(FieldError::invalid(at_path, json_path, detail));

@@ -9,6 +9,14 @@ const GOOD: &str = r#"{"metadata":{"name":"things.example.com"},
         "versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]},
     "status":{"storedVersions":["v1"]}}"#;
 
+fn checked(definition: &Object) -> Vec<FieldError> {
+    validate(definition, &Tools::new())
+}
+
+fn rechecked(definition: &Object, old: &Object) -> Vec<FieldError> {
+    validate_update(definition, old, &Tools::new())
+}
+
 /// The good definition with other values at some paths; null takes out what is there.
 fn changed(changes: &str) -> Object {
     let mut definition = object(GOOD);
@@ -116,6 +124,10 @@ fn new_definitions_are_checked() {
             r#"{"spec.versions":[{"name":"v1","storage":true,SCHEMA,"selectableFields":[{"jsonPath":".a"}]},{"name":"v2",SCHEMA}]}"#,
             &["FieldValueInvalid spec.versions[0].selectableFields"],
         ),
+        (
+            r#"{"spec.versions":[{"name":"v1","storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-validations":[{"rule":"self.none"}]}}}]}"#,
+            &["FieldValueInvalid spec.validation.openAPIV3Schema.x-kubernetes-validations[0].rule"],
+        ),
         (r#"{"spec.conversion":{"strategy":"Other"}}"#, &["FieldValueNotSupported spec.conversion.strategy"]),
         (r#"{"status":{}}"#, &["FieldValueInvalid status.storedVersions"]),
         (
@@ -123,7 +135,7 @@ fn new_definitions_are_checked() {
             &["FieldValueInvalid status.storedVersions", "FieldValueInvalid status.storedVersions[0]"],
         ),
     ] {
-        check(changes, &validate(&changed(&changes.replace("SCHEMA", schema))), want);
+        check(changes, &checked(&changed(&changes.replace("SCHEMA", schema))), want);
     }
 }
 
@@ -152,10 +164,10 @@ fn selectable_fields_are_scalars_outside_of_metadata() {
         (fields.join(","), &["FieldValueTooMany spec.selectableFields"]),
     ] {
         let definition = version(&fields);
-        check(&fields, &validate(&definition), want);
+        check(&fields, &checked(&definition), want);
     }
     let too_many = version(&fields.join(","));
-    check("unchanged", &validate_update(&too_many, &too_many), &[]);
+    check("unchanged", &rechecked(&too_many, &too_many), &[]);
 }
 
 #[test]
@@ -163,13 +175,14 @@ fn what_was_wrong_before_may_stay_so() {
     for changes in [
         r#"{"spec.versions":[{"name":"v1","storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"object"}}}}}}]}"#,
         r#"{"spec.versions":[{"name":"v1","storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object","properties":{"k":{"type":"string"}}}}}}}}]}"#,
+        r#"{"spec.versions":[{"name":"v1","storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{"type":"object","default":{"b":1}}}}}}]}"#,
         r#"{"spec.preserveUnknownFields":true}"#,
         r#"{"spec.group":"a.k8s.io","metadata.name":"things.a.k8s.io"}"#,
     ] {
         let definition = changed(changes);
-        assert!(!validate(&definition).is_empty(), "{changes}");
-        check(changes, &validate_update(&definition, &definition), &[]);
-        assert!(!validate_update(&definition, &object(GOOD)).is_empty(), "{changes}");
+        assert!(!checked(&definition).is_empty(), "{changes}");
+        check(changes, &rechecked(&definition, &definition), &[]);
+        assert!(!rechecked(&definition, &object(GOOD)).is_empty(), "{changes}");
     }
 }
 
@@ -181,7 +194,7 @@ fn established_definitions_keep_their_kind() {
     );
     check(
         "established",
-        &validate_update(&new, &old),
+        &rechecked(&new, &old),
         &[
             "FieldValueInvalid spec.group",
             "FieldValueInvalid spec.names.kind",
@@ -191,7 +204,7 @@ fn established_definitions_keep_their_kind() {
     );
     check(
         "not yet established",
-        &validate_update(&new, &object(GOOD)),
+        &rechecked(&new, &object(GOOD)),
         &["FieldValueInvalid spec.group", "FieldValueInvalid spec.names.plural"],
     );
 }
