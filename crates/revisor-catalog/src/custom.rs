@@ -11,10 +11,12 @@ pub use resources::CustomResources;
 use std::sync::Arc;
 
 use compact_str::CompactString;
+use revisor_cel::{CompiledRules, OBJECT_BUDGET, Subject};
 use revisor_object::names::{self, NameRule};
 use revisor_object::{FieldError, FieldPath, Object, Value};
 use revisor_schema::{
-    CustomSchema, Encoded, Findings, Malformed, MetadataType, Misfit, StructId, Types, encode_custom_object,
+    CustomSchema, Encoded, Findings, Malformed, MetadataType, Misfit, StructId, Types, blocks_rules,
+    encode_custom_object,
 };
 
 use crate::checks::put_back;
@@ -92,6 +94,7 @@ pub struct Custom {
     pub(crate) family: Arc<Family>,
     pub(crate) api_version: CompactString,
     pub(crate) schema: Arc<CustomSchema>,
+    pub(crate) rules: Option<CompiledRules>,
     pub(crate) has_status: bool,
     pub(crate) scale: Option<ScalePaths>,
 }
@@ -160,15 +163,15 @@ pub(crate) struct CustomStrategy(pub(crate) Arc<Custom>);
 
 impl CustomStrategy {
     /// The object with its type, which schemas and rules may speak of.
-    fn whole(&self, object: &Object) -> Value {
+    fn whole(&self, object: &Object) -> Object {
         let mut whole = object.clone();
         whole.insert("apiVersion", self.0.api_version.as_str());
         whole.insert("kind", self.0.family.kind.as_str());
-        Value::Object(whole)
+        whole
     }
 
     fn check(&self, object: &Object, old: Option<&Object>, part: Part<'_>) -> Vec<FieldError> {
-        let Custom { schema, scale, family, .. } = &*self.0;
+        let Custom { schema, rules, scale, family, .. } = &*self.0;
         let is_status = part == Part::Subresource("status");
         let (whole, whole_old) = (self.whole(object), old.map(|old| self.whole(old)));
         let mut errors = match (&whole_old, is_status) {
@@ -183,7 +186,18 @@ impl CustomStrategy {
             errors.extend(schema.validate_embedded(object, family.metadata(), &embedded_metadata_problems));
         }
         errors.extend(schema.validate_lists(object, old));
-        /*RULES*/
+        if let Some(rules) = rules {
+            // Rules may assume that values are of their types and not larger than the schema says.
+            match blocks_rules(&errors) {
+                Some(unchecked) => errors.push(unchecked),
+                None => {
+                    let (object, old) = (Value::Object(whole), whole_old.map(Value::Object));
+                    let (object, old) = (&object, old.as_ref());
+                    let subject = Subject { schema: schema.structural(), object, old, ratcheting: old.is_some() };
+                    errors.extend(rules.validate(&subject, &FieldPath::none(), OBJECT_BUDGET).errors);
+                }
+            }
+        }
         errors
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
+use revisor_cel::{CompiledRules, Environment};
 use revisor_object::names::NameRule;
 use revisor_schema::{CustomSchema, MetadataType, Types};
 
@@ -87,6 +88,7 @@ impl Definition {
             is_terminating: self.is_terminating,
             family: family.clone(),
             api_version: api_version.clone(),
+            rules: CompiledRules::compile(schema.structural(), true, &Environment::new(BINARY)),
             schema: schema.clone(),
             has_status: version.has_status,
             scale: version.scale.clone(),
