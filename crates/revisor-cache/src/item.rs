@@ -16,8 +16,11 @@ pub struct Item {
     // What it is, only readers know. It goes with the object, so nothing has to be invalidated.
     remembered: OnceLock<Box<dyn Any + Send + Sync>>,
     // In other shapes than the stored one. Most objects are never shown in one.
-    shown: OnceLock<Box<Mutex<Vec<(u64, Bytes)>>>>,
+    shown: OnceLock<Box<Shown>>,
 }
+
+/// Encoded objects by the number of their shape.
+type Shown = Mutex<Vec<(u64, Bytes)>>;
 
 /// In how many other shapes an object is kept. Who changes a definition again and again leaves shapes behind.
 const MAX_SHOWN: usize = 8;
