@@ -50,7 +50,8 @@ fn write_metadata(bytes: &mut Vec<u8>, metadata: &Object) -> u32 {
     revision_at.unwrap_or_default()
 }
 
-fn write_value(bytes: &mut Vec<u8>, value: &Value) {
+/// Writes any value.
+pub(super) fn write_value(bytes: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Float(number) => write_float(bytes, *number),
         Value::Array(items) => {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
+use super::canonical::write_value;
 use super::value_ref::ValueRef;
 use super::{Additional, ListType, Structural};
 
@@ -78,23 +79,34 @@ impl Structural {
             self.list_map_keys.iter().filter_map(|key| Some((&**key, object.get(key)?.clone()))).collect()
         };
         let keys: Vec<Value> = items.iter().map(|item| Value::Object(keys_of(item))).collect();
-        for at in repeated(keys.iter().map(identity)) {
+        // One key alone is compared as what it is, several together as an object.
+        let identify = |keys: &Value| match (keys, &self.list_map_keys[..]) {
+            (Value::Object(keys), [only]) => keys.get(only).map_or_else(Vec::new, identity),
+            (keys, _) => identity(keys),
+        };
+        for at in repeated(keys.iter().map(identify)) {
             errors.push(FieldError::duplicate(path.index(at), BadValue::of(&keys[at])));
         }
     }
 }
 
-/// What tells a value from all others: its text, in which a fraction is seen even if it is zero.
-fn identity(value: &Value) -> String {
-    value.to_json()
+/// What tells a value from all others: its text. A number with a fraction of zero is no integer when it stands alone,
+/// and is one within a list or an object.
+fn identity(value: &Value) -> Vec<u8> {
+    let mut text = Vec::new();
+    match value {
+        Value::Float(_) => text.extend_from_slice(value.to_json().as_bytes()),
+        other => write_value(&mut text, other),
+    }
+    text
 }
 
 /// The places where something occurs for the second time.
-fn repeated(keys: impl ExactSizeIterator<Item = String>) -> Vec<usize> {
+fn repeated(keys: impl ExactSizeIterator<Item = Vec<u8>>) -> Vec<usize> {
     if keys.len() < 2 {
         return Vec::new();
     }
-    let mut seen: HashMap<String, u32> = HashMap::with_capacity(keys.len());
+    let mut seen: HashMap<Vec<u8>, u32> = HashMap::with_capacity(keys.len());
     let mut places = Vec::new();
     for (at, key) in keys.enumerate() {
         let times = seen.entry(key).or_default();
@@ -127,6 +139,8 @@ mod tests {
             (r#"{"s":["a","b","a","a"]}"#, vec![r#"s[2]: Duplicate value: "a""#]),
             (r#"{"s":[{"x":1},{"x":1},1,1.5]}"#, vec![r#"s[1]: Duplicate value: {"x":1}"#]),
             (r#"{"k":[{"a":1,"b":1},{"a":1,"b":2}]}"#, vec![r#"k[1]: Duplicate value: {"a":1}"#]),
+            (r#"{"k":[{"a":1},{"a":1.0}]}"#, vec![]),
+            (r#"{"s":[[1],[1.0],2,2.0]}"#, vec![r#"s[1]: Duplicate value: [1]"#]),
             (r#"{"k":[{"b":1},null,{"a":null}]}"#, vec![r#"k[1]: Duplicate value: {}"#]),
             (r#"{"kk":[{"a":1,"b":1},{"a":1,"b":2},{"b":2,"a":1}]}"#, vec![r#"kk[2]: Duplicate value: {"a":1,"b":2}"#]),
             (
