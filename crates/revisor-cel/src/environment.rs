@@ -99,6 +99,7 @@ pub enum Reference {
 pub struct Issues {
     issues: Vec<Issue>,
     rendered: String,
+    nodes: usize,
 }
 
 impl Issues {
@@ -107,8 +108,13 @@ impl Issues {
         self.issues.iter()
     }
 
-    fn new(source: &Source, issues: Vec<Issue>) -> Issues {
-        Issues { rendered: source.render(&issues), issues }
+    fn new(source: &Source, issues: Vec<Issue>, nodes: usize) -> Issues {
+        Issues { rendered: source.render(&issues), issues, nodes }
+    }
+
+    /// Of how many nodes the expression was made until it was found to be wrong.
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes
     }
 }
 
@@ -180,18 +186,19 @@ impl Environment {
         let syntax = Syntax { macros: &self.libraries.macros, optionals: self.libraries.optionals };
         let ast = match parser::parse(&source, syntax) {
             Ok(ast) => ast,
-            Err(issues) => return Err(Issues::new(&source, issues)),
+            Err((issues, nodes)) => return Err(Issues::new(&source, issues, nodes)),
         };
+        let nodes = ast.positions.len();
         let checked = match checker::check(self, &source, ast) {
             Ok(checked) => checked,
-            Err(issues) => return Err(Issues::new(&source, issues)),
+            Err(issues) => return Err(Issues::new(&source, issues, nodes)),
         };
         let checker::Checked { root, positions, types, references } = checked;
         let plan = Err(EvalError::failed("the expression was found to be wrong"));
         let mut program = Program { source, root, positions, types, references, plan };
         let issues = literal_checks::check(&self.libraries, &program);
         if !issues.is_empty() {
-            return Err(Issues::new(&program.source, issues));
+            return Err(Issues::new(&program.source, issues, nodes));
         }
         program.plan = plan::plan(&program);
         Ok(program)
@@ -254,6 +261,11 @@ impl Program {
     /// The tree.
     pub fn root(&self) -> &Expr {
         &self.root
+    }
+
+    /// How many nodes the tree has.
+    pub(crate) fn nodes(&self) -> usize {
+        self.positions.len()
     }
 
     /// The type of a part of the tree.

@@ -43,7 +43,7 @@ pub use eval::opaque::Opaque;
 pub use eval::value::{Blob, CelValue, Structure, Text};
 pub use libraries::Library;
 pub use rules::{
-    CompiledRules, KnownExpressions, OBJECT_BUDGET, RuleCheck, RuleEnvironments, Subject, Verdict, check_default,
+    CompiledRules, DefaultRules, KnownExpressions, OBJECT_BUDGET, RuleCheck, RuleEnvironments, Subject, Verdict,
     check_rule_texts, check_rules, valid_field_path,
 };
 pub use schema_types::SchemaType;

@@ -38,29 +38,30 @@ pub(crate) struct Syntax<'a> {
     pub(crate) optionals: bool,
 }
 
-/// Parses an expression.
-pub(crate) fn parse(source: &Source, syntax: Syntax<'_>) -> Result<Ast, Vec<Issue>> {
+/// Parses an expression. If it is none, says why, and of how many nodes it was made until that showed.
+pub(crate) fn parse(source: &Source, syntax: Syntax<'_>) -> Result<Ast, (Vec<Issue>, usize)> {
     let length = source.chars().len();
     if length > LONGEST {
         let message = format!("expression code point size exceeds limit: size: {length}, limit {LONGEST}");
-        return Err(vec![Issue { location: Location::NONE, message }]);
+        return Err((vec![Issue { location: Location::NONE, message }], 0));
     }
     let mut parser =
         Parser { tokens: Recovery::new(source), builder: Builder::new(source), syntax, depths: [0; RULES] };
     let root = parser.start();
     let Parser { tokens, mut builder, .. } = parser;
     let mut issues = tokens.issues;
+    let nodes = builder.positions.len();
     let root = match root {
         Ok(root) => root,
-        Err(_) => return Err(issues),
+        Err(_) => return Err((issues, nodes)),
     };
     if builder.too_deep || builder.too_many {
         let message = if builder.too_deep { "max recursion depth exceeded" } else { "expression is too large" };
         issues.push(Issue { location: Location::NONE, message: message.to_string() });
-        return Err(issues);
+        return Err((issues, nodes));
     }
     issues.append(&mut builder.issues);
-    if issues.is_empty() { Ok(Ast { root, positions: builder.positions }) } else { Err(issues) }
+    if issues.is_empty() { Ok(Ast { root, positions: builder.positions }) } else { Err((issues, nodes)) }
 }
 
 #[derive(Clone, Copy)]

@@ -4,20 +4,23 @@
 
 mod check;
 mod correlation;
+mod defaults;
 mod field_path;
 #[cfg(test)]
 mod tests;
 mod validate;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use revisor_schema::{Structural, ValidationRule};
 
 pub use check::{KnownExpressions, RuleCheck, check_rule_texts, check_rules};
+pub use defaults::DefaultRules;
 pub use field_path::valid_field_path;
-pub use validate::{CompiledRules, OBJECT_BUDGET, Subject, Verdict, check_default};
+pub use validate::{CompiledRules, OBJECT_BUDGET, Subject, Verdict};
 
-use crate::environment::{Environment, Program};
+use crate::environment::{Environment, Issues, Program};
 use crate::schema_types::SchemaType;
 use crate::types::Type;
 
@@ -29,6 +32,13 @@ pub(crate) const OLD_SELF: &str = "oldSelf";
 
 /// The name that messages have for the type of `self`, if it is an object.
 const SELF_TYPE: &str = "selfType0";
+
+/// How many nodes the expressions of a schema may have together. Short texts can become large expressions, and each of
+/// them costs time before it is known what it costs to evaluate.
+const MOST_NODES: usize = 1_000_000;
+
+/// What is said of more.
+const TOO_LARGE: &str = "the expressions of this schema are too large together";
 
 /// What rules may speak of beside the value they are about.
 #[derive(Debug, Clone)]
@@ -78,9 +88,15 @@ pub(crate) struct Place<'a> {
     pub(crate) schema: &'a Structural,
     /// The type of the value.
     pub(crate) kind: &'a Arc<SchemaType>,
+    /// How many nodes the expressions had that were compiled here.
+    pub(crate) nodes: Cell<usize>,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    pub(crate) fn new(schema: &'a Structural, kind: &'a Arc<SchemaType>) -> Place<'a> {
+        Place { schema, kind, nodes: Cell::new(0) }
+    }
+
     /// Compiles a rule with the libraries of one environment and its message with those of another.
     pub(crate) fn compile(&self, rule: &ValidationRule, for_rule: &Environment, for_message: &Environment) -> Outcome {
         if rule.rule.trim().is_empty() {
@@ -140,7 +156,10 @@ impl Place<'_> {
             .with_schema(SELF_TYPE, self.kind)
             .with_variable(SELF, kind)
             .with_variable(OLD_SELF, old);
-        let program = environment.compile(text).map_err(|issues| Wrong::Issues(issues.to_string()))?;
+        let compiled = environment.compile(text);
+        let nodes = compiled.as_ref().map_or_else(Issues::nodes, Program::nodes);
+        self.nodes.set(self.nodes.get().saturating_add(nodes));
+        let program = compiled.map_err(|issues| Wrong::Issues(issues.to_string()))?;
         if program.output_type() != wanted {
             return Err(Wrong::Type);
         }

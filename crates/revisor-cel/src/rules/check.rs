@@ -6,7 +6,7 @@ use std::sync::Arc;
 use revisor_object::{BadValue, FieldError, FieldPath};
 use revisor_schema::{Additional, JsonType, ListType, Structural, ValidationRule};
 
-use super::{CompiledRule, Outcome, Place, RuleEnvironments, valid_field_path};
+use super::{CompiledRule, MOST_NODES, Outcome, Place, RuleEnvironments, TOO_LARGE, valid_field_path};
 use crate::schema_types::{LARGEST_REQUEST, SchemaType};
 
 /// What one rule may cost at most.
@@ -115,7 +115,7 @@ pub fn check_rule_texts(schema: &Structural, path: &FieldPath<'_>) -> Vec<FieldE
 
 /// What is wrong with what the rules of a schema say, or with what they cost. The schema stands at `path` and is sound.
 pub fn check_rules(root: &Structural, path: &FieldPath<'_>, how: &RuleCheck<'_>) -> Vec<FieldError> {
-    let mut checker = Checker { how, errors: Vec::new(), total: 0, costliest: Vec::new() };
+    let mut checker = Checker { how, errors: Vec::new(), total: 0, costliest: Vec::new(), nodes: 0 };
     let place = Around { kind: Kind::NotNeeded, count: Some(1), uncorrelatable: None, is_root: true };
     checker.check(root, path, &place);
     let Checker { mut errors, total, costliest, .. } = checker;
@@ -158,6 +158,8 @@ struct Checker<'a> {
     total: u64,
     /// Where the costliest rules are, and what they cost.
     costliest: Vec<(String, u64)>,
+    /// How many nodes the expressions so far had.
+    nodes: usize,
 }
 
 impl Checker<'_> {
@@ -203,11 +205,20 @@ impl Checker<'_> {
             self.errors.push(FieldError::internal(rules, detail));
             return;
         };
-        let place = Place { schema, kind: &kind };
+        let place = Place::new(schema, &kind);
         // Values that are not counted are as many as fit into a request, with a comma between them.
         let count = around.count.unwrap_or((LARGEST_REQUEST / kind.smallest.saturating_add(1)) as u64);
         for (index, rule) in schema.validations.iter().enumerate() {
+            // That it is too much is said once.
+            if self.nodes > MOST_NODES {
+                return;
+            }
+            let before = self.nodes;
             self.rule(rule, &rules.index(index), &place, count, around.uncorrelatable.as_deref());
+            self.nodes = before.saturating_add(place.nodes.take());
+            if self.nodes > MOST_NODES {
+                self.errors.push(FieldError::forbidden(rules.index(index), TOO_LARGE));
+            }
         }
     }
 

@@ -304,3 +304,22 @@ fn a_thousand_levels_with_a_rule_each_are_no_danger() {
     assert_eq!(errors.len(), 5);
     assert!(errors.iter().all(|error| error.kind == FieldErrorKind::Forbidden));
 }
+
+#[test]
+fn short_rules_that_become_large_are_refused_together() {
+    let rule = format!("optional.of(1){}.hasValue()", ".optMap(x, x)".repeat(12));
+    let rule = ValidationRule { rule, ..ValidationRule::default() };
+    let wrong = ValidationRule { rule: rule.rule.clone() + " + 1", ..rule.clone() };
+    for rule in [rule, wrong] {
+        let schema = Structural { kind: Some(JsonType::Object), validations: vec![rule; 400], ..Structural::default() };
+        let found = faults(&schema);
+        let last = found.last().expect("is refused");
+        assert!(last.ends_with("]: Forbidden: the expressions of this schema are too large together"), "{last}");
+        assert!(found.len() < 100, "{}", found.len());
+    }
+    let rule = ValidationRule { rule: "true".to_string(), ..ValidationRule::default() };
+    assert!(
+        faults(&Structural { kind: Some(JsonType::Object), validations: vec![rule; 400], ..Structural::default() })
+            .is_empty()
+    );
+}

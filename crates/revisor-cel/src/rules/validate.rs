@@ -9,7 +9,7 @@ use revisor_object::{BadValue, FieldError, FieldPath, Value};
 use revisor_schema::{Additional, JsonType, Structural, ValidationRule};
 
 use super::correlation::{Correlation, Equalities, KeyedList};
-use super::{CompiledRule, Message, OLD_SELF, Outcome, Place, SELF, has_rules};
+use super::{CompiledRule, MOST_NODES, Message, OLD_SELF, Outcome, Place, SELF, TOO_LARGE, has_rules};
 use crate::environment::Environment;
 use crate::eval::activation::Activation;
 use crate::eval::error::{Budget, EvalError};
@@ -70,20 +70,7 @@ impl CompiledRules {
     /// as the schema of a custom resource does. Rules that make no sense fail for every object: they were checked when
     /// they were stored.
     pub fn compile(schema: &Structural, is_resource: bool, environment: &Environment) -> Option<CompiledRules> {
-        CompiledRules::reached(schema, is_resource, environment, None)
-    }
-
-    /// The same for the rules that are about one of `values`, if some are given.
-    fn reached(
-        schema: &Structural,
-        is_resource: bool,
-        environment: &Environment,
-        values: Option<&[&Value]>,
-    ) -> Option<CompiledRules> {
-        if !has_rules(schema) {
-            return None;
-        }
-        Compiler { environment }.at(schema, SchemaType::of(schema, is_resource).as_ref(), is_resource, values)
+        Compiler { environment, nodes: 0 }.compile(schema, is_resource, None)
     }
 
     /// Holds the object at `path` against the rules. They may cost `budget` together.
@@ -101,37 +88,39 @@ impl CompiledRules {
     }
 }
 
-/// What the rules of a schema say of its own default, which will stand at `path` in the definition. A default is there
-/// when an object is made and when it is changed, so it has to be right in both cases.
-pub fn check_default(
-    schema: &Structural,
-    is_resource: bool,
-    environment: &Environment,
-    path: &FieldPath<'_>,
-    budget: i64,
-) -> Verdict {
-    let fine = Verdict { budget: Some(budget), ..Verdict::default() };
-    let Some(default) = schema.default.as_ref().filter(|default| !default.is_null()) else { return fine };
-    // Only what the default reaches is compiled: there may be a default at each level of a schema.
-    let Some(rules) = CompiledRules::reached(schema, is_resource, environment, Some(&[default])) else { return fine };
-    let subject = Subject { schema, object: default, old: Some(default), ratcheting: false };
-    let mut verdict = rules.validate(&subject, path, budget);
-    if verdict.errors.is_empty() {
-        let made = rules.validate(&Subject { old: None, ..subject }, path, budget);
-        verdict.errors = made.errors;
-        verdict.budget = verdict.budget.min(made.budget);
-    }
-    verdict
-}
-
 /// Compiles the rules of a schema.
-struct Compiler<'e> {
-    environment: &'e Environment,
+#[derive(Debug)]
+pub(super) struct Compiler<'e> {
+    pub(super) environment: &'e Environment,
+    /// How many nodes the expressions so far had.
+    pub(super) nodes: usize,
 }
 
 impl Compiler<'_> {
+    /// Compiles the rules that are about one of `values`; all of them if none are given.
+    pub(super) fn compile(
+        &mut self,
+        schema: &Structural,
+        is_resource: bool,
+        values: Option<&[&Value]>,
+    ) -> Option<CompiledRules> {
+        if !has_rules(schema) {
+            return None;
+        }
+        self.at(schema, SchemaType::of(schema, is_resource).as_ref(), is_resource, values)
+    }
+
+    fn rule(&mut self, place: &Place<'_>, rule: &ValidationRule) -> Outcome {
+        if self.nodes > MOST_NODES {
+            return Outcome::Wrong(TOO_LARGE.to_string());
+        }
+        let outcome = place.compile(rule, self.environment, self.environment);
+        self.nodes = self.nodes.saturating_add(place.nodes.take());
+        outcome
+    }
+
     fn at(
-        &self,
+        &mut self,
         schema: &Structural,
         kind: Option<&Arc<SchemaType>>,
         is_resource: bool,
@@ -142,9 +131,8 @@ impl Compiler<'_> {
         }
         let rules: Vec<(ValidationRule, Outcome)> = match kind {
             Some(kind) => {
-                let place = Place { schema, kind };
-                let compile =
-                    |rule: &ValidationRule| (rule.clone(), place.compile(rule, self.environment, self.environment));
+                let place = Place::new(schema, kind);
+                let compile = |rule: &ValidationRule| (rule.clone(), self.rule(&place, rule));
                 schema.validations.iter().map(compile).collect()
             }
             None => Vec::new(),

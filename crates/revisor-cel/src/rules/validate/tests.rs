@@ -4,7 +4,8 @@
 use revisor_object::{FieldPath, Object, Value, parse_json};
 use revisor_schema::Structural;
 
-use super::{CompiledRules, OBJECT_BUDGET, Subject, Verdict, check_default};
+use super::super::DefaultRules;
+use super::{CompiledRules, OBJECT_BUDGET, Subject, Verdict};
 use crate::Environment;
 
 const CASES: &str = include_str!("cases.json");
@@ -181,8 +182,8 @@ fn defaults_obey_the_rules() {
     ] {
         let read = Structural::read(value(schema).as_object().expect("is an object"));
         let path = FieldPath::root("s");
-        let verdict = check_default(&read, false, &environment, &path.child("default"), OBJECT_BUDGET);
-        assert_eq!(errors(&verdict), want, "{schema}");
+        let found = DefaultRules::new(&environment).check(&read, false, &path.child("default"));
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), want, "{schema}");
     }
 }
 
