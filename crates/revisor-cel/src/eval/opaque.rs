@@ -1,6 +1,6 @@
 //! [`Opaque`]: values that only functions of a library can look into.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use revisor_object::{Cidr, Quantity};

@@ -5,7 +5,7 @@
 mod email;
 mod uri;
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use revisor_object::{Duration, parse_cidr_sloppy, parse_ip_sloppy};
 use time::{Date, Month};

@@ -1,6 +1,6 @@
 //! IP addresses and ranges of them.
 
-use std::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr};
 
 use revisor_object::Cidr;
 

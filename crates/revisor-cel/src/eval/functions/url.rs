@@ -1,7 +1,7 @@
 //! URLs, as Go reads them.
 
 use std::fmt;
-use std::net::IpAddr;
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use super::format::quoted;

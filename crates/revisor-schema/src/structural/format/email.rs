@@ -67,7 +67,7 @@ impl<'t> Reader<'t> {
             let address = &self.rest[1..end];
             self.rest = &self.rest[end + 1..];
             let address = address.strip_prefix("IPv6:").unwrap_or(address);
-            return address.parse::<std::net::IpAddr>().ok().map(|_| ());
+            return address.parse::<core::net::IpAddr>().ok().map(|_| ());
         }
         let domain = self.atom()?;
         is_dotted(domain).then_some(())

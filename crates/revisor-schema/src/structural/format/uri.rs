@@ -55,7 +55,7 @@ fn is_authority(text: &str) -> bool {
     if let Some(host) = host.strip_prefix('[') {
         let Some((address, port)) = host.rsplit_once(']') else { return false };
         let (address, zone) = address.split_once("%25").unwrap_or((address, ""));
-        return is_port(port) && is_host(zone) && address.parse::<std::net::Ipv6Addr>().is_ok();
+        return is_port(port) && is_host(zone) && address.parse::<core::net::Ipv6Addr>().is_ok();
     }
     if host.contains('[') {
         return false;

@@ -1,3 +1,5 @@
+//! Values held against schemas: what is said of each, and in which order.
+
 use revisor_object::{FieldError, FieldPath};
 
 use super::super::correlation::Correlation;
