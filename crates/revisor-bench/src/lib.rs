@@ -18,6 +18,7 @@ mod report;
 mod run;
 mod scale;
 mod server;
+mod widgets;
 mod worker;
 mod workload;
 

@@ -1,8 +1,9 @@
-//! The objects that the load is made of: configmaps of about one kibibyte, or pods, in a namespace of their own.
+//! The objects that the load is made of, in a namespace of their own.
 
 use anyhow::{Context, Result};
 
 use crate::http::find;
+use crate::widgets;
 
 /// Bytes of text in each object; with metadata an object comes to about a kibibyte.
 pub(crate) const PAYLOAD: usize = 800;
@@ -26,6 +27,8 @@ pub enum Kind {
     Configmaps,
     /// Pods as workloads make them: most is defaulted and all is validated.
     Pods,
+    /// Custom objects with a hundred fields and ten rules.
+    Widgets,
 }
 
 /// Where the objects live.
@@ -40,11 +43,11 @@ pub(crate) struct Namespace {
 
 impl Namespace {
     pub(crate) fn new(name: String, kind: Kind) -> Self {
-        let plural = match kind {
-            Kind::Configmaps => "configmaps",
-            Kind::Pods => "pods",
+        let collection = match kind {
+            Kind::Configmaps => format!("/api/v1/namespaces/{name}/configmaps"),
+            Kind::Pods => format!("/api/v1/namespaces/{name}/pods"),
+            Kind::Widgets => format!("/apis/{}/namespaces/{name}/{}", widgets::API_VERSION, widgets::PLURAL),
         };
-        let collection = format!("/api/v1/namespaces/{name}/{plural}");
         let payload = "All work and no play makes a server fast. ".chars().cycle().take(PAYLOAD).collect();
         Self { name, collection, kind, payload }
     }
@@ -54,10 +57,20 @@ impl Namespace {
         format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}}}}"#, self.name)
     }
 
-    /// What pods need in a namespace that no controller looks after, and its path.
-    pub(crate) fn account(&self) -> (String, String) {
-        let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
-        (format!("/api/v1/namespaces/{}/serviceaccounts", self.name), account.to_owned())
+    /// What the objects need beside their namespace, and its path. It may be there already.
+    pub(crate) fn need(&self) -> Option<(String, String)> {
+        match self.kind {
+            Kind::Configmaps => None,
+            // No controller may look after the namespace.
+            Kind::Pods => {
+                let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
+                Some((format!("/api/v1/namespaces/{}/serviceaccounts", self.name), account.to_owned()))
+            }
+            Kind::Widgets => {
+                let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+                Some((path.to_owned(), widgets::definition().to_string()))
+            }
+        }
     }
 
     /// The path of one object.
@@ -69,7 +82,7 @@ impl Namespace {
     /// may be changed, and what the server added to it must stay, so it is patched.
     pub(crate) fn change(&self, index: u32, turn: u64, revision: u64) -> (&'static str, &'static str, String) {
         match self.kind {
-            Kind::Configmaps => ("PUT", "application/json", self.object(index, turn, Some(revision))),
+            Kind::Configmaps | Kind::Widgets => ("PUT", "application/json", self.object(index, turn, Some(revision))),
             Kind::Pods => {
                 let patch =
                     format!(r#"{{"metadata":{{"resourceVersion":"{revision}","annotations":{{"turn":"{turn}"}}}}}}"#);
@@ -82,12 +95,13 @@ impl Namespace {
     /// version differ from the last, because a write that changes nothing is no write.
     pub(crate) fn object(&self, index: u32, turn: u64, revision: Option<u64>) -> String {
         let revision = revision.map(|revision| format!(r#","resourceVersion":"{revision}""#)).unwrap_or_default();
-        let (kind, content) = match self.kind {
-            Kind::Configmaps => ("ConfigMap", format!(r#""data":{{"turn":"{turn}","text":"{}"}}"#, self.payload)),
-            Kind::Pods => ("Pod", format!(r#""spec":{POD}"#)),
+        let (version, kind, content) = match self.kind {
+            Kind::Configmaps => ("v1", "ConfigMap", format!(r#""data":{{"turn":"{turn}","text":"{}"}}"#, self.payload)),
+            Kind::Pods => ("v1", "Pod", format!(r#""spec":{POD}"#)),
+            Kind::Widgets => (widgets::API_VERSION, "Widget", format!(r#""spec":{}"#, widgets::spec(turn))),
         };
         format!(
-            r#"{{"apiVersion":"v1","kind":"{kind}","metadata":{{"name":"o-{index:07}","namespace":"{}","labels":{{"app":"bench","shard":"{}"}},"annotations":{{"turn":"{turn}"}}{revision}}},{content}}}"#,
+            r#"{{"apiVersion":"{version}","kind":"{kind}","metadata":{{"name":"o-{index:07}","namespace":"{}","labels":{{"app":"bench","shard":"{}"}},"annotations":{{"turn":"{turn}"}}{revision}}},{content}}}"#,
             self.name,
             index % 16,
         )

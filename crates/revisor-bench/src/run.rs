@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 
 use crate::connection::Connector;
-use crate::objects::{Kind, Namespace};
+use crate::objects::Namespace;
 use crate::process::Processes;
 use crate::report::{Phase, Report, ServerReport};
 use crate::server::OwnServer;
@@ -109,6 +109,18 @@ async fn phases(
     Ok(phases)
 }
 
+/// Waits until the objects can be asked for: what was defined a moment ago may not be.
+async fn until_served(worker: &mut Worker, namespace: &Namespace) -> Result<()> {
+    let path = format!("{}?limit=1", namespace.collection);
+    let served = async {
+        // An answer that is no success ends the wait of one turn, not the benchmark.
+        while worker.call("GET", &path, "").await.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(SETUP, served).await.with_context(|| format!("{path} is not served"))
+}
+
 /// A server, the workers connected to it, and the namespace that they work in.
 pub(crate) struct Drive {
     connector: Connector,
@@ -132,11 +144,11 @@ impl Drive {
         }
         let first = workers.first_mut().context("there is no worker")?;
         first.call("POST", "/api/v1/namespaces", &namespace.manifest()).await?;
-        if options.kind == Kind::Pods {
-            // Where a controller looks after accounts it is there already, which is as good.
-            let (path, account) = namespace.account();
-            let _ = first.call("POST", &path, &account).await;
+        if let Some((path, need)) = namespace.need() {
+            // If it is there already, that is as good.
+            let _ = first.call("POST", &path, &need).await;
         }
+        until_served(first, &namespace).await?;
         Ok(Self { connector, namespace, processes, workers, numbers: 0 })
     }
 

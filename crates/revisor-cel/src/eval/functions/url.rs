@@ -1,7 +1,7 @@
 //! URLs, as Go reads them.
 
-use std::fmt;
 use core::net::IpAddr;
+use std::fmt;
 use std::sync::Arc;
 
 use super::format::quoted;
