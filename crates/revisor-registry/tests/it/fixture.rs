@@ -56,6 +56,7 @@ impl Fixture {
             "endpointslices" => "discovery.k8s.io",
             "ingressclasses" | "ingresses" | "ipaddresses" | "servicecidrs" => "networking.k8s.io",
             "deployments" => "apps",
+            "customresourcedefinitions" => "apiextensions.k8s.io",
             "leases" => "coordination.k8s.io",
             _ => "",
         };
@@ -112,11 +113,11 @@ fn namespace_of(resource: &Resource) -> Option<&'static str> {
     resource.namespaced.then_some("default")
 }
 
-fn decode(resource: &Arc<Resource>, text: &str) -> Result<Decoded, RegistryError> {
+pub(crate) fn decode(resource: &Arc<Resource>, text: &str) -> Result<Decoded, RegistryError> {
     Decoded::read(resource, Format::Json, text.as_bytes(), FieldValidation::Warn)
 }
 
-fn object(saved: Saved) -> Object {
+pub(crate) fn object(saved: Saved) -> Object {
     parse(&saved.bytes)
 }
 
