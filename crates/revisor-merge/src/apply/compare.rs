@@ -145,7 +145,8 @@ fn compare_field(types: &Types, field: &Field, old: Option<&Value>, new: Option<
             if types.get(*id).others.is_some() && (is_no_object(old) || is_no_object(new)) {
                 return Change::of_leaf(old, new);
             }
-            Change::of_inner(old_object.is_some(), new_object.is_some())
+            // A null stands for an object with nothing in it.
+            Change::of_inner(old.is_some(), new.is_some())
         }
         Shape::Map(element) => {
             map(types, element, old.and_then(Value::as_object), new.and_then(Value::as_object), below);
@@ -258,7 +259,7 @@ fn is_hollow(value: Option<&Value>) -> bool {
 }
 
 fn is_no_object(value: Option<&Value>) -> bool {
-    value.is_some_and(|value| value.as_object().is_none())
+    value.is_some_and(|value| !matches!(value, Value::Object(_) | Value::Null))
 }
 
 fn items(value: Option<&Value>) -> &[Value] {

@@ -29,6 +29,9 @@ fn overlay_field(types: &Types, field: &Field, live: &mut Value, config: &Value)
         return;
     }
     match (&field.shape, live, config) {
+        // A null stands for nothing to put in.
+        (_, Value::Object(live), Value::Null) if !live.is_empty() => {}
+        (_, Value::Array(live), Value::Null) if !live.is_empty() => {}
         (Shape::Struct(id), Value::Object(live), Value::Object(config)) => overlay(types, *id, live, config),
         (Shape::Map(element), Value::Object(live), Value::Object(config)) => {
             for (name, value) in config.iter() {
