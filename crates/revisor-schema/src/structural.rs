@@ -17,6 +17,7 @@ mod list_types;
 pub(crate) mod metadata;
 pub(crate) mod pattern;
 mod prune;
+mod typed;
 pub(crate) mod validator;
 pub(crate) mod value_ref;
 

@@ -162,6 +162,8 @@ pub struct Struct {
     pub is_atomic: bool,
     /// What members beside the fields look like, in types of custom objects. Its name says nothing.
     pub others: Option<Box<Field>>,
+    /// Whether values that are no objects are of the type too, in types of custom objects.
+    pub is_open: bool,
     /// Whether a field of it, or of a type that it is made of, has a default.
     pub(crate) has_defaults: bool,
 }
@@ -221,6 +223,7 @@ impl Types {
                     fields: Vec::new(),
                     is_atomic: false,
                     others: None,
+                    is_open: false,
                     has_defaults: false,
                 });
             }

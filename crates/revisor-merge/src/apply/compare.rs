@@ -142,7 +142,7 @@ fn compare_field(types: &Types, field: &Field, old: Option<&Value>, new: Option<
             let (old_object, new_object) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
             structure(types, *id, old_object, new_object, below);
             // Where the schema says nothing, a value may become an object, or an object something else.
-            if types.get(*id).others.is_some() && (is_no_object(old) || is_no_object(new)) {
+            if types.get(*id).is_open && (is_no_object(old) || is_no_object(new)) {
                 return Change::of_leaf(old, new);
             }
             // A null stands for an object with nothing in it.

@@ -29,7 +29,9 @@ impl Builder<'_> {
     fn node(&mut self, schema: &Structural, preserves: bool) -> (Shape, Topology) {
         let preserves = preserves || schema.preserves_unknown_fields;
         match schema.kind {
-            _ if schema.is_int_or_string => (Shape::IntOrString, Topology::Usual),
+            _ if schema.is_int_or_string => (self.deduced().shape, Topology::Usual),
+            // A text with a format is any scalar: its format may say that it is a number.
+            Some(JsonType::String) if has_format(schema) => (Shape::IntOrString, Topology::Usual),
             Some(JsonType::String) => (Shape::String, Topology::Usual),
             Some(JsonType::Integer) => (Shape::Int64, Topology::Usual),
             Some(JsonType::Number) => (Shape::Double, Topology::Usual),
@@ -78,13 +80,14 @@ impl Builder<'_> {
             Some(Additional::Allowed(false)) => None,
             None => (preserves || fields.is_empty()).then(|| self.deduced()),
         };
-        self.push(fields, others, schema.is_atomic_map)
+        let is_open = schema.kind.is_none() && !is_root;
+        self.push(fields, others, schema.is_atomic_map, is_open)
     }
 
-    fn push(&mut self, fields: Vec<Field>, others: Option<Field>, is_atomic: bool) -> StructId {
+    fn push(&mut self, fields: Vec<Field>, others: Option<Field>, is_atomic: bool, is_open: bool) -> StructId {
         self.count += 1;
         let name = format!("{}#{}", self.name, self.count).into();
-        self.types.push(Struct { name, fields, is_atomic, others: others.map(Box::new), has_defaults: false })
+        self.types.push(Struct { name, fields, is_atomic, others: others.map(Box::new), is_open, has_defaults: false })
     }
 
     fn deduced(&mut self) -> Field {
@@ -96,6 +99,7 @@ impl Builder<'_> {
                     fields: Vec::new(),
                     is_atomic: false,
                     others: None,
+                    is_open: true,
                     has_defaults: false,
                 };
                 let id = self.types.push(of);
@@ -105,6 +109,10 @@ impl Builder<'_> {
         };
         field("", Shape::Struct(id), Topology::Usual)
     }
+}
+
+fn has_format(schema: &Structural) -> bool {
+    schema.checks.as_ref().is_some_and(|checks| !matches!(&*checks.format, "" | "byte"))
 }
 
 fn field(name: &str, shape: Shape, topology: Topology) -> Field {
