@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use revisor_object::{Duration, DurationError, Object, Quantity, Value};
 
-use crate::timestamp::{Precision, parse_timestamp};
+use crate::timestamp::{Precision, parse_timestamp, timestamp_problem};
 use crate::{Alternative, Presence, Shape, StructId, Types};
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -52,6 +52,9 @@ impl Types {
         Ok(walk.findings)
     }
 }
+
+/// The types whose `uid` has a type of its own.
+const UID_HOLDERS: [&str; 4] = ["ObjectMeta", "OwnerReference", "ObjectReference", "Preconditions"];
 
 /// The type and field whose value is looked at, for messages.
 #[derive(Clone, Copy)]
@@ -189,13 +192,9 @@ fn conform_scalar(shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Resul
             Ok(())
         }
         (Shape::Time | Shape::MicroTime, Value::String(text)) => {
-            let (precision, layout) = match shape {
-                Shape::Time => (Precision::Seconds, "2006-01-02T15:04:05Z07:00"),
-                _ => (Precision::Microseconds, "2006-01-02T15:04:05.000000Z07:00"),
-            };
-            let canonical = parse_timestamp(text, precision).ok_or_else(|| {
-                Mismatch(format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as {layout:?}"))
-            })?;
+            let precision = if *shape == Shape::Time { Precision::Seconds } else { Precision::Microseconds };
+            let canonical =
+                parse_timestamp(text, precision).ok_or_else(|| Mismatch(timestamp_problem(text, precision)))?;
             *text = canonical.into();
             Ok(())
         }
@@ -230,6 +229,7 @@ fn conform_scalar(shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Resul
             *value = Value::from(duration.to_string());
             Ok(())
         }
+        _ if holder.field == "uid" && UID_HOLDERS.contains(&holder.of) => Err(mismatch(value, holder, "types.UID")),
         _ => Err(mismatch(value, holder, scalar_go_name(shape))),
     }
 }

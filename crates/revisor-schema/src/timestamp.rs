@@ -1,5 +1,6 @@
 //! Points in time as Kubernetes writes them: RFC 3339 in UTC, to the second or to the microsecond.
 
+use revisor_object::BadValue;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -28,6 +29,79 @@ pub fn parse_timestamp(text: &str, precision: Precision) -> Option<String> {
     Some(format_timestamp(time, precision))
 }
 
+/// What is wrong with a text that is no time, in the words of Go: the first part that it cannot read, or that is out of
+/// range.
+pub(crate) fn timestamp_problem(text: &str, precision: Precision) -> String {
+    let (layout, fraction) = match precision {
+        Precision::Seconds => ("2006-01-02T15:04:05Z07:00", None),
+        Precision::Microseconds => ("2006-01-02T15:04:05.000000Z07:00", Some(".000000")),
+    };
+    let quote = |text: &str| BadValue::from(text).to_string();
+    let unread = |rest: &str, part: &str| {
+        format!("parsing time {} as {}: cannot parse {} as {}", quote(text), quote(layout), quote(rest), quote(part))
+    };
+    let beyond = |what: &str| format!("parsing time {}: {what} out of range", quote(text));
+    let mut rest = text;
+    let digits = |rest: &str, count: usize| {
+        let is_number = rest.len() >= count && rest.bytes().take(count).all(|byte| byte.is_ascii_digit());
+        is_number.then(|| rest[..count].parse::<u32>().unwrap_or_default())
+    };
+    for (part, count, highest, name) in [
+        ("2006", 4, 9999, "year"),
+        ("-", 0, 0, ""),
+        ("01", 2, 12, "month"),
+        ("-", 0, 0, ""),
+        ("02", 2, 99, "day"),
+        ("T", 0, 0, ""),
+        ("15", 2, 23, "hour"),
+        (":", 0, 0, ""),
+        ("04", 2, 59, "minute"),
+        (":", 0, 0, ""),
+        ("05", 2, 59, "second"),
+    ] {
+        if count == 0 {
+            match rest.strip_prefix(part) {
+                Some(behind) => rest = behind,
+                None => return unread(rest, part),
+            }
+            continue;
+        }
+        match digits(rest, count) {
+            None => return unread(rest, part),
+            Some(number) if number > highest || (part == "01" && number == 0) => return beyond(name),
+            Some(_) => rest = &rest[count..],
+        }
+    }
+    let decimals = rest.strip_prefix(['.', ',']).map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_digit).count());
+    match fraction {
+        Some(part) if decimals < 6 => return unread(rest, part),
+        Some(_) => rest = &rest[7..],
+        None if decimals > 0 => rest = &rest[decimals + 1..],
+        None => {}
+    }
+    let behind = match rest.strip_prefix('Z') {
+        Some(behind) => behind,
+        None => {
+            let sign = rest.starts_with(['+', '-']);
+            let hour = rest.get(1..).and_then(|rest| digits(rest, 2));
+            let minute = rest.get(3..).and_then(|rest| rest.strip_prefix(':')).and_then(|rest| digits(rest, 2));
+            let (true, Some(hour), Some(minute)) = (sign, hour, minute) else { return unread(rest, "Z07:00") };
+            if hour > 24 {
+                return beyond("time zone offset hour");
+            }
+            if minute > 60 {
+                return beyond("time zone offset minute");
+            }
+            &rest[6..]
+        }
+    };
+    if behind.is_empty() {
+        // All parts are there, so there is no such day in the month.
+        return beyond("day");
+    }
+    format!("parsing time {}: extra text: {}", quote(text), quote(behind))
+}
+
 /// Writes a time in its canonical form.
 pub fn format_timestamp(time: OffsetDateTime, precision: Precision) -> String {
     let time = time.to_offset(time::UtcOffset::UTC);
@@ -45,6 +119,37 @@ pub fn format_timestamp(time: OffsetDateTime, precision: Precision) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_time_is_said_in_the_words_of_go() {
+        use Precision::{Microseconds, Seconds};
+        const LAYOUT: &str = r#"as "2006-01-02T15:04:05Z07:00": cannot parse"#;
+        for (text, precision, want) in [
+            ("x", Seconds, format!(r#"parsing time "x" {LAYOUT} "x" as "2006""#)),
+            ("", Seconds, format!(r#"parsing time "" {LAYOUT} "" as "2006""#)),
+            ("2020", Seconds, format!(r#"parsing time "2020" {LAYOUT} "" as "-""#)),
+            ("2020-13-01T00:00:00Z", Seconds, r#"parsing time "2020-13-01T00:00:00Z": month out of range"#.to_owned()),
+            ("2020-02-30T00:00:00Z", Seconds, r#"parsing time "2020-02-30T00:00:00Z": day out of range"#.to_owned()),
+            ("2020-01-01T00:00:00", Seconds, format!(r#"parsing time "2020-01-01T00:00:00" {LAYOUT} "" as "Z07:00""#)),
+            (
+                "2020-01-01 00:00:00Z",
+                Seconds,
+                format!(r#"parsing time "2020-01-01 00:00:00Z" {LAYOUT} " 00:00:00Z" as "T""#),
+            ),
+            ("2020-01-01T00:00:00Zx", Seconds, r#"parsing time "2020-01-01T00:00:00Zx": extra text: "x""#.to_owned()),
+            (
+                "2020-01-01T00:00:00Z",
+                Microseconds,
+                concat!(
+                    r#"parsing time "2020-01-01T00:00:00Z" as "2006-01-02T15:04:05.000000Z07:00": "#,
+                    r#"cannot parse "Z" as ".000000""#
+                )
+                .to_owned(),
+            ),
+        ] {
+            assert_eq!(timestamp_problem(text, precision), want);
+        }
+    }
 
     #[test]
     fn times_are_brought_to_their_canonical_form() {

@@ -155,6 +155,9 @@ pub(super) fn coerce_object_metadata(
     let findings = match malformed {
         Malformed::Refuse => types.conform(id, given)?,
         Malformed::Drop => {
+            if given.is_null() {
+                *given = Value::Object(Object::new());
+            }
             let Value::Object(members) = given else { return Ok(Vec::new()) };
             let mut unknown = Vec::new();
             members.retain(|name, value| {
