@@ -144,7 +144,9 @@ impl<'p, 'a> Evaluation<'p, '_, 'a> {
 
     /// An outcome that has to be paid for, also if it is a failure.
     fn charged(&mut self, cost: u64, outcome: Outcome<'a>) -> Outcome<'a> {
-        self.budget.spend(cost)?;
+        if !matches!(outcome, Err(EvalError::OverBudget)) {
+            self.budget.spend(cost)?;
+        }
         outcome
     }
 
@@ -294,11 +296,11 @@ impl<'p, 'a> Evaluation<'p, '_, 'a> {
                 }
             }
             (range, true) => {
-                let message = format!("unsupported comprehension range type: {}", range.type_name());
+                let message = format!("unsupported comprehension range type: {}", internal_name(range));
                 return Err(EvalError::failed(message));
             }
             (range, false) => {
-                return Err(EvalError::failed(format!("got '{}', expected iterable type", range.type_name())));
+                return Err(EvalError::failed(format!("got '{}', expected iterable type", internal_name(range))));
             }
         }
         let result = self.node(&fold.result);
@@ -472,8 +474,8 @@ impl CallNode {
 /// What the arguments make a function do beyond what it costs.
 fn toil_of(call: &CallNode, args: &[CelValue<'_>]) -> usize {
     let toil = |arg: &CelValue<'_>| match arg {
-        CelValue::String(text) => text.len() / 8,
-        CelValue::Bytes(bytes) => bytes.len() / 8,
+        CelValue::String(text) => text.len() / 64,
+        CelValue::Bytes(bytes) => bytes.len() / 64,
         CelValue::List(list) if !matches!(call.name, "_+_" | "size" | "first" | "last" | "dyn") => list.len(),
         _ => 0,
     };
@@ -513,6 +515,27 @@ fn missing(value: &CelValue<'_>, by: &CelValue<'_>) -> EvalError {
     match value {
         CelValue::List(_) => EvalError::failed(format!("index out of bounds: {by}")),
         _ => EvalError::failed(format!("no such key: {by}")),
+    }
+}
+
+/// What the original calls the type of a value in its own language, where it lets that show.
+fn internal_name(value: &CelValue<'_>) -> &'static str {
+    match value {
+        CelValue::Null => "types.Null",
+        CelValue::Bool(_) => "types.Bool",
+        CelValue::Int(_) => "types.Int",
+        CelValue::Uint(_) => "types.Uint",
+        CelValue::Double(_) => "types.Double",
+        CelValue::String(_) => "types.String",
+        CelValue::Bytes(_) => "types.Bytes",
+        CelValue::Timestamp(_) => "types.Timestamp",
+        CelValue::Duration(_) => "types.Duration",
+        CelValue::Type(_) => "*types.Type",
+        CelValue::Optional(_) => "*types.Optional",
+        CelValue::Opaque(opaque) => opaque.type_name(),
+        CelValue::List(_) => "list",
+        CelValue::Map(_) => "map",
+        CelValue::Structure(_) | CelValue::Preserved(_) => "object",
     }
 }
 

@@ -56,7 +56,6 @@ pub(crate) const MACROS: &[Macro] = &[
     method("standard", "all", 2, |builder, call| quantifier(builder, call, Quantifier::All)),
     method("standard", "exists", 2, |builder, call| quantifier(builder, call, Quantifier::Exists)),
     method("standard", "exists_one", 2, |builder, call| quantifier(builder, call, Quantifier::ExistsOne)),
-    method("standard", "existsOne", 2, |builder, call| quantifier(builder, call, Quantifier::ExistsOne)),
     method("standard", "map", 2, map),
     method("standard", "map", 3, map),
     method("standard", "filter", 2, filter),

@@ -163,7 +163,8 @@ impl CallCost {
                     Some(CelValue::Int(depth)) => *depth as f64,
                     _ => 1.0,
                 };
-                1 + LIST + (size(0) as f64 * depth) as u64
+                // A depth below zero fails, and by then it has wrapped around.
+                (1 + LIST).wrapping_add((size(0) as f64 * depth) as i64 as u64)
             }
             CallCost::SelfCompare(at) => {
                 let first = match args.get(at) {

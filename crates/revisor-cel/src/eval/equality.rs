@@ -24,7 +24,7 @@ pub(crate) fn equal(one: &CelValue<'_>, other: &CelValue<'_>, budget: &mut Budge
             compare_numbers(one, other) == Some(Ordering::Equal)
         }
         (String(one), String(other)) => {
-            budget.toil(one.len() / 16)?;
+            budget.toil(one.len() / 64)?;
             **one == **other
         }
         (Bytes(one), Bytes(other)) => **one == **other,
@@ -40,6 +40,9 @@ pub(crate) fn equal(one: &CelValue<'_>, other: &CelValue<'_>, budget: &mut Budge
         (Opaque(one), Opaque(other)) => return one.equals(other).ok_or_else(EvalError::no_such_overload),
         (Opaque(_), _) => return Err(EvalError::no_such_overload()),
         (List(one), _) if one.order() != Order::Plain => return Err(EvalError::no_such_overload()),
+        (Map(one), _) if one.as_json().is_some_and(|(_, seen)| !seen.is_dynamic()) => {
+            return Err(EvalError::no_such_overload());
+        }
         (Preserved(one), Preserved(other)) => {
             budget.toil(weight(one))?;
             same_json(one, other)
@@ -64,7 +67,7 @@ fn weight(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(weight).sum::<usize>(),
         Value::Object(object) => 1 + object.iter().map(|(_, value)| weight(value)).sum::<usize>(),
-        Value::String(text) => 1 + text.len() / 16,
+        Value::String(text) => 1 + text.len() / 64,
         _ => 1,
     }
 }

@@ -38,7 +38,7 @@ pub struct Budget {
 
 /// How much toil is allowed for each unit of cost. Costs leave out what is fast; with large values, or often enough,
 /// it is not.
-const TOIL: u64 = 100;
+const TOIL: u64 = 10;
 
 impl Budget {
     /// What one evaluation may cost.

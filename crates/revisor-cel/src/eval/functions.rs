@@ -25,6 +25,7 @@ use super::error::{Budget, EvalError};
 use super::value::CelValue;
 
 pub(crate) use conversions::{display, double_text};
+pub(crate) use format::quoted;
 pub(crate) use time::parse_timestamp;
 
 /// What a function may use beside its arguments.
@@ -212,6 +213,12 @@ pub(crate) fn find(name: &str, overload: &str) -> Option<(&'static str, Function
 /// Whether a function takes whatever has an answer for it, rather than what its signatures say.
 pub(crate) fn is_operator(name: &str) -> bool {
     name.contains('_') && !name.starts_with("cel.") || matches!(name, "@in" | "in" | "size" | "type" | "dyn" | "sort")
+}
+
+/// Whether a function says which types it was given that it does not take.
+pub(crate) fn names_types(name: &str) -> bool {
+    let silent = matches!(name, "contains" | "startsWith" | "endsWith" | "matches" | "containsIP");
+    !silent && !is_operator(name) && (!name.starts_with("get") || url::ACCESSORS.contains(&name))
 }
 
 /// Whether a function converts its argument, and so can be carried out beforehand if that is a constant.

@@ -10,7 +10,7 @@ use revisor_schema::{Additional, JsonType, ListType, Structural};
 use time::{Date, Month, OffsetDateTime, Time};
 
 use super::error::EvalError;
-use super::functions::parse_timestamp;
+use super::functions::{parse_timestamp, quoted};
 use super::list::{List, Order};
 use super::map::Map;
 use super::value::{CelValue, Text};
@@ -173,20 +173,67 @@ fn list<'a>(value: &'a Value, schema: &'a Structural) -> Result<CelValue<'a>, Ev
 
 fn text<'a>(value: &'a Value, format: &str) -> Result<CelValue<'a>, EvalError> {
     let Value::String(text) = value else { return Err(unexpected("string", value)) };
-    let invalid = |what: &str| EvalError::failed(format!("Invalid {what} formatted string {text}"));
+    let invalid = |what: &str, why: String| EvalError::failed(format!("Invalid {what} {text}: {why}"));
     match format {
-        "duration" => match parse_duration(text) {
-            Some(duration) => Ok(CelValue::Duration(duration)),
-            None => Err(EvalError::failed(format!("Invalid duration {text}"))),
-        },
-        "date" => parse_date(text).map(CelValue::Timestamp).ok_or_else(|| invalid("date")),
-        "date-time" => parse_date_time(text).map(CelValue::Timestamp).ok_or_else(|| invalid("date-time")),
-        "byte" => match URL_SAFE.decode(text.as_bytes()) {
-            Ok(bytes) => Ok(CelValue::Bytes(bytes.into())),
-            Err(_) => Err(invalid("byte")),
-        },
+        "duration" => {
+            let duration = parse_duration(text).map(CelValue::Duration);
+            duration.ok_or_else(|| invalid("duration", format!("unable to parse {text} as duration")))
+        }
+        "date" => {
+            let date = parse_date(text).map(CelValue::Timestamp);
+            date.ok_or_else(|| invalid("date formatted string", layout_problem(text, &LAYOUT[..5])))
+        }
+        "date-time" => {
+            let time = parse_date_time(text).map(CelValue::Timestamp);
+            time.ok_or_else(|| invalid("date-time formatted string", layout_problem(text, &LAYOUT)))
+        }
+        "byte" => URL_SAFE.decode(text.as_bytes()).map(|bytes| CelValue::Bytes(bytes.into())).map_err(|_| {
+            let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+            let at = text.bytes().position(|byte| !known(byte)).unwrap_or(text.len());
+            invalid("byte formatted string", format!("illegal base64 data at input byte {at}"))
+        }),
         _ => Ok(CelValue::String(Text::Borrowed(text))),
     }
+}
+
+/// What a date and a time are made of, as messages have it, and the largest number that each can be.
+const LAYOUT: [(&str, u32, &str); 11] = [
+    ("2006", 9999, "year"),
+    ("-", 0, ""),
+    ("01", 12, "month"),
+    ("-", 0, ""),
+    ("02", 31, "day"),
+    ("T", 0, ""),
+    ("15", 23, "hour"),
+    (":", 0, ""),
+    ("04", 59, "minute"),
+    (":", 0, ""),
+    ("05", 59, "second"),
+];
+
+/// What keeps a text from being a time, and where.
+fn layout_problem(text: &str, layout: &[(&str, u32, &str)]) -> String {
+    let whole: String = layout.iter().map(|(part, ..)| *part).collect();
+    let shown = quoted(text);
+    let mut rest = text;
+    for (part, most, name) in layout {
+        let length = part.len();
+        let number = rest.get(..length).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let fits = if *most == 0 { rest.starts_with(part) } else { number.is_some() };
+        if !fits {
+            let (rest, part) = (quoted(rest), quoted(part));
+            return format!("parsing time {shown} as {}: cannot parse {rest} as {part}", quoted(&whole));
+        }
+        let number = number.and_then(|digits| digits.parse::<u32>().ok()).unwrap_or(0);
+        if number > *most || (number == 0 && matches!(*name, "month" | "day")) {
+            return format!("parsing time {shown}: {name} out of range");
+        }
+        rest = &rest[length..];
+    }
+    if rest.is_empty() {
+        return format!("parsing time {shown}: day out of range");
+    }
+    format!("parsing time {shown}: extra text: {}", quoted(rest))
 }
 
 /// The units of a duration in words. The last name of each is enough of a beginning: `weeks` is `week`.

@@ -203,7 +203,7 @@ impl<'a> Made<'a> {
     }
 }
 
-/// Whether two values of objects are the same, whatever a schema says of them; an empty list or map is as good as none.
+/// Whether two values of objects are the same, whatever a schema says of them.
 pub(crate) fn same_json(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Array(one), Value::Array(other)) => {

@@ -18,6 +18,9 @@ pub enum Opaque<'a> {
     Quantity {
         /// How much.
         quantity: Arc<Quantity>,
+        /// How many powers of ten its digits are multiplied by, if it was written in no more digits than fit. Only
+        /// what needs no fraction to be written is taken for an integer.
+        scale: Option<i32>,
         /// Whether it was computed from others. Then it can only stand on the left of a comparison, as everywhere.
         computed: bool,
     },
@@ -71,7 +74,7 @@ impl Opaque<'_> {
     /// Whether both are the same; `None` if they cannot be compared.
     pub(crate) fn equals(&self, other: &Opaque<'_>) -> Option<bool> {
         Some(match (self, other) {
-            (Opaque::Quantity { quantity, .. }, Opaque::Quantity { quantity: other, computed: false }) => {
+            (Opaque::Quantity { quantity, .. }, Opaque::Quantity { quantity: other, computed: false, .. }) => {
                 quantity == other
             }
             (Opaque::Url(one), Opaque::Url(other)) => one.to_string() == other.to_string(),

@@ -13,9 +13,47 @@ const LARGEST: usize = 10 << 20;
 
 /// Makes a pattern ready to be searched for.
 pub(crate) fn compile(text: &str) -> Result<Regex, EvalError> {
-    let invalid = || EvalError::failed(format!("error parsing regexp: invalid pattern: `{text}`"));
-    let translated = translate(text).ok_or_else(invalid)?;
+    let invalid = || EvalError::failed(format!("error parsing regexp: {}", problem(text)));
+    let translated = translate(text).filter(|_| repetitions_are_sane(text)).ok_or_else(invalid)?;
     RegexBuilder::new(&translated).size_limit(LARGEST).nest_limit(1000).build().map_err(|_| invalid())
+}
+
+/// What is wrong with a pattern, in the words of the original.
+fn problem(text: &str) -> String {
+    use regex_syntax::ast::{ErrorKind, parse::ParserBuilder};
+    let Err(error) = ParserBuilder::new().nest_limit(1000).build().parse(text) else {
+        return format!("invalid or unsupported Perl syntax: `{text}`");
+    };
+    let from = error.span().start.offset.min(text.len());
+    let to = error.span().end.offset.min(text.len());
+    let there = text.get(from..to).unwrap_or(text);
+    match error.kind() {
+        ErrorKind::GroupUnclosed => format!("missing closing ): `{text}`"),
+        ErrorKind::GroupUnopened => format!("unexpected ): `{text}`"),
+        ErrorKind::ClassUnclosed => format!("missing closing ]: `{}`", text.get(from..).unwrap_or(text)),
+        ErrorKind::ClassRangeInvalid => format!("invalid character class range: `{there}`"),
+        ErrorKind::RepetitionMissing => format!("missing argument to repetition operator: `{there}`"),
+        ErrorKind::RepetitionCountInvalid => format!("invalid repeat count: `{there}`"),
+        ErrorKind::EscapeUnexpectedEof => "trailing backslash at end of expression: ``".to_owned(),
+        ErrorKind::EscapeUnrecognized | ErrorKind::UnsupportedBackreference => {
+            format!("invalid escape sequence: `{there}`")
+        }
+        _ => format!("invalid or unsupported Perl syntax: `{there}`"),
+    }
+}
+
+/// How often something may be repeated by a number.
+const MOST_REPETITIONS: u32 = 1000;
+
+/// Whether no number of repetitions is too large.
+fn repetitions_are_sane(text: &str) -> bool {
+    text.split('{').skip(1).all(|rest| {
+        let inside = rest.split('}').next().unwrap_or_default();
+        !is_count(rest)
+            || inside
+                .split(',')
+                .all(|count| count.is_empty() || count.parse().is_ok_and(|count: u32| count <= MOST_REPETITIONS))
+    })
 }
 
 /// The pattern in the other notation; `None` if it is none.

@@ -226,8 +226,8 @@ impl Planner<'_> {
             "_==_" => return Ok(Node::Equal { negated: false, args: pair(args)? }),
             "_!=_" => return Ok(Node::Equal { negated: true, args: pair(args)? }),
             "_?_:_" => return choice(args),
-            "_[_]" => return index(pair(args)?, false),
-            "_?._" | "_[?_]" => return index(pair(args)?, true),
+            "_[_]" => return index(*pair(args)?, false),
+            "_?._" | "_[?_]" => return index(*pair(args)?, true),
             "or" => return Ok(Node::Either(pair(args)?)),
             "orValue" => return Ok(Node::Held(pair(args)?)),
             _ => {}
@@ -253,7 +253,7 @@ impl Planner<'_> {
             function,
             cost: CallCost::of(name, overload),
             stops_early: args.len() > 2 || pattern.is_some() || (overload.is_empty() && !operator),
-            names_types: !operator,
+            names_types: functions::names_types(name),
             pattern,
             args,
         };
@@ -328,8 +328,7 @@ fn choice(args: Vec<Node>) -> Result<Node, EvalError> {
     Ok(Node::Path(Box::new(Path { start: Start::Choice(condition, branches), steps: Vec::new() })))
 }
 
-fn index(args: Box<[Node; 2]>, optional: bool) -> Result<Node, EvalError> {
-    let [operand, index] = *args;
+fn index([operand, index]: [Node; 2], optional: bool) -> Result<Node, EvalError> {
     let mut path = path_of(operand);
     let by = match index {
         Node::Const(value) => Selector::Const(value),

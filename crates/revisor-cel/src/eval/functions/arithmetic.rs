@@ -16,12 +16,14 @@ type Outcome<'a> = Result<CelValue<'a>, EvalError>;
 
 const INT_OVERFLOW: &str = "integer overflow";
 const UINT_OVERFLOW: &str = "unsigned integer overflow";
-const DURATION_OVERFLOW: &str = "duration overflow";
 const TIMESTAMP_OVERFLOW: &str = "timestamp overflow";
 
-/// What a value that has no such operator at all is told.
-fn no_operator<'a>(name: &str) -> Outcome<'a> {
-    Err(EvalError::failed(format!("no such overload: {name}")))
+/// What a value that has no such operator at all is told. Those that have methods are searched for one in vain.
+fn no_operator<'a>(name: &str, args: &[CelValue<'a>]) -> Outcome<'a> {
+    match args.first() {
+        Some(CelValue::String(_) | CelValue::Timestamp(_) | CelValue::Duration(_)) => mismatch(),
+        _ => Err(EvalError::failed(format!("no such overload: {name}"))),
+    }
 }
 
 fn or_overflow<'a>(number: Option<i64>) -> Outcome<'a> {
@@ -34,13 +36,13 @@ fn or_uint_overflow<'a>(number: Option<u64>) -> Outcome<'a> {
 
 fn or_duration_overflow<'a>(nanos: Option<i64>) -> Outcome<'a> {
     let duration = nanos.map(|nanos| CelValue::Duration(Duration::from_nanos(nanos)));
-    duration.ok_or_else(|| EvalError::failed(DURATION_OVERFLOW))
+    duration.ok_or_else(|| EvalError::failed(INT_OVERFLOW))
 }
 
 pub(super) fn not<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     match args {
         [CelValue::Bool(truth)] => Ok(CelValue::Bool(!*truth)),
-        _ => no_operator("!_"),
+        _ => no_operator("!_", args),
     }
 }
 
@@ -53,7 +55,7 @@ pub(super) fn negate<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcom
         [CelValue::Int(number)] => or_overflow(number.checked_neg()),
         [CelValue::Double(number)] => Ok(CelValue::Double(-*number)),
         [CelValue::Duration(duration)] => or_duration_overflow(duration.nanos().checked_neg()),
-        _ => no_operator("-_"),
+        _ => no_operator("-_", args),
     }
 }
 
@@ -63,7 +65,7 @@ pub(super) fn ordered<'a>(name: &str, args: &[CelValue<'a>], holds: fn(Ordering)
         [one @ (Bool(_) | Bytes(_) | Double(_) | Duration(_) | Int(_) | String(_) | Timestamp(_) | Uint(_)), other] => {
             equality::compare(one, other).map(|order| CelValue::Bool(holds(order)))
         }
-        _ => no_operator(name),
+        _ => no_operator(name, args),
     }
 }
 
@@ -96,7 +98,7 @@ pub(super) fn list_contains<'a>(
 }
 
 pub(super) fn add<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
-    let [one, other] = args else { return no_operator("_+_") };
+    let [one, other] = &mut *args else { return mismatch() };
     match (&*one, &*other) {
         (CelValue::Int(one), CelValue::Int(other)) => or_overflow(one.checked_add(*other)),
         (CelValue::Uint(one), CelValue::Uint(other)) => or_uint_overflow(one.checked_add(*other)),
@@ -132,7 +134,7 @@ pub(super) fn add<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outco
             | CelValue::List(_),
             _,
         ) => mismatch(),
-        _ => no_operator("_+_"),
+        _ => no_operator("_+_", args),
     }
 }
 
@@ -181,8 +183,8 @@ fn shifted<'a>(time: OffsetDateTime, nanos: i128) -> Outcome<'a> {
 }
 
 pub(super) fn subtract<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
-    let [one, other] = args else { return no_operator("_-_") };
-    match (&*one, &*other) {
+    let [one, other] = &*args else { return mismatch() };
+    match (one, other) {
         (CelValue::Int(one), CelValue::Int(other)) => or_overflow(one.checked_sub(*other)),
         (CelValue::Uint(one), CelValue::Uint(other)) => or_uint_overflow(one.checked_sub(*other)),
         (CelValue::Double(one), CelValue::Double(other)) => Ok(CelValue::Double(one - other)),
@@ -197,7 +199,7 @@ pub(super) fn subtract<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outc
             CelValue::Int(_) | CelValue::Uint(_) | CelValue::Double(_) | CelValue::Duration(_) | CelValue::Timestamp(_),
             _,
         ) => mismatch(),
-        _ => no_operator("_-_"),
+        _ => no_operator("_-_", args),
     }
 }
 
@@ -207,7 +209,7 @@ pub(super) fn multiply<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outc
         [CelValue::Uint(one), CelValue::Uint(other)] => or_uint_overflow(one.checked_mul(*other)),
         [CelValue::Double(one), CelValue::Double(other)] => Ok(CelValue::Double(*one * *other)),
         [CelValue::Int(_) | CelValue::Uint(_) | CelValue::Double(_), _] => mismatch(),
-        _ => no_operator("_*_"),
+        _ => no_operator("_*_", args),
     }
 }
 
@@ -220,7 +222,7 @@ pub(super) fn divide<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcom
         [CelValue::Uint(one), CelValue::Uint(other)] => or_uint_overflow(one.checked_div(*other)),
         [CelValue::Double(one), CelValue::Double(other)] => Ok(CelValue::Double(*one / *other)),
         [CelValue::Int(_) | CelValue::Uint(_) | CelValue::Double(_), _] => mismatch(),
-        _ => no_operator("_/_"),
+        _ => no_operator("_/_", args),
     }
 }
 
@@ -232,6 +234,6 @@ pub(super) fn modulo<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcom
         [CelValue::Int(one), CelValue::Int(other)] => or_overflow(one.checked_rem(*other)),
         [CelValue::Uint(one), CelValue::Uint(other)] => or_uint_overflow(one.checked_rem(*other)),
         [CelValue::Int(_) | CelValue::Uint(_), _] => mismatch(),
-        _ => no_operator("_%_"),
+        _ => no_operator("_%_", args),
     }
 }

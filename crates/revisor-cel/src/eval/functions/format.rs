@@ -176,7 +176,7 @@ fn not_finite(number: f64) -> &'static str {
     }
 }
 
-/// A number as its digits times a power of ten: `1.234500 × 10⁰³`.
+/// A number as its digits times a power of ten: `1.234500×10⁰³`.
 fn scientific(number: f64, precision: usize) -> String {
     if !number.is_finite() {
         return not_finite(number).to_owned();
@@ -186,7 +186,7 @@ fn scientific(number: f64, precision: usize) -> String {
     let (sign, exponent) = exponent.strip_prefix('-').map_or(("", exponent), |exponent| ("⁻", exponent));
     let raised = |digit: char| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(digit.to_digit(10).unwrap_or(0) as usize).unwrap_or(digit);
     let exponent: String = format!("{exponent:0>2}").chars().map(raised).collect();
-    format!("{digits}\u{a0}×\u{a0}10{sign}{exponent}")
+    format!("{digits}×10{sign}{exponent}")
 }
 
 fn string(value: &CelValue<'_>) -> Text {
@@ -250,7 +250,7 @@ fn map_text(value: &CelValue<'_>) -> Text {
 }
 
 /// A text between quotes, as Go's `%q` writes it.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for char in text.chars() {

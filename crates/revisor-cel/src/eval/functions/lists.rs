@@ -2,12 +2,14 @@
 
 use std::cmp::Ordering;
 
+use revisor_object::Duration;
+
 use super::arithmetic::{add, list_contains};
 use super::{Scope, mismatch};
-use crate::eval::equality;
 use crate::eval::error::EvalError;
 use crate::eval::list::List;
 use crate::eval::value::CelValue;
+use crate::eval::{cost, equality};
 
 type Outcome<'a> = Result<CelValue<'a>, EvalError>;
 
@@ -45,7 +47,15 @@ pub(super) fn extreme<'a>(args: &[CelValue<'a>], name: &str, replaced_if: Orderi
 
 pub(super) fn sum<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>], zero: CelValue<'a>) -> Outcome<'a> {
     let [CelValue::List(list)] = args else { return mismatch() };
-    let mut sum = zero;
+    // If the type was not known beforehand, the first element shows it.
+    let mut sum = match (zero, list.get(0)) {
+        (CelValue::Int(0), Some(Ok(CelValue::Uint(_)))) => CelValue::Uint(0),
+        (CelValue::Int(0), Some(Ok(CelValue::Double(_)))) => CelValue::Double(0.0),
+        (CelValue::Int(0), Some(Ok(CelValue::Duration(_)))) => CelValue::Duration(Duration::from_nanos(0)),
+        (CelValue::Int(0), Some(Ok(CelValue::Int(_))) | None) => CelValue::Int(0),
+        (CelValue::Int(0), Some(_)) => return mismatch(),
+        (zero, _) => zero,
+    };
     for element in list.iter() {
         sum = add(scope, &mut [sum, element?])?;
     }
@@ -153,8 +163,9 @@ fn flatten_into<'a>(
 pub(super) fn range<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     let [CelValue::Int(end)] = args else { return mismatch() };
     // Paid for by what comes out, so what nobody can pay for must not come out.
-    if !scope.budget.allows(u64::try_from(*end).unwrap_or(0)) {
-        return Err(EvalError::OverBudget);
+    let cost = u64::try_from(*end).unwrap_or(0).saturating_add(1 + cost::LIST);
+    if !scope.budget.allows(cost) {
+        scope.budget.spend(cost)?;
     }
     Ok(CelValue::list((0..*end).map(CelValue::Int).collect()))
 }

@@ -50,10 +50,10 @@ const FORMATS: [(&str, NamedFormat, u64); 13] = [
     ("dns1035LabelPrefix", NamedFormat::Dns1035LabelPrefix, 30),
     ("labelValue", NamedFormat::LabelValue, 40),
     ("uri", NamedFormat::Uri, 1103),
-    ("uuid", NamedFormat::Uuid, 79),
+    ("uuid", NamedFormat::Uuid, 70),
     ("byte", NamedFormat::Byte, 84),
-    ("date", NamedFormat::Date, 77),
-    ("datetime", NamedFormat::DateTime, 77),
+    ("date", NamedFormat::Date, 71),
+    ("datetime", NamedFormat::DateTime, 71),
 ];
 
 impl NamedFormat {

@@ -25,53 +25,104 @@ fn parse_ip(text: &str) -> Result<IpAddr, EvalError> {
         }
         Ok(address) => Ok(address),
         Err(_) => Err(EvalError::failed(format!(
-            "IP Address {} parse error during conversion from string: ParseAddr({}): {}",
-            quoted(text),
+            "IP Address {} parse error during conversion from string: {}",
             quoted(text),
             unreadable(text)
         ))),
     }
 }
 
-/// What keeps a text from being an address.
-fn unreadable(text: &str) -> &'static str {
-    match text.find(['.', ':', '%']).map(|at| text.as_bytes()[at]) {
-        None => "unable to parse IP",
+/// What keeps a text from being an address, and where.
+fn unreadable(text: &str) -> String {
+    let (problem, at) = match text.find(['.', ':', '%']).map(|at| text.as_bytes()[at]) {
+        None => ("unable to parse IP", ""),
         Some(b'.') => ipv4_problem(text),
-        Some(b':') => "unexpected character, want colon",
-        Some(_) => "missing IPv6 address",
-    }
+        Some(b':') => ipv6_problem(text),
+        Some(_) => ("missing IPv6 address", ""),
+    };
+    let place = if at.is_empty() { String::new() } else { format!(" (at {})", quoted(at)) };
+    format!("ParseAddr({}): {problem}{place}", quoted(text))
 }
 
-fn ipv4_problem(text: &str) -> &'static str {
-    let mut fields = 0;
-    let mut field = "";
-    let mut at = 0;
-    let parts: Vec<&str> = text.split('.').collect();
-    for part in &parts {
-        field = part;
-        if part.bytes().any(|byte| !byte.is_ascii_digit()) {
-            return "unexpected character";
+fn ipv4_problem(text: &str) -> (&'static str, &str) {
+    let bytes = text.as_bytes();
+    let (mut value, mut digits, mut fields) = (0_u32, 0, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'0'..=b'9' => {
+                if digits == 1 && value == 0 {
+                    return ("IPv4 field has octet with leading zero", "");
+                }
+                value = value * 10 + u32::from(byte - b'0');
+                digits += 1;
+                if value > 255 {
+                    return ("IPv4 field has value >255", "");
+                }
+            }
+            b'.' => {
+                if at == 0 || at + 1 == bytes.len() || bytes[at - 1] == b'.' {
+                    return ("IPv4 field must have at least one digit", &text[at..]);
+                }
+                if fields == 3 {
+                    return ("IPv4 address too long", "");
+                }
+                (value, digits, fields) = (0, 0, fields + 1);
+            }
+            _ => return ("unexpected character", &text[at..]),
         }
-        if part.is_empty() {
-            return if at + 1 == text.len() || fields + 1 == parts.len() {
-                "IPv4 field must have at least one digit"
-            } else {
-                "IPv4 field must have at least one digit"
+    }
+    ("IPv4 address too short", "")
+}
+
+fn ipv6_problem(text: &str) -> (&'static str, &str) {
+    let mut rest = match text.split_once('%') {
+        Some((_, "")) => return ("zone must be a non-empty string", ""),
+        Some((address, _)) => address,
+        None => text,
+    };
+    let (mut fields, mut gap) = (0, false);
+    if let Some(after) = rest.strip_prefix("::") {
+        (rest, gap) = (after, true);
+    }
+    while fields < 8 {
+        let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
+        if digits > 4 {
+            return ("each group must have 4 or less digits", rest);
+        }
+        if digits == 0 {
+            return ("each colon-separated field must have at least one digit", rest);
+        }
+        if rest[digits..].starts_with('.') {
+            return match (gap, fields) {
+                (false, fields) if fields != 6 => {
+                    ("embedded IPv4 address must replace the final 2 fields of the address", rest)
+                }
+                (_, 7..) => ("too many hex fields to fit an embedded IPv4 at the end of the address", rest),
+                _ => ipv4_problem(rest),
             };
         }
-        if part.len() > 1 && part.starts_with('0') {
-            return "IPv4 field has octet with leading zero";
-        }
-        if part.parse::<u16>().map_or(true, |number| number > 255) {
-            return "IPv4 field has value >255";
-        }
         fields += 1;
-        at += part.len() + 1;
+        rest = &rest[digits..];
+        match rest.as_bytes() {
+            [] => break,
+            [b':'] => return ("colon must be followed by more characters", rest),
+            [b':', ..] => rest = &rest[1..],
+            _ => return ("unexpected character, want colon", rest),
+        }
+        if let Some(after) = rest.strip_prefix(':') {
+            if gap {
+                return ("multiple :: in address", rest);
+            }
+            (rest, gap) = (after, true);
+            if rest.is_empty() {
+                break;
+            }
+        }
     }
-    match (fields, field) {
-        (5.., _) => "IPv4 address too long",
-        _ => "IPv4 address too short",
+    match (rest.is_empty(), fields) {
+        (false, _) => ("trailing garbage after address", rest),
+        (true, 8..) => ("the :: must expand to at least one field of zeros", ""),
+        (true, _) => ("address string too short", ""),
     }
 }
 
@@ -148,7 +199,7 @@ fn parse_cidr(text: &str) -> Result<Cidr, EvalError> {
         return Err(failed("IPv6 zones cannot be present in a prefix".to_owned()));
     }
     let Ok(parsed) = address.parse::<IpAddr>() else {
-        return Err(failed(format!("ParseAddr({}): {}", quoted(address), unreadable(address))));
+        return Err(failed(unreadable(address)));
     };
     let digits = bits.len() <= 3 && !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
     if !digits || (bits.len() > 1 && bits.starts_with('0')) {

@@ -15,15 +15,64 @@ type Outcome<'a> = Result<CelValue<'a>, EvalError>;
 pub(super) fn quantity<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     let [CelValue::String(text)] = args else { return mismatch() };
     match Quantity::parse(text) {
-        Ok(quantity) => Ok(CelValue::Opaque(Opaque::Quantity { quantity: Arc::new(quantity), computed: false })),
+        Ok(quantity) => {
+            let (quantity, scale) = (Arc::new(quantity), scale_of(text));
+            Ok(CelValue::Opaque(Opaque::Quantity { quantity, scale, computed: false }))
+        }
         Err(error) => Err(EvalError::failed(error.to_string())),
     }
+}
+
+/// How many powers of ten the digits of a quantity are multiplied by; `None` if it is too long to be kept that way.
+fn scale_of(text: &str) -> Option<i32> {
+    let text = text.trim_start_matches(['+', '-']);
+    let end = text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let length = i32::try_from(whole.trim_start_matches('0').len().max(1) + fraction.len()).ok()?;
+    if let Some(unit) = suffix.strip_suffix('i') {
+        let bits = 10 * (1 + i32::try_from("KMGTPE".find(unit)?).ok()?);
+        return (fraction.is_empty() && length + bits * 3 / 10 < 15).then_some(0);
+    }
+    let exponent = match suffix {
+        "n" => -9,
+        "u" => -6,
+        "m" => -3,
+        "" => 0,
+        "k" => 3,
+        "M" => 6,
+        "G" => 9,
+        "T" => 12,
+        "P" => 15,
+        "E" => 18,
+        exponent => exponent.strip_prefix(['e', 'E'])?.parse().ok()?,
+    };
+    let scale = exponent - i32::try_from(fraction.len()).ok()?;
+    (length <= 18 && scale >= -9).then_some(scale)
 }
 
 pub(super) fn is_quantity<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     match args {
         [CelValue::String(text)] => Ok(CelValue::Bool(Quantity::parse(text).is_ok())),
         _ => mismatch(),
+    }
+}
+
+/// The scale of a sum: the smaller one, unless one of both is nothing.
+fn common_scale(one: &CelValue<'_>, other: &CelValue<'_>) -> Option<i32> {
+    let (one_scale, other_scale) = (scale(one)?, scale(other)?);
+    Some(match (amount(one).is_ok_and(Quantity::is_zero), amount(other).is_ok_and(Quantity::is_zero)) {
+        (_, true) => one_scale,
+        (true, false) => other_scale,
+        (false, false) => one_scale.min(other_scale),
+    })
+}
+
+fn scale(value: &CelValue<'_>) -> Option<i32> {
+    match value {
+        CelValue::Opaque(Opaque::Quantity { scale, .. }) => *scale,
+        CelValue::Int(_) => Some(0),
+        _ => None,
     }
 }
 
@@ -39,31 +88,32 @@ pub(super) fn sign<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<
     Ok(CelValue::Int(i64::from(amount(value)?.sign())))
 }
 
-/// The number of units, if it is a whole one that fits.
-fn whole(quantity: &Quantity) -> Option<i64> {
+/// The number of units, if it is written as a whole one and fits.
+fn whole(value: &CelValue<'_>) -> Result<Option<i64>, EvalError> {
+    let quantity = amount(value)?;
     let units = quantity.value();
     // At either end the number of units may have been cut off.
     let exact = Quantity::from_units(units, Notation::DecimalSi) == *quantity;
-    (quantity.is_integer() && exact).then_some(units)
+    Ok((exact && scale(value).is_some_and(|scale| scale >= 0)).then_some(units))
 }
 
 pub(super) fn is_integer<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     let [value] = args else { return mismatch() };
-    Ok(CelValue::Bool(whole(amount(value)?).is_some()))
+    Ok(CelValue::Bool(whole(value)?.is_some()))
 }
 
 pub(super) fn as_integer<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     let [value] = args else { return mismatch() };
-    let units = whole(amount(value)?).ok_or_else(|| EvalError::failed("cannot convert value to integer"))?;
+    let units = whole(value)?.ok_or_else(|| EvalError::failed("cannot convert value to integer"))?;
     Ok(CelValue::Int(units))
 }
 
 pub(super) fn as_float<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     let [value] = args else { return mismatch() };
-    let quantity = amount(value)?;
-    if let Some(units) = whole(quantity) {
+    if let Some(units) = whole(value)? {
         return Ok(CelValue::Double(units as f64));
     }
+    let quantity = amount(value)?;
     Ok(CelValue::Double(float_of(&quantity.to_string()).unwrap_or(f64::NAN)))
 }
 
@@ -95,13 +145,14 @@ fn float_of(text: &str) -> Option<f64> {
 
 pub(super) fn combine<'a>(args: &[CelValue<'a>], subtract: bool) -> Outcome<'a> {
     let [one, other] = args else { return mismatch() };
+    let scale = common_scale(one, other);
     let one = amount(one)?;
     let other = match other {
         CelValue::Int(units) => &Quantity::from_units(*units, Notation::DecimalExponent),
         other => amount(other)?,
     };
     let quantity = Arc::new(if subtract { one.sub(other) } else { one.add(other) });
-    Ok(CelValue::Opaque(Opaque::Quantity { quantity, computed: true }))
+    Ok(CelValue::Opaque(Opaque::Quantity { quantity, scale, computed: true }))
 }
 
 fn order(args: &[CelValue<'_>]) -> Result<Ordering, EvalError> {

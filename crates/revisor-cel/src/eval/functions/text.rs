@@ -150,6 +150,9 @@ pub(super) fn join<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<
         [CelValue::List(list), CelValue::String(separator)] => (list, &**separator),
         _ => return mismatch(),
     };
+    if !matches!(list.get(0), None | Some(Ok(CelValue::String(_)))) {
+        return mismatch();
+    }
     let mut text = String::new();
     for (at, element) in list.iter().enumerate() {
         if at > 0 {
@@ -213,9 +216,9 @@ pub(super) fn split<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Out
     let parts: Vec<CelValue<'a>> = if count == 0 {
         Vec::new()
     } else if separator.is_empty() {
-        let mut ends = text.char_indices().map(|(at, char)| (at, at + char.len_utf8()));
+        let ends = text.char_indices().map(|(at, char)| (at, at + char.len_utf8()));
         let mut parts = Vec::new();
-        while let Some((from, to)) = ends.next() {
+        for (from, to) in ends {
             let last = parts.len() + 1 == count;
             parts.push(slice(text, from, if last { text.len() } else { to }));
             if last {
