@@ -339,6 +339,10 @@ T,data,map:string,nonzero,,
 T,blob,bytes,nonzero,,
 T,at,time,given,,
 T,parts,list:P,nonzero,,
+T,most,double,given,,
+T,more,orbool:P,given,,
+T,some,orlist:P,given,,
+T,names,ortexts:P,given,,
 P,x,string,always,,
 ";
 
@@ -356,6 +360,14 @@ P,x,string,always,,
             (r#"{"name":null,"flag":false,"data":{},"count":0}"#, r#"{"flag":false}"#),
             (r#"{"data":{"a":null}}"#, r#"{"data":{"a":""}}"#),
             (r#"{"parts":[null,{"x":"y"}]}"#, r#"{"parts":[{},{"x":"y"}]}"#),
+            (r#"{"most":2.0}"#, r#"{"most":2}"#),
+            (r#"{"most":2.5,"more":false}"#, r#"{"more":false,"most":2.5}"#),
+            (
+                r#"{"more":{"x":"y"},"some":{"x":"y"},"names":{"x":"y"}}"#,
+                r#"{"more":{"x":"y"},"names":{"x":"y"},"some":{"x":"y"}}"#,
+            ),
+            (r#"{"some":[{"x":"y"},null],"names":["a"]}"#, r#"{"names":["a"],"some":[{"x":"y"},{}]}"#),
+            (r#"{"some":[],"names":5}"#, "{}"),
             (r#"{"blob":"YW\nJj"}"#, r#"{"blob":"YWJj"}"#),
             (r#"{"at":"2026-11-15T22:05:00.5+02:00"}"#, r#"{"at":"2026-11-15T20:05:00Z"}"#),
         ] {
@@ -373,6 +385,7 @@ P,x,string,always,,
     #[test]
     fn wrong_types_are_refused_in_the_words_of_the_original() {
         for (text, want) in [
+            (r#"{"more":5}"#, "boolean or JSON schema expected"),
             (r#"{"data":{"a":1}}"#, "json: cannot unmarshal number into Go struct field T.data of type string"),
             (r#"{"data":[]}"#, "json: cannot unmarshal array into Go struct field T.data of type map[string]string"),
             (r#"{"count":2.0}"#, "json: cannot unmarshal number 2.0 into Go struct field T.count of type int32"),

@@ -158,6 +158,7 @@ M,creationTimestamp,time,nonzero,,
 M,labels,map:string,nonzero,,
 S,on,bool,given,,
 S,who,string,always,,
+S,more,orlist:S,given,,
 ";
 
     #[track_caller]
@@ -176,6 +177,17 @@ S,who,string,always,,
             r#"{"data":{"b":"2","a":"1"},"spec":{"on":false},"metadata":{"labels":{"x":"y"},"creationTimestamp":"t","name":"n"}}"#,
             r#"{"kind":"T","apiVersion":"v1","metadata":{"name":"n",^"creationTimestamp":"t","labels":{"x":"y"}},"spec":{"on":false,"who":""},"seen":null,"data":{"a":"1","b":"2"}}"#,
         );
+    }
+
+    #[test]
+    fn a_shape_with_alternatives_is_written_as_it_is() {
+        let written = |more: &str| {
+            format!(
+                r#"{{"kind":"T","apiVersion":"v1","metadata":{{^}},"spec":{{"who":"","more":{more}}},"seen":null}}"#
+            )
+        };
+        check(r#"{"spec":{"more":{"who":"me"}}}"#, &written(r#"{"who":"me"}"#));
+        check(r#"{"spec":{"more":[{"on":true},{}]}}"#, &written(r#"[{"on":true,"who":""},{"who":""}]"#));
     }
 
     #[test]

@@ -399,6 +399,9 @@ T,at,time,given,4,
 T,count,int32,nonzero,5,
 T,any,any,given,6,
 T,seen,microtime,given,7,
+T,more,orbool:M,given,10,
+T,some,orlist:M,given,11,
+T,names,ortexts:M,given,12,
 M,name,string,nonzero,1,
 M,on,bool,given,2,
 ";
@@ -439,6 +442,22 @@ M,on,bool,given,2,
             r#"{"any":{"x":1},"at":"2023-11-14T22:13:20Z","count":-1,"data":{"k":"/wA="},"meta":{"name":"n"},"parts":[{"name":"n","on":true},{}],"seen":"2023-11-14T22:13:20.000001Z"}"#
         );
         assert_eq!(read(&message(&[(4, &[])])), Ok(r#"{"at":null}"#.to_owned()), "no time at all");
+    }
+
+    #[test]
+    fn one_of_several_shapes_is_read() {
+        let named = message(&[(1, b"n")]);
+        for (number, content, want) in [
+            (10, vec![0x08, 1], r#"{"more":true}"#),
+            (10, vec![], r#"{"more":false}"#),
+            (10, [&[0x08, 1][..], &message(&[(2, &named)])].concat(), r#"{"more":{"name":"n"}}"#),
+            (11, message(&[(1, &named)]), r#"{"some":{"name":"n"}}"#),
+            (11, message(&[(2, &named), (2, &[])]), r#"{"some":[{"name":"n"},{}]}"#),
+            (12, message(&[(2, b"a"), (2, b"b")]), r#"{"names":["a","b"]}"#),
+            (12, vec![], r#"{"names":null}"#),
+        ] {
+            assert_eq!(read(&message(&[(number, &content)])).as_deref(), Ok(want), "{number}");
+        }
     }
 
     #[test]

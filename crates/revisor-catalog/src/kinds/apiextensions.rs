@@ -10,6 +10,7 @@ mod formats;
 mod keywords;
 mod names;
 mod naming;
+mod schema_condition;
 mod schema_tree;
 mod shared_parts;
 mod shown;

@@ -6,8 +6,8 @@ use revisor_object::{FieldError, Object, Value};
 use super::condition::{Condition, TERMINATING};
 use super::formats;
 use super::validation::{self, Tools};
-use crate::checks::keep;
 use crate::kinds::members::{is_true, objects, part, text};
+use crate::strategy::{Places, spec_or_status};
 use crate::{Circumstances, Part, Strategy};
 
 /// Holds a definition until all its objects are gone.
@@ -54,23 +54,17 @@ impl Strategy for CustomResourceDefinitions {
         }
     }
 
-    fn tracked(&self) -> &'static [&'static [&'static str]] {
+    fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        object.remove("status");
-        store_in_storage_version(object);
+    // Unlike the status of other kinds, this one brings its metadata along.
+    fn untouched(&self, part: Part<'_>) -> Places {
+        spec_or_status(part)
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        if part == Part::Whole {
-            keep(object, old, &["status"]);
-            store_in_storage_version(object);
-        } else {
-            // Unlike the status of other kinds, this one brings its metadata along.
-            keep(object, old, &["spec"]);
-        }
+    fn settle(&self, object: &mut Object, _: Option<&Object>, _: Circumstances<'_>) {
+        store_in_storage_version(object);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {

@@ -1,6 +1,7 @@
 //! Whether the defaults in a schema are values that the schema would take: they have no unknown fields, embedded
-//! resources in them are resources, and they pass all checks.
+//! resources in them are resources, and they pass all checks and rules.
 
+use revisor_cel::{DefaultRules, Environment};
 use revisor_object::names::NameRule;
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, aggregate_message};
 use revisor_schema::{Malformed, MetadataType, Structural, Validator};
@@ -21,6 +22,7 @@ enum Step<'s> {
 
 struct Walk<'a> {
     metadata: MetadataType<'a>,
+    rules: DefaultRules<'a>,
     requires_pruned: bool,
     errors: Vec<FieldError>,
 }
@@ -41,9 +43,10 @@ pub(super) fn validate(
     path: FieldPath<'_>,
     schema: &Structural,
     metadata: MetadataType<'_>,
+    environment: &Environment,
     requires_pruned: bool,
 ) -> Vec<FieldError> {
-    let mut walk = Walk { metadata, requires_pruned, errors: Vec::new() };
+    let mut walk = Walk { metadata, rules: DefaultRules::new(environment), requires_pruned, errors: Vec::new() };
     let place = Place { resource: schema, steps: Vec::new(), in_metadata: false, is_resource: true };
     walk.schema(path, schema, place);
     walk.errors
@@ -75,6 +78,12 @@ impl Walk<'_> {
                 let validator = Validator::compile(schema, BINARY.minor.into());
                 self.errors.extend(validator.validate(&at_default, default));
             }
+            if self.errors.len() == before {
+                self.errors.extend(self.rules.check(schema, place.is_resource, &at_default));
+            }
+        }
+        if self.rules.is_exhausted() {
+            return;
         }
         // Members that have no name have no defaults.
         let below = |step: Step<'s>, in_metadata: bool| {
@@ -171,6 +180,11 @@ mod tests {
                 &["FieldValueInvalid s.properties[a].default"],
             ),
             (
+                r#"{"type":"integer","default":5,"x-kubernetes-validations":[{"rule":"self > 10"}]}"#,
+                &["FieldValueInvalid s.properties[a].default"],
+            ),
+            (r#"{"type":"integer","default":50,"x-kubernetes-validations":[{"rule":"self > 10"}]}"#, &[]),
+            (
                 r#"{"type":"array","items":{"type":"object","properties":{"x":{"type":"integer","default":"one"}}}}"#,
                 &["FieldValueTypeInvalid s.properties[a].items.properties[x].default"],
             ),
@@ -191,7 +205,8 @@ mod tests {
             ),
         ] {
             let schema = Structural::read(&object(&format!(r#"{{"type":"object","properties":{{"a":{property}}}}}"#)));
-            check(property, &validate(FieldPath::root("s"), &schema, tools.metadata(), true), want);
+            let found = validate(FieldPath::root("s"), &schema, tools.metadata(), tools.stored_rules(), true);
+            check(property, &found, want);
         }
     }
 
@@ -202,6 +217,7 @@ mod tests {
         ));
         assert!(has_unknown_fields(&schema));
         let tools = Tools::new();
-        check("unpruned", &validate(FieldPath::root("s"), &schema, tools.metadata(), false), &[]);
+        let found = validate(FieldPath::root("s"), &schema, tools.metadata(), tools.stored_rules(), false);
+        check("unpruned", &found, &[]);
     }
 }

@@ -9,7 +9,9 @@ use revisor_object::{Object, Value};
 
 use super::approval::api_approval;
 use super::condition::{self, Condition, ESTABLISHED, NAMES_ACCEPTED};
+use super::conversion_settings::ca_bundle_problem;
 use super::definition::Names;
+use super::schema_condition;
 use crate::kinds::members::part;
 
 /// The names that the definitions of one group have got.
@@ -43,6 +45,7 @@ pub fn settle_status(definition: &mut Object, taken: &TakenNames, now: &str) -> 
     if let Some(approval) = api_approval(definition).filter(|approval| !approval.is_in(definition)) {
         approval.put(definition, now);
     }
+    schema_condition::settle(definition, now);
     definition.get("status") != before.as_ref()
 }
 
@@ -89,7 +92,12 @@ fn settle_names(definition: &mut Object, taken: &TakenNames, now: &str) {
     names.put(definition, now);
     // Who is established stays so: what it got first is still its own.
     if !is_established {
-        let established = if is_accepted {
+        let webhook = part(part(part(definition, "spec"), "conversion"), "webhook");
+        let is_trusted = webhook.object("clientConfig").is_none_or(|config| ca_bundle_problem(config).is_none());
+        let established = if is_accepted && !is_trusted {
+            let message = "The conversion webhook CABundle is invalid";
+            Condition::new(ESTABLISHED, "False", "InvalidCABundle", message)
+        } else if is_accepted {
             Condition::new(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
         } else {
             Condition::new(ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
@@ -154,6 +162,15 @@ mod tests {
         let accepted = Names::read(part(part(&second, "status"), "acceptedNames"));
         assert_eq!((accepted.plural.as_str(), accepted.kind.as_str()), ("others", ""));
         assert!(accepted.short_names.is_empty());
+
+        let mut untrusted = definition("others", "Other", "ot");
+        let config = object(r#"{"webhook":{"clientConfig":{"url":"https://a","caBundle":"aGVsbG8="}}}"#);
+        untrusted.object_mut("spec").insert("conversion", config);
+        settle_status(&mut untrusted, &taken, "t3");
+        assert_eq!(
+            condition_of(&untrusted, ESTABLISHED),
+            "False InvalidCABundle: The conversion webhook CABundle is invalid"
+        );
 
         let mut free = TakenNames::default();
         free.add(&second);

@@ -71,6 +71,11 @@ impl Tools {
         }
     }
 
+    /// What rules may speak of once they are stored.
+    pub(super) fn stored_rules(&self) -> &Environment {
+        &self.environments.stored
+    }
+
     pub(super) fn metadata(&self) -> MetadataType<'_> {
         MetadataType { types: &self.types, id: self.metadata }
     }
@@ -416,8 +421,8 @@ fn validate_schema(
     if let Some(structural) = &structural {
         let mut found = structure::validate(at_schema, schema);
         if found.is_empty() {
-            let metadata = demands.tools.metadata();
-            found = defaults::validate(at_schema, structural, metadata, demands.pruned_defaults);
+            let (metadata, rules) = (demands.tools.metadata(), demands.tools.stored_rules());
+            found = defaults::validate(at_schema, structural, metadata, rules, demands.pruned_defaults);
         }
         is_sound = found.is_empty();
         errors.extend(found);
