@@ -274,6 +274,11 @@ impl Resource {
         }
     }
 
+    /// Why an applied custom object is not of its type; `None` if it is.
+    pub fn typed_problem(&self, object: &Object) -> Option<String> {
+        self.types.typed_problems(self.root, object)
+    }
+
     /// Applies a strategic merge patch to an object of this resource.
     pub fn strategic_merge_patch(&self, target: &mut Value, patch: Value) -> Result<(), PatchError> {
         strategic_merge_patch(&self.types, self.root, target, patch)

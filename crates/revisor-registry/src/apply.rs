@@ -80,16 +80,19 @@ pub(crate) fn without_zeros(resource: &Resource, object: Object) -> Result<Objec
     fitted.map(|decoded| decoded.object).map_err(RegistryError::PatchNotApplicable)
 }
 
-/// What is said of a configuration that names what its object does not have: nobody could manage that.
-fn untyped(resource: &Resource, config: &Object, unknown: &[String]) -> RegistryError {
-    let text = |name| config.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();
-    let object = format!("{}/{}; {}, Kind={}", text("namespace"), text("name"), resource.api_version, resource.kind);
+/// Why nobody could manage what a configuration says: its object does not have it, or not so.
+fn typed_problem(resource: &Resource, config: &Value) -> Option<String> {
+    if resource.custom().is_some() {
+        return resource.typed_problem(config.as_object()?);
+    }
+    // Built-in kinds say by themselves what is of the wrong type.
+    let unknown = resource.conform_as_given(&mut config.clone()).ok()?.unknown_fields;
     let problems: Vec<String> = unknown.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
-    let problem = match &problems[..] {
-        [one] => one.clone(),
-        several => format!("errors:\n  {}", several.join("\n  ")),
-    };
-    RegistryError::Untyped { object, problem }
+    match &problems[..] {
+        [] => None,
+        [one] => Some(one.clone()),
+        several => Some(format!("errors:\n  {}", several.join("\n  "))),
+    }
 }
 
 /// Reads an applied configuration.
@@ -112,11 +115,11 @@ pub(crate) fn read(
     if object.at(&["metadata", "managedFields"]).is_some_and(|entries| !entries.is_null()) {
         return Err(RegistryError::BadRequest("metadata.managedFields must be nil".to_owned()));
     }
-    let mut typed = value.clone();
-    if let Ok(findings) = resource.conform_as_given(&mut typed)
-        && !findings.unknown_fields.is_empty()
-    {
-        return Err(untyped(resource, object, &findings.unknown_fields));
+    if let Some(problem) = typed_problem(resource, &value) {
+        let text = |name| object.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();
+        let Resource { api_version, kind, .. } = &**resource;
+        let object = format!("{}/{}; {api_version}, Kind={kind}", text("namespace"), text("name"));
+        return Err(RegistryError::Untyped { object, problem });
     }
     let shown = value.clone();
     fit_as_given(resource, value, duplicates, options.validation).map_err(|problem| {
