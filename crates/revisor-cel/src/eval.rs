@@ -15,7 +15,7 @@ mod json;
 pub(crate) mod list;
 pub(crate) mod map;
 pub(crate) mod opaque;
-mod pattern;
+pub(crate) mod pattern;
 pub(crate) mod plan;
 #[cfg(test)]
 mod tests;

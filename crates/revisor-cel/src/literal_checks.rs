@@ -5,6 +5,7 @@ use revisor_object::Duration;
 
 use crate::ast::{Call, Expr, ExprId, ExprKind, Literal};
 use crate::environment::{Program, Reference};
+use crate::eval::pattern;
 use crate::libraries::Libraries;
 use crate::source::Issue;
 use crate::types::{Shape, Type};
@@ -287,18 +288,7 @@ fn is_timestamp(text: &str) -> bool {
 
 /// Whether this is a regular expression.
 fn is_pattern(text: &str) -> bool {
-    use regex_syntax::ast::{ErrorKind, parse::ParserBuilder};
-    match ParserBuilder::new().nest_limit(1000).build().parse(text) {
-        Ok(_) => true,
-        // Braces that count nothing stand for themselves, and so do characters that need no escape.
-        Err(error) => matches!(
-            error.kind(),
-            ErrorKind::RepetitionCountUnclosed
-                | ErrorKind::RepetitionCountDecimalEmpty
-                | ErrorKind::DecimalInvalid
-                | ErrorKind::EscapeUnrecognized
-        ),
-    }
+    pattern::compile(text).is_ok()
 }
 
 #[cfg(test)]

@@ -218,7 +218,7 @@ pub(crate) fn is_operator(name: &str) -> bool {
 /// Whether a function says which types it was given that it does not take.
 pub(crate) fn names_types(name: &str) -> bool {
     let silent = matches!(name, "contains" | "startsWith" | "endsWith" | "matches" | "containsIP");
-    !silent && !is_operator(name) && (!name.starts_with("get") || url::ACCESSORS.contains(&name))
+    !silent && !is_operator(name)
 }
 
 /// Whether a function converts its argument, and so can be carried out beforehand if that is a constant.

@@ -13,9 +13,10 @@ const LARGEST: usize = 10 << 20;
 
 /// Makes a pattern ready to be searched for.
 pub(crate) fn compile(text: &str) -> Result<Regex, EvalError> {
-    let invalid = || EvalError::failed(format!("error parsing regexp: {}", problem(text)));
-    let translated = translate(text).filter(|_| repetitions_are_sane(text)).ok_or_else(invalid)?;
-    RegexBuilder::new(&translated).size_limit(LARGEST).nest_limit(1000).build().map_err(|_| invalid())
+    let invalid = |problem: String| EvalError::failed(format!("error parsing regexp: {problem}"));
+    let translated = translate(text).map_err(|why| invalid(why.unwrap_or_else(|| problem(text))))?;
+    let builder = RegexBuilder::new(&translated).size_limit(LARGEST).nest_limit(1000).build();
+    builder.map_err(|_| invalid(problem(text)))
 }
 
 /// What is wrong with a pattern, in the words of the original.
@@ -27,12 +28,13 @@ fn problem(text: &str) -> String {
     let from = error.span().start.offset.min(text.len());
     let to = error.span().end.offset.min(text.len());
     let there = text.get(from..to).unwrap_or(text);
+    let next = text.get(from..).and_then(|rest| rest.chars().next()).map(String::from).unwrap_or_default();
     match error.kind() {
         ErrorKind::GroupUnclosed => format!("missing closing ): `{text}`"),
         ErrorKind::GroupUnopened => format!("unexpected ): `{text}`"),
         ErrorKind::ClassUnclosed => format!("missing closing ]: `{}`", text.get(from..).unwrap_or(text)),
         ErrorKind::ClassRangeInvalid => format!("invalid character class range: `{there}`"),
-        ErrorKind::RepetitionMissing => format!("missing argument to repetition operator: `{there}`"),
+        ErrorKind::RepetitionMissing => format!("missing argument to repetition operator: `{next}`"),
         ErrorKind::RepetitionCountInvalid => format!("invalid repeat count: `{there}`"),
         ErrorKind::EscapeUnexpectedEof => "trailing backslash at end of expression: ``".to_owned(),
         ErrorKind::EscapeUnrecognized | ErrorKind::UnsupportedBackreference => {
@@ -45,48 +47,77 @@ fn problem(text: &str) -> String {
 /// How often something may be repeated by a number.
 const MOST_REPETITIONS: u32 = 1000;
 
-/// Whether no number of repetitions is too large.
-fn repetitions_are_sane(text: &str) -> bool {
-    text.split('{').skip(1).all(|rest| {
-        let inside = rest.split('}').next().unwrap_or_default();
-        !is_count(rest)
-            || inside
-                .split(',')
-                .all(|count| count.is_empty() || count.parse().is_ok_and(|count: u32| count <= MOST_REPETITIONS))
-    })
-}
+/// Why a pattern is none, where it is not what everybody finds wrong with it.
+type Problem = Option<String>;
 
-/// The pattern in the other notation; `None` if it is none.
-fn translate(text: &str) -> Option<String> {
+/// The pattern in the other notation.
+fn translate(text: &str) -> Result<String, Problem> {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text;
+    // Where the repetition begins that was just read, if one was. One `?` may follow, which makes it lazy.
+    let mut repeated: Option<(usize, bool)> = None;
     while let Some(char) = rest.chars().next() {
+        let at = text.len() - rest.len();
         rest = &rest[char.len_utf8()..];
+        let count = if char == '{' { count(rest)? } else { None };
+        if count.is_some() || matches!(char, '*' | '+' | '?') {
+            let length = count.map_or(0, |count| count.len() + 1);
+            out.push_str(&text[at..=at + length]);
+            rest = &rest[length..];
+            repeated = match repeated {
+                None => Some((at, false)),
+                Some((start, false)) if char == '?' => Some((start, true)),
+                Some((start, _)) => {
+                    let operators = &text[start..text.len() - rest.len()];
+                    return Err(Some(format!("invalid nested repetition operator: `{operators}`")));
+                }
+            };
+            continue;
+        }
+        repeated = None;
         match char {
             '\\' => rest = escape(rest, &mut out)?,
             '[' => rest = class(rest, &mut out)?,
-            '{' if !is_count(rest) => out.push_str("\\{"),
-            '}' if !closes_count(&out) => out.push_str("\\}"),
+            '(' if !has_known_flags(rest) => {
+                let end = rest.find([':', ')']).unwrap_or(rest.len());
+                return Err(Some(format!("invalid or unsupported Perl syntax: `({}`", &rest[..end])));
+            }
+            '{' => out.push_str("\\{"),
+            '}' => out.push_str("\\}"),
             char => out.push(char),
         }
     }
-    Some(out)
+    Ok(out)
 }
 
-/// Whether what follows a brace is a number of repetitions.
-fn is_count(rest: &str) -> bool {
-    let Some((inside, _)) = rest.split_once('}') else { return false };
-    let (from, to) = inside.split_once(',').unwrap_or((inside, "0"));
+/// Whether what follows a parenthesis sets no flags but those that there are.
+fn has_known_flags(rest: &str) -> bool {
+    let Some(flags) = rest.strip_prefix('?') else { return true };
+    let named = flags.starts_with(['P', '<', '=', '!']);
+    named || flags.split([':', ')']).next().is_none_or(|flags| flags.chars().all(|flag| "imsU-".contains(flag)))
+}
+
+/// The number of repetitions that follows a brace, if one does: what is between the braces.
+fn count(rest: &str) -> Result<Option<&str>, Problem> {
+    let Some((inside, _)) = rest.split_once('}') else { return Ok(None) };
+    let (from, to) = inside.split_once(',').unwrap_or((inside, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    !from.is_empty() && digits(from) && digits(to)
+    if from.is_empty() || !digits(from) || !digits(to) {
+        return Ok(None);
+    }
+    let sane = |text: &str| text.is_empty() || text.parse().is_ok_and(|count: u32| count <= MOST_REPETITIONS);
+    let ordered = to.is_empty() || from.parse::<u32>().ok() <= to.parse::<u32>().ok();
+    if !sane(from) || !sane(to) || !ordered {
+        return Err(Some(format!("invalid repeat count: `{{{inside}}}`")));
+    }
+    // The other half of the braces goes with it.
+    Ok(rest.get(..=inside.len()).map(|_| inside))
 }
 
-fn closes_count(out: &str) -> bool {
-    out.rfind('{').is_some_and(|at| {
-        let inside = &out[at + 1..];
-        !out[..at].ends_with('\\') && inside.bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
-    })
-}
+const NAMED_CLASSES: [&str; 14] = [
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
+    "xdigit",
+];
 
 const CLASSES: [(char, &str); 6] = [
     ('d', "[0-9]"),
@@ -98,21 +129,48 @@ const CLASSES: [(char, &str); 6] = [
 ];
 
 /// Rewrites what follows a backslash outside brackets; answers what comes after it.
-fn escape<'a>(rest: &'a str, out: &mut String) -> Option<&'a str> {
-    let char = rest.chars().next()?;
+fn escape<'a>(rest: &'a str, out: &mut String) -> Result<&'a str, Problem> {
+    let char = rest.chars().next().ok_or(None)?;
     let after = &rest[char.len_utf8()..];
     match char {
         'Q' => {
             let (literal, after) = after.split_once("\\E").unwrap_or((after, ""));
             out.push_str(&regex::escape(literal));
-            return Some(after);
+            return Ok(after);
         }
+        'p' | 'P' | 'x' => return Ok(braced(char, after, out)),
+        '0'..='7' => return octal(rest, out).ok_or(None),
         'b' => out.push_str(r"(?-u:\b)"),
         'B' => out.push_str(r"\B"),
-        'C' => return None,
-        char => single(char, out)?,
+        'C' => return Err(None),
+        char => single(char, out).ok_or(None)?,
     }
-    Some(after)
+    Ok(after)
+}
+
+/// Rewrites the number of a character; answers what comes after it. A single digit would be a group to be repeated,
+/// which no machine can do that is to be fast.
+fn octal<'a>(rest: &'a str, out: &mut String) -> Option<&'a str> {
+    let length = rest.bytes().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
+    if length < 2 && !rest.starts_with('0') {
+        return None;
+    }
+    let code = u32::from_str_radix(&rest[..length], 8).ok()?;
+    out.push_str(&format!("\\x{{{code:x}}}"));
+    Some(&rest[length..])
+}
+
+/// Copies an escape that may have its argument in braces; answers what comes after it.
+fn braced<'a>(char: char, after: &'a str, out: &mut String) -> &'a str {
+    out.push('\\');
+    out.push(char);
+    match after.starts_with('{').then(|| after.find('}')).flatten() {
+        Some(end) => {
+            out.push_str(&after[..=end]);
+            &after[end + 1..]
+        }
+        None => after,
+    }
 }
 
 fn single(char: char, out: &mut String) -> Option<()> {
@@ -120,9 +178,7 @@ fn single(char: char, out: &mut String) -> Option<()> {
         out.push_str(class);
     } else if char.is_ascii_punctuation() {
         out.push_str(&regex::escape(char.encode_utf8(&mut [0; 4])));
-    } else if char == '0' {
-        out.push_str("\\x00");
-    } else if matches!(char, '1'..='9' | 'Z' | '<' | '>' | 'u' | 'U' | 'h' | 'H' | 'R' | 'K' | 'X' | 'G') {
+    } else if matches!(char, '8' | '9' | 'Z' | '<' | '>' | 'u' | 'U' | 'h' | 'H' | 'R' | 'K' | 'X' | 'G') {
         return None;
     } else {
         out.push('\\');
@@ -132,7 +188,7 @@ fn single(char: char, out: &mut String) -> Option<()> {
 }
 
 /// Rewrites what stands between brackets; answers what comes after them.
-fn class<'a>(mut rest: &'a str, out: &mut String) -> Option<&'a str> {
+fn class<'a>(mut rest: &'a str, out: &mut String) -> Result<&'a str, Problem> {
     out.push('[');
     if let Some(after) = rest.strip_prefix('^') {
         out.push('^');
@@ -140,30 +196,36 @@ fn class<'a>(mut rest: &'a str, out: &mut String) -> Option<&'a str> {
     }
     let mut first = true;
     loop {
-        let char = rest.chars().next()?;
+        let char = rest.chars().next().ok_or(None)?;
         let after = &rest[char.len_utf8()..];
         match char {
             ']' if !first => {
                 out.push(']');
-                return Some(after);
+                return Ok(after);
             }
-            '[' if after.starts_with(':') => {
-                let end = after.find(":]")? + 2;
+            '[' if after.starts_with(':') && after.contains(":]") => {
+                let end = after.find(":]").map_or(0, |end| end + 2);
+                let name = after[1..end - 2].trim_start_matches('^');
+                if !NAMED_CLASSES.contains(&name) {
+                    return Err(Some(format!("invalid character class range: `[{}`", &after[..end])));
+                }
                 out.push('[');
                 out.push_str(&after[..end]);
                 rest = &after[end..];
             }
             '\\' => {
-                let escaped = after.chars().next()?;
+                let escaped = after.chars().next().ok_or(None)?;
                 rest = &after[escaped.len_utf8()..];
                 match escaped {
-                    'p' | 'P' | 'x' => {
-                        out.push('\\');
-                        out.push(escaped);
-                    }
-                    'b' | 'B' | 'A' | 'z' => return None,
-                    escaped => single(escaped, out)?,
+                    'p' | 'P' | 'x' => rest = braced(escaped, rest, out),
+                    '0'..='7' => rest = octal(after, out).ok_or(None)?,
+                    'b' | 'B' | 'A' | 'z' => return Err(None),
+                    escaped => single(escaped, out).ok_or(None)?,
                 }
+            }
+            '-' if after.starts_with('-') => {
+                out.push_str("-\\-");
+                rest = &after[1..];
             }
             '[' | ']' | '&' | '~' => {
                 out.push('\\');
@@ -203,13 +265,34 @@ mod tests {
             (r"^[^\s]+$", "a b", false),
             (r"(?i)ABC", "abc", true),
             (r"^\pL+$", "äb", true),
+            (r"^\p{Greek}+$", "αβ", true),
+            (r"^[\p{Greek}]+$", "αβ", true),
+            (r"\x{1F600}", "😀", true),
+            (r"x*?y", "xxy", true),
+            (r"^\141$", "a", true),
+            (r"^[+--]+$", "+,-", true),
         ] {
             let compiled = compile(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
             assert_eq!(compiled.is_match(text), found, "{pattern} in {text}");
         }
-        for pattern in ["(", "[a", r"a\", r"(?=a)", r"\1", r"(a", "a{1,2}{", "*"] {
-            let refused = compile(pattern).is_err();
-            assert_eq!(refused, pattern != "a{1,2}{", "{pattern}");
+        for (pattern, problem) in [
+            ("(", "missing closing ): `(`"),
+            ("a)", "unexpected ): `a)`"),
+            ("[a", "missing closing ]: `[a`"),
+            ("[z-a]", "invalid character class range: `z-a`"),
+            ("[[:foo:]]", "invalid character class range: `[:foo:]`"),
+            (r"a\", "trailing backslash at end of expression: ``"),
+            ("*", "missing argument to repetition operator: `*`"),
+            ("a**", "invalid nested repetition operator: `**`"),
+            ("a{1001}", "invalid repeat count: `{1001}`"),
+            ("a{2,1}", "invalid repeat count: `{2,1}`"),
+            (r"\1", r"invalid escape sequence: `\1`"),
+        ] {
+            let refused = compile(pattern).expect_err(pattern);
+            assert_eq!(refused.to_string(), format!("error parsing regexp: {problem}"), "{pattern}");
+        }
+        for pattern in ["(?=a)", "(?x)a", "[a--b]", r"\8"] {
+            assert!(compile(pattern).is_err(), "{pattern}");
         }
     }
 

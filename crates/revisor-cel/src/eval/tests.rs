@@ -102,6 +102,45 @@ fn expressions_are_and_cost_what_they_should() {
     check(include_str!("tests/dynamic.txt"), &environment(Type::Dyn), View::Dynamic);
 }
 
+/// Each row of this table has its own value, after the result.
+#[test]
+fn libraries_read_what_the_original_reads() {
+    let environment = environment(Type::Dyn);
+    let mut wrong = Vec::new();
+    for line in include_str!("tests/libraries.txt").lines() {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let &[cost, expression, want, value] = columns.as_slice() else { panic!("{line} is no row") };
+        let program = environment.compile(expression).unwrap_or_else(|issues| panic!("{expression}: {issues}"));
+        let (value, mut budget) = (json(value), Budget::default());
+        let got = outcome(program.evaluate(&[("self", CelValue::dynamic(&value))], &mut budget));
+        if got != want || budget.spent().to_string() != cost {
+            wrong.push(format!("{line}\n  got  {got} for {}", budget.spent()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Expressions as deep as they may be are evaluated on a stack of ordinary size.
+#[test]
+fn deep_expressions_are_evaluated() {
+    let mut list = "1".to_owned();
+    let mut choice = "true".to_owned();
+    for _ in 0..100 {
+        list = format!("[{list}]");
+        choice = format!("(self ? {choice} : false)");
+    }
+    for expression in [
+        format!("{list} == {list}"),
+        choice,
+        ["self"; 2000].join(" && "),
+        format!("{}self", "!".repeat(200)),
+        format!("{} == 200", ["1"; 200].join(" + ")),
+    ] {
+        let got = evaluate(&expression, Type::Bool, CelValue::Bool(true), &mut Budget::default());
+        assert_eq!(got, "true", "{expression:.40}");
+    }
+}
+
 /// The type of the values of a schema, and the types with fields in it.
 fn type_of(schema: &Structural, name: &str, environment: &mut Environment) -> Option<Type> {
     if schema.is_int_or_string {
@@ -201,7 +240,7 @@ fn an_evaluation_ends_where_its_budget_does() {
 /// What is cheap by the count of costs must still end in reasonable time with large values.
 #[test]
 fn toil_that_costs_leave_out_is_bounded() {
-    let elements = vec![Value::from("x"); 100_000];
+    let elements = vec![Value::from("x"); 50_000];
     let value = Value::from(vec![Value::from(elements.clone()), Value::from(elements)]);
     let over_budget = "ERR operation cancelled: actual cost limit exceeded";
     for expression in [
@@ -213,7 +252,7 @@ fn toil_that_costs_leave_out_is_bounded() {
         "self[0].join('').split('').all(x, self[0].join('').size() > 0)",
         "lists.range(9223372036854775807) == []",
     ] {
-        let mut budget = Budget::default();
+        let mut budget = Budget::new(100_000);
         let got = evaluate(expression, Type::list(Type::list(Type::String)), CelValue::dynamic(&value), &mut budget);
         assert_eq!(got, over_budget, "{expression}");
     }

@@ -42,7 +42,7 @@ fn or_duration_overflow<'a>(nanos: Option<i64>) -> Outcome<'a> {
 pub(super) fn not<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     match args {
         [CelValue::Bool(truth)] => Ok(CelValue::Bool(!*truth)),
-        _ => no_operator("!_", args),
+        _ => mismatch(),
     }
 }
 
@@ -55,7 +55,8 @@ pub(super) fn negate<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcom
         [CelValue::Int(number)] => or_overflow(number.checked_neg()),
         [CelValue::Double(number)] => Ok(CelValue::Double(-*number)),
         [CelValue::Duration(duration)] => or_duration_overflow(duration.nanos().checked_neg()),
-        _ => no_operator("-_", args),
+        [CelValue::Null | CelValue::List(_) | CelValue::Map(_)] => no_operator("-_", args),
+        _ => mismatch(),
     }
 }
 

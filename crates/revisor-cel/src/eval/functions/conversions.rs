@@ -1,5 +1,7 @@
 //! Conversions between types, and how values are written as text.
 
+use std::borrow::Cow;
+
 use super::time::{format_timestamp, parse_timestamp};
 use super::{Scope, mismatch};
 use crate::eval::error::EvalError;
@@ -67,13 +69,24 @@ pub(super) fn to_double<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Out
         [CelValue::Double(number)] => *number,
         [CelValue::Int(number)] => *number as f64,
         [CelValue::Uint(number)] => *number as f64,
-        [CelValue::String(text)] => match text.parse::<f64>() {
+        [CelValue::String(text)] => match without_underscores(text).parse::<f64>() {
             // What overflows is no number, unlike what says that it is infinite.
             Ok(number) if number.is_finite() || text.contains(['n', 'N']) => number,
             _ => return unreadable("string", "double"),
         },
         _ => return mismatch(),
     }))
+}
+
+/// A number without the underscores that may stand between its digits.
+fn without_underscores(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let between = |(at, byte): (usize, &u8)| *byte != b'_' || (at > 0 && digit(at - 1) && digit(at + 1));
+    if text.contains('_') && bytes.iter().enumerate().all(between) {
+        return Cow::Owned(text.replace('_', ""));
+    }
+    Cow::Borrowed(text)
 }
 
 pub(super) fn to_int<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {

@@ -13,8 +13,20 @@ use crate::eval::{cost, equality};
 
 type Outcome<'a> = Result<CelValue<'a>, EvalError>;
 
+/// Whether the elements of a list can be compared, as far as the first one shows.
+fn is_ordered(list: &List<'_>) -> bool {
+    match list.get(0) {
+        Some(Ok(CelValue::Double(_))) | None => true,
+        Some(Ok(first)) => equality::compare(&first, &first).is_ok(),
+        Some(Err(_)) => true,
+    }
+}
+
 pub(super) fn is_sorted<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     let [CelValue::List(list)] = args else { return mismatch() };
+    if !is_ordered(list) {
+        return mismatch();
+    }
     let mut before: Option<CelValue<'a>> = None;
     for element in list.iter() {
         let element = element?;
@@ -31,6 +43,9 @@ pub(super) fn is_sorted<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Out
 /// The element after which no other comes, in one direction or the other.
 pub(super) fn extreme<'a>(args: &[CelValue<'a>], name: &str, replaced_if: Ordering) -> Outcome<'a> {
     let [CelValue::List(list)] = args else { return mismatch() };
+    if !is_ordered(list) {
+        return mismatch();
+    }
     let mut result: Option<CelValue<'a>> = None;
     for element in list.iter() {
         let element = element?;
@@ -68,7 +83,7 @@ pub(super) fn sort<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outc
             let keys = list.clone();
             sorted(scope, list, &keys)
         }
-        _ => mismatch(),
+        _ => Err(EvalError::failed("no such overload: sort")),
     }
 }
 

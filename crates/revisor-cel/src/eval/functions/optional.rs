@@ -42,6 +42,9 @@ pub(super) fn of_non_zero<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> O
 
 pub(super) fn unwrap<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     let [CelValue::List(list)] = args else { return mismatch() };
+    if !matches!(list.get(0), None | Some(Ok(CelValue::Optional(_)))) {
+        return mismatch();
+    }
     let mut elements = Vec::new();
     for element in list.iter() {
         match element? {

@@ -126,7 +126,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<OffsetDateTime> {
         [sign @ (b'+' | b'-'), _, _, b':', _, _] => {
             let at = bytes.len() - 5;
             let (hours, minutes) = (i8::try_from(small(at)?).ok()?, i8::try_from(small(at + 3)?).ok()?);
-            if hours > 23 || minutes > 59 {
+            if hours > 24 || minutes > 59 {
                 return None;
             }
             let sign = if *sign == b'-' { -1 } else { 1 };

@@ -11,10 +11,6 @@ use crate::eval::map::Map;
 use crate::eval::opaque::Opaque;
 use crate::eval::value::CelValue;
 
-/// The functions that look into a URL.
-pub(super) const ACCESSORS: [&str; 6] =
-    ["getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "getQuery"];
-
 /// A URL in its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Url {
