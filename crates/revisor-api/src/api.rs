@@ -3,7 +3,7 @@
 //! A request that cannot be authorised is answered before its body is read (A2).
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -18,14 +18,15 @@ use revisor_object::{ResourceRef, Status};
 use revisor_registry::Registry;
 use rustls_pki_types::CertificateDer;
 
-use crate::negotiate::{Answer, Encoding};
+use crate::discovery::Aggregated;
+use crate::negotiate::{Answer, DiscoveryForm, Encoding};
 use crate::objects::metric_name;
-use crate::openapi::OpenApi;
+use crate::publication::{Publication, Publications};
 use crate::query::Query;
 use crate::representation::yaml_from_json;
 use crate::unread_body::UnreadBody;
 use crate::{
-    Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, accepts_gzip, answer, discovery,
+    Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, accepts_gzip, answer,
     maybe_compress, negotiate, pretty,
 };
 
@@ -58,14 +59,15 @@ pub struct ApiOptions {
 /// Answers every request of the server.
 pub struct Api {
     pub(crate) options: ApiOptions,
-    /// Made for the first who asks: most servers of a test run are never asked.
-    openapi: OnceLock<OpenApi>,
+    publications: Publications,
 }
 
 impl Api {
     /// An API with these parts.
     pub fn new(options: ApiOptions) -> Api {
-        Api { options, openapi: OnceLock::new() }
+        let release = |part: &str| options.version[part].as_str().unwrap_or_default();
+        let publications = Publications::new(&format!("{}.{}", release("major"), release("minor")));
+        Api { options, publications }
     }
 }
 
@@ -195,7 +197,6 @@ impl Api {
     }
 
     async fn serve(&self, route: Route, asked: &Asked, request: Request<UnreadBody>) -> Response<Body> {
-        let catalog = self.options.registry.catalog();
         match route {
             Route::Objects(route) => match asked.verb {
                 Some(verb) => self.serve_objects(route, verb, request).await,
@@ -206,39 +207,79 @@ impl Api {
                 None => answer::status(&Status::method_not_allowed()),
             },
             Route::NoSuchResource => answer::status(&Status::no_such_resource()),
-            Route::CoreVersions => read_only(&request, || discovery::core_versions(&catalog)),
-            Route::Groups => read_only(&request, || discovery::groups(&catalog)),
-            Route::Group(name) => read_only(&request, || discovery::group(&catalog, &name)),
-            Route::Resources { group, version } => match catalog.group_version(&group, &version) {
-                Some(known) => read_only(&request, || discovery::resources(known)),
-                None => answer::status(&Status::no_such_resource()),
-            },
-            Route::Other => self.serve_other(&request),
+            Route::CoreVersions => self.discover(&request, Aggregated::Core),
+            Route::Groups => self.discover(&request, Aggregated::Groups),
+            Route::Group(name) => {
+                let document =
+                    negotiate::accept_plain(request.headers()).map(|()| self.publication().group_document(&name));
+                discovered(&request, document)
+            }
+            Route::Resources { group, version } => {
+                let path =
+                    if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+                let document =
+                    negotiate::accept_plain_route(request.headers()).map(|()| self.publication().resources(&path));
+                discovered(&request, document)
+            }
+            Route::Other => self.serve_other(request).await,
+        }
+    }
+
+    /// `/api` and `/apis`, in the form that the client accepts.
+    fn discover(&self, request: &Request<UnreadBody>, which: Aggregated) -> Response<Body> {
+        let headers = request.headers();
+        // One of them looks at the type alone before.
+        let passes = if which == Aggregated::Core { negotiate::accept_route(headers) } else { Ok(()) };
+        let publication = self.publication();
+        match passes.and_then(|()| negotiate::negotiate_discovery(headers)) {
+            Ok(DiscoveryForm::Aggregated(encoding)) if request.method() == Method::GET => {
+                publication.aggregated(which, encoding, headers)
+            }
+            form => discovered(
+                request,
+                form.map(|_| match which {
+                    Aggregated::Core => Some(publication.core_versions(request)),
+                    Aggregated::Groups => Some(publication.group_list()),
+                }),
+            ),
         }
     }
 
     /// The server's own paths.
-    fn serve_other(&self, request: &Request<UnreadBody>) -> Response<Body> {
+    async fn serve_other(&self, request: Request<UnreadBody>) -> Response<Body> {
         let (path, query) = (request.uri().path(), request.uri().query());
         if let Some(response) = self.options.health.answer(path, query) {
             return response;
         }
-        if let Some(rest) = path.strip_prefix("/openapi/v3") {
-            return self.openapi().answer(rest, request, SystemTime::now());
+        if let Some(rest) = path.strip_prefix("/openapi/v3").map(str::to_owned) {
+            return self
+                .publish(request, move |publication, request| publication.openapi_v3(&rest, request, SystemTime::now()))
+                .await;
         }
         match path {
-            "/version" | "/version/" => read_only(request, || self.options.version.to_string().into()),
+            "/openapi/v2" => self.publish(request, |publication, request| publication.openapi_v2(request)).await,
+            "/version" | "/version/" => read_only(&request, || self.options.version.to_string().into()),
             "/metrics" => self.options.metrics.response(),
-            "/" => read_only(request, || paths(&self.options.registry.catalog())),
+            "/" => read_only(&request, || paths(&self.options.registry.catalog())),
             _ => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
         }
     }
 
-    fn openapi(&self) -> &OpenApi {
-        let release = |part: &str| self.options.version[part].as_str().unwrap_or_default();
-        self.openapi.get_or_init(|| {
-            OpenApi::build(&self.options.registry.catalog(), &format!("{}.{}", release("major"), release("minor")))
-        })
+    /// What is told to clients of what is served now.
+    fn publication(&self) -> Arc<Publication> {
+        self.publications.of(&self.options.registry.catalog())
+    }
+
+    /// Answers where it holds up nobody: to describe thousands of kinds for the first time takes a while.
+    async fn publish(
+        &self,
+        request: Request<UnreadBody>,
+        answer: impl FnOnce(&Publication, &Request<()>) -> Response<Body> + Send + 'static,
+    ) -> Response<Body> {
+        let publication = self.publication();
+        let request = Request::from_parts(request.into_parts().0, ());
+        let answered = tokio::task::spawn_blocking(move || answer(&publication, &request)).await;
+        answered.unwrap_or_else(|error| answer::status(&Status::internal_error(error)))
     }
 }
 
@@ -254,7 +295,7 @@ fn without_body(mut response: Response<Body>) -> Response<Body> {
 /// `/`: where a person can go from here.
 fn paths(catalog: &revisor_catalog::Catalog) -> bytes::Bytes {
     let mut paths: Vec<String> =
-        ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"]
+        ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
             .map(str::to_owned)
             .into();
     for known in catalog.group_versions() {
@@ -274,6 +315,15 @@ fn read_only(request: &Request<UnreadBody>, body: impl FnOnce() -> bytes::Bytes)
         return answer::status(&Status::method_not_allowed());
     }
     answer::json(StatusCode::OK, body())
+}
+
+/// Answers with a document of discovery, if the client accepts it and there is one.
+fn discovered(request: &Request<UnreadBody>, document: Result<Option<bytes::Bytes>, Box<Status>>) -> Response<Body> {
+    match document {
+        Ok(Some(body)) => read_only(request, || body),
+        Ok(None) => answer::status(&Status::no_such_resource()),
+        Err(refusal) => answer::status(&refusal),
+    }
 }
 
 /// Writes an answer that is complete in YAML. Lists that are made while the client reads are made so.

@@ -1,59 +1,157 @@
 //! Discovery: which groups, versions and resources there are.
+//!
+//! It is told twice. The plain documents are one per group and per version; the aggregated ones tell all of it at once,
+//! to clients that ask for them by their type.
 
-use std::collections::HashSet;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
-use revisor_catalog::{Catalog, GroupVersion, Resource, Verb};
-use serde_json::{Value, json};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, HeaderValue, VARY};
+use http::{HeaderMap, Request, Response, StatusCode};
+use revisor_catalog::{GroupVersion, Resource, Subresource, Verb};
+use serde_json::{Map, Value, json};
 
-/// `/api`
-pub(crate) fn core_versions(catalog: &Catalog) -> Bytes {
-    let versions: Vec<&str> = catalog.versions_of("").map(|known| known.version.as_str()).collect();
-    bytes(&json!({"kind": "APIVersions", "versions": versions, "serverAddressByClientCIDRs": []}))
+use crate::negotiate::{Encoding, FORM_OF_AGGREGATED};
+use crate::publication::{Publication, PublishedGroup, PublishedVersion};
+use crate::representation::yaml_from_json;
+use crate::tag::Tag;
+use crate::{Body, answer};
+
+/// What is told of one group and version.
+#[derive(Debug, Default)]
+pub(crate) struct VersionDocuments {
+    /// The document of its path.
+    resources: OnceLock<Bytes>,
+    /// What stands of it in the aggregated documents.
+    aggregated: OnceLock<String>,
 }
 
-/// `/apis`
-pub(crate) fn groups(catalog: &Catalog) -> Bytes {
-    let mut names: Vec<&str> = Vec::new();
-    let mut seen = HashSet::new();
-    for known in catalog.group_versions().iter().filter(|known| !known.group.is_empty()) {
-        if seen.insert(known.group.as_str()) {
-            names.push(&known.group);
-        }
+/// The document of a group.
+pub(crate) type GroupDocuments = OnceLock<Bytes>;
+
+/// What is told of all groups.
+#[derive(Debug, Default)]
+pub(crate) struct ListDocuments {
+    groups: OnceLock<Bytes>,
+    aggregated_core: OnceLock<Tagged>,
+    aggregated_groups: OnceLock<Tagged>,
+}
+
+/// A document that clients keep.
+#[derive(Debug)]
+struct Tagged {
+    body: Bytes,
+    tag: Tag,
+}
+
+/// Which aggregated document is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Aggregated {
+    /// That of the core group.
+    Core,
+    /// That of all others.
+    Groups,
+}
+
+impl Publication {
+    /// `/api`. Clients are told to come back to where they are: whoever reached this server can reach it again.
+    pub(crate) fn core_versions<B>(&self, request: &Request<B>) -> Bytes {
+        let versions: Vec<&str> = self.group("").into_iter().flat_map(version_names).collect();
+        let authority = request.uri().authority().map(http::uri::Authority::as_str);
+        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+        let address = authority.or(host).unwrap_or_default();
+        bytes(&json!({
+            "kind": "APIVersions",
+            "versions": versions,
+            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+        }))
     }
-    let groups: Vec<Value> = names.iter().map(|name| group_value(catalog, name)).collect();
-    bytes(&json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
+
+    /// `/apis`
+    pub(crate) fn group_list(&self) -> Bytes {
+        let made = self.lists.groups.get_or_init(|| {
+            let groups: Vec<Value> =
+                self.groups.iter().filter(|group| !group.name.is_empty()).map(group_value).collect();
+            bytes(&json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
+        });
+        made.clone()
+    }
+
+    /// `/apis/GROUP`
+    pub(crate) fn group_document(&self, name: &str) -> Option<Bytes> {
+        let group = self.group(name)?;
+        let made = group.documents.get_or_init(|| {
+            let mut value = group_value(group);
+            value["kind"] = json!("APIGroup");
+            value["apiVersion"] = json!("v1");
+            bytes(&value)
+        });
+        Some(made.clone())
+    }
+
+    /// `/api/VERSION` and `/apis/GROUP/VERSION`
+    pub(crate) fn resources(&self, path: &str) -> Option<Bytes> {
+        let version = self.version(path)?;
+        Some(version.documents.resources.get_or_init(|| bytes(&resource_list(&version.known))).clone())
+    }
+
+    /// `/api` or `/apis`, aggregated.
+    pub(crate) fn aggregated(&self, which: Aggregated, encoding: Encoding, headers: &HeaderMap) -> Response<Body> {
+        let (made, is_wanted): (_, fn(&PublishedGroup) -> bool) = match which {
+            Aggregated::Core => (&self.lists.aggregated_core, |group| group.name.is_empty()),
+            Aggregated::Groups => (&self.lists.aggregated_groups, |group| !group.name.is_empty()),
+        };
+        let document = made.get_or_init(|| {
+            let body = Bytes::from(aggregated_list(self.groups.iter().filter(|group| is_wanted(group))));
+            Tagged { tag: Tag::of(&body), body }
+        });
+        let mut response = if document.tag.is_known(headers) {
+            let mut response = Response::new(Body::Empty);
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        } else {
+            let mut response = match encoding {
+                Encoding::Json => answer::json(StatusCode::OK, document.body.clone()),
+                Encoding::Yaml => answer::encoded(StatusCode::OK, encoding, Body::from(yaml_from_json(&document.body))),
+            };
+            let content_type = format!("{};{FORM_OF_AGGREGATED}", encoding.media_type());
+            let content_type = HeaderValue::try_from(content_type).expect("the names of types are plain text");
+            response.headers_mut().insert(CONTENT_TYPE, content_type);
+            response
+        };
+        let headers = response.headers_mut();
+        headers.insert(ETAG, document.tag.header());
+        headers.insert(VARY, HeaderValue::from_static("Accept"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+        response
+    }
 }
 
-/// `/apis/GROUP`
-pub(crate) fn group(catalog: &Catalog, name: &str) -> Bytes {
-    let mut value = group_value(catalog, name);
-    value["kind"] = json!("APIGroup");
-    value["apiVersion"] = json!("v1");
-    bytes(&value)
-}
-
-/// `/api/VERSION` and `/apis/GROUP/VERSION`
-pub(crate) fn resources(group_version: &GroupVersion) -> Bytes {
-    let resources: Vec<Value> = group_version.resources.iter().flat_map(|resource| resource_values(resource)).collect();
-    bytes(&json!({
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": qualified(group_version),
-        "resources": resources,
-    }))
+fn version_names(group: &PublishedGroup) -> impl Iterator<Item = &str> {
+    group.versions.iter().map(|version| version.known.version.as_str())
 }
 
 fn qualified(known: &GroupVersion) -> String {
     if known.group.is_empty() { known.version.to_string() } else { format!("{}/{}", known.group, known.version) }
 }
 
-fn group_value(catalog: &Catalog, name: &str) -> Value {
-    let versions: Vec<Value> = catalog
-        .versions_of(name)
-        .map(|known| json!({"groupVersion": qualified(known), "version": known.version.as_str()}))
+fn group_value(group: &PublishedGroup) -> Value {
+    let versions: Vec<Value> = group
+        .versions
+        .iter()
+        .map(|version| json!({"groupVersion": qualified(&version.known), "version": version.known.version.as_str()}))
         .collect();
-    json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
+    json!({"name": group.name, "versions": versions, "preferredVersion": versions.first()})
+}
+
+fn resource_list(known: &GroupVersion) -> Value {
+    let resources: Vec<Value> = known.resources.iter().flat_map(|resource| resource_values(resource)).collect();
+    let mut list = json!({"kind": "APIResourceList", "groupVersion": qualified(known), "resources": resources});
+    // The core group is older than versions of this document.
+    if !known.group.is_empty() {
+        list["apiVersion"] = json!("v1");
+    }
+    list
 }
 
 fn resource_values(resource: &Resource) -> Vec<Value> {
@@ -62,14 +160,9 @@ fn resource_values(resource: &Resource) -> Vec<Value> {
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
         "kind": resource.kind.as_str(),
-        "verbs": verb_names(&resource.verbs),
+        "verbs": verbs_of(resource),
     });
-    if !resource.short_names.is_empty() {
-        whole["shortNames"] = json!(resource.short_names);
-    }
-    if !resource.categories.is_empty() {
-        whole["categories"] = json!(resource.categories);
-    }
+    add_names(&mut whole, resource);
     if resource.is_stored() {
         whole["storageVersionHash"] = json!(resource.storage_version_hash());
     }
@@ -81,8 +174,7 @@ fn resource_values(resource: &Resource) -> Vec<Value> {
             "kind": part.other_kind.map_or(resource.kind.as_str(), |(_, kind)| kind),
             "verbs": verb_names(&part.verbs),
         });
-        let api_version = part.other_kind.map_or("", |(api_version, _)| api_version);
-        if let Some((group, version)) = api_version.split_once('/') {
+        if let Some((group, version)) = other_version(part) {
             shown["group"] = json!(group);
             shown["version"] = json!(version);
         }
@@ -91,12 +183,93 @@ fn resource_values(resource: &Resource) -> Vec<Value> {
     std::iter::once(whole).chain(parts).collect()
 }
 
+fn add_names(shown: &mut Value, resource: &Resource) {
+    if !resource.short_names.is_empty() {
+        shown["shortNames"] = json!(resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        shown["categories"] = json!(resource.categories);
+    }
+}
+
+/// The group and version of what a subresource speaks of, where they are not those of the resource.
+fn other_version(part: &Subresource) -> Option<(&'static str, &'static str)> {
+    part.other_kind.and_then(|(api_version, _)| api_version.split_once('/'))
+}
+
+/// What can be done with a resource. Of one whose definition is being deleted nothing new is made.
+fn verbs_of(resource: &Resource) -> Vec<&'static str> {
+    let is_terminating = resource.custom().is_some_and(|custom| custom.is_terminating);
+    let is_left = |verb: &Verb| !(is_terminating && matches!(verb, Verb::Create | Verb::Patch | Verb::Update));
+    verb_names(&resource.verbs.iter().copied().filter(is_left).collect::<Vec<_>>())
+}
+
 fn verb_names(verbs: &[Verb]) -> Vec<&'static str> {
     let mut names: Vec<&str> = verbs.iter().map(|verb| verb.as_str()).collect();
     names.sort_unstable();
     names
 }
 
+/// The document of these groups, put together of what is known of their versions.
+fn aggregated_list<'a>(groups: impl Iterator<Item = &'a PublishedGroup>) -> String {
+    let items: Vec<String> = groups
+        .map(|group| {
+            let mut metadata = Map::new();
+            if !group.name.is_empty() {
+                metadata.insert("name".to_owned(), json!(group.name));
+            }
+            let versions: Vec<&str> = group.versions.iter().map(|version| aggregated_version(version)).collect();
+            format!(r#"{{"metadata":{},"versions":[{}]}}"#, Value::Object(metadata), versions.join(","))
+        })
+        .collect();
+    let head = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":["#;
+    format!("{head}{}]}}", items.join(","))
+}
+
+fn aggregated_version(version: &PublishedVersion) -> &str {
+    version.documents.aggregated.get_or_init(|| {
+        let resources: Vec<Value> = version.known.resources.iter().map(|known| aggregated_resource(known)).collect();
+        let name = version.known.version.as_str();
+        json!({"version": name, "resources": resources, "freshness": "Current"}).to_string()
+    })
+}
+
+fn aggregated_resource(resource: &Resource) -> Value {
+    // Built-in kinds are those of the group and version that they are listed in; the others say so.
+    let own = match resource.custom() {
+        Some(_) => (resource.group.as_str(), resource.version.as_str()),
+        None => ("", ""),
+    };
+    let kind = |(group, version): (&str, &str), kind: &str| json!({"group": group, "version": version, "kind": kind});
+    let mut shown = json!({
+        "resource": resource.plural.as_str(),
+        "responseKind": kind(own, &resource.kind),
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": resource.singular,
+        "verbs": verbs_of(resource),
+    });
+    add_names(&mut shown, resource);
+    let parts: Vec<Value> = resource
+        .subresources
+        .iter()
+        .map(|part| {
+            let name = part.other_kind.map_or(resource.kind.as_str(), |(_, kind)| kind);
+            json!({
+                "subresource": part.name,
+                "responseKind": kind(other_version(part).unwrap_or(own), name),
+                "verbs": verb_names(&part.verbs),
+            })
+        })
+        .collect();
+    if !parts.is_empty() {
+        shown["subresources"] = json!(parts);
+    }
+    shown
+}
+
 fn bytes(value: &Value) -> Bytes {
     value.to_string().into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -109,16 +109,54 @@ pub(crate) fn negotiate(headers: &HeaderMap, answer: Answer) -> Result<Accepted,
         if answer != Answer::Object {
             offered.extend_from_slice(STREAMED);
         }
-        let mut status = Status::not_acceptable(&[]);
-        status.message = format!("406: Not Acceptable\n\nAvailable representations: {}", offered.join(", "));
-        status.details = Some(StatusDetails::default());
-        return Err(Box::new(status));
+        return Err(not_acceptable(&offered));
     }
     let accepted = choose(accept, true).ok_or_else(|| Box::new(Status::not_acceptable(ANSWERED)))?;
     if answer == Answer::Events && accepted.encoding != Encoding::Json {
         return Err(Box::new(Status::not_acceptable(STREAMED)));
     }
     Ok(accepted)
+}
+
+/// How the aggregated form of discovery is asked for, and what its answer is called, behind the encoding.
+pub(crate) const FORM_OF_AGGREGATED: &str = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// How discovery is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DiscoveryForm {
+    /// All at once.
+    Aggregated(Encoding),
+    /// One document per group and version. How it is written is decided for all plain answers alike.
+    Plain,
+}
+
+/// Chooses how `/api` and `/apis` are told: whoever accepts the aggregated form gets it, whatever else they accept.
+pub(crate) fn negotiate_discovery(headers: &HeaderMap) -> Result<DiscoveryForm, Box<Status>> {
+    let mut clauses: Vec<Clause<'_>> = accept(headers).split(',').filter_map(Clause::parse).collect();
+    sort(&mut clauses);
+    let aggregated = clauses.iter().find_map(|clause| {
+        let mut covered = Encoding::ALL.into_iter().filter(|encoding| clause.covers(*encoding));
+        covered.find(|encoding| clause.is_aggregated(*encoding))
+    });
+    match aggregated {
+        Some(encoding) => Ok(DiscoveryForm::Aggregated(encoding)),
+        None => accept_plain(headers).map(|()| DiscoveryForm::Plain),
+    }
+}
+
+/// Refuses a client that accepts nothing of what has one form only.
+pub(crate) fn accept_plain(headers: &HeaderMap) -> Result<(), Box<Status>> {
+    choose(accept(headers), false).map(|_| ()).ok_or_else(|| Box::new(Status::not_acceptable(ANSWERED)))
+}
+
+/// The same for paths that look at the type alone before.
+pub(crate) fn accept_plain_route(headers: &HeaderMap) -> Result<(), Box<Status>> {
+    accept_route(headers).and_then(|()| accept_plain(headers))
+}
+
+/// Refuses a client that accepts none of the types, whatever their parameters.
+pub(crate) fn accept_route(headers: &HeaderMap) -> Result<(), Box<Status>> {
+    if passes_route(accept(headers)) { Ok(()) } else { Err(not_acceptable(ANSWERED)) }
 }
 
 /// How answers are written to this client that have no other form: errors, and what is no object.
@@ -132,6 +170,14 @@ pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
     let plain = |clause: Clause<'_>| clause.covers(Encoding::Json).then(|| clause.accepted(Encoding::Json))?;
     let mut accepted = accept.split(',').filter_map(Clause::parse).filter_map(plain);
     accept.is_empty() || accepted.any(|accepted| accepted.form == Form::Whole)
+}
+
+/// What a client is told that accepts none of the types of a route.
+fn not_acceptable(offered: &[&str]) -> Box<Status> {
+    let mut status = Status::not_acceptable(&[]);
+    status.message = format!("406: Not Acceptable\n\nAvailable representations: {}", offered.join(", "));
+    status.details = Some(StatusDetails::default());
+    Box::new(status)
 }
 
 /// What the original looks at: the first header of this name only.
@@ -205,10 +251,22 @@ impl<'a> Clause<'a> {
         self.parameters.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
+    /// Whether what this clause says of streams makes sense in this encoding.
+    fn allows_stream(&self, encoding: Encoding) -> bool {
+        self.parameter("stream").is_none_or(|stream| stream == "watch" && encoding == Encoding::Json)
+    }
+
+    /// Whether this clause asks for the aggregated form of discovery.
+    fn is_aggregated(&self, encoding: Encoding) -> bool {
+        let target = (self.parameter("g"), self.parameter("v"), self.parameter("as"));
+        target == (Some("apidiscovery.k8s.io"), Some("v2"), Some("APIGroupDiscoveryList"))
+            && self.parameter("sv").is_none()
+            && self.allows_stream(encoding)
+    }
+
     /// What this clause asks for in this encoding; `None` if that cannot be.
     fn accepted(&self, encoding: Encoding) -> Option<Accepted> {
-        let is_stream = |stream: &str| stream == "watch" && encoding == Encoding::Json;
-        if self.parameter("stream").is_some_and(|stream| !is_stream(stream)) {
+        if !self.allows_stream(encoding) {
             return None;
         }
         if self.parameter("sv").is_some_and(|version| version != "v1") {
@@ -372,6 +430,46 @@ mod tests {
         ] {
             let refusal = negotiate(&with(accept), answer).expect_err("is refused");
             assert_eq!((refusal.code(), refusal.message.as_str()), (406, want.as_str()), "{accept}");
+        }
+    }
+
+    #[test]
+    fn discovery_is_aggregated_for_whoever_accepts_that() {
+        use DiscoveryForm::{Aggregated, Plain};
+        let form = FORM_OF_AGGREGATED;
+        let beta = form.replace("v2", "v2beta1");
+        for (accept, want) in [
+            (String::new(), Some(Plain)),
+            ("*/*".to_owned(), Some(Plain)),
+            ("application/yaml".to_owned(), Some(Plain)),
+            (format!("application/json;{form}"), Some(Aggregated(Encoding::Json))),
+            (format!("application/json;{form};profile=nopeer"), Some(Aggregated(Encoding::Json))),
+            (format!("application/yaml;{form}"), Some(Aggregated(Encoding::Yaml))),
+            (format!("*/*;{form}"), Some(Aggregated(Encoding::Json))),
+            (format!("application/json;q=0.9,application/json;{form};q=0.1"), Some(Aggregated(Encoding::Json))),
+            (format!("application/json;{beta},application/json;{form}"), Some(Aggregated(Encoding::Json))),
+            (format!("application/json;{beta},application/json"), Some(Plain)),
+            (format!("application/json;{form};stream=watch"), Some(Aggregated(Encoding::Json))),
+            (format!("application/vnd.kubernetes.protobuf;{form},application/json"), Some(Plain)),
+            ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json".to_owned(), Some(Plain)),
+            (format!("application/json;{beta}"), None),
+            (format!("application/json;{form};sv=v1"), None),
+            ("application/json;sv=v1".to_owned(), None),
+            ("application/json;as=Table;v=v1;g=meta.k8s.io".to_owned(), None),
+            ("text/plain".to_owned(), None),
+        ] {
+            assert_eq!(negotiate_discovery(&with(&accept)).ok(), want, "{accept}");
+        }
+        for (accept, message) in [
+            ("text/plain", "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml"),
+            (&*beta, "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml"),
+            (
+                "application/json;sv=v1",
+                "only the following media types are accepted: application/json, application/yaml",
+            ),
+        ] {
+            let refusal = accept_plain_route(&with(accept)).expect_err("is refused");
+            assert_eq!(refusal.message, message, "{accept}");
         }
     }
 

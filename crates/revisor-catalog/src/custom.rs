@@ -110,6 +110,11 @@ impl Custom {
         &self.family.conversion
     }
 
+    /// Whether objects keep what their schemas do not know.
+    pub fn preserves_unknown_fields(&self) -> bool {
+        self.family.preserves_unknown_fields
+    }
+
     /// The API version in which objects are stored.
     pub fn storage_version(&self) -> &str {
         &self.family.versions[self.family.storage].0

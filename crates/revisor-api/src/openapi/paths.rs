@@ -1,11 +1,12 @@
 //! The paths of a group and version, with one operation per served verb.
 
 use revisor_catalog::{DeleteAnswer, GroupVersion, Resource, Subresource, Verb};
+use revisor_schema::Types;
 use serde_json::{Map, Value, json};
 
-use super::path_of;
 use super::schemas::{self, reference};
 use crate::negotiate;
+use crate::publication::path_of;
 
 /// A query parameter: its name, its type, and what it asks for.
 type Parameter = (&'static str, &'static str, &'static str);
@@ -42,6 +43,9 @@ const WRITES: &[Parameter] = &[
     ),
 ];
 
+const FORCE: Parameter =
+    ("force", "boolean", "Apply also what others manage, and take it over. Only an apply patch may say so.");
+
 const DELETES: &[Parameter] = &[
     ("dryRun", "string", "All: do everything except to store the result."),
     ("gracePeriodSeconds", "integer", "How long the object may take to end; 0 is at once."),
@@ -50,20 +54,35 @@ const DELETES: &[Parameter] = &[
 ];
 
 /// All paths of a group and version.
-pub(super) fn of(known: &GroupVersion) -> Value {
+pub(super) fn of(types: &Types, known: &GroupVersion) -> Map<String, Value> {
     let base = path_of(known);
     let mut paths = Map::new();
     for resource in &known.resources {
-        let of_resource = Paths { base: &base, resource };
+        let of_resource = Paths { base: &base, resource, types };
         of_resource.collect(&mut paths);
     }
-    Value::Object(paths)
+    paths
+}
+
+/// The path at which the server tells its own version.
+pub(super) fn of_version() -> Map<String, Value> {
+    let get = json!({
+        "tags": ["version"],
+        "description": "Tell the version of this server.",
+        "operationId": "getCodeVersion",
+        "responses": {
+            "200": {"description": "OK", "content": content(schemas::VERSION, &["application/json"])},
+            "401": {"description": "Unauthorized"},
+        },
+    });
+    Map::from_iter([("/version/".to_owned(), json!({"get": get}))])
 }
 
 /// The paths of one resource.
 struct Paths<'a> {
     base: &'a str,
     resource: &'a Resource,
+    types: &'a Types,
 }
 
 /// Where an operation stands.
@@ -102,7 +121,8 @@ impl Paths<'_> {
             let reads: Vec<Verb> = verbs.iter().copied().filter(|verb| *verb == Verb::List).collect();
             add(format!("{base}/{plural}"), everywhere, self.operations(everywhere, &reads));
         }
-        if verbs.contains(&Verb::Watch) {
+        // Paths of old that new kinds do without.
+        if verbs.contains(&Verb::Watch) && self.resource.custom().is_none() {
             let watch = |place| Map::from_iter([("get".to_owned(), self.watch(place))]);
             add(format!("{base}/watch{scope}/{plural}"), collection, watch(collection));
             add(format!("{base}/watch{scope}/{plural}/{{name}}"), object, watch(object));
@@ -148,8 +168,9 @@ impl Paths<'_> {
 
     fn operation(&self, place: Place<'_>, verb: Verb) -> Value {
         let kind = self.resource.kind.as_str();
-        let object = schemas::qualified(&self.resource.group, &self.resource.version, kind);
-        let list = schemas::qualified(&self.resource.group, &self.resource.version, &self.resource.list_kind);
+        let other = place.subresource.and_then(|part| schemas::part_name(self.types, self.resource, part));
+        let object = other.unwrap_or_else(|| schemas::kind_name(self.resource, kind));
+        let list = schemas::kind_name(self.resource, &self.resource.list_kind);
         let whole = match place.subresource {
             Some(part) => format!("{} of a {kind}", part.name),
             None => format!("a {kind}"),
@@ -177,10 +198,12 @@ impl Paths<'_> {
                 self.described(place, verb, &format!("Replace {whole}."), parameters(&[WRITES]), Some(body), answers)
             }
             Verb::Patch => {
-                let body = body(&schemas::meta("Patch"), negotiate::PATCHES, true);
+                let is_read = |patch: &&&str| self.resource.custom().is_none() || !patch.contains("strategic");
+                let patches: Vec<&str> = negotiate::PATCHES.iter().filter(is_read).copied().collect();
+                let body = body(&schemas::meta("Patch"), &patches, true);
                 let answers = answers(&[(200, &object)]);
                 let text = format!("Change parts of {whole}.");
-                self.described(place, verb, &text, parameters(&[WRITES]), Some(body), answers)
+                self.described(place, verb, &text, parameters(&[WRITES, &[FORCE]]), Some(body), answers)
             }
             Verb::Delete => {
                 let body = body(&schemas::meta("DeleteOptions"), negotiate::READ, false);
@@ -221,6 +244,14 @@ impl Paths<'_> {
         answers: Value,
     ) -> Value {
         let Resource { group, version, kind, .. } = self.resource;
+        let about =
+            match place.subresource.and_then(|part| part.other_kind).filter(|_| self.resource.custom().is_none()) {
+                Some((api_version, kind)) => {
+                    let (group, version) = api_version.split_once('/').unwrap_or((group, version));
+                    json!({"group": group, "version": version, "kind": kind})
+                }
+                None => json!({"group": group.as_str(), "version": version.as_str(), "kind": kind.as_str()}),
+            };
         let action = match verb {
             Verb::Create => "post",
             Verb::Update => "put",
@@ -228,13 +259,13 @@ impl Paths<'_> {
             other => other.as_str(),
         };
         let mut operation = json!({
-            "tags": [format!("{}_{version}", schemas::short_group(group))],
+            "tags": [format!("{}_{version}", tag(group))],
             "description": description,
             "operationId": self.operation_id(place, verb),
             "parameters": parameters,
             "responses": answers,
             "x-kubernetes-action": action,
-            "x-kubernetes-group-version-kind": {"group": group.as_str(), "version": version.as_str(), "kind": kind.as_str()},
+            "x-kubernetes-group-version-kind": about,
         });
         if let Some(body) = body {
             operation["requestBody"] = body;
@@ -254,7 +285,7 @@ impl Paths<'_> {
             Verb::Update => "replace",
             Verb::Watch => "watch",
         };
-        let mut id = format!("{verb_name}{}{}", capitalised(schemas::short_group(group)), capitalised(version));
+        let mut id = format!("{verb_name}{}{}", capitalised(&tag(group)), capitalised(version));
         if verb == Verb::DeleteCollection {
             id.push_str("Collection");
         }
@@ -283,6 +314,15 @@ fn method(verb: Verb) -> &'static str {
         Verb::Patch => "patch",
         Verb::Update => "put",
     }
+}
+
+/// What operations are named by: `rbacAuthorization` of `rbac.authorization.k8s.io`, `core` for the group without a
+/// name.
+fn tag(group: &str) -> String {
+    let group = group.strip_suffix(".k8s.io").unwrap_or(group);
+    let mut words = group.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let first = words.next().filter(|first| !first.is_empty()).unwrap_or("core");
+    first.to_owned() + &words.map(capitalised).collect::<String>()
 }
 
 fn capitalised(text: &str) -> String {

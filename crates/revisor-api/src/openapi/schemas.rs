@@ -1,12 +1,16 @@
 //! The types of a group and version, named and shaped as clients know them.
 //!
-//! All of it comes from the table of fields; only the types that no client sends as objects stand here.
+//! All of it comes from the table of fields, or from the definitions of custom resources; only the types that no client
+//! sends as objects stand here.
 
 use std::collections::BTreeMap;
 
-use revisor_catalog::GroupVersion;
+use revisor_catalog::{GroupVersion, Resource, Subresource};
 use revisor_schema::{Alternative, Field, Merge, Presence, Shape, StructId, Topology, Types};
 use serde_json::{Map, Value, json};
+
+use super::custom::{self, Form};
+use super::descriptions::Descriptions;
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
@@ -14,14 +18,32 @@ const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
+/// The full name of what the server says of its own version.
+pub(super) const VERSION: &str = "io.k8s.apimachinery.pkg.version.Info";
+
+/// What it says at least.
+const VERSION_FIELDS: [&str; 9] =
+    ["buildDate", "compiler", "gitCommit", "gitTreeState", "gitVersion", "goVersion", "major", "minor", "platform"];
+
 /// The full name of a type that all groups share.
 pub(super) fn meta(name: &str) -> String {
     format!("{META}.{name}")
 }
 
-/// The full name of a type of this group and version.
-pub(super) fn qualified(group: &str, version: &str, name: &str) -> String {
-    full_name(&format!("{}.{version}.{name}", short_group(group)))
+/// The full name of a kind of the group and version of this resource.
+pub(super) fn kind_name(resource: &Resource, kind: &str) -> String {
+    let Resource { group, version, .. } = resource;
+    if resource.custom().is_none() {
+        return full_name(&format!("{}.{version}.{kind}", short_group(group)));
+    }
+    let domain: Vec<&str> = group.rsplit('.').collect();
+    format!("{}.{version}.{kind}", domain.join("."))
+}
+
+/// The full name of what a subresource speaks of, where that is another kind than the resource's.
+pub(super) fn part_name(types: &Types, resource: &Resource, part: &Subresource) -> Option<String> {
+    let of = types.id(&other_type(resource, part)?)?;
+    Some(full_name(&types.get(of).name))
 }
 
 /// The full name of a type of the table.
@@ -34,7 +56,7 @@ fn full_name(name: &str) -> String {
     }
 }
 
-/// `coordination` of `coordination.k8s.io`, and `core` for the group without a name.
+/// What types are named by: `coordination` of `coordination.k8s.io`, and `core` for the group without a name.
 pub(super) fn short_group(group: &str) -> &str {
     match group.split('.').next().unwrap_or_default() {
         "" => "core",
@@ -49,12 +71,17 @@ pub(super) fn reference(name: &str) -> Value {
 }
 
 /// All types that the operations of a group and version mention, and those which these are made of.
-pub(super) fn of(types: &Types, known: &GroupVersion) -> Value {
+pub(super) fn of(types: &Types, known: &GroupVersion, texts: &Descriptions, form: Form) -> BTreeMap<String, Value> {
     let mut schemas = Schemas { types, named: general() };
     for resource in &known.resources {
+        // What the table knows of a custom resource is its metadata.
         schemas.add(resource.root());
-        let others = resource.subresources.iter().filter_map(|part| part.other_kind);
-        for id in others.filter_map(|(api_version, kind)| types.id(&other_type(known, api_version, kind))) {
+        if let Some(custom) = resource.custom() {
+            let schema = custom::schema(resource, custom, texts, form);
+            schemas.named.insert(kind_name(resource, &resource.kind), schema);
+        }
+        let others = resource.subresources.iter().filter_map(|part| other_type(resource, part));
+        for id in others.filter_map(|name| types.id(&name)) {
             schemas.add(id);
         }
     }
@@ -64,10 +91,11 @@ pub(super) fn of(types: &Types, known: &GroupVersion) -> Value {
     let (group, version) = (known.group.as_str(), known.version.as_str());
     for resource in &known.resources {
         let own = |kind: &str| json!([{"group": group, "version": version, "kind": kind}]);
-        if let Some(schema) = schemas.named.get_mut(&qualified(group, version, &resource.kind)) {
+        let name = kind_name(resource, &resource.kind);
+        if let Some(schema) = schemas.named.get_mut(&name) {
             schema["x-kubernetes-group-version-kind"] = own(&resource.kind);
         }
-        let list = json!({
+        let mut list = json!({
             "type": "object",
             "description": format!("A list of {} objects.", resource.kind),
             "required": ["items"],
@@ -75,23 +103,42 @@ pub(super) fn of(types: &Types, known: &GroupVersion) -> Value {
                 "apiVersion": {"type": "string"},
                 "kind": {"type": "string"},
                 "metadata": of_type(&meta("ListMeta"), true),
-                "items": {"type": "array", "items": of_type(&qualified(group, version, &resource.kind), true)},
+                "items": {"type": "array", "items": of_type(&name, true)},
             },
             "x-kubernetes-group-version-kind": own(&resource.list_kind),
         });
-        schemas.named.insert(qualified(group, version, &resource.list_kind), list);
+        for field in ["apiVersion", "kind"] {
+            texts.describe_common(field, &mut list["properties"][field]);
+        }
+        if let Some(fields) = resource.custom().and_then(|custom| custom::selectable_fields(custom)) {
+            list["x-kubernetes-selectable-fields"] = fields;
+        }
+        schemas.named.insert(kind_name(resource, &resource.list_kind), list);
     }
     if let Some(schema) = schemas.named.get_mut(&meta("DeleteOptions")) {
         schema["x-kubernetes-group-version-kind"] =
             json!([{"group": group, "version": version, "kind": "DeleteOptions"}]);
     }
-    schemas.named.into_iter().collect()
+    for (name, schema) in &mut schemas.named {
+        texts.describe(name, schema);
+    }
+    schemas.named
 }
 
-/// The name in the table of a kind that a subresource speaks of.
-fn other_type(known: &GroupVersion, api_version: &str, kind: &str) -> String {
-    let (group, version) = api_version.split_once('/').unwrap_or((&known.group, &known.version));
-    format!("{}.{version}.{kind}", short_group(group))
+/// The type of what the server says of its own version, with its name.
+pub(super) fn of_version(texts: &Descriptions) -> (String, Value) {
+    let fields: Map<String, Value> =
+        VERSION_FIELDS.iter().map(|name| ((*name).to_owned(), json!({"type": "string", "default": ""}))).collect();
+    let mut schema = json!({"type": "object", "required": VERSION_FIELDS, "properties": fields});
+    texts.describe(VERSION, &mut schema);
+    (VERSION.to_owned(), schema)
+}
+
+/// The name in the table of another kind that a subresource speaks of.
+fn other_type(resource: &Resource, part: &Subresource) -> Option<String> {
+    let (api_version, kind) = part.other_kind?;
+    let (group, version) = api_version.split_once('/').unwrap_or((&resource.group, &resource.version));
+    Some(format!("{}.{version}.{kind}", short_group(group)))
 }
 
 /// Types that are no table's business: no client sends them as objects, or they have no fields.
@@ -170,7 +217,7 @@ fn general() -> BTreeMap<String, Value> {
 }
 
 /// A value of a named type. Beside a reference nothing else may stand, hence the list of one.
-fn of_type(name: &str, has_default: bool) -> Value {
+pub(super) fn of_type(name: &str, has_default: bool) -> Value {
     let mut schema = json!({"allOf": [reference(name)]});
     if has_default {
         schema["default"] = json!({});
@@ -289,16 +336,22 @@ impl Schemas<'_> {
 
 #[cfg(test)]
 mod tests {
+    use revisor_catalog::Catalog;
+
     use super::*;
+    use crate::custom_fixture::{defined, with_definition};
 
     #[test]
     fn names_are_those_that_clients_know() {
+        let catalog = with_definition(&Catalog::build(), &defined("disco.example.com", "Gadget", "{}"), 1);
         for (group, name, want) in [
-            ("", "ConfigMap", "io.k8s.api.core.v1.ConfigMap"),
-            ("coordination.k8s.io", "LeaseSpec", "io.k8s.api.coordination.v1.LeaseSpec"),
-            ("rbac.authorization.k8s.io", "Role", "io.k8s.api.rbac.v1.Role"),
+            ("", "configmaps", "io.k8s.api.core.v1.ConfigMap"),
+            ("coordination.k8s.io", "leases", "io.k8s.api.coordination.v1.Lease"),
+            ("rbac.authorization.k8s.io", "roles", "io.k8s.api.rbac.v1.Role"),
+            ("disco.example.com", "gadgets", "com.example.disco.v1.Gadget"),
         ] {
-            assert_eq!(qualified(group, "v1", name), want);
+            let resource = catalog.resource(group, "v1", name).expect("is served");
+            assert_eq!(kind_name(resource, &resource.kind), want);
         }
     }
 }

@@ -1,26 +1,39 @@
 //! The documents as clients meet them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, IF_NONE_MATCH};
+use revisor_catalog::{Catalog, Route};
 
 use super::*;
-use revisor_catalog::Route;
+use crate::custom_fixture::{defined, with_definition};
+use crate::publication::Publications;
 
 const EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
 
-fn openapi() -> OpenApi {
-    OpenApi::build(&Catalog::build(), "1.36")
+fn openapi() -> Arc<Publication> {
+    Publications::new("1.36").of(&Arc::new(catalog()))
 }
 
-fn ask(openapi: &OpenApi, method: Method, address: &str, headers: &[(http::HeaderName, &str)]) -> Response<Body> {
+/// What is built in, and a custom resource.
+fn catalog() -> Catalog {
+    let schema = r#"{"type":"object","properties":{"spec":{"type":"object","description":"What it is."}}}"#;
+    with_definition(&Catalog::build(), &defined("disco.example.com", "Gadget", schema), 1)
+}
+
+fn document(publication: &Publication, path: &str) -> Value {
+    publication.describe(publication.version(path).expect("is served"))
+}
+
+fn ask(openapi: &Publication, method: Method, address: &str, headers: &[(http::HeaderName, &str)]) -> Response<Body> {
     let mut request = Request::builder().method(method).uri(address);
     for (name, value) in headers {
         request = request.header(name, *value);
     }
     let request = request.body(()).expect("a request");
     let rest = request.uri().path().strip_prefix("/openapi/v3").expect("below the root").to_owned();
-    openapi.answer(&rest, &request, EPOCH)
+    openapi.openapi_v3(&rest, &request, EPOCH)
 }
 
 fn header(response: &Response<Body>, name: http::HeaderName) -> &str {
@@ -37,14 +50,14 @@ fn the_root_leads_to_every_document() {
     let openapi = openapi();
     let root = body(&ask(&openapi, Method::GET, "/openapi/v3", &[]));
     let paths = root["paths"].as_object().expect("paths");
-    let catalog = Catalog::build();
-    let mut served: Vec<String> = catalog
+    let mut served: Vec<String> = catalog()
         .group_versions()
         .iter()
         .map(|known| match known.group.as_str() {
             "" => format!("api/{}", known.version),
             group => format!("apis/{group}/{}", known.version),
         })
+        .chain(["version".to_owned()])
         .collect();
     served.sort();
     assert_eq!(paths.keys().collect::<Vec<_>>(), served.iter().collect::<Vec<_>>());
@@ -126,9 +139,9 @@ fn references(value: &Value, found: &mut BTreeSet<String>) {
 
 #[test]
 fn documents_hold_together() {
-    let catalog = Catalog::build();
-    for known in catalog.group_versions() {
-        let document = describe(&catalog, known, "1.36");
+    let publication = openapi();
+    for version in &publication.versions {
+        let document = publication.describe(version);
         let mut used = BTreeSet::new();
         references(&document, &mut used);
         let defined: BTreeSet<String> = document["components"]["schemas"]
@@ -142,7 +155,7 @@ fn documents_hold_together() {
         let mut ids = BTreeSet::new();
         for (path, item) in document["paths"].as_object().expect("paths") {
             let real = path.replace("{namespace}", "n").replace("{name}", "a");
-            assert!(matches!(Route::parse(&catalog, &real), Route::Objects(_)), "{path} is served");
+            assert!(matches!(Route::parse(&publication.catalog, &real), Route::Objects(_)), "{path} is served");
             for (method, operation) in
                 item.as_object().expect("an item").iter().filter(|(name, _)| *name != "parameters")
             {
@@ -155,9 +168,8 @@ fn documents_hold_together() {
 
 #[test]
 fn every_verb_is_an_operation() {
-    let catalog = Catalog::build();
-    let known = catalog.group_version("", "v1").expect("is served");
-    let document = describe(&catalog, known, "1.36");
+    let publication = openapi();
+    let document = document(&publication, "/api/v1");
     let shown = |path: &str| {
         let item = document["paths"][path].as_object().unwrap_or_else(|| panic!("{path} is described"));
         let operations = item.iter().filter(|(name, _)| *name != "parameters");
@@ -204,14 +216,99 @@ fn every_verb_is_an_operation() {
         .iter()
         .filter_map(|parameter| parameter["name"].as_str())
         .collect();
-    assert_eq!(asked, ["dryRun", "fieldManager", "fieldValidation"]);
+    assert_eq!(asked, ["dryRun", "fieldManager", "fieldValidation", "force"]);
+}
+
+#[test]
+fn custom_resources_are_described_as_built_in_ones_are() {
+    let publication = openapi();
+    let document = document(&publication, "/apis/disco.example.com/v1");
+    let schemas = &document["components"]["schemas"];
+    let gadget = &schemas["com.example.disco.v1.Gadget"];
+    assert_eq!(gadget["properties"]["spec"]["description"], "What it is.");
+    let text =
+        |schema: &Value, field: &str| schema["properties"][field]["description"].as_str().unwrap_or_default().len();
+    for field in ["apiVersion", "kind", "metadata"] {
+        assert!(text(gadget, field) > 0, "{field} is explained");
+    }
+    let list = &schemas["com.example.disco.v1.GadgetList"];
+    assert_eq!(list["x-kubernetes-group-version-kind"][0]["kind"], "GadgetList");
+    assert_eq!(list["x-kubernetes-selectable-fields"], json!([{"fieldPath": "spec.color"}]));
+    let paths: Vec<&str> = document["paths"].as_object().expect("paths").keys().map(String::as_str).collect();
+    let base = "/apis/disco.example.com/v1/namespaces/{namespace}/gadgets";
+    assert_eq!(
+        paths,
+        [
+            "/apis/disco.example.com/v1/gadgets".to_owned(),
+            base.to_owned(),
+            format!("{base}/{{name}}"),
+            format!("{base}/{{name}}/scale"),
+            format!("{base}/{{name}}/status"),
+        ]
+    );
+    let scale = &document["paths"][&paths[3]]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+    assert_eq!(scale["$ref"], "#/components/schemas/io.k8s.api.autoscaling.v1.Scale");
+}
+
+#[test]
+fn a_definition_changes_its_own_document_only() {
+    let publications = Publications::new("1.36");
+    let first = publications.of(&Arc::new(catalog()));
+    let root = |publication: &Publication| body(&ask(publication, Method::GET, "/openapi/v3", &[]))["paths"].clone();
+    let before = root(&first);
+    let other = defined("other.example.com", "Thing", r#"{"type":"object"}"#);
+    let second = publications.of(&Arc::new(with_definition(&first.catalog, &other, 2)));
+    let mut after = root(&second);
+    assert!(after.as_object_mut().and_then(|after| after.remove("apis/other.example.com/v1")).is_some());
+    assert_eq!(before, after);
+    // The same schema once more is the same document, although it was made anew.
+    let schema = r#"{"type":"object","properties":{"spec":{"type":"object","description":"What it is."}}}"#;
+    let again = defined("disco.example.com", "Gadget", schema);
+    let third = publications.of(&Arc::new(with_definition(&second.catalog, &again, 3)));
+    assert_eq!(root(&third), root(&second));
+    let changed = defined("disco.example.com", "Gadget", r#"{"type":"object"}"#);
+    let fourth = publications.of(&Arc::new(with_definition(&third.catalog, &changed, 4)));
+    let changes: Vec<String> = root(&fourth)
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(path, address)| root(&third)[*path] != **address)
+        .map(|(path, _)| path.clone())
+        .collect();
+    assert_eq!(changes, ["apis/disco.example.com/v1"]);
+}
+
+#[test]
+fn the_older_document_is_kept_by_its_tag() {
+    let publication = openapi();
+    let protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let ask = |method: Method, accept: &str, known: &str| {
+        let request = Request::builder().method(method).uri("/openapi/v2");
+        let request = request.header(ACCEPT, accept).header(IF_NONE_MATCH, known).body(()).expect("a request");
+        publication.openapi_v2(&request)
+    };
+    let json = ask(Method::GET, "*/*", "\"other\"");
+    let tag = header(&json, ETAG).to_owned();
+    for (name, method, accept, known, code, content_type) in [
+        ("JSON", Method::GET, "*/*", "\"other\"", 200, "application/json"),
+        ("protobuf", Method::GET, protobuf, "\"other\"", 200, swagger_protobuf::MEDIA_TYPE),
+        ("JSON that is known", Method::GET, "*/*", &*tag, 304, ""),
+        ("protobuf that is known", Method::GET, protobuf, &*tag, 304, ""),
+        ("another form", Method::GET, "application/yaml", &*tag, 406, "application/json"),
+        ("another method", Method::POST, "*/*", &*tag, 405, "application/json"),
+    ] {
+        let response = ask(method, accept, known);
+        assert_eq!(response.status().as_u16(), code, "{name}");
+        assert_eq!(header(&response, CONTENT_TYPE), content_type, "{name}");
+        assert_eq!(header(&response, ETAG), if code < 400 { &*tag } else { "" }, "{name}");
+    }
 }
 
 #[test]
 fn types_are_shaped_as_the_table_says() {
     let catalog = Catalog::build();
     let known = catalog.group_version("", "v1").expect("is served");
-    let schemas = schemas::of(catalog.types(), known);
+    let schemas = schemas::of(catalog.types(), known, &Descriptions::default(), Form::V3);
     let meta_reference = |name: &str| json!([{"$ref": format!("#/components/schemas/{}", schemas::meta(name))}]);
     assert_eq!(
         schemas["io.k8s.api.core.v1.Secret"],
@@ -230,7 +327,7 @@ fn types_are_shaped_as_the_table_says() {
         })
     );
     assert_eq!(
-        schemas[schemas::meta("ObjectMeta")]["properties"]["ownerReferences"],
+        schemas[&schemas::meta("ObjectMeta")]["properties"]["ownerReferences"],
         json!({
             "type": "array",
             "items": {"default": {}, "allOf": meta_reference("OwnerReference")},

@@ -1,0 +1,110 @@
+//! Gathers what people are told about the fields of built-in kinds from the sources of `k8s-openapi`, the published
+//! bindings of the API, into one compressed file. Those are only read, so nothing is compiled for it.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+
+/// The release whose texts are gathered.
+const RELEASE: &str = "v1_36";
+
+/// What a source begins with that holds a type.
+const HEAD: &str = "// Generated from definition ";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let manifest = manifest_of("k8s-openapi")?;
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed={}", manifest.display());
+    let mut texts = BTreeMap::new();
+    gather(&manifest.with_file_name("src").join(RELEASE), &mut texts)?;
+    if texts.is_empty() {
+        return Err(format!("no descriptions of {RELEASE} beside {}", manifest.display()).into());
+    }
+    let folder = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo names a folder for what is made")?);
+    let mut packed = GzEncoder::new(File::create(folder.join("descriptions.gz"))?, Compression::best());
+    for ((of, field), text) in texts {
+        writeln!(packed, "{of}\t{field}\t{}", Value::String(text))?;
+    }
+    packed.finish()?;
+    Ok(())
+}
+
+/// The manifest of a package of this workspace's lock file.
+fn manifest_of(package: &str) -> Result<PathBuf, Box<dyn Error>> {
+    let cargo = std::env::var_os("CARGO").ok_or("cargo names itself")?;
+    let output = Command::new(cargo).args(["metadata", "--format-version=1", "--locked"]).output()?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let packages = metadata["packages"].as_array().ok_or("cargo lists packages")?;
+    let found = packages.iter().find(|known| known["name"] == package).ok_or("the package is locked")?;
+    Ok(PathBuf::from(found["manifest_path"].as_str().ok_or("a package has a manifest")?))
+}
+
+/// The texts of all sources below a folder, by type and field.
+fn gather(folder: &Path, texts: &mut BTreeMap<(String, String), String>) -> Result<(), Box<dyn Error>> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            gather(&path, texts)?;
+        } else {
+            read(&fs::read_to_string(&path)?, texts);
+        }
+    }
+    Ok(())
+}
+
+/// The texts of one source. Its schema is laid out as rustfmt does: the type's own words stand at one depth, the names
+/// of its fields at the next, and theirs deeper.
+fn read(source: &str, texts: &mut BTreeMap<(String, String), String>) {
+    let Some(of) = source.lines().next().and_then(|line| line.strip_prefix(HEAD)) else { return };
+    let schema = source.lines().skip_while(|line| !line.contains("fn json_schema(")).skip(1);
+    let mut field = String::new();
+    for line in schema.take_while(|line| !line.starts_with('}')) {
+        let words = line.trim_start();
+        let depth = line.len() - words.len();
+        if depth == 16
+            && let Some((name, _)) = words.strip_prefix('"').and_then(|rest| rest.split_once("\": "))
+        {
+            name.clone_into(&mut field);
+        }
+        let text = words
+            .strip_prefix("\"description\": ")
+            .filter(|_| depth == 12 || depth == 20)
+            .or_else(|| words.split_once("insert(\"description\".into(), ").map(|(_, rest)| rest));
+        if let Some(text) = text.and_then(literal) {
+            let field = if depth == 12 { String::new() } else { field.clone() };
+            texts.entry((of.to_owned(), field)).or_insert(text);
+        }
+    }
+}
+
+/// The value of the string literal that a text begins with.
+fn literal(text: &str) -> Option<String> {
+    let mut value = String::new();
+    let mut letters = text.strip_prefix('"')?.chars();
+    loop {
+        match letters.next()? {
+            '"' => return Some(value),
+            '\\' => match letters.next()? {
+                'n' => value.push('\n'),
+                't' => value.push('\t'),
+                'r' => value.push('\r'),
+                'u' => {
+                    let digits: String = letters.by_ref().skip(1).take_while(|letter| *letter != '}').collect();
+                    value.push(u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)?);
+                }
+                other => value.push(other),
+            },
+            other => value.push(other),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! [`Descriptions`]: what people are told about the fields of built-in kinds.
+//!
+//! The texts are gathered when the program is built (`build.rs`), from the published bindings of the API, and kept
+//! compressed until somebody asks for the first document.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+
+/// One line per text: the type, the field or nothing, and the text as a JSON string, separated by tabs.
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptions.gz"));
+
+/// A kind that says of the fields which every object has what can be said of all of them.
+const COMMON: &str = "io.k8s.api.core.v1.ConfigMap";
+
+/// The texts, by type and field.
+#[derive(Debug, Default)]
+pub(crate) struct Descriptions(HashMap<String, HashMap<String, String>>);
+
+impl Descriptions {
+    /// The texts that the program was built with.
+    pub(crate) fn unpack() -> Descriptions {
+        let mut lines = String::new();
+        GzDecoder::new(PACKED).read_to_string(&mut lines).expect("the program was built with texts that can be read");
+        let mut texts: HashMap<String, HashMap<String, String>> = HashMap::new();
+        for line in lines.lines() {
+            let mut parts = line.splitn(3, '\t');
+            let (Some(of), Some(field), Some(text)) = (parts.next(), parts.next(), parts.next()) else { continue };
+            let Ok(text) = serde_json::from_str(text) else { continue };
+            texts.entry(of.to_owned()).or_default().insert(field.to_owned(), text);
+        }
+        Descriptions(texts)
+    }
+
+    /// What a type is.
+    pub(crate) fn of_type(&self, name: &str) -> Option<&str> {
+        self.of_field(name, "")
+    }
+
+    /// What a field of a type is.
+    pub(crate) fn of_field(&self, name: &str, field: &str) -> Option<&str> {
+        self.0.get(name)?.get(field).map(String::as_str)
+    }
+
+    /// Describes the type with this name and its fields, where that was not done yet.
+    pub(crate) fn describe(&self, name: &str, schema: &mut Value) {
+        describe(schema, self.of_type(name));
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            for (field, property) in properties.iter_mut() {
+                describe(property, self.of_field(name, field));
+            }
+        }
+    }
+
+    /// Describes a field that every object has.
+    pub(crate) fn describe_common(&self, field: &str, property: &mut Value) {
+        describe(property, self.of_field(COMMON, field));
+    }
+}
+
+fn describe(schema: &mut Value, text: Option<&str>) {
+    if let (Value::Object(schema), Some(text)) = (schema, text)
+        && !schema.contains_key("description")
+    {
+        schema.insert("description".to_owned(), text.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_kinds_are_described() {
+        let texts = Descriptions::unpack();
+        for (of, field, start) in [
+            ("io.k8s.api.apps.v1.DeploymentSpec", "replicas", "Number of desired pods."),
+            ("io.k8s.api.core.v1.Pod", "", "Pod is a collection of containers"),
+            ("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "name", "Name must be unique within a namespace."),
+            ("io.k8s.api.core.v1.ConfigMap", "metadata", "Standard object's metadata."),
+        ] {
+            let text = texts.of_field(of, field).unwrap_or_default();
+            assert!(text.starts_with(start), "{of} {field}: {text}");
+        }
+        assert_eq!(texts.of_type("io.k8s.api.core.v1.Nonsense"), None);
+    }
+}
