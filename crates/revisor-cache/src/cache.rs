@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 
 use crate::dispatcher::{self, Inbox};
 use crate::layout::Layout;
-use crate::{Item, ResourceCache};
+use crate::{Classify, Item, ResourceCache};
 
 /// How often a resource is listed anew when the store compacts between the list and the watch.
 const ATTEMPTS: usize = 16;
@@ -78,8 +78,28 @@ impl Cache {
     /// The resource with this key prefix, read from the store if it is not there yet. Its window reaches back as far
     /// as the store's history does.
     pub async fn add(self: &Arc<Self>, prefix: &str, namespaced: bool) -> Result<Arc<ResourceCache>, StoreError> {
+        self.add_with(prefix, namespaced, None).await
+    }
+
+    /// The same, whose objects are counted by their classes ([`ResourceCache::counts`]). A resource that is there
+    /// already stays as it is.
+    pub async fn add_tallied(
+        self: &Arc<Self>,
+        prefix: &str,
+        namespaced: bool,
+        classify: Classify,
+    ) -> Result<Arc<ResourceCache>, StoreError> {
+        self.add_with(prefix, namespaced, Some(classify)).await
+    }
+
+    async fn add_with(
+        self: &Arc<Self>,
+        prefix: &str,
+        namespaced: bool,
+        classify: Option<Classify>,
+    ) -> Result<Arc<ResourceCache>, StoreError> {
         let cell = self.resources().entry(prefix.into()).or_default().clone();
-        match cell.get_or_try_init(|| self.subscribe(prefix, namespaced)).await {
+        match cell.get_or_try_init(|| self.subscribe(prefix, namespaced, classify)).await {
             Ok(subscription) => Ok(subscription.resource.clone()),
             Err(error) => {
                 let mut resources = self.resources();
@@ -138,10 +158,15 @@ impl Cache {
     }
 
     /// Reads the oldest state that there is and follows the store from there.
-    async fn subscribe(&self, prefix: &str, namespaced: bool) -> Result<Subscription, StoreError> {
+    async fn subscribe(
+        &self,
+        prefix: &str,
+        namespaced: bool,
+        classify: Option<Classify>,
+    ) -> Result<Subscription, StoreError> {
         let mut attempt = 1;
         loop {
-            match self.subscribe_from(self.store.oldest_revision(), prefix, namespaced).await {
+            match self.subscribe_from(self.store.oldest_revision(), prefix, namespaced, classify).await {
                 // The store has compacted in the meantime and knows a new oldest revision.
                 Err(StoreError::Compacted { .. }) if attempt < ATTEMPTS => attempt += 1,
                 outcome => return outcome,
@@ -154,6 +179,7 @@ impl Cache {
         oldest: Option<Revision>,
         prefix: &str,
         namespaced: bool,
+        classify: Option<Classify>,
     ) -> Result<Subscription, StoreError> {
         let entries = match oldest {
             Some(_) => {
@@ -165,6 +191,7 @@ impl Cache {
         };
         let resource = ResourceCache::new(
             Layout { prefix: prefix.into(), namespaced },
+            classify,
             entries.into_iter().map(Item::new),
             oldest,
             &self.options,

@@ -11,6 +11,7 @@ use revisor_version::Revision;
 use crate::Item;
 use crate::delivery::Change;
 use crate::snapshot::Table;
+use crate::tally::{Classify, Tally};
 
 /// History no longer reaches back to the revision asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +29,8 @@ pub struct Expired {
 /// before it. So the state at any revision costs a bounded replay, and a kept one only the nodes it does not share.
 pub(crate) struct History {
     newest: Table,
+    /// Counts the objects of `newest`, where somebody wants to know.
+    tally: Option<Tally>,
     /// The last event that `newest` includes, or where history began.
     last: Option<Revision>,
     window: VecDeque<Arc<Change>>,
@@ -73,6 +76,7 @@ impl History {
         let kept = VecDeque::from([Kept { at: start, table: table.clone() }]);
         History {
             newest: table,
+            tally: None,
             last: start,
             window: VecDeque::new(),
             kept,
@@ -81,6 +85,19 @@ impl History {
             since_kept: 0,
             ended: false,
         }
+    }
+
+    /// The same history, which counts its objects from here on.
+    pub(crate) fn tallied(mut self, classify: Classify) -> History {
+        let mut tally = Tally::new(classify);
+        self.newest.items().for_each(|item| tally.add(item.bytes()));
+        self.tally = Some(tally);
+        self
+    }
+
+    /// How many objects of each class the newest state has; `None` if nobody wanted to know.
+    pub(crate) fn tally(&self) -> Option<&Tally> {
+        self.tally.as_ref()
     }
 
     /// The newest state.
@@ -123,6 +140,11 @@ impl History {
         if old.is_none() && new.is_none() {
             debug_assert!(false, "deletion of {}, which is not there", event.key());
             return;
+        }
+        if let Some(tally) = &mut self.tally {
+            // In this order: a class whose only object is written again keeps its place for the moment in between.
+            new.iter().for_each(|item| tally.add(item.bytes()));
+            old.iter().for_each(|item| tally.take(item.bytes()));
         }
         self.last = Some(event.revision);
         self.window.push_back(Change::new(event.revision, old, new));

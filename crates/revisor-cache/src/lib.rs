@@ -10,6 +10,8 @@
 //!                ▲────────────────────────────────────────────────┘ the history, never from the store
 //! ```
 //!
+//! Where a resource is tallied ([`Cache::add_tallied`]), the history also counts its objects by a class of the caller's.
+//!
 //! Everything here can be rebuilt from the store (C1): [`Cache::add`] does so at start-up, with the window reaching
 //! back as far as the store's own history. How long history is kept is the store's decision alone; the cache drops
 //! what the store has dropped.
@@ -30,6 +32,7 @@ mod queue;
 mod resource;
 mod revision_cell;
 mod snapshot;
+mod tally;
 mod watcher;
 
 pub use cache::{Cache, CacheOptions, NotReached};
@@ -39,4 +42,5 @@ pub use history::Expired;
 pub use item::{Item, View};
 pub use resource::ResourceCache;
 pub use snapshot::Snapshot;
+pub use tally::Classify;
 pub use watcher::{Filter, Scope, WatchItem, WatchRequest, WatchStart, Watcher};

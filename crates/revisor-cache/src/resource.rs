@@ -15,7 +15,7 @@ use crate::index::{Index, Seat};
 use crate::layout::Layout;
 use crate::revision_cell::RevisionCell;
 use crate::snapshot::Table;
-use crate::{CacheOptions, Item, Scope, Snapshot, WatchRequest, Watcher};
+use crate::{CacheOptions, Classify, Item, Scope, Snapshot, WatchRequest, Watcher};
 
 /// How many events the writer thread applies before it lets readers in.
 const EVENTS_PER_LOCK: usize = 64;
@@ -56,9 +56,10 @@ pub(crate) enum Joined {
 }
 
 impl ResourceCache {
-    /// The cache of a resource whose history begins with `items` at `start`.
+    /// The cache of a resource whose history begins with `items` at `start`, tallied by `classify` if there is one.
     pub(crate) fn new(
         layout: Layout,
+        classify: Option<Classify>,
         items: impl IntoIterator<Item = Arc<Item>>,
         start: Option<Revision>,
         options: &CacheOptions,
@@ -70,9 +71,14 @@ impl ResourceCache {
         for item in items {
             table.put(item);
         }
+        let history = History::new(table, start, options.snapshot_every);
+        let history = match classify {
+            Some(classify) => history.tallied(classify),
+            None => history,
+        };
         Arc::new_cyclic(|me| ResourceCache {
             layout,
-            history: RwLock::new(History::new(table, start, options.snapshot_every)),
+            history: RwLock::new(history),
             recalled: Mutex::default(),
             index: Mutex::default(),
             delivered: RevisionCell::new(start),
@@ -138,6 +144,12 @@ impl ResourceCache {
     /// How many objects there are.
     pub fn len(&self) -> usize {
         self.history().newest().len()
+    }
+
+    /// How many objects there are of each class that has some, in the order of the classes; all at one moment. Empty
+    /// also where the resource is not tallied.
+    pub fn counts(&self) -> Vec<(Box<str>, u64)> {
+        self.history().tally().map(|tally| tally.counts().to_vec()).unwrap_or_default()
     }
 
     /// Whether there is no object.

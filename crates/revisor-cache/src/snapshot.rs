@@ -72,6 +72,11 @@ impl Table {
         self.objects.len()
     }
 
+    /// All objects, in the order of their keys.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &Arc<Item>> {
+        self.objects.values()
+    }
+
     /// The object at `key`.
     pub(crate) fn get(&self, key: &str) -> Option<&Arc<Item>> {
         self.objects.get(key)

@@ -14,7 +14,7 @@ fn at(number: u64) -> Revision {
 fn pods() -> Arc<ResourceCache> {
     let layout = Layout { prefix: "/r/".into(), namespaced: false };
     let (_, progress) = tokio::sync::watch::channel(None);
-    ResourceCache::new(layout, [], None, &CacheOptions::default(), progress, Arc::default())
+    ResourceCache::new(layout, None, [], None, &CacheOptions::default(), progress, Arc::default())
 }
 
 fn write(pods: &ResourceCache, number: u64) {

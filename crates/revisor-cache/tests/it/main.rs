@@ -9,4 +9,5 @@ mod progress;
 mod races;
 mod restart;
 mod snapshots;
+mod tallying;
 mod watching;
