@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use http::header::USER_AGENT;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -199,7 +200,11 @@ impl Api {
     async fn serve(&self, route: Route, asked: &Asked, request: Request<UnreadBody>) -> Response<Body> {
         match route {
             Route::Objects(route) => match asked.verb {
-                Some(verb) => self.serve_objects(route, verb, request).await,
+                Some(verb) => {
+                    let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
+                    self.options.registry.note_request(&route.resource, verb, agent.unwrap_or_default());
+                    self.serve_objects(route, verb, request).await
+                }
                 None if is_unwatchable(&route, &request) => {
                     let resource = ResourceRef { group: &route.resource.group, resource: &route.resource.plural };
                     answer::status(&Status::method_not_supported(resource, Verb::Watch.as_str()))

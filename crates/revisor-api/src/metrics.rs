@@ -141,6 +141,7 @@ mod tests {
                 watchers: 3,
                 window_events: 40,
                 resource_version: 1234,
+                stored_versions: vec![("v1".to_owned(), 5), ("v1beta1".to_owned(), 2)],
             }]
         });
         let labels = RequestLabels {
@@ -178,6 +179,8 @@ mod tests {
             "apiserver_registered_watchers{group=\"apps\",resource=\"deployments\"} 3",
             "apiserver_watch_cache_window_events{group=\"apps\",resource=\"deployments\"} 40",
             "apiserver_watch_cache_resource_version{group=\"apps\",resource=\"deployments\"} 1234",
+            "revisor_custom_resource_stored_objects{group=\"apps\",resource=\"deployments\",version=\"v1\"} 5",
+            "revisor_custom_resource_stored_objects{group=\"apps\",resource=\"deployments\",version=\"v1beta1\"} 2",
             "# TYPE apiserver_request_duration_seconds histogram",
         ] {
             assert!(text.lines().any(|got| got == line), "{line}\nis not in\n{text}");

@@ -10,7 +10,7 @@ use revisor_version::ApiVersion;
 
 use crate::kinds::{self, PodPolicy, Presentation};
 use crate::resource::Stored;
-use crate::rows::{FIELDS, Row, rows, scale_resource};
+use crate::rows::{FIELDS, Row, rows, scale_resource, version_reports_resource};
 use crate::{Resource, RuntimeConfig, RuntimeConfigError};
 
 /// A group and one of its versions that is served.
@@ -50,6 +50,7 @@ pub struct Catalog {
     other_kinds: Vec<Arc<Resource>>,
     types: Arc<Types>,
     scale: Arc<Resource>,
+    version_reports: Arc<Resource>,
 }
 
 impl Catalog {
@@ -70,6 +71,7 @@ impl Catalog {
         let pods = PodPolicy { allow_privileged: *allow_privileged };
         let types = Arc::new(Types::parse(FIELDS).expect("the table of fields is well formed"));
         let scale = Arc::new(scale_resource(&types));
+        let version_reports = Arc::new(version_reports_resource(&types));
         let mut group_versions: Vec<GroupVersion> = Vec::new();
         let mut other_kinds = Vec::new();
         let presentation = |row: &Row| kinds::presentation(row.group, row.version, row.plural);
@@ -95,7 +97,7 @@ impl Catalog {
             }
         }
         let group_versions: Vec<Arc<GroupVersion>> = group_versions.into_iter().map(Arc::new).collect();
-        Catalog { built_in: group_versions.len(), group_versions, other_kinds, types, scale }
+        Catalog { built_in: group_versions.len(), group_versions, other_kinds, types, scale, version_reports }
     }
 
     /// This catalog with these as all versions of the custom resource `plural` of a group. Without any, it is gone.
@@ -153,6 +155,11 @@ impl Catalog {
     /// The type of all scales, as a resource. It is not served by itself: its objects are parts of others.
     pub fn scale(&self) -> &Arc<Resource> {
         &self.scale
+    }
+
+    /// The reports on the versions of custom resources. They are served beside these, as long as there are any.
+    pub fn version_reports(&self) -> &Arc<Resource> {
+        &self.version_reports
     }
 
     /// The resource with this name in paths.

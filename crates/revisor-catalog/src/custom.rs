@@ -115,6 +115,11 @@ impl Custom {
         self.family.preserves_unknown_fields
     }
 
+    /// All API versions of the definition, served or not.
+    pub fn api_versions(&self) -> impl Iterator<Item = &str> {
+        self.family.versions.iter().map(|(version, _)| version.as_str())
+    }
+
     /// The API version in which objects are stored.
     pub fn storage_version(&self) -> &str {
         &self.family.versions[self.family.storage].0

@@ -16,6 +16,7 @@ mod pods;
 mod scaling;
 mod selectors;
 mod storage;
+mod versioning;
 mod workloads;
 
 #[cfg(test)]
@@ -104,6 +105,7 @@ pub(crate) fn of(group: &str, plural: &str) -> Printer {
         ("storage.k8s.io", "volumeattachments") => storage::attachment,
         ("storage.k8s.io", "volumeattributesclasses") => storage::attributes_class,
         ("storagemigration.k8s.io", "storageversionmigrations") => storage::migration,
+        ("versioning.revisor.dev", "versionreports") => versioning::version_report,
         _ => fields::name_and_creation,
     }
 }

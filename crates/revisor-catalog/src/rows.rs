@@ -203,6 +203,17 @@ pub(crate) fn scale_resource(types: &Arc<Types>) -> Resource {
     row.of_kind(Kind::without_rules(), types, None)
 }
 
+/// The reports on the versions of custom resources. They stand in no table of what is served: there are as many as there
+/// are definitions, and a server without any shows the groups of the original and nothing else.
+///
+/// # Panics
+/// If the table of fields has no such type: a fault of the program that its tests find.
+pub(crate) fn version_reports_resource(types: &Arc<Types>) -> Resource {
+    let row = "versioning.revisor.dev,v1alpha1,versionreports,VersionReport,versionreport,vr,,,get+list,,,,,";
+    let row = Row::parse(row).expect("is well formed");
+    row.of_kind(Kind::without_rules(), types, None)
+}
+
 /// A number that no other version of the same resource has.
 fn shape_of_version(api_version: &str) -> u64 {
     let digest = Sha256::digest(api_version.as_bytes());

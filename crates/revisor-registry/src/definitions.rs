@@ -47,6 +47,7 @@ impl Registry {
             definitions: definitions.clone(),
             names: HashMap::new(),
             installed: HashMap::new(),
+            serves_reports: false,
         };
         let mut seen = self.definitions.0.subscribe();
         tokio::spawn(keeper.run(feed));
@@ -78,6 +79,7 @@ struct Keeper {
     /// The names that definitions have got, by group and name of the definition.
     names: HashMap<String, BTreeMap<String, TakenNames>>,
     installed: HashMap<String, Installed>,
+    serves_reports: bool,
 }
 
 /// A definition whose resources are served.
@@ -106,6 +108,7 @@ impl Keeper {
             match news {
                 News::Present(item) | News::Changed { new: item, .. } => {
                     self.look_at(&registry, &item).await;
+                    self.serve_reports(&registry);
                     // What was there at the start is seen when all of it is.
                     registry.definitions.0.send_if_modified(|seen| {
                         let is_news = seen.is_some() && *seen < Some(item.revision());
@@ -117,6 +120,7 @@ impl Keeper {
                 }
                 News::Complete { .. } => {
                     self.forget_missing(&registry).await;
+                    self.serve_reports(&registry);
                     let reached = registry.cache.revision();
                     registry.definitions.0.send_if_modified(|seen| {
                         let is_news = *seen < reached;
@@ -127,8 +131,20 @@ impl Keeper {
                 News::Gone(item) => {
                     let name = name_of(&self.definitions, &item).to_owned();
                     self.forget(&registry, &name).await;
+                    self.serve_reports(&registry);
                 }
             }
+        }
+    }
+
+    /// Serves the reports on definitions as long as there are any to report on.
+    fn serve_reports(&mut self, registry: &Registry) {
+        let has_definitions = self.names.values().any(|names| !names.is_empty());
+        if has_definitions != self.serves_reports {
+            self.serves_reports = has_definitions;
+            let reports = registry.catalog.version_reports();
+            let served = if has_definitions { vec![reports.clone()] } else { Vec::new() };
+            registry.serve_custom(&reports.group, &reports.plural, served);
         }
     }
 
@@ -147,7 +163,7 @@ impl Keeper {
     async fn settle(&mut self, registry: &Arc<Registry>, name: &str, object: &mut Object) -> Result<(), RegistryError> {
         let group = group_of(object).to_owned();
         self.remember_names(&group, name, object);
-        let taken = self.taken(&group);
+        let taken = self.taken(registry, &group);
         let now = registry.now();
         if settle_status(object, &taken, &now) {
             registry
@@ -167,8 +183,12 @@ impl Keeper {
         self.names.entry(group.to_owned()).or_default().insert(name.to_owned(), own);
     }
 
-    fn taken(&self, group: &str) -> TakenNames {
+    fn taken(&self, registry: &Registry, group: &str) -> TakenNames {
         let mut taken = TakenNames::default();
+        let reports = registry.catalog.version_reports();
+        if reports.group == group {
+            taken.add(&as_definition(reports));
+        }
         self.names.get(group).into_iter().flat_map(BTreeMap::values).for_each(|names| taken.extend(names));
         taken
     }
@@ -242,6 +262,19 @@ impl Keeper {
 fn name_of<'i>(definitions: &Resource, item: &'i Item) -> &'i str {
     let key = item.key().as_str();
     key.strip_prefix(&*definitions.prefix).unwrap_or(key)
+}
+
+/// The names of a resource of the server's own, as a definition would have got them.
+fn as_definition(resource: &Resource) -> Object {
+    let mut definition = Object::new();
+    let names = definition.object_mut("status").object_mut("acceptedNames");
+    names.insert("plural", resource.plural.as_str());
+    names.insert("singular", resource.singular.as_str());
+    names.insert("kind", resource.kind.as_str());
+    names.insert("listKind", resource.list_kind.as_str());
+    let short_names = resource.short_names.iter().map(|name| Value::from(name.as_str()));
+    names.insert("shortNames", short_names.collect::<Vec<_>>());
+    definition
 }
 
 fn group_of(definition: &Object) -> &str {

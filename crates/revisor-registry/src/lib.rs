@@ -28,6 +28,8 @@ mod registry;
 mod scale;
 mod selection;
 mod service_addresses;
+mod version_reports;
+mod version_usage;
 mod write;
 
 pub use allocation::ServiceNetwork;

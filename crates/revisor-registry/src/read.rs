@@ -13,6 +13,7 @@ use crate::component_status::is_found_out;
 use crate::event_stream::EventStream;
 use crate::present::{needs_memory, present_item};
 use crate::read_plan::{invalid_version, parse_version};
+use crate::version_reports::is_reports;
 use crate::{ListPlan, ListVersions, Registry, RegistryError, Selection, WatchPlan, plan_list, plan_watch};
 
 /// One object is wanted.
@@ -133,6 +134,9 @@ impl Registry {
         if is_found_out(resource) {
             return self.component_status(resource, name).await;
         }
+        if is_reports(resource) {
+            return self.version_report(resource, name).await;
+        }
         let key = resource.key(namespace, name);
         let cache = self.cache_of(resource);
         let version = parse_version(resource_version)
@@ -163,6 +167,9 @@ impl Registry {
         let ListRequest { resource, namespace, selection, versions, limit } = request;
         if is_found_out(resource) {
             return Ok(self.component_statuses(resource, selection).await);
+        }
+        if is_reports(resource) {
+            return self.version_reports(resource, selection).await;
         }
         let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
         let versions = ListVersions { has_limit: limit.is_some(), ..versions };

@@ -14,6 +14,8 @@ use crate::admission::{Admission, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
 use crate::definitions::Progress;
 use crate::service_addresses::ServiceAddresses;
+use crate::version_reports::stored_version;
+use crate::version_usage::VersionUsage;
 use crate::{Environment, RegistryError};
 
 /// What a registry is made of.
@@ -53,6 +55,8 @@ pub struct Registry {
     nothing: Arc<ResourceCache>,
     /// How far definitions have taken effect.
     pub(crate) definitions: Progress,
+    /// Who asks for which versions of custom resources.
+    pub(crate) usage: VersionUsage,
     /// Converts custom objects whose definitions say so.
     pub(crate) webhooks: WebhookClient,
 }
@@ -79,6 +83,7 @@ impl Registry {
             nothing,
             custom_caches: RwLock::default(),
             definitions: Progress::default(),
+            usage: VersionUsage::new(options.environment.now()),
             cache,
             environment: options.environment,
             sealer: options.sealer,
@@ -122,9 +127,10 @@ impl Registry {
         served.resource(&resource.group, &resource.version, &resource.plural).unwrap_or(resource).clone()
     }
 
-    /// Begins to follow a custom resource.
+    /// Begins to follow a custom resource, and to count its objects by the version in which they are stored.
     pub(crate) async fn add_custom_cache(&self, prefix: &str, namespaced: bool) -> Result<(), RegistryError> {
-        let added = self.cache.add(prefix, namespaced).await?;
+        let added = self.cache.add_tallied(prefix, namespaced, stored_version).await?;
+        self.usage.begin(prefix);
         self.custom_caches.write().expect("no holder of the caches panics").insert(prefix.to_owned(), added);
         Ok(())
     }
@@ -132,7 +138,13 @@ impl Registry {
     /// Follows a custom resource no longer. Those who watch it come to their end.
     pub(crate) fn remove_custom_cache(&self, prefix: &str) {
         self.custom_caches.write().expect("no holder of the caches panics").remove(prefix);
+        self.usage.end(prefix);
         self.cache.remove(prefix);
+    }
+
+    /// The part of the cache that holds the custom resource with these keys, if it is followed.
+    pub(crate) fn custom_cache(&self, prefix: &str) -> Option<Arc<ResourceCache>> {
+        self.custom_caches.read().expect("no holder of the caches panics").get(prefix).cloned()
     }
 
     /// Serves these as all versions of a custom resource.

@@ -1,5 +1,6 @@
 //! `revisor serve`: puts the parts together, serves until a signal comes, and takes them apart in order.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -235,9 +236,14 @@ fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {
             watchers: cache.watcher_count() as u64,
             window_events: cache.window_len() as u64,
             resource_version: revision,
+            stored_versions: registry.stored_versions(resource),
         }
     };
-    registry.catalog().resources().filter(|resource| resource.is_stored()).map(sample).collect()
+    // Versions of one resource are one resource here: a series that comes twice spoils the whole scrape.
+    let mut seen = HashSet::new();
+    let catalog = registry.catalog();
+    let stored = catalog.resources().filter(|resource| resource.is_stored());
+    stored.filter(|resource| seen.insert(resource.name())).map(sample).collect()
 }
 
 /// Writes the kubeconfig and tells the person who started this what to do next.

@@ -20,6 +20,8 @@ pub struct ResourceSample {
     pub window_events: u64,
     /// The newest revision that the cache has seen.
     pub resource_version: u64,
+    /// Of a custom resource: how many objects are stored in each of its versions.
+    pub stored_versions: Vec<(String, u64)>,
 }
 
 impl ResourceSample {
@@ -44,6 +46,10 @@ const ROWS: [Row; 5] = [
     }),
 ];
 
+/// The family that tells the versions of custom resources apart.
+const STORED_VERSIONS: (&str, &str) =
+    ("revisor_custom_resource_stored_objects", "Objects of custom resources, by the version in which they are stored");
+
 #[derive(Clone)]
 pub(super) struct ResourceCollector {
     source: Arc<dyn Fn() -> Vec<ResourceSample> + Send + Sync>,
@@ -59,7 +65,12 @@ impl ResourceCollector {
             Desc::new((*name).to_owned(), (*help).to_owned(), labels(*by_name), Default::default())
                 .expect("metric names and labels are valid")
         };
-        ResourceCollector { source: Arc::new(source), descriptions: ROWS.iter().map(describe).collect() }
+        let (name, help) = STORED_VERSIONS;
+        let versioned = ["group", "resource", "version"].map(str::to_owned).to_vec();
+        let versioned = Desc::new(name.to_owned(), help.to_owned(), versioned, Default::default())
+            .expect("metric names and labels are valid");
+        let descriptions = ROWS.iter().map(describe).chain([versioned]).collect();
+        ResourceCollector { source: Arc::new(source), descriptions }
     }
 }
 
@@ -70,7 +81,8 @@ impl Collector for ResourceCollector {
 
     fn collect(&self) -> Vec<MetricFamily> {
         let samples = (self.source)();
-        ROWS.iter().map(|row| family(row, &samples)).collect()
+        let versions = stored_versions(&samples);
+        ROWS.iter().map(|row| family(row, &samples)).chain(versions).collect()
     }
 }
 
@@ -83,11 +95,31 @@ fn family(Row(name, help, by_name, value): &Row, samples: &[ResourceSample]) -> 
         };
         metric(MetricType::GAUGE, value(sample) as f64, labels)
     });
+    gauges(name, help, metrics.collect())
+}
+
+/// `None` where there are no custom resources: a family without metrics cannot be written down.
+fn stored_versions(samples: &[ResourceSample]) -> Option<MetricFamily> {
+    let of = |sample: &ResourceSample, (version, objects): &(String, u64)| {
+        let labels = vec![
+            pair("group", sample.group.clone()),
+            pair("resource", sample.resource.clone()),
+            pair("version", version.clone()),
+        ];
+        metric(MetricType::GAUGE, *objects as f64, labels)
+    };
+    let metrics: Vec<Metric> =
+        samples.iter().flat_map(|sample| sample.stored_versions.iter().map(move |stored| of(sample, stored))).collect();
+    let (name, help) = STORED_VERSIONS;
+    (!metrics.is_empty()).then(|| gauges(name, help, metrics))
+}
+
+fn gauges(name: &str, help: &str, metrics: Vec<Metric>) -> MetricFamily {
     let mut family = MetricFamily::default();
-    family.set_name((*name).to_owned());
-    family.set_help((*help).to_owned());
+    family.set_name(name.to_owned());
+    family.set_help(help.to_owned());
     family.set_field_type(MetricType::GAUGE);
-    family.set_metric(metrics.collect());
+    family.set_metric(metrics);
     family
 }
 

@@ -52,6 +52,8 @@ fn full_name(name: &str) -> String {
         Some(("meta", _)) => format!("io.k8s.apimachinery.pkg.apis.{name}"),
         Some(("apiextensions", _)) => format!("io.k8s.apiextensions-apiserver.pkg.apis.{name}"),
         Some(("apiregistration", _)) => format!("io.k8s.kube-aggregator.pkg.apis.{name}"),
+        // The one group that is the server's own.
+        Some(("versioning", _)) => format!("dev.revisor.{name}"),
         _ => format!("io.k8s.api.{name}"),
     }
 }

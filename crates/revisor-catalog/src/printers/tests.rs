@@ -57,6 +57,18 @@ fn what_the_original_does_not_serve_by_default_is_printed_too() {
         ),
         ("", "componentstatuses", r#""conditions":[]"#, r#"["a","Unknown","",""]"#),
         (
+            "versioning.revisor.dev",
+            "versionreports",
+            r#""status":{"storageVersion":"v1","versions":[{"name":"v1","served":true,"objects":3},{"name":"v1beta1","served":true,"objects":12},{"name":"v1alpha1"}],"droppableVersions":["v1alpha1"]}"#,
+            r#"["a","v1","v1:3,v1beta1:12","v1,v1beta1","v1alpha1","5m"]"#,
+        ),
+        (
+            "versioning.revisor.dev",
+            "versionreports",
+            r#""status":{"storageVersion":"v1","versions":[{"name":"v1"}]}"#,
+            r#"["a","v1","<none>","<none>","<none>","5m"]"#,
+        ),
+        (
             "certificates.k8s.io",
             "certificatesigningrequests",
             r#""status":{"conditions":[{"type":"Approved"},{"type":"Failed"}],"certificate":"eA=="}"#,

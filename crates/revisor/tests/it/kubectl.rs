@@ -11,6 +11,7 @@ mod nodes;
 mod objects;
 mod reading;
 mod rollouts;
+mod version_reports;
 mod watching;
 mod workloads;
 
