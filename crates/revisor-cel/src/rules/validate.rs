@@ -294,9 +294,15 @@ impl<'a> Walk<'a> {
             true => CelValue::resource(value, at.schema),
             false => CelValue::with_schema(value, at.schema),
         };
-        let values =
-            Values { new: see(at.value), old: at.old.filter(|_| here.uses_old_self).map(see), optional: false };
-        let optional = Values { optional: true, ..values.clone() };
+        let old = at.old.filter(|_| here.uses_old_self);
+        let values = Values { new: see(at.value), old: old.map(see) };
+        // A list or an object that may be absent comes without its schema: it is what it looks like.
+        let perhaps = match old {
+            Some(old @ (Value::Array(_) | Value::Object(_))) => Ok(CelValue::some(CelValue::dynamic(old))),
+            Some(old) => see(old).map(CelValue::some),
+            None => Ok(CelValue::Optional(None)),
+        };
+        let optional = Values { new: values.new.clone(), old: Some(perhaps) };
         for (rule, outcome) in &here.rules {
             let compiled = match outcome {
                 Outcome::Empty => continue,
@@ -438,21 +444,16 @@ fn shown(rule: &ValidationRule) -> &str {
 }
 
 /// The variables of rules.
-#[derive(Clone)]
 struct Values<'a> {
     new: Result<CelValue<'a>, EvalError>,
     old: Option<Result<CelValue<'a>, EvalError>>,
-    /// Whether the old value is one that may be absent.
-    optional: bool,
 }
 
 impl<'a> Activation<'a> for Values<'a> {
     fn variable(&self, name: &str) -> Option<Result<CelValue<'a>, EvalError>> {
-        match (name, &self.old) {
-            (SELF, _) => Some(self.new.clone()),
-            (OLD_SELF, Some(old)) if self.optional => Some(old.clone().map(CelValue::some)),
-            (OLD_SELF, None) if self.optional => Some(Ok(CelValue::Optional(None))),
-            (OLD_SELF, old) => old.clone(),
+        match name {
+            SELF => Some(self.new.clone()),
+            OLD_SELF => self.old.clone(),
             _ => None,
         }
     }
