@@ -111,8 +111,10 @@ impl<'p, 'a> Evaluation<'p, '_, 'a> {
                 let value = self.node(value)?;
                 self.budget.toil(constants.len())?;
                 for constant in constants {
-                    if equality::equal(&value, constant, self.budget) == Ok(true) {
-                        return Ok(CelValue::Bool(true));
+                    match equality::equal(&value, constant, self.budget) {
+                        Ok(true) => return Ok(CelValue::Bool(true)),
+                        Err(EvalError::OverBudget) => return Err(EvalError::OverBudget),
+                        _ => {}
                     }
                 }
                 Ok(CelValue::Bool(false))
@@ -406,11 +408,10 @@ impl<'p, 'a> Evaluation<'p, '_, 'a> {
     ) -> Result<Selected<'a>, EvalError> {
         for step in steps {
             *optional |= step.optional;
-            let found = self.selector(&step.by).and_then(|by| match qualify(&value, &by)? {
-                Some(found) => Ok(Some(found)),
-                None if *optional => Ok(None),
-                None => Err(missing(&value, &by)),
-            });
+            let found = match &step.by {
+                Selector::Const(by) => select_one(&value, by, *optional),
+                by => self.selector(by).and_then(|by| select_one(&value, &by, *optional)),
+            };
             match found {
                 Ok(Some(found)) => {
                     self.budget.spend(1)?;
@@ -482,7 +483,15 @@ fn toil_of(call: &CallNode, args: &[CelValue<'_>]) -> usize {
     args.iter().map(toil).sum()
 }
 
-/// What a key or an index selects from a value.
+/// What a key or an index selects from a value. What is not there is absent or a failure.
+fn select_one<'a>(value: &CelValue<'a>, by: &CelValue<'a>, optional: bool) -> Result<Option<CelValue<'a>>, EvalError> {
+    match qualify(value, by)? {
+        None if !optional => Err(missing(value, by)),
+        found => Ok(found),
+    }
+}
+
+/// What a key or an index selects from a value, if it is there.
 fn qualify<'a>(value: &CelValue<'a>, by: &CelValue<'a>) -> Result<Option<CelValue<'a>>, EvalError> {
     match value {
         CelValue::Map(map) => map.get(by),

@@ -153,6 +153,7 @@ fn equal_maps(one: &Map<'_>, other: &Map<'_>, budget: &mut Budget) -> Result<boo
         return Ok(false);
     }
     budget.toil(one.len())?;
+    let of_schema = one.as_json().is_some_and(|(_, seen)| !seen.is_dynamic());
     // Members that the schema does not name are compared as they are.
     if let Some((object, seen)) = one.as_json()
         && let Some((other_object, _)) = other.as_json()
@@ -166,11 +167,13 @@ fn equal_maps(one: &Map<'_>, other: &Map<'_>, budget: &mut Budget) -> Result<boo
     }
     for key in one.keys() {
         match (one.get(&key)?, other.get(&key)?) {
-            (Some(value), Some(found)) => {
-                if !equal(&value, &found, budget)? {
-                    return Ok(false);
-                }
-            }
+            (Some(value), Some(found)) => match equal(&value, &found, budget) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                // As in lists of expressions.
+                Err(EvalError::Failed(_)) if !of_schema => {}
+                Err(error) => return Err(error),
+            },
             (None, None) => {}
             _ => return Ok(false),
         }

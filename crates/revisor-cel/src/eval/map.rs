@@ -11,6 +11,9 @@ use super::escaping;
 use super::json::Seen;
 use super::value::{CelValue, Text};
 
+/// Up to so many entries are looked through from the first.
+const FEW: usize = 8;
+
 /// A map, or an object with fields.
 #[derive(Debug, Clone)]
 pub struct Map<'a>(Entries<'a>);
@@ -126,6 +129,10 @@ impl<'a> Map<'a> {
     pub fn field(&self, name: &str) -> Result<Option<CelValue<'a>>, EvalError> {
         let (object, seen) = match &self.0 {
             Entries::Json(object, seen) => (*object, *seen),
+            Entries::Made(made) if made.entries.len() <= FEW => {
+                let entry = made.entries.iter().find(|(key, _)| key.as_str() == Some(name));
+                return Ok(entry.map(|(_, value)| value.clone()));
+            }
             // The lookup borrows no longer than this call, which the type of the key cannot say.
             Entries::Made(made) => {
                 let key = Key::Text(Text::Owned(name.into()));

@@ -3,6 +3,7 @@
 use super::{Scope, mismatch};
 use crate::eval::equality;
 use crate::eval::error::EvalError;
+use crate::eval::list::List;
 use crate::eval::value::{CelValue, Text};
 
 type Outcome<'a> = Result<CelValue<'a>, EvalError>;
@@ -73,10 +74,7 @@ pub(super) fn substring<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Out
 
 pub(super) fn index_of<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     let found = match args {
-        [CelValue::List(list), item] => {
-            let mut elements = list.iter().enumerate();
-            elements.find_map(|(at, element)| matches_item(scope, element, item).then_some(at as i64)).unwrap_or(-1)
-        }
+        [CelValue::List(list), item] => position(scope, list, item, 0..list.len())?,
         [CelValue::String(text), CelValue::String(part)] => first_index(text, part, 0)?,
         [CelValue::String(text), CelValue::String(part), CelValue::Int(offset)] => first_index(text, part, *offset)?,
         _ => return mismatch(),
@@ -84,8 +82,22 @@ pub(super) fn index_of<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> 
     Ok(CelValue::Int(found))
 }
 
-fn matches_item<'a>(scope: &mut Scope<'_>, element: Outcome<'a>, item: &CelValue<'a>) -> bool {
-    element.and_then(|element| equality::equal(&element, item, scope.budget)) == Ok(true)
+/// Where in a list an item is, looking at these places one after the other.
+fn position<'a>(
+    scope: &mut Scope<'_>,
+    list: &List<'a>,
+    item: &CelValue<'a>,
+    places: impl Iterator<Item = usize>,
+) -> Result<i64, EvalError> {
+    for at in places {
+        let Some(Ok(element)) = list.get(at) else { continue };
+        match equality::equal(&element, item, scope.budget) {
+            Ok(true) => return Ok(at as i64),
+            Err(EvalError::OverBudget) => return Err(EvalError::OverBudget),
+            _ => {}
+        }
+    }
+    Ok(-1)
 }
 
 fn first_index(text: &str, part: &str, offset: i64) -> Result<i64, EvalError> {
@@ -104,11 +116,7 @@ fn first_index(text: &str, part: &str, offset: i64) -> Result<i64, EvalError> {
 
 pub(super) fn last_index_of<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     let found = match args {
-        [CelValue::List(list), item] => {
-            let mut places = (0..list.len()).rev();
-            let is_there = |at: &usize| list.get(*at).is_some_and(|element| matches_item(scope, element, item));
-            places.find(is_there).map_or(-1, |at| at as i64)
-        }
+        [CelValue::List(list), item] => position(scope, list, item, (0..list.len()).rev())?,
         [CelValue::String(text), CelValue::String(part)] => {
             let length = text.chars().count() as i64;
             match () {
