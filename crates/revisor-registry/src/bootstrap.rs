@@ -75,7 +75,7 @@ impl Registry {
 
     /// Makes an object without a namespace if it is missing; answers whether it was. What the catalog does not serve is
     /// not missed.
-    async fn ensure_named(
+    pub(crate) async fn ensure_named(
         &self,
         group: &str,
         plural: &str,

@@ -5,6 +5,7 @@
 //! once the task has seen it, so that the next request finds what was defined.
 
 mod cleanup;
+mod registrations;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -217,6 +218,7 @@ impl Keeper {
         let (group, plural) = (definition.group.clone(), definition.accepted.plural.clone());
         let is_being_cleaned = self.installed.get(name).is_some_and(|installed| installed.is_being_cleaned);
         registry.serve_custom(&group, &plural, resources.served);
+        registry.register_custom(&group).await;
         if definition.is_terminating && !is_being_cleaned {
             let (definitions, registry) = (self.definitions.clone(), self.registry.clone());
             tokio::spawn(cleanup::run(registry, definitions, name.to_owned(), resources.storage));
@@ -229,6 +231,7 @@ impl Keeper {
     async fn forget(&mut self, registry: &Arc<Registry>, name: &str) {
         if let Some(Installed { group, plural, prefix, .. }) = self.installed.remove(name) {
             registry.serve_custom(&group, &plural, Vec::new());
+            registry.register_custom(&group).await;
             registry.remove_custom_cache(&prefix);
         }
         let Some(group) = self.names.iter().find(|(_, names)| names.contains_key(name)).map(|(group, _)| group.clone())

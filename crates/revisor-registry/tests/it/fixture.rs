@@ -56,6 +56,7 @@ impl Fixture {
             "endpointslices" => "discovery.k8s.io",
             "ingressclasses" | "ingresses" | "ipaddresses" | "servicecidrs" => "networking.k8s.io",
             "deployments" => "apps",
+            "apiservices" => "apiregistration.k8s.io",
             "customresourcedefinitions" => "apiextensions.k8s.io",
             "leases" => "coordination.k8s.io",
             _ => "",

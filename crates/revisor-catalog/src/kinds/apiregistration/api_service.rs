@@ -14,6 +14,9 @@ const MAX_GROUP_PRIORITY: i64 = 20_000;
 const MAX_VERSION_PRIORITY: i64 = 1000;
 
 /// Marks what the server registers for itself when it starts.
+/// How registrations are marked that come and go with definitions.
+const CUSTOM: &str = "true";
+
 const AUTO_MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 
 pub(crate) struct ApiServices;
@@ -133,20 +136,34 @@ pub(crate) fn bootstrap_object(group: &str, version: &str) -> Option<Object> {
         [of, at, first, second] if (of, at) == (group, version) => Some((first.parse().ok()?, second.parse().ok()?)),
         _ => None,
     })?;
-    let labels: Object = [(AUTO_MANAGED, Value::from("onstart"))].into_iter().collect();
+    Some(registration(group, version, "onstart", (group_priority, version_priority)))
+}
+
+/// The object by which a server registers a group and version of custom resources.
+pub fn custom_registration(group: &str, version: &str) -> Object {
+    registration(group, version, CUSTOM, (1000, 100))
+}
+
+/// Whether a server registered this by itself for custom resources.
+pub fn is_custom_registration(service: &Object) -> bool {
+    service.at(&["metadata", "labels", AUTO_MANAGED]).and_then(Value::as_str) == Some(CUSTOM)
+}
+
+fn registration(group: &str, version: &str, managed: &str, priorities: (i64, i64)) -> Object {
+    let labels: Object = [(AUTO_MANAGED, Value::from(managed))].into_iter().collect();
     let metadata: Object =
         [("name", Value::from(format!("{version}.{group}"))), ("labels", labels.into())].into_iter().collect();
     let mut spec: Object = [
         ("version", Value::from(version)),
-        ("groupPriorityMinimum", group_priority.into()),
-        ("versionPriority", version_priority.into()),
+        ("groupPriorityMinimum", priorities.0.into()),
+        ("versionPriority", priorities.1.into()),
     ]
     .into_iter()
     .collect();
     if !group.is_empty() {
         spec.insert("group", group);
     }
-    Some([("metadata", Value::from(metadata)), ("spec", spec.into())].into_iter().collect())
+    [("metadata", Value::from(metadata)), ("spec", spec.into())].into_iter().collect()
 }
 
 #[cfg(test)]
