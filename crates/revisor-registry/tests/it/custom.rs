@@ -96,6 +96,9 @@ async fn a_definition_is_served_when_its_writer_is_answered() {
     let conditions = stored.at(&["status", "conditions"]).expect("was settled").to_json();
     assert!(conditions.contains(r#""reason":"InitialNamesAccepted""#), "{conditions}");
 
+    let registered = fixture.get("apiservices", "v2.example.com").await.expect("is registered");
+    assert_eq!(registered.at(&["spec", "versionPriority"]), Some(&Value::Int(100)));
+
     let fixture = fixture.reopened().await;
     assert_eq!(
         spec(&get(&fixture, "v1", "a").await.expect("survives")),
