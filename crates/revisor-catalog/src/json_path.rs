@@ -202,8 +202,8 @@ impl Slice {
 }
 
 /// Whether an element stays.
-fn passes(item: &Cow<'_, Value>, left: &[Node], operator: &str, right: &[Node]) -> Result<bool, NoResult> {
-    let of = |path: &[Node]| walk(path, vec![Cow::Borrowed(item.as_ref())]);
+fn passes(item: &Value, left: &[Node], operator: &str, right: &[Node]) -> Result<bool, NoResult> {
+    let of = |path: &[Node]| walk(path, vec![Cow::Borrowed(item)]);
     if operator == "exists" {
         return Ok(of(left).is_ok_and(|found| !found.is_empty()));
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use regex_automata::meta::{Config, Regex};
 use regex_automata::util::syntax;
+use regex_syntax::hir::{Hir, HirKind};
 
 use translation::translate;
 
@@ -24,10 +25,20 @@ pub struct PatternError(pub(super) String);
 /// How much memory one pattern may take up, compiled.
 pub const MAX_PATTERN_BYTES: usize = 8 << 20;
 
+/// How often something may be repeated.
+const MAX_REPEATS: u32 = 1000;
+
 /// How much the matcher may remember of the states that it went through. It stays linear without.
 const CACHE_BYTES: usize = 512 << 10;
 
 impl Pattern {
+    /// Whether a text is a pattern, and if not, why. This takes a fraction of what it takes to compile it.
+    pub fn check(text: &str) -> Result<(), PatternError> {
+        let translated = translate(text)?;
+        let read = syntax::parse_with(&translated, &dialect()).map_err(|_| unknown_class(text))?;
+        count_repeats(&read).map(drop)
+    }
+
     /// Compiles a pattern.
     pub fn compile(text: &str) -> Result<Pattern, PatternError> {
         Pattern::compile_within(text, MAX_PATTERN_BYTES)
@@ -41,13 +52,10 @@ impl Pattern {
             .nfa_size_limit(Some(bytes))
             .onepass_size_limit(Some(bytes.min(CACHE_BYTES)))
             .hybrid_cache_capacity(CACHE_BYTES);
-        // Go knows positions between characters only; so does an engine that is told that its input is UTF-8.
-        let syntax = syntax::Config::new().utf8(false).nest_limit(4 * translation::MAX_NESTING);
-        let built = Regex::builder().configure(config).syntax(syntax).build(&translated);
+        let built = Regex::builder().configure(config).syntax(dialect()).build(&translated);
         built.map(|regex| Pattern(Arc::new(regex))).map_err(|error| match error.size_limit() {
             Some(_) => too_large(),
-            // What is left are classes of characters whose names the engine does not know.
-            None => PatternError(format!("invalid character class range: `{text}`")),
+            None => unknown_class(text),
         })
     }
 
@@ -60,6 +68,42 @@ impl Pattern {
     pub(super) fn bytes(&self) -> usize {
         self.0.memory_usage()
     }
+}
+
+/// How the engine reads patterns.
+fn dialect() -> syntax::Config {
+    // Go knows positions between characters only; so does an engine that is told that its input is UTF-8.
+    syntax::Config::new().utf8(false).nest_limit(4 * translation::MAX_NESTING)
+}
+
+/// How often what is repeated most is repeated, repetitions within each other together. Go allows no more than this.
+fn count_repeats(hir: &Hir) -> Result<u32, PatternError> {
+    Ok(match hir.kind() {
+        HirKind::Repetition(repetition) => {
+            let times = count_repeats(&repetition.sub)?.saturating_mul(repetition.max.unwrap_or(repetition.min).max(1));
+            if times > MAX_REPEATS {
+                let (min, max) = (repetition.min, repetition.max);
+                let most = max.filter(|max| *max != min).map(|max| max.to_string()).unwrap_or_default();
+                let comma = if max == Some(min) { "" } else { "," };
+                return Err(PatternError(format!("invalid repeat count: `{{{min}{comma}{most}}}`")));
+            }
+            times
+        }
+        HirKind::Capture(capture) => count_repeats(&capture.sub)?,
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            let mut most = 1;
+            for part in parts {
+                most = count_repeats(part)?.max(most);
+            }
+            most
+        }
+        _ => 1,
+    })
+}
+
+/// What is left to be wrong once a pattern was translated: the names of classes that the engine does not know.
+fn unknown_class(text: &str) -> PatternError {
+    PatternError(format!("invalid character class range: `{text}`"))
 }
 
 #[cfg(test)]
@@ -147,6 +191,13 @@ mod tests {
         ] {
             let said = Pattern::compile(pattern).expect_err(pattern).to_string();
             assert_eq!(said, format!("error parsing regexp: {want}"), "{pattern}");
+            assert!(Pattern::check(pattern).is_err(), "{pattern}");
+        }
+        for (pattern, want) in
+            [("(a{100}){100}", Some("{100}")), ("(a{2,}){501,502}", Some("{501,502}")), ("(a{100}){10}", None)]
+        {
+            let want = want.map(|part| format!("error parsing regexp: invalid repeat count: `{part}`"));
+            assert_eq!(Pattern::check(pattern).err().map(|error| error.to_string()), want, "{pattern}");
         }
         let deep = "(".repeat(1001) + &")".repeat(1001);
         assert!(Pattern::compile(&deep).is_err());

@@ -1,5 +1,7 @@
 //! What the keywords of a schema may say, at each place of it, structural or not.
 
+use std::cell::LazyCell;
+
 use revisor_cel::valid_field_path;
 use revisor_object::{FieldError, FieldPath, Object, Value};
 use revisor_schema::Structural;
@@ -290,6 +292,8 @@ pub(super) fn list_keys(path: FieldPath<'_>, schema: &Object) -> Vec<FieldError>
 fn rule_texts(path: FieldPath<'_>, schema: &Object, errors: &mut Vec<FieldError>) {
     let has_breaks = |text: &str| text.contains(['\n', '\r']);
     let at_rules = path.child("x-kubernetes-validations");
+    // Many rules may name fields of one schema, which is read once.
+    let structural = LazyCell::new(|| schema_tree::unreadable(schema).is_none().then(|| Structural::read(schema)));
     for (at, rule) in objects(schema, "x-kubernetes-validations") {
         let path = at_rules.index(at);
         let (at_message, at_field) = (path.child("message"), path.child("fieldPath"));
@@ -323,8 +327,7 @@ fn rule_texts(path: FieldPath<'_>, schema: &Object, errors: &mut Vec<FieldError>
         if has_breaks(field) {
             errors.push(FieldError::invalid(at_field, field, "must not contain line breaks"));
         }
-        let is_readable = schema_tree::unreadable(schema).is_none();
-        if is_readable && valid_field_path(field, &Structural::read(schema), true).is_err() {
+        if structural.as_ref().is_some_and(|schema| valid_field_path(field, schema, true).is_err()) {
             errors.push(FieldError::invalid(at_field, field, "must be a valid path"));
         }
     }

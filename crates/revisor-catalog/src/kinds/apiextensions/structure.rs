@@ -155,7 +155,7 @@ fn value_checks(
         nested_checks(path.child("not"), not, false, errors);
     }
     let pattern = text(schema, "pattern");
-    if let Some(problem) = Pattern::compile(pattern).err().filter(|_| !pattern.is_empty()) {
+    if let Some(problem) = Pattern::check(pattern).err().filter(|_| !pattern.is_empty()) {
         let detail = format!("must be a valid regular expression, but isn't: {problem}");
         errors.push(FieldError::invalid(path.child("pattern"), pattern, detail));
     }
