@@ -133,8 +133,8 @@ fn shortened(agent: &str) -> &str {
 }
 
 impl Registry {
-    /// Notes that a client, by what it calls itself, was let ask for a version of a resource. Only those of custom
-    /// resources are remembered: they are what [version reports](crate::Registry::catalog) tell of.
+    /// Notes that a client, by what it calls itself, was let ask for a version of a resource. Those of custom resources
+    /// are remembered, for the reports on their versions.
     pub fn note_request(&self, resource: &Resource, verb: Verb, user_agent: &str) {
         if resource.custom().is_some() {
             let now = self.environment.now();

@@ -56,7 +56,7 @@ async fn a_version_is_left_behind_object_by_object_and_dropped() {
     assert_eq!(text, "error: the server doesn't have a resource type \"versionreports\"\n", "there are no definitions");
 
     kubectl.ok_with("create --validate=false -f -", &widgets(&["v1", "v1beta1"], "v1beta1")).await;
-    assert_eq!(columns(&kubectl).await, ["v1beta1", "<none>", "v1,v1beta1", "<none>"]);
+    assert_eq!(columns(&kubectl).await, ["v1beta1", "<none>", "v1,v1beta1", "v1"], "nobody has asked for v1 yet");
     for name in ["a", "b", "c"] {
         let widget =
             json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": 1}});
@@ -126,11 +126,19 @@ async fn reports_are_found_and_explained_and_cannot_be_written() {
     );
     let text = kubectl.refused("delete versionreport widgets.example.com").await;
     assert!(text.contains("MethodNotAllowed"), "{text}");
-    let own = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
-               metadata: {name: versionreports.versioning.revisor.dev}, \
-               spec: {group: versioning.revisor.dev, scope: Cluster, names: {plural: versionreports, kind: Mine}, \
-               versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}";
-    kubectl.ok_with("create --validate=false -f -", own).await;
+    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    let own = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "versionreports.versioning.revisor.dev"},
+        "spec": {
+            "group": "versioning.revisor.dev",
+            "scope": "Cluster",
+            "names": {"plural": "versionreports", "kind": "Mine"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+        },
+    });
+    kubectl.ok_with("create --validate=false -f -", &own.to_string()).await;
     let definition = kubectl.json("get customresourcedefinition versionreports.versioning.revisor.dev").await;
     assert_eq!(definition["status"]["conditions"][0]["reason"], "PluralConflict", "{definition}");
     assert_eq!(kubectl.ok("get vr -o name").await.lines().count(), 2, "also on those that are not established");
