@@ -73,7 +73,7 @@ async fn delete_all(registry: &Registry, objects: &Arc<Resource>) -> Result<(), 
 async fn until_empty(cache: &Arc<ResourceCache>, pause: Duration) {
     let mut feed = Feed::open(cache, None);
     let emptied = async {
-        while !cache.len() == 0 {
+        while cache.len() != 0 {
             if feed.next().await.is_none() {
                 return;
             }
