@@ -180,7 +180,13 @@ impl CustomStrategy {
         whole
     }
 
-    fn check(&self, object: &Object, old: Option<&Object>, part: Part<'_>) -> Vec<FieldError> {
+    fn check(
+        &self,
+        object: &Object,
+        old: Option<&Object>,
+        part: Part<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<FieldError> {
         let Custom { schema, rules, scale, family, .. } = &*self.0;
         let is_status = part == Part::Subresource("status");
         let (whole, whole_old) = (self.whole(object), old.map(|old| self.whole(old)));
@@ -204,7 +210,9 @@ impl CustomStrategy {
                     let (object, old) = (Value::Object(whole), whole_old.map(Value::Object));
                     let (object, old) = (&object, old.as_ref());
                     let subject = Subject { schema: schema.structural(), object, old, ratcheting: old.is_some() };
-                    errors.extend(rules.validate(&subject, &FieldPath::none(), OBJECT_BUDGET).errors);
+                    let verdict = rules.validate(&subject, &FieldPath::none(), OBJECT_BUDGET);
+                    errors.extend(verdict.errors);
+                    warnings.extend(verdict.warnings);
                 }
             }
         }
@@ -254,11 +262,22 @@ impl Strategy for CustomStrategy {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        self.check(object, None, Part::Whole)
+        self.check(object, None, Part::Whole, &mut Vec::new())
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        self.check(object, Some(old), part)
+        self.check(object, Some(old), part, &mut Vec::new())
+    }
+
+    fn validate_update_warning(
+        &self,
+        object: &Object,
+        old: &Object,
+        part: Part<'_>,
+        _: Circumstances<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<FieldError> {
+        self.check(object, Some(old), part, warnings)
     }
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {

@@ -125,6 +125,19 @@ pub trait Strategy: Send + Sync + 'static {
         self.validate_update(object, old, part)
     }
 
+    /// The same for kinds that tolerate some of what is wrong, because it was wrong before, and say so in `warnings`.
+    fn validate_update_warning(
+        &self,
+        object: &Object,
+        old: &Object,
+        part: Part<'_>,
+        circumstances: Circumstances<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<FieldError> {
+        let _ = warnings;
+        self.validate_update_under(object, old, part, circumstances)
+    }
+
     /// What is unwise but allowed about an object, new or in place of an old one.
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         let _ = (object, old);

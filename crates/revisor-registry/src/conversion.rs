@@ -41,11 +41,12 @@ impl Registry {
         let mut object = object.clone();
         object.insert("apiVersion", resource.api_version.as_str());
         object.insert("kind", resource.kind.as_str());
+        // In its own version it was made to fit when it was read.
         if custom.storage_version() != resource.api_version {
             let converted = self.convert(custom, vec![object], custom.storage_version()).await?;
             object = converted.into_iter().next().ok_or(RegistryError::Unreadable)?;
+            custom.lay_down(&mut object);
         }
-        custom.lay_down(&mut object);
         Ok(encode(resource, &object))
     }
 
@@ -96,9 +97,14 @@ impl Registry {
         custom: &Custom,
         mut stored: Vec<Object>,
     ) -> Result<Vec<Object>, RegistryError> {
+        let is_own: Vec<bool> = stored.iter().map(|object| custom.is_own(object)).collect();
         stored.iter_mut().for_each(|object| custom.settle(object));
         let mut shown = self.convert(custom, stored, &resource.api_version).await?;
-        shown.iter_mut().for_each(|object| custom.take_in(object));
+        for (object, is_own) in shown.iter_mut().zip(is_own) {
+            if !is_own {
+                custom.take_in(object);
+            }
+        }
         Ok(shown)
     }
 

@@ -32,8 +32,11 @@ pub fn present(resource: &Resource, stored: &Bytes) -> Bytes {
             if needs_webhook(resource, &object) {
                 return stored.clone();
             }
+            let is_own = custom.is_own(&object);
             custom.settle(&mut object);
-            custom.take_in(&mut object);
+            if !is_own {
+                custom.take_in(&mut object);
+            }
         }
     }
     encode_shown(resource, &object, stored)

@@ -235,7 +235,9 @@ impl Registry {
             let old_metadata = old.object("metadata").unwrap_or(&empty);
             errors.extend(validate_metadata_update(metadata, old_metadata));
         }
-        errors.extend(shown.strategy.validate_update_under(&object, old, options.part(), circumstances));
+        let validated =
+            shown.strategy.validate_update_warning(&object, old, options.part(), circumstances, &mut warnings);
+        errors.extend(validated);
         reject_invalid(resource, name, errors)?;
         self.validate_admission(review, &object)?;
         let charges = self.charge_quotas(review, &object, options.dry_run).await?;
