@@ -34,7 +34,6 @@ mod storagemigration;
 pub(crate) mod taints;
 #[cfg(test)]
 pub(crate) mod tests;
-mod url;
 pub(crate) mod workload;
 
 use std::sync::Arc;

@@ -119,15 +119,12 @@ fn dotted(path: &[String]) -> String {
 }
 
 fn not_of_type(path: &[String], found: &Value, wanted: &str) -> String {
-    let (shown, kind) = match found {
-        Value::Null => ("<nil>".to_owned(), "<nil>"),
-        Value::Bool(truth) => (truth.to_string(), "bool"),
-        Value::Int(number) => (number.to_string(), "int64"),
-        Value::Float(number) => (number.to_string(), "float64"),
-        Value::String(text) => (text.to_string(), "string"),
-        Value::Array(_) => (found.to_json(), "[]interface {}"),
-        Value::Object(_) => (found.to_json(), "map[string]interface {}"),
+    let shown = match found {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.to_string(),
+        other => other.to_json(),
     };
+    let kind = found.go_type();
     format!("{} accessor error: {shown} is of the type {kind}, expected {wanted}", dotted(path))
 }
 

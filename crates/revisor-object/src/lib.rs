@@ -19,6 +19,7 @@ mod quantity;
 mod status;
 mod structured_label_selector;
 mod time_zone;
+mod url;
 mod value;
 mod yaml;
 
@@ -44,5 +45,6 @@ pub use quantity::{MAX_QUANTITY_BYTES, Notation, Quantity, QuantityError};
 pub use status::{KindRef, ResourceRef, Status, StatusCause, StatusDetails, StatusMetadata};
 pub use structured_label_selector::{LabelSelectorOptions, StructuredLabelSelector, StructuredSelectorError};
 pub use time_zone::{is_time_zone, time_zone_problems};
+pub use url::{Url, unescape_query};
 pub use value::{Object, Value};
 pub use yaml::{YamlError, parse_yaml};

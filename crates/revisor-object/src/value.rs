@@ -92,6 +92,19 @@ impl Value {
         }
     }
 
+    /// The type that Go gives to this value where it does not know its shape.
+    pub fn go_type(&self) -> &'static str {
+        match self {
+            Value::Null => "<nil>",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int64",
+            Value::Float(_) => "float64",
+            Value::String(_) => "string",
+            Value::Array(_) => "[]interface {}",
+            Value::Object(_) => "map[string]interface {}",
+        }
+    }
+
     /// The compact JSON text of this value.
     pub fn to_json(&self) -> String {
         // Serializing to memory fails only on keys that are not strings, and ours are.

@@ -132,7 +132,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("getHost", |_, args| url::part(args, |url| url.host.clone())),
     ("getHostname", |_, args| url::part(args, |url| url.hostname().to_owned())),
     ("getPort", |_, args| url::part(args, |url| url.port().to_owned())),
-    ("getEscapedPath", |_, args| url::part(args, url::Url::escaped_path)),
+    ("getEscapedPath", |_, args| url::part(args, revisor_object::Url::escaped_path)),
     ("getQuery", url::query),
     ("quantity", quantity::quantity),
     ("isQuantity", quantity::is_quantity),

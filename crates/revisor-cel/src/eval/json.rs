@@ -300,14 +300,6 @@ pub(crate) fn parse_date_time(text: &str) -> Option<OffsetDateTime> {
 }
 
 fn unexpected(expected: &str, value: &Value) -> EvalError {
-    let found = match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    };
+    let found = value.go_type();
     EvalError::failed(format!("invalid data, expected {expected}, got {found}"))
 }

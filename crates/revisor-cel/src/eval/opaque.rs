@@ -3,12 +3,11 @@
 use core::net::IpAddr;
 use std::sync::Arc;
 
-use revisor_object::{Cidr, Quantity};
+use revisor_object::{Cidr, Quantity, Url};
 
 use super::authorization::{Authorization, Decision};
 use super::functions::named_format::NamedFormat;
 use super::functions::semver::Semver;
-use super::functions::url::Url;
 use crate::types::Type;
 
 /// A value that only functions of a library can look into.

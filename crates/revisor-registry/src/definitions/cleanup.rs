@@ -36,7 +36,7 @@ pub(super) async fn run(registry: Weak<Registry>, definitions: Arc<Resource>, na
             }
         }
         let Some(strong) = registry.upgrade() else { return };
-        if cache.len() == 0 {
+        if cache.is_empty() {
             report(
                 &strong,
                 &definitions,
@@ -73,7 +73,7 @@ async fn delete_all(registry: &Registry, objects: &Arc<Resource>) -> Result<(), 
 async fn until_empty(cache: &Arc<ResourceCache>, pause: Duration) {
     let mut feed = Feed::open(cache, None);
     let emptied = async {
-        while cache.len() != 0 {
+        while !cache.is_empty() {
             if feed.next().await.is_none() {
                 return;
             }

@@ -3,11 +3,10 @@
 //! A name that is not known here, or not yet in the release that the server behaves as, asks for nothing.
 
 mod email;
-mod uri;
 
 use core::net::IpAddr;
 
-use revisor_object::{Duration, parse_cidr_sloppy, parse_ip_sloppy};
+use revisor_object::{Duration, Url, parse_cidr_sloppy, parse_ip_sloppy};
 use time::{Date, Month};
 
 use super::JsonType;
@@ -107,7 +106,7 @@ impl Format {
     pub(crate) fn matches(&self, text: &str) -> bool {
         match self {
             Format::BsonObjectId => text.len() == 24 && all_hex(text),
-            Format::Uri => uri::is_request_uri(text),
+            Format::Uri => Url::parse_request(text).is_ok(),
             Format::Email => email::is_address(text),
             Format::Hostname { label, last_label } => text.len() <= 255 && is_hostname(text, label, last_label),
             Format::Ipv4 => text.contains('.') && parse_ip_sloppy(text).is_some(),

@@ -78,7 +78,7 @@ impl Walk<'_> {
             (Shape::List(_), other) => self.say(&format!("expected list, got &{{{}}}", plain(other))),
             (Shape::Int32 | Shape::Int64 | Shape::Double, Value::Int(_) | Value::Float(_)) => {}
             (Shape::Int32 | Shape::Int64 | Shape::Double, other) => {
-                self.say(&format!("expected numeric (int or float), got {}", type_name(other)));
+                self.say(&format!("expected numeric (int or float), got {}", other.go_type()));
             }
             (Shape::String | Shape::Bytes, Value::String(_)) | (Shape::Bool, Value::Bool(_)) => {}
             (Shape::String | Shape::Bytes, other) => {
@@ -150,18 +150,6 @@ fn set_step(item: &Value) -> Result<String, String> {
     .to_owned())
 }
 
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
-}
-
 /// A value as Go prints it.
 fn plain(value: &Value) -> String {
     match value {
@@ -183,11 +171,11 @@ fn syntax(value: &Value) -> String {
         Value::Null => "interface {}(nil)".to_owned(),
         Value::String(text) => BadValue::from(text.as_str()).to_string(),
         Value::Array(items) => {
-            format!("{}{{{}}}", type_name(value), items.iter().map(syntax).collect::<Vec<_>>().join(", "))
+            format!("{}{{{}}}", value.go_type(), items.iter().map(syntax).collect::<Vec<_>>().join(", "))
         }
         Value::Object(object) => {
             let member = |(name, value): (&str, &Value)| format!("{}:{}", BadValue::from(name), syntax(value));
-            format!("{}{{{}}}", type_name(value), object.iter().map(member).collect::<Vec<_>>().join(", "))
+            format!("{}{{{}}}", value.go_type(), object.iter().map(member).collect::<Vec<_>>().join(", "))
         }
         other => plain(other),
     }

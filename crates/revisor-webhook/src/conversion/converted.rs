@@ -69,12 +69,12 @@ fn restored(original: &Object, converted: &Object) -> Result<Object, String> {
     let answered = match converted.get("metadata") {
         None => return Err("missing metadata in converted object".into()),
         Some(Value::Object(metadata)) => metadata,
-        Some(other) => return Err(format!("invalid metadata of type {} in converted object", go_type(other))),
+        Some(other) => return Err(format!("invalid metadata of type {} in converted object", other.go_type())),
     };
     let mut metadata = match original.get("metadata") {
         None => Object::new(),
         Some(Value::Object(metadata)) => metadata.clone(),
-        Some(other) => return Err(format!("invalid metadata of type {} in input object", go_type(other))),
+        Some(other) => return Err(format!("invalid metadata of type {} in input object", other.go_type())),
     };
     for (field, check) in
         [("labels", check_labels as fn(&Object) -> Vec<FieldError>), ("annotations", check_annotations)]
@@ -86,14 +86,14 @@ fn restored(original: &Object, converted: &Object) -> Result<Object, String> {
             }
             Some(Value::Object(new)) => new,
             Some(other) => {
-                return Err(format!("invalid metadata.{field} of type {} in converted object", go_type(other)));
+                return Err(format!("invalid metadata.{field} of type {} in converted object", other.go_type()));
             }
         };
         if let Some(old) = metadata.get(field).filter(|old| !old.is_null() && old.as_object().is_none()) {
-            return Err(format!("invalid metadata.{field} of type {} in original object", go_type(old)));
+            return Err(format!("invalid metadata.{field} of type {} in original object", old.go_type()));
         }
         if let Some((key, value)) = new.iter().find(|(_, value)| value.as_str().is_none()) {
-            let found = go_type(value);
+            let found = value.go_type();
             return Err(format!("metadata.{field}[{key}] must be a string, but is {found} in converted object"));
         }
         // What was there before is not held against the webhook.
@@ -132,19 +132,6 @@ fn check_annotations(annotations: &Object) -> Vec<FieldError> {
         errors.push(FieldError::too_long(FIELD, MAX_ANNOTATION_BYTES));
     }
     errors
-}
-
-/// The type that Go gives to a value whose shape it does not know.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }
 
 #[cfg(test)]

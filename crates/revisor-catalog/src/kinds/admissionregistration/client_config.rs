@@ -1,10 +1,9 @@
 //! How a webhook is reached: by the address of a server, or as a service of the cluster.
 
 use revisor_object::names::{dns1123_subdomain, port_number};
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldPath, Object, Url, Value};
 
 use crate::checks::required;
-use crate::kinds::url::Url;
 
 /// What is wrong with the client's configuration of a webhook.
 pub(in crate::kinds) fn validate_client_config(path: FieldPath<'_>, config: Option<&Object>) -> Vec<FieldError> {
@@ -34,14 +33,14 @@ fn validate_url(path: FieldPath<'_>, text: &str) -> Vec<FieldError> {
     if url.host.is_empty() {
         invalid("", format!("host must be specified{FORM}"));
     }
-    if let Some(user) = url.user {
+    if let Some(user) = &url.user {
         invalid(user, "user information is not permitted in the URL".to_owned());
     }
     if !url.fragment.is_empty() {
-        invalid(url.fragment, "fragments are not permitted in the URL".to_owned());
+        invalid(&url.fragment, "fragments are not permitted in the URL".to_owned());
     }
     if !url.query.is_empty() {
-        invalid(url.query, "query parameters are not permitted in the URL".to_owned());
+        invalid(&url.query, "query parameters are not permitted in the URL".to_owned());
     }
     errors
 }

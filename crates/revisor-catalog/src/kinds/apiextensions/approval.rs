@@ -1,10 +1,9 @@
 //! Groups of the community: whoever defines a kind in one of them says who approved it.
 
-use revisor_object::{FieldError, Object};
+use revisor_object::{FieldError, Object, Url};
 
 use super::condition::{API_APPROVAL, Condition};
 use crate::kinds::members::{part, text};
-use crate::kinds::url::Url;
 
 const ANNOTATION: &str = "api-approved.kubernetes.io";
 const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
