@@ -21,6 +21,7 @@ const HEAD: &str = "// Generated from definition ";
 fn main() -> Result<(), Box<dyn Error>> {
     let manifest = manifest_of("k8s-openapi")?;
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../../Cargo.lock");
     println!("cargo::rerun-if-changed={}", manifest.display());
     let mut texts = BTreeMap::new();
     gather(&manifest.with_file_name("src").join(RELEASE), &mut texts)?;

@@ -8,6 +8,7 @@
 
 mod custom;
 mod descriptions;
+mod enums;
 mod paths;
 mod schemas;
 mod swagger;

@@ -40,7 +40,7 @@ pub(super) fn schema(resource: &Resource, custom: &Custom, texts: &Descriptions,
 /// The fields that selectors may name.
 pub(super) fn selectable_fields(custom: &Custom) -> Option<Value> {
     let fields: Vec<Value> = custom.fields.iter().map(|field| json!({"fieldPath": field.name})).collect();
-    (!fields.is_empty()).then(|| Value::Array(fields))
+    (!fields.is_empty()).then_some(Value::Array(fields))
 }
 
 /// Type and metadata, which every object has.
@@ -157,7 +157,7 @@ fn add_checks(shown: &mut Map<String, Value>, checks: &Checks, schema: &Structur
         }
     };
     let text = |text: &str| (!text.is_empty()).then(|| json!(text));
-    let flag = |is_set: bool| is_set.then(|| json!(true));
+    let flag = |is_set: bool| is_set.then_some(Value::Bool(true));
     let count = |count: Option<i64>| count.map(|count| json!(count));
     add("format", text(&checks.format));
     add("pattern", text(&checks.pattern));

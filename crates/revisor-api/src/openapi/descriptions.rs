@@ -9,15 +9,20 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
+use super::enums::Enums;
+
 /// One line per text: the type, the field or nothing, and the text as a JSON string, separated by tabs.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptions.gz"));
 
 /// A kind that says of the fields which every object has what can be said of all of them.
 const COMMON: &str = "io.k8s.api.core.v1.ConfigMap";
 
-/// The texts, by type and field.
+/// The texts, by type and field, and the values that fields can have.
 #[derive(Debug, Default)]
-pub(crate) struct Descriptions(HashMap<String, HashMap<String, String>>);
+pub(crate) struct Descriptions {
+    texts: HashMap<String, HashMap<String, String>>,
+    enums: Enums,
+}
 
 impl Descriptions {
     /// The texts that the program was built with.
@@ -31,7 +36,7 @@ impl Descriptions {
             let Ok(text) = serde_json::from_str(text) else { continue };
             texts.entry(of.to_owned()).or_default().insert(field.to_owned(), text);
         }
-        Descriptions(texts)
+        Descriptions { texts, enums: Enums::read() }
     }
 
     /// What a type is.
@@ -41,12 +46,13 @@ impl Descriptions {
 
     /// What a field of a type is.
     pub(crate) fn of_field(&self, name: &str, field: &str) -> Option<&str> {
-        self.0.get(name)?.get(field).map(String::as_str)
+        self.texts.get(name)?.get(field).map(String::as_str)
     }
 
     /// Describes the type with this name and its fields, where that was not done yet.
     pub(crate) fn describe(&self, name: &str, schema: &mut Value) {
         describe(schema, self.of_type(name));
+        self.enums.complete(name, schema);
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             for (field, property) in properties.iter_mut() {
                 describe(property, self.of_field(name, field));

@@ -53,6 +53,9 @@ const DELETES: &[Parameter] = &[
     ("propagationPolicy", "string", "What becomes of dependents: Orphan, Background or Foreground."),
 ];
 
+/// Subresources that are connections to what runs elsewhere.
+const CONNECTIONS: [&str; 4] = ["attach", "exec", "portforward", "proxy"];
+
 /// All paths of a group and version.
 pub(super) fn of(types: &Types, known: &GroupVersion) -> Map<String, Value> {
     let base = path_of(known);
@@ -158,7 +161,8 @@ impl Paths<'_> {
     /// By method, what these verbs do at a place.
     fn operations(&self, place: Place<'_>, verbs: &[Verb]) -> Map<String, Value> {
         let here = verbs.iter().filter(|verb| match verb {
-            Verb::Create | Verb::DeleteCollection | Verb::List => !place.named,
+            Verb::Create => !place.named || place.subresource.is_some(),
+            Verb::DeleteCollection | Verb::List => !place.named,
             Verb::Delete | Verb::Get | Verb::Patch | Verb::Update => place.named,
             // A parameter of the list.
             Verb::Watch => false,
@@ -167,6 +171,14 @@ impl Paths<'_> {
     }
 
     fn operation(&self, place: Place<'_>, verb: Verb) -> Value {
+        if let Some(part) = place.subresource.filter(|part| CONNECTIONS.contains(&part.name)) {
+            let text = format!("Connect to {} of a {}.", part.name, self.resource.kind);
+            let answers = json!({
+                "200": {"description": "OK", "content": {"*/*": {"schema": {"type": "string"}}}},
+                "401": {"description": "Unauthorized"},
+            });
+            return self.described(place, verb, &text, Vec::new(), None, answers);
+        }
         let kind = self.resource.kind.as_str();
         let other = place.subresource.and_then(|part| schemas::part_name(self.types, self.resource, part));
         let object = other.unwrap_or_else(|| schemas::kind_name(self.resource, kind));
@@ -252,7 +264,9 @@ impl Paths<'_> {
                 }
                 None => json!({"group": group.as_str(), "version": version.as_str(), "kind": kind.as_str()}),
             };
+        let is_connection = place.subresource.is_some_and(|part| CONNECTIONS.contains(&part.name));
         let action = match verb {
+            _ if is_connection => "connect",
             Verb::Create => "post",
             Verb::Update => "put",
             Verb::Watch if !place.named => "watchlist",
@@ -276,7 +290,9 @@ impl Paths<'_> {
     /// A name for the operation that no other has; generators make the names of functions of it.
     fn operation_id(&self, place: Place<'_>, verb: Verb) -> String {
         let Resource { group, version, kind, namespaced, .. } = self.resource;
+        let is_connection = place.subresource.is_some_and(|part| CONNECTIONS.contains(&part.name));
         let verb_name = match verb {
+            _ if is_connection => "connect",
             Verb::Create => "create",
             Verb::Delete | Verb::DeleteCollection => "delete",
             Verb::Get => "read",
@@ -288,6 +304,9 @@ impl Paths<'_> {
         let mut id = format!("{verb_name}{}{}", capitalised(&tag(group)), capitalised(version));
         if verb == Verb::DeleteCollection {
             id.push_str("Collection");
+        }
+        if is_connection {
+            id.push_str(&capitalised(method(verb)));
         }
         if place.namespaced {
             id.push_str("Namespaced");

@@ -21,6 +21,10 @@ const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 /// The full name of what the server says of its own version.
 pub(super) const VERSION: &str = "io.k8s.apimachinery.pkg.version.Info";
 
+/// What it says beside that: as which releases the server behaves.
+const RELEASE_FIELDS: [&str; 4] =
+    ["emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor"];
+
 /// What it says at least.
 const VERSION_FIELDS: [&str; 9] =
     ["buildDate", "compiler", "gitCommit", "gitTreeState", "gitVersion", "goVersion", "major", "minor", "platform"];
@@ -82,9 +86,8 @@ pub(super) fn of(types: &Types, known: &GroupVersion, texts: &Descriptions, form
             let schema = custom::schema(resource, custom, texts, form);
             schemas.named.insert(kind_name(resource, &resource.kind), schema);
         }
-        let others = resource.subresources.iter().filter_map(|part| other_type(resource, part));
-        for id in others.filter_map(|name| types.id(&name)) {
-            schemas.add(id);
+        for part in &resource.subresources {
+            schemas.add_part(resource, part);
         }
     }
     if let Some(id) = types.id("meta.v1.DeleteOptions") {
@@ -97,6 +100,7 @@ pub(super) fn of(types: &Types, known: &GroupVersion, texts: &Descriptions, form
         if let Some(schema) = schemas.named.get_mut(&name) {
             schema["x-kubernetes-group-version-kind"] = own(&resource.kind);
         }
+        let is_built_in = resource.custom().is_none();
         let mut list = json!({
             "type": "object",
             "description": format!("A list of {} objects.", resource.kind),
@@ -104,15 +108,15 @@ pub(super) fn of(types: &Types, known: &GroupVersion, texts: &Descriptions, form
             "properties": {
                 "apiVersion": {"type": "string"},
                 "kind": {"type": "string"},
-                "metadata": of_type(&meta("ListMeta"), true),
-                "items": {"type": "array", "items": of_type(&name, true)},
+                "metadata": of_type(&meta("ListMeta"), is_built_in),
+                "items": {"type": "array", "items": if is_built_in { of_type(&name, true) } else { reference(&name) }},
             },
             "x-kubernetes-group-version-kind": own(&resource.list_kind),
         });
         for field in ["apiVersion", "kind"] {
             texts.describe_common(field, &mut list["properties"][field]);
         }
-        if let Some(fields) = resource.custom().and_then(|custom| custom::selectable_fields(custom)) {
+        if let Some(fields) = resource.custom().and_then(custom::selectable_fields) {
             list["x-kubernetes-selectable-fields"] = fields;
         }
         schemas.named.insert(kind_name(resource, &resource.list_kind), list);
@@ -129,8 +133,9 @@ pub(super) fn of(types: &Types, known: &GroupVersion, texts: &Descriptions, form
 
 /// The type of what the server says of its own version, with its name.
 pub(super) fn of_version(texts: &Descriptions) -> (String, Value) {
-    let fields: Map<String, Value> =
-        VERSION_FIELDS.iter().map(|name| ((*name).to_owned(), json!({"type": "string", "default": ""}))).collect();
+    let always = VERSION_FIELDS.map(|name| (name.to_owned(), json!({"type": "string", "default": ""})));
+    let others = RELEASE_FIELDS.map(|name| (name.to_owned(), json!({"type": "string"})));
+    let fields: Map<String, Value> = always.into_iter().chain(others).collect();
     let mut schema = json!({"type": "object", "required": VERSION_FIELDS, "properties": fields});
     texts.describe(VERSION, &mut schema);
     (VERSION.to_owned(), schema)
@@ -233,6 +238,17 @@ struct Schemas<'a> {
 }
 
 impl Schemas<'_> {
+    /// Adds another kind that a subresource speaks of.
+    fn add_part(&mut self, resource: &Resource, part: &Subresource) {
+        let Some(id) = other_type(resource, part).and_then(|name| self.types.id(&name)) else { return };
+        self.add(id);
+        let Some((api_version, kind)) = part.other_kind else { return };
+        let (group, version) = api_version.split_once('/').unwrap_or((&resource.group, &resource.version));
+        if let Some(schema) = self.named.get_mut(&full_name(&self.types.get(id).name)) {
+            schema["x-kubernetes-group-version-kind"] = json!([{"group": group, "version": version, "kind": kind}]);
+        }
+    }
+
     /// Adds a type and, where it is new, the types of its fields. Types may contain each other: one that is under way
     /// has its place already.
     fn add(&mut self, id: StructId) {

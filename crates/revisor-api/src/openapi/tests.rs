@@ -203,12 +203,28 @@ fn every_verb_is_an_operation() {
             ],
         ),
         ("/api/v1/namespaces", &["get list listCoreV1Namespace", "post post createCoreV1Namespace"]),
+        ("/api/v1/namespaces/{namespace}/pods/{name}/eviction", &["post post createCoreV1NamespacedPodEviction"]),
+        (
+            "/api/v1/namespaces/{namespace}/pods/{name}/exec",
+            &["get connect connectCoreV1GetNamespacedPodExec", "post connect connectCoreV1PostNamespacedPodExec"],
+        ),
         ("/api/v1/namespaces/{name}/finalize", &["put put replaceCoreV1NamespaceFinalize"]),
         ("/api/v1/watch/configmaps", &["get watchlist watchCoreV1ConfigMapListForAllNamespaces"]),
         ("/api/v1/watch/namespaces/{name}", &["get watch watchCoreV1Namespace"]),
     ] {
         assert_eq!(shown(path), want, "{path}");
     }
+    let eviction = &document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}/eviction"]["post"];
+    assert_eq!(
+        eviction["requestBody"]["content"]["application/json"]["schema"]["$ref"],
+        "#/components/schemas/io.k8s.api.policy.v1.Eviction"
+    );
+    let kind = json!({"group": "policy", "version": "v1", "kind": "Eviction"});
+    assert_eq!(eviction["x-kubernetes-group-version-kind"], kind);
+    assert_eq!(
+        document["components"]["schemas"]["io.k8s.api.policy.v1.Eviction"]["x-kubernetes-group-version-kind"],
+        json!([kind])
+    );
     // kubectl looks here for what a server can do.
     let asked: Vec<&str> = document["paths"][object]["patch"]["parameters"]
         .as_array()

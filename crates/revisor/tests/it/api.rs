@@ -1,6 +1,7 @@
 //! What a user relies on, whatever the kind: reading, writing, deleting, and in which form objects travel.
 
 mod deleting;
+mod discovery;
 mod forms;
 mod kinds;
 mod namespaces;

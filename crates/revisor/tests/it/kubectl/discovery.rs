@@ -57,6 +57,10 @@ async fn explains_fields() {
         text.contains("\nrollingUpdate <RollingUpdateDeployment>\n") && text.contains("\ntype <string>\n"),
         "{text}"
     );
+    let text = squeezed(&kubectl.ok("explain deployment.spec.replicas").await);
+    assert!(text.contains("\nFIELD: replicas <integer>\n") && text.contains("\nNumber of desired pods. "), "{text}");
+    let text = squeezed(&kubectl.ok("explain deployment.spec.strategy.type").await);
+    assert!(text.contains("\nENUM:\nRecreate\nRollingUpdate\n"), "{text}");
     let text = squeezed(&kubectl.ok("explain pods.spec.containers --recursive").await);
     for line in
         ["name <string> -required-", "limits <map[string]Quantity>", "ports <[]ContainerPort>", "privileged <boolean>"]
@@ -65,6 +69,74 @@ async fn explains_fields() {
     }
     let text = kubectl.refused("explain configmap.nonsense").await;
     assert!(text.ends_with("error: field \"nonsense\" does not exist\n"), "{text}");
+}
+
+/// A definition with a field that is explained.
+const GADGETS: &str = r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgets.disco.example.com"},
+    "spec": {"group": "disco.example.com", "scope": "Namespaced",
+        "names": {"plural": "gadgets", "kind": "Gadget", "shortNames": ["gd"], "categories": ["all"]},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+            "type": "object", "description": "A gadget.", "properties": {"spec": {
+                "type": "object", "required": ["size"], "properties": {
+                    "size": {"type": "integer", "description": "How large it is."},
+                    "color": {"type": "string", "enum": ["red", "blue"]}}}}}}}]}}"#;
+
+#[tokio::test]
+async fn knows_custom_resources_as_it_knows_built_in_ones() {
+    let (_server, kubectl) = start(&["--controllers=*"]).await;
+    let (succeeded, text) = kubectl.create_from(GADGETS).await;
+    assert!(succeeded, "{text}");
+    kubectl.ok("wait --for=condition=established --timeout=30s crd/gadgets.disco.example.com").await;
+    let resources = kubectl.squeezed("api-resources --api-group=disco.example.com --no-headers").await;
+    assert_eq!(resources, "gadgets gd disco.example.com/v1 true Gadget\n");
+    assert!(kubectl.ok("api-resources --categories=all -o name").await.contains("gadgets.disco.example.com\n"));
+    assert!(kubectl.ok("api-versions").await.contains("disco.example.com/v1\n"));
+
+    let text = squeezed(&kubectl.ok("explain gadgets").await);
+    let head = "GROUP: disco.example.com\nKIND: Gadget\nVERSION: v1\n\nDESCRIPTION:\nA gadget.\n";
+    assert!(text.starts_with(head) && text.contains("\nmetadata <ObjectMeta>\n"), "{text}");
+    let text = squeezed(&kubectl.ok("explain gd.spec").await);
+    for line in ["size <integer> -required-", "How large it is.", "color <string>", "enum: red, blue"] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    // What explains a type must be readable in its older form too.
+    let text = squeezed(&kubectl.ok("explain gd.spec --output=plaintext-openapiv2").await);
+    assert!(text.contains("\nsize <integer> -required-\nHow large it is.\n"), "{text}");
+    let text = squeezed(&kubectl.ok("explain pod.spec.containers.ports --output=plaintext-openapiv2").await);
+    assert!(text.contains("\ncontainerPort <integer> -required-\n"), "{text}");
+}
+
+/// A file with two objects, one of a kind that everyone knows.
+fn list(data: &str, spec: &str) -> String {
+    format!(
+        r#"{{"apiVersion": "v1", "kind": "List", "items": [
+            {{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "a"}}, {data}}},
+            {{"apiVersion": "disco.example.com/v1", "kind": "Gadget", "metadata": {{"name": "a"}}, "spec": {spec}}}]}}"#
+    )
+}
+
+#[tokio::test]
+async fn checks_files_with_several_objects_before_it_sends_any() {
+    let (_server, kubectl) = start(&["--controllers=*"]).await;
+    let (succeeded, text) = kubectl.create_from(GADGETS).await;
+    assert!(succeeded, "{text}");
+    kubectl.ok("wait --for=condition=established --timeout=30s crd/gadgets.disco.example.com").await;
+    let create = "create --validate=strict -f -";
+    for (data, spec, problem) in [
+        (r#""datas": {}"#, r#"{"size": 1}"#, "unknown field \"datas\" in io.k8s.api.core.v1.ConfigMap"),
+        (r#""data": {}"#, r#"{"sizes": 1}"#, "unknown field \"sizes\" in com.example.disco.v1.Gadget.spec"),
+        (r#""data": {}"#, "{}", "missing required field \"size\" in com.example.disco.v1.Gadget.spec"),
+        (r#""data": {}"#, r#"{"size": "large"}"#, "got \"string\", expected \"integer\""),
+    ] {
+        let text = kubectl.refused_with(create, &list(data, spec)).await;
+        assert!(text.contains(problem), "{problem}: {text}");
+    }
+    assert_eq!(kubectl.ok("get gadgets -o name").await, "", "nothing was sent");
+    let text = kubectl.ok_with(create, &list(r#""data": {}"#, r#"{"size": 1}"#)).await;
+    assert_eq!(text, "configmap/a created\ngadget.disco.example.com/a created\n");
+    let text = kubectl.ok_with("apply --validate=strict -f -", &list(r#""data": {}"#, r#"{"size": 2}"#)).await;
+    assert!(text.contains("gadget.disco.example.com/a configured\n"), "{text}");
 }
 
 #[tokio::test]
