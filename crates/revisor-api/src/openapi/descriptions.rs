@@ -1,6 +1,6 @@
 //! [`Descriptions`]: what people are told about the fields of built-in kinds.
 //!
-//! The texts are gathered when the program is built (`build.rs`), from the published bindings of the API, and kept
+//! What the original does not have is described in a table of its own. The other texts are gathered when the program is built (`build.rs`), from the published bindings of the API, and kept
 //! compressed until somebody asks for the first document.
 
 use std::collections::HashMap;
@@ -11,7 +11,10 @@ use serde_json::Value;
 
 use super::enums::Enums;
 
-/// One line per text: the type, the field or nothing, and the text as a JSON string, separated by tabs.
+/// The texts of what is not in the original: the type, the field or nothing, and the text, separated by tabs.
+const OWN: &str = include_str!("../../tables/descriptions.tsv");
+
+/// One line per text, in the same columns; the text as a JSON string.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptions.gz"));
 
 /// A kind that says of the fields which every object has what can be said of all of them.
@@ -30,10 +33,12 @@ impl Descriptions {
         let mut lines = String::new();
         GzDecoder::new(PACKED).read_to_string(&mut lines).expect("the program was built with texts that can be read");
         let mut texts: HashMap<String, HashMap<String, String>> = HashMap::new();
-        for line in lines.lines() {
-            let mut parts = line.splitn(3, '\t');
-            let (Some(of), Some(field), Some(text)) = (parts.next(), parts.next(), parts.next()) else { continue };
-            let Ok(text) = serde_json::from_str(text) else { continue };
+        let unpacked = lines.lines().filter_map(cells).filter_map(|(of, field, text)| {
+            let text: String = serde_json::from_str(text).ok()?;
+            Some((of, field, text))
+        });
+        let own = OWN.lines().skip(1).filter_map(cells).map(|(of, field, text)| (of, field, text.to_owned()));
+        for (of, field, text) in unpacked.chain(own) {
             texts.entry(of.to_owned()).or_default().insert(field.to_owned(), text);
         }
         Descriptions { texts, enums: Enums::read() }
@@ -60,10 +65,18 @@ impl Descriptions {
         }
     }
 
-    /// Describes a field that every object has.
+    /// Describes a field, if it is one that every object has.
     pub(crate) fn describe_common(&self, field: &str, property: &mut Value) {
-        describe(property, self.of_field(COMMON, field));
+        if ["apiVersion", "kind", "metadata"].contains(&field) {
+            describe(property, self.of_field(COMMON, field));
+        }
     }
+}
+
+/// Type, field and text of a line.
+fn cells(line: &str) -> Option<(&str, &str, &str)> {
+    let mut cells = line.splitn(3, '\t');
+    Some((cells.next()?, cells.next()?, cells.next()?))
 }
 
 fn describe(schema: &mut Value, text: Option<&str>) {
@@ -86,6 +99,7 @@ mod tests {
             ("io.k8s.api.core.v1.Pod", "", "Pod is a collection of containers"),
             ("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "name", "Name must be unique within a namespace."),
             ("io.k8s.api.core.v1.ConfigMap", "metadata", "Standard object's metadata."),
+            ("dev.revisor.versioning.v1alpha1.VersionUse", "droppable", "Whether nothing keeps it from being dropped."),
         ] {
             let text = texts.of_field(of, field).unwrap_or_default();
             assert!(text.starts_with(start), "{of} {field}: {text}");

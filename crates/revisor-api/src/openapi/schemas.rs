@@ -128,6 +128,13 @@ pub(super) fn of(types: &Types, known: &GroupVersion, texts: &Descriptions, form
     for (name, schema) in &mut schemas.named {
         texts.describe(name, schema);
     }
+    for resource in &known.resources {
+        let properties =
+            schemas.named.get_mut(&kind_name(resource, &resource.kind)).and_then(|of| of.get_mut("properties"));
+        for (field, property) in properties.and_then(Value::as_object_mut).into_iter().flatten() {
+            texts.describe_common(field, property);
+        }
+    }
     schemas.named
 }
 

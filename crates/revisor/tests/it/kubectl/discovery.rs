@@ -100,6 +100,8 @@ async fn knows_custom_resources_as_it_knows_built_in_ones() {
     for line in ["size <integer> -required-", "How large it is.", "color <string>", "enum: red, blue"] {
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
     }
+    let text = squeezed(&kubectl.ok("explain versionreports.status.droppableVersions").await);
+    assert!(text.contains("\nThe versions that nothing keeps from being dropped.\n"), "{text}");
     // What explains a type must be readable in its older form too.
     let text = squeezed(&kubectl.ok("explain gd.spec --output=plaintext-openapiv2").await);
     assert!(text.contains("\nsize <integer> -required-\nHow large it is.\n"), "{text}");
