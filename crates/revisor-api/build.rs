@@ -1,5 +1,6 @@
 //! Gathers what people are told about the fields of built-in kinds from the sources of `k8s-openapi`, the published
-//! bindings of the API, into one compressed file. Those are only read, so nothing is compiled for it.
+//! bindings of the API, into one compressed file. Those are only read, so nothing is compiled for it; they are at hand
+//! because the tests of the program use them.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -15,19 +16,21 @@ use serde_json::Value;
 /// The release whose texts are gathered.
 const RELEASE: &str = "v1_36";
 
+/// By type and field.
+type Texts = BTreeMap<(String, String), String>;
+
 /// What a source begins with that holds a type.
 const HEAD: &str = "// Generated from definition ";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let manifest = manifest_of("k8s-openapi")?;
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../../Cargo.lock");
-    println!("cargo::rerun-if-changed={}", manifest.display());
-    let mut texts = BTreeMap::new();
-    gather(&manifest.with_file_name("src").join(RELEASE), &mut texts)?;
-    if texts.is_empty() {
-        return Err(format!("no descriptions of {RELEASE} beside {}", manifest.display()).into());
-    }
+    let texts = find_texts().unwrap_or_else(|error| {
+        // A server that cannot explain its fields is worth more than none. What is never there is looked for again.
+        println!("cargo::warning=kubectl explain will show no descriptions: {error}");
+        println!("cargo::rerun-if-changed=descriptions-were-not-found");
+        Texts::new()
+    });
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo names a folder for what is made")?);
     let mut packed = GzEncoder::new(File::create(folder.join("descriptions.gz"))?, Compression::best());
     for ((of, field), text) in texts {
@@ -37,12 +40,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The manifest of a package of this workspace's lock file.
+/// The texts of all built-in types.
+fn find_texts() -> Result<Texts, Box<dyn Error>> {
+    let manifest = manifest_of("k8s-openapi")?;
+    println!("cargo::rerun-if-changed={}", manifest.display());
+    let mut texts = Texts::new();
+    gather(&manifest.with_file_name("src").join(RELEASE), &mut texts)?;
+    if texts.is_empty() { Err(format!("none beside {}", manifest.display()).into()) } else { Ok(texts) }
+}
+
+/// The manifest of a package that the workspace uses. Only what this machine can use is asked for, so that nothing else
+/// has to be there.
 fn manifest_of(package: &str) -> Result<PathBuf, Box<dyn Error>> {
     let cargo = std::env::var_os("CARGO").ok_or("cargo names itself")?;
-    let output = Command::new(cargo).args(["metadata", "--format-version=1", "--locked"]).output()?;
+    let platform = format!("--filter-platform={}", std::env::var("HOST")?);
+    let output = Command::new(cargo).args(["metadata", "--format-version=1", "--locked", &platform]).output()?;
     if !output.status.success() {
-        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)).into());
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).replace('\n', " ")).into());
     }
     let metadata: Value = serde_json::from_slice(&output.stdout)?;
     let packages = metadata["packages"].as_array().ok_or("cargo lists packages")?;
@@ -50,8 +64,8 @@ fn manifest_of(package: &str) -> Result<PathBuf, Box<dyn Error>> {
     Ok(PathBuf::from(found["manifest_path"].as_str().ok_or("a package has a manifest")?))
 }
 
-/// The texts of all sources below a folder, by type and field.
-fn gather(folder: &Path, texts: &mut BTreeMap<(String, String), String>) -> Result<(), Box<dyn Error>> {
+/// The texts of all sources below a folder.
+fn gather(folder: &Path, texts: &mut Texts) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
@@ -65,7 +79,7 @@ fn gather(folder: &Path, texts: &mut BTreeMap<(String, String), String>) -> Resu
 
 /// The texts of one source. Its schema is laid out as rustfmt does: the type's own words stand at one depth, the names
 /// of its fields at the next, and theirs deeper.
-fn read(source: &str, texts: &mut BTreeMap<(String, String), String>) {
+fn read(source: &str, texts: &mut Texts) {
     let Some(of) = source.lines().next().and_then(|line| line.strip_prefix(HEAD)) else { return };
     let schema = source.lines().skip_while(|line| !line.contains("fn json_schema(")).skip(1);
     let mut field = String::new();
