@@ -188,38 +188,31 @@ fn map(types: &Types, shape: &Shape, old: Option<&Object>, new: Option<&Object>,
 }
 
 fn list(types: &Types, field: &Field, shape: &Shape, old: &[Value], new: &[Value], found: &mut Places) {
-    let olds = by_step(types, field, old);
-    let news = by_step(types, field, new);
-    let mut steps: Vec<&CompactString> = olds.iter().chain(&news).map(|(step, _)| step).collect();
-    steps.sort_unstable();
-    steps.dedup();
-    for step in steps {
-        let of = |all: &[(CompactString, &'_ Value)]| -> Vec<usize> {
-            all.iter().enumerate().filter(|(_, (known, _))| known == step).map(|(at, _)| at).collect()
-        };
-        let (old_at, new_at) = (of(&olds), of(&news));
+    let (olds, news) = (by_step(types, field, old), by_step(types, field, new));
+    let (mut olds, mut news) = (&olds[..], &news[..]);
+    while let Some((step, _)) = olds.first().into_iter().chain(news.first()).min_by_key(|(step, _)| step) {
+        let (old, new) = (take_run(&mut olds, step), take_run(&mut news, step));
         let mut below = Places::default();
-        let change = match (old_at.as_slice(), new_at.as_slice()) {
-            ([] | [_], [] | [_]) => {
-                let old = old_at.first().map(|at| olds[*at].1);
-                let new = new_at.first().map(|at| news[*at].1);
-                element(types, shape, old, new, &mut below)
-            }
+        let change = match (old, new) {
+            ([] | [_], [] | [_]) => element(types, shape, value_of(old), value_of(new), &mut below),
             // Items that cannot be told apart are seen as one.
             ([_, _, ..], [_, _, ..]) => {
-                let is_same = old_at.iter().map(|at| olds[*at].1).eq(new_at.iter().map(|at| news[*at].1));
-                if is_same { Change::None } else { Change::Modified }
+                if old == new {
+                    Change::None
+                } else {
+                    Change::Modified
+                }
             }
             ([_, _, ..], rest) => {
-                if let Some(at) = rest.first() {
-                    let change = element(types, shape, None, Some(news[*at].1), &mut below);
+                if let Some(value) = value_of(rest) {
+                    let change = element(types, shape, None, Some(value), &mut below);
                     found.take(step, change, std::mem::take(&mut below));
                 }
                 Change::Removed
             }
             (rest, [_, _, ..]) => {
-                if let Some(at) = rest.first() {
-                    let change = element(types, shape, Some(olds[*at].1), None, &mut below);
+                if let Some(value) = value_of(rest) {
+                    let change = element(types, shape, Some(value), None, &mut below);
                     found.take(step, change, std::mem::take(&mut below));
                 }
                 Change::Added
@@ -227,6 +220,20 @@ fn list(types: &Types, field: &Field, shape: &Shape, old: &[Value], new: &[Value
         };
         found.take(step, change, below);
     }
+}
+
+type Item<'v> = (CompactString, &'v Value);
+
+fn value_of<'v>(run: &[Item<'v>]) -> Option<&'v Value> {
+    run.first().map(|(_, value)| *value)
+}
+
+/// Takes the items with this step from the front.
+fn take_run<'i, 'v>(items: &mut &'i [Item<'v>], step: &CompactString) -> &'i [Item<'v>] {
+    let end = items.iter().position(|(known, _)| known != step).unwrap_or(items.len());
+    let (run, rest) = items.split_at(end);
+    *items = rest;
+    run
 }
 
 /// What an absent field is encoded as, if it is.
@@ -266,8 +273,12 @@ fn items(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).unwrap_or_default()
 }
 
-fn by_step<'v>(types: &Types, field: &Field, items: &'v [Value]) -> Vec<(CompactString, &'v Value)> {
-    items.iter().filter_map(|item| item_step(types, field, item).map(|step| (step, item))).collect()
+/// The items with their steps, in the order of these. Those with the same step stay in the order of the list.
+fn by_step<'v>(types: &Types, field: &Field, items: &'v [Value]) -> Vec<Item<'v>> {
+    let mut found: Vec<Item<'v>> =
+        items.iter().filter_map(|item| item_step(types, field, item).map(|step| (step, item))).collect();
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
+    found
 }
 
 #[cfg(test)]
