@@ -95,7 +95,9 @@ struct Installed {
 
 #[derive(PartialEq)]
 struct Basis {
-    spec: Option<Value>,
+    /// Which definition it is, and how often its spec was changed: all of a thousand specs would be much to hold.
+    uid: Option<Value>,
+    generation: Option<Value>,
     accepted: Option<Value>,
     is_established: bool,
     is_terminating: bool,
@@ -198,7 +200,8 @@ impl Keeper {
     async fn install(&mut self, registry: &Arc<Registry>, name: &str, object: &Object, revision: Revision) {
         let definition = Definition::read(object);
         let basis = Basis {
-            spec: object.get("spec").cloned(),
+            uid: object.at(&["metadata", "uid"]).cloned(),
+            generation: object.at(&["metadata", "generation"]).cloned(),
             accepted: object.at(&["status", "acceptedNames"]).cloned(),
             is_established: definition.is_established,
             is_terminating: definition.is_terminating,
