@@ -15,7 +15,7 @@ use revisor_auth::{
     authorization_warning, forbidden_message,
 };
 use revisor_catalog::{ObjectRoute, Route, Verb};
-use revisor_object::{ResourceRef, Status};
+use revisor_object::{DurationError, ResourceRef, Status};
 use revisor_registry::Registry;
 use rustls_pki_types::CertificateDer;
 
@@ -131,6 +131,15 @@ impl Api {
         asked: &Asked,
         mut request: Request<UnreadBody>,
     ) -> Response<Body> {
+        let timeout = match &asked.timeout {
+            // Nobody may ask for more time than all have.
+            Ok(asked) => asked.unwrap_or(Duration::MAX).min(self.options.request_timeout),
+            Err(error) if asked.verb != Some(Verb::Watch) => {
+                let message = format!("invalid timeout specified in the request URL - {error}");
+                return answer::status(&Status::bad_request(message));
+            }
+            Err(_) => self.options.request_timeout,
+        };
         let user = match self.options.authenticator.authenticate(request.headers(), peer, SystemTime::now()) {
             Ok(user) => user,
             Err(error) => {
@@ -150,7 +159,7 @@ impl Api {
             Ok(place) => place,
             Err(refusal) => return refusal.response(),
         };
-        let served = tokio::time::timeout(self.options.request_timeout, self.serve(route, asked, request));
+        let served = tokio::time::timeout(timeout, self.serve(route, asked, request));
         served.await.unwrap_or_else(|_| {
             answer::status(&Status::timeout("request did not complete within the allotted timeout", 1))
         })
@@ -356,6 +365,8 @@ pub(crate) struct Asked {
     pub(crate) verb: Option<Verb>,
     is_pretty: bool,
     is_dry_run: bool,
+    /// For how long the client will wait, if it says so.
+    timeout: Result<Option<Duration>, DurationError>,
     /// How a success is written, and how a failure is.
     encodings: (Encoding, Encoding),
 }
@@ -382,6 +393,7 @@ impl Asked {
             verb,
             is_pretty: is_pretty(headers, &query) || accepted.is_some_and(|accepted| accepted.is_pretty),
             is_dry_run: !query.text("dryRun").is_empty(),
+            timeout: timeout_of(query.text("timeout")),
             encodings,
         }
     }
@@ -419,6 +431,15 @@ impl Asked {
             dry_run: if self.is_dry_run { "All" } else { "" },
         }
     }
+}
+
+/// For how long a client will wait that says this. What is not positive says nothing.
+fn timeout_of(text: &str) -> Result<Option<Duration>, DurationError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let nanos = text.parse::<revisor_object::Duration>()?.nanos();
+    Ok(u64::try_from(nanos).ok().filter(|nanos| *nanos > 0).map(Duration::from_nanos))
 }
 
 fn is_pretty(headers: &HeaderMap, query: &Query<'_>) -> bool {
