@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::harness::{Server, within};
 
-async fn client(server: &Server) -> Client {
+pub(crate) async fn client(server: &Server) -> Client {
     let kubeconfig = Kubeconfig::read_from(server.data().join("kubeconfig")).expect("the server wrote it");
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.expect("is complete");
     Client::try_from(config).expect("a client")

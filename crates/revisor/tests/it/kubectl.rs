@@ -26,14 +26,14 @@ use crate::harness::{Server, eventually, within};
 use crate::xtask;
 
 /// A kubectl for one server, with a home of its own.
-struct Kubectl {
+pub(crate) struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
     home: tempfile::TempDir,
 }
 
 /// A server with these flags, and a kubectl for it.
-async fn start(flags: &[&str]) -> (Server, Arc<Kubectl>) {
+pub(crate) async fn start(flags: &[&str]) -> (Server, Arc<Kubectl>) {
     let server = Server::start(flags).await;
     let home = tempfile::tempdir().expect("a temporary folder");
     let kubectl = Kubectl { program: program(), kubeconfig: server.data().join("kubeconfig"), home };
@@ -72,7 +72,7 @@ impl Kubectl {
     }
 
     /// Runs a command to its end, with something to read.
-    async fn run_with(&self, line: &str, input: &str) -> (bool, String) {
+    pub(crate) async fn run_with(&self, line: &str, input: &str) -> (bool, String) {
         finish(self.command(line), input).await
     }
 
@@ -81,30 +81,30 @@ impl Kubectl {
     }
 
     /// What a command that succeeds says.
-    async fn ok(&self, line: &str) -> String {
+    pub(crate) async fn ok(&self, line: &str) -> String {
         self.ok_with(line, "").await
     }
 
     /// What a command that succeeds says when it is given something to read.
-    async fn ok_with(&self, line: &str, input: &str) -> String {
+    pub(crate) async fn ok_with(&self, line: &str, input: &str) -> String {
         let (succeeded, text) = self.run_with(line, input).await;
         assert!(succeeded, "kubectl {line}: {text}");
         text
     }
 
     /// What a command that fails says.
-    async fn refused(&self, line: &str) -> String {
+    pub(crate) async fn refused(&self, line: &str) -> String {
         self.refused_with(line, "").await
     }
 
-    async fn refused_with(&self, line: &str, input: &str) -> String {
+    pub(crate) async fn refused_with(&self, line: &str, input: &str) -> String {
         let (succeeded, text) = self.run_with(line, input).await;
         assert!(!succeeded, "kubectl {line}: {text}");
         text
     }
 
     /// What a command that succeeds says, with every run of blanks as one: how wide columns are is not the point.
-    async fn squeezed(&self, line: &str) -> String {
+    pub(crate) async fn squeezed(&self, line: &str) -> String {
         squeezed(&self.ok(line).await)
     }
 
@@ -119,7 +119,7 @@ impl Kubectl {
         assert!(text.ends_with(" created\n"), "kubectl create {line}: {text}");
     }
 
-    async fn json(&self, line: &str) -> Value {
+    pub(crate) async fn json(&self, line: &str) -> Value {
         let text = self.ok(&format!("{line} -o json")).await;
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("kubectl {line}: {error}: {text}"))
     }
@@ -131,7 +131,7 @@ impl Kubectl {
     }
 
     /// Starts a command that goes on while others run.
-    fn begin(&self, line: &str) -> Running {
+    pub(crate) fn begin(&self, line: &str) -> Running {
         let mut child = self.command(line).spawn().expect("kubectl can be started");
         let out = BufReader::new(child.stdout.take().expect("it prints"));
         Running { child, out: Some(out) }
@@ -155,7 +155,7 @@ async fn finish(mut command: Command, input: &str) -> (bool, String) {
 }
 
 /// A command that goes on until it is dropped.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     /// Away only while somebody reads.
     out: Option<BufReader<ChildStdout>>,
@@ -171,7 +171,7 @@ impl Drop for Running {
 
 impl Running {
     /// The next line that it prints, squeezed.
-    async fn line(&mut self) -> String {
+    pub(crate) async fn line(&mut self) -> String {
         let mut out = self.out.take().expect("one reads at a time");
         let reading = tokio::task::spawn_blocking(move || {
             let mut line = String::new();
@@ -195,7 +195,7 @@ impl Running {
     }
 
     /// All that is left of what it prints, when it has ended well.
-    async fn rest(mut self) -> String {
+    pub(crate) async fn rest(mut self) -> String {
         let mut out = self.out.take().expect("one reads at a time");
         let reading = tokio::task::spawn_blocking(move || {
             let mut text = String::new();
@@ -223,7 +223,7 @@ fn words(line: &str) -> Vec<&str> {
     parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
 }
 
-fn squeezed(text: &str) -> String {
+pub(crate) fn squeezed(text: &str) -> String {
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n");
     lines.collect()
 }

@@ -8,6 +8,7 @@ mod bad_input;
 mod client;
 mod controllers;
 mod crash;
+mod custom;
 mod dice;
 mod harness;
 mod kube_rs;
