@@ -80,8 +80,11 @@ pub(super) fn reference(name: &str) -> Value {
 pub(super) fn of(types: &Types, known: &GroupVersion, texts: &Descriptions, form: Form) -> BTreeMap<String, Value> {
     let mut schemas = Schemas { types, named: general() };
     for resource in &known.resources {
-        // What the table knows of a custom resource is its metadata.
-        schemas.add(resource.root());
+        // The types of a custom resource are in a table of its own; what this one knows of it is its metadata.
+        let own = if resource.custom().is_some() { types.id("meta.v1.ObjectMeta") } else { Some(resource.root()) };
+        if let Some(id) = own {
+            schemas.add(id);
+        }
         if let Some(custom) = resource.custom() {
             let schema = custom::schema(resource, custom, texts, form);
             schemas.named.insert(kind_name(resource, &resource.kind), schema);
