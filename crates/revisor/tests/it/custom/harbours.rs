@@ -184,3 +184,21 @@ async fn berths_are_owned_one_by_one() {
     let quays = "get hb north -o jsonpath={.spec.berths[*].quay}";
     assert_eq!(kubectl.ok(quays).await, "7 2 3");
 }
+
+#[tokio::test]
+async fn definitions_are_explained() {
+    let (_server, kubectl) = start(&[]).await;
+    defined(&kubectl).await;
+    let text = kubectl.squeezed("explain harbour.spec.berths").await;
+    assert!(text.starts_with("GROUP: sea.example\nKIND: Harbour\nVERSION: v1\n\nFIELD: berths <[]Object>\n"), "{text}");
+    assert!(text.contains("Where ships lie.\n"), "{text}");
+    assert!(text.contains("cargo <string> -required-\nenum: Grain, Wood, Oil, Gas\n"), "{text}");
+    let whole = kubectl.squeezed("explain harbour --recursive").await;
+    for line in ["A harbour with its berths.", "ownerReferences <[]OwnerReference>", "options <map[string]string>"] {
+        assert!(whole.lines().any(|found| found == line), "{line}: {whole}");
+    }
+    let text = kubectl.squeezed("explain passage.spec --api-version=sea.example/v1").await;
+    assert!(text.contains("harbour <string> -required-\n") && text.contains("ships <integer>\n"), "{text}");
+    kubectl.ok_with("delete -f -", DEFINITIONS).await;
+    assert!(kubectl.refused("explain harbour").await.contains("couldn't find resource"), "it is gone");
+}
