@@ -274,7 +274,7 @@ impl Resource {
         }
     }
 
-    /// Why an applied custom object is not of its type; `None` if it is.
+    /// Why an applied object is not of its type; `None` if it is.
     pub fn typed_problem(&self, object: &Object) -> Option<String> {
         self.types.typed_problems(self.root, object)
     }

@@ -80,21 +80,6 @@ pub(crate) fn without_zeros(resource: &Resource, object: Object) -> Result<Objec
     fitted.map(|decoded| decoded.object).map_err(RegistryError::PatchNotApplicable)
 }
 
-/// Why nobody could manage what a configuration says: its object does not have it, or not so.
-fn typed_problem(resource: &Resource, config: &Value) -> Option<String> {
-    if resource.custom().is_some() {
-        return resource.typed_problem(config.as_object()?);
-    }
-    // Built-in kinds say by themselves what is of the wrong type.
-    let unknown = resource.conform_as_given(&mut config.clone()).ok()?.unknown_fields;
-    let problems: Vec<String> = unknown.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
-    match &problems[..] {
-        [] => None,
-        [one] => Some(one.clone()),
-        several => Some(format!("errors:\n  {}", several.join("\n  "))),
-    }
-}
-
 /// Reads an applied configuration.
 pub(crate) fn read(
     resource: &Arc<Resource>,
@@ -115,7 +100,8 @@ pub(crate) fn read(
     if object.at(&["metadata", "managedFields"]).is_some_and(|entries| !entries.is_null()) {
         return Err(RegistryError::BadRequest("metadata.managedFields must be nil".to_owned()));
     }
-    if let Some(problem) = typed_problem(resource, &value) {
+    // Nobody could manage what its object does not have, or not so.
+    if let Some(problem) = resource.typed_problem(object) {
         let text = |name| object.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();
         let Resource { api_version, kind, .. } = &**resource;
         let object = format!("{}/{}; {api_version}, Kind={kind}", text("namespace"), text("name"));
@@ -123,7 +109,7 @@ pub(crate) fn read(
     }
     let shown = value.clone();
     fit_as_given(resource, value, duplicates, options.validation).map_err(|problem| {
-        // DIFFERENCE: the original answers 500 to values that do not fit their type.
+        // DIFFERENCE: the original answers 500 to values that are of their type and yet do not fit it.
         let shown = revisor_object::BadValue::from(shown.to_json());
         RegistryError::InvalidOptions { kind: "", errors: vec![FieldError::invalid("patch", shown, problem)] }
     })

@@ -10,6 +10,7 @@ mod encode;
 mod protobuf;
 mod structural;
 mod timestamp;
+mod typed;
 mod types;
 
 pub use conform::{Findings, Mismatch};

@@ -10,14 +10,13 @@
 pub(crate) mod canonical;
 pub(crate) mod correlation;
 pub(crate) mod custom_schema;
-mod custom_types;
+pub(crate) mod custom_types;
 mod defaults;
 pub(crate) mod format;
 mod list_types;
 pub(crate) mod metadata;
 pub(crate) mod pattern;
 mod prune;
-mod typed;
 pub(crate) mod validator;
 pub(crate) mod value_ref;
 

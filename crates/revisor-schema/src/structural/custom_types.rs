@@ -11,7 +11,7 @@ use crate::{Field, Merge, Presence, Shape, Struct, StructId, Topology, Types};
 const DEDUCED: &str = "deduced";
 
 /// A table with the type `name` of objects with this schema.
-pub(super) fn types_of(schema: &Structural, name: &str, metadata: MetadataType<'_>) -> (Types, StructId) {
+pub(crate) fn types_of(schema: &Structural, name: &str, metadata: MetadataType<'_>) -> (Types, StructId) {
     let mut builder = Builder { types: Types::default(), metadata, name, count: 0 };
     let id = builder.object(schema, false, true);
     (builder.types, id)

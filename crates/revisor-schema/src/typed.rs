@@ -1,4 +1,4 @@
-//! Whether an applied custom object is of its types. Server-side apply refuses one that is not, before anything else is
+//! Whether an applied object is of its types. Server-side apply refuses one that is not, before anything else is
 //! said about it, and in words of its own.
 
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use crate::{Field, Shape, StructId, Topology, Types};
 const MAX_PROBLEMS: usize = 100;
 
 impl Types {
-    /// Why `object` is not of the type `id` of a custom object; `None` if it is.
+    /// Why `object` is not of the type `id`; `None` if it is.
     pub fn typed_problems(&self, id: StructId, object: &Object) -> Option<String> {
         let mut walk = Walk { types: self, path: String::new(), problems: Vec::new() };
         walk.object(id, object);
@@ -61,7 +61,7 @@ impl Walk<'_> {
         }
         let is_scalar = !matches!(value, Value::Array(_) | Value::Object(_));
         match (shape, value) {
-            (Shape::Any, _) => {}
+            (Shape::Any | Shape::Either(..), _) => {}
             (Shape::Struct(id), Value::Object(object)) => self.object(*id, object),
             (Shape::Struct(id), _) if self.types.get(*id).is_open => {}
             (Shape::Struct(_) | Shape::Map(_), other)
@@ -183,9 +183,9 @@ fn syntax(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::custom_types::types_of;
-    use super::super::metadata::MetadataType;
-    use super::super::testing::{metadata_types, parse, schema};
+    use crate::MetadataType;
+    use crate::structural::custom_types::types_of;
+    use crate::structural::testing::{metadata_types, parse, schema};
 
     #[test]
     fn applied_objects_are_of_their_types() {
