@@ -22,11 +22,13 @@
 //! Pure (invariant P1): no I/O, no clock, no randomness.
 
 mod api_version;
+mod feature_gates;
 mod release;
 mod resource_version;
 mod revision;
 
 pub use api_version::{ApiVersion, ParseApiVersionError, Stability};
+pub use feature_gates::{FeatureGate, FeatureGateError, FeatureGates, FeatureStage};
 pub use release::{ParseReleaseError, Release};
 pub use resource_version::{CompareResourceVersionError, Operand, ResourceVersionFault, compare_resource_versions};
 pub use revision::{ParseRevisionError, Revision};

@@ -8,11 +8,13 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use revisor_auth::AuthorizationModes;
 use revisor_catalog::{Catalog, RuntimeConfig};
+use revisor_version::{FeatureGateError, FeatureGates};
 
 use crate::controllers::ControllersFlag;
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
+use crate::version::BINARY;
 
 /// A Kubernetes API server in one program, built around versions.
 #[derive(Debug, Parser)]
@@ -39,6 +41,10 @@ pub(crate) enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+}
+
+fn feature_gates(text: &str) -> Result<FeatureGates, FeatureGateError> {
+    FeatureGates::parse(text, BINARY)
 }
 
 /// Puts `serve` where no command is named.
@@ -156,6 +162,11 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "KEYS", default_value = "", value_parser = Catalog::read_runtime_config)]
     pub(crate) runtime_config: RuntimeConfig,
 
+    /// Features to switch on or off: NAME=BOOL, also AllAlpha and AllBeta. Names and values are checked as those of
+    /// Kubernetes 1.36; what no feature of this server depends on has no effect, and the log says so
+    #[arg(long, value_name = "GATES", default_value = "", value_parser = feature_gates)]
+    pub(crate) feature_gates: FeatureGates,
+
     /// Whether containers may be privileged. Unlike kube-apiserver's the default is true: without kubelets, to refuse
     /// them protects nothing
     #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
@@ -240,6 +251,7 @@ mod tests {
             ("--service-cluster-ip-range=10.0.0.0", "10.0.0.0"),
             ("--history=5", "--history"),
             ("--runtime-config=apps/v9=true", "apps/v9"),
+            ("--feature-gates=NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
             ("--event-ttl=1", "--event-ttl"),
             ("nonsense", "nonsense"),
         ] {

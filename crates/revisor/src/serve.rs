@@ -44,6 +44,10 @@ pub(crate) fn serve(flags: ServeFlags) -> anyhow::Result<()> {
 
 async fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let started = Instant::now();
+    let idle: Vec<&str> = flags.feature_gates.changed().collect();
+    if !idle.is_empty() {
+        tracing::warn!(gates = idle.join(","), "nothing in this server depends on these feature gates");
+    }
     std::fs::create_dir_all(&flags.data_dir).with_context(|| format!("cannot make {}", flags.data_dir.display()))?;
     let tokens = match &flags.token_auth_file {
         Some(path) => TokenFile::load(path)?,

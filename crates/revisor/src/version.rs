@@ -4,7 +4,7 @@ use revisor_version::Release;
 use serde_json::{Value, json};
 
 /// The release of Kubernetes that this program behaves as.
-const BINARY: Release = Release { major: 1, minor: 36 };
+pub(crate) const BINARY: Release = Release { major: 1, minor: 36 };
 
 /// What `/version` answers.
 pub(crate) fn info() -> Value {
