@@ -148,7 +148,8 @@ impl Registry {
         Ok(saved)
     }
 
-    async fn change_stored(
+    /// The same without waiting for what the write brings about: who brings it about would wait for itself.
+    pub(crate) async fn change_stored(
         &self,
         place: Place<'_>,
         options: WriteOptions<'_>,

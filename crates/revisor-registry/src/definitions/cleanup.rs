@@ -100,7 +100,7 @@ async fn report(registry: &Registry, definitions: &Arc<Resource>, name: &str, co
 async fn remove_finalizer(registry: &Registry, definitions: &Arc<Resource>, name: &str) {
     let place = Place { resource: definitions, namespace: None, name: Some(name) };
     let options = WriteOptions { subresource: Some("status"), ..WriteOptions::default() };
-    let removed = registry.change(place, options, |current| {
+    let removed = registry.change_stored(place, options, |current| {
         let mut object = current.clone();
         let metadata = object.object_mut("metadata");
         let held = metadata.array("finalizers").iter();

@@ -187,3 +187,22 @@ async fn a_deleted_definition_takes_its_objects_along() {
     define(&fixture, &things("v1")).await;
     assert!(matches!(get(&fixture, "v1", "free").await, Err(RegistryError::NotFound { .. })), "it begins empty");
 }
+
+#[tokio::test]
+async fn a_definition_that_never_got_its_names_goes_at_once() {
+    let fixture = Fixture::new().await;
+    define(&fixture, &things("v1")).await;
+    let second = things("v1").replace("\"plural\":\"things\"", "\"plural\":\"others\"");
+    let second = second.replace("things.example.com", "others.example.com");
+    define(&fixture, &second).await;
+    let stored = fixture.get("customresourcedefinitions", "others.example.com").await.expect("is there");
+    let conditions = stored.at(&["status", "conditions"]).expect("was settled").to_json();
+    assert!(conditions.contains("ListKindConflict"), "the kind is taken: {conditions}");
+
+    let definitions = fixture.resource("customresourcedefinitions");
+    let target = Place { resource: &definitions, namespace: None, name: Some("others.example.com") };
+    fixture.registry.delete(target, &DeleteOptions::default()).await.expect("can be deleted");
+    let left = fixture.get("customresourcedefinitions", "others.example.com").await;
+    assert!(matches!(left, Err(RegistryError::NotFound { .. })), "has no objects to wait for");
+    assert!(fixture.registry.catalog().resource("example.com", "v1", "things").is_some());
+}
