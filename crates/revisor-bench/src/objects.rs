@@ -108,11 +108,25 @@ impl Namespace {
     }
 }
 
-/// The revision in the metadata of an object or list.
+/// The revision in the metadata of an object.
 pub(crate) fn revision(body: &[u8]) -> Result<u64> {
-    let text = string_after(body, br#""resourceVersion":""#).context("an answer has no resourceVersion")?;
+    let text = string_after(body, REVISION).context("an answer has no resourceVersion")?;
     text.parse().with_context(|| format!("a resourceVersion is {text:?}"))
 }
+
+/// The revision of a list: none of its items has a later one, and its metadata may stand before or behind them.
+pub(crate) fn list_revision(body: &[u8]) -> Result<u64> {
+    let mut newest = revision(body)?;
+    let mut rest = body;
+    while let Some(at) = find(rest, REVISION) {
+        rest = &rest[at..];
+        newest = newest.max(revision(rest)?);
+        rest = &rest[REVISION.len()..];
+    }
+    Ok(newest)
+}
+
+const REVISION: &[u8] = br#""resourceVersion":""#;
 
 /// The token for the next page, if there is one. The parts are the beginning and the end of a list; metadata stands in
 /// either, and the items between them are not worth searching.
@@ -152,6 +166,8 @@ mod tests {
     fn answers_are_searched_not_parsed() {
         let list = br#"{"kind":"List","metadata":{"resourceVersion":"42","continue":"abc"},"items":[]}"#;
         assert_eq!(revision(list).expect("there is one"), 42);
+        let behind = br#"{"items":[{"metadata":{"resourceVersion":"7"}}],"metadata":{"resourceVersion":"42"}}"#;
+        assert_eq!((list_revision(list).ok(), list_revision(behind).ok()), (Some(42), Some(42)));
         assert_eq!(continue_token([list, b""]), Some("abc"));
         assert_eq!(continue_token([b"", list]), Some("abc"));
         assert_eq!(continue_token([br#"{"metadata":{"continue":""}}"#, b""]), None);

@@ -152,7 +152,7 @@ impl Worker {
     pub(crate) async fn revision(&mut self) -> Result<u64> {
         let path = format!("{}?limit=1", self.namespace.collection);
         self.call("GET", &path, "").await?;
-        objects::revision(&self.response)
+        objects::list_revision(&self.response)
     }
 
     /// A request whose answer's content does not matter.
