@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use compact_str::CompactString;
+use revisor_cel::Environment;
 use revisor_schema::Types;
 use revisor_version::ApiVersion;
 
 use crate::kinds::{self, PodPolicy, Presentation};
 use crate::resource::Stored;
-use crate::rows::{FIELDS, Row, rows, scale_resource, version_reports_resource};
+use crate::rows::{BINARY, FIELDS, Row, rows, scale_resource, version_reports_resource};
 use crate::{Resource, RuntimeConfig, RuntimeConfigError};
 
 /// A group and one of its versions that is served.
@@ -49,6 +50,8 @@ pub struct Catalog {
     /// What subresources speak of, where that is another kind.
     other_kinds: Vec<Arc<Resource>>,
     types: Arc<Types>,
+    /// What stored rules of custom resources may speak of.
+    rule_environment: Environment,
     scale: Arc<Resource>,
     version_reports: Arc<Resource>,
 }
@@ -97,7 +100,15 @@ impl Catalog {
             }
         }
         let group_versions: Vec<Arc<GroupVersion>> = group_versions.into_iter().map(Arc::new).collect();
-        Catalog { built_in: group_versions.len(), group_versions, other_kinds, types, scale, version_reports }
+        Catalog {
+            rule_environment: Environment::new(BINARY),
+            built_in: group_versions.len(),
+            group_versions,
+            other_kinds,
+            types,
+            scale,
+            version_reports,
+        }
     }
 
     /// This catalog with these as all versions of the custom resource `plural` of a group. Without any, it is gone.
@@ -150,6 +161,12 @@ impl Catalog {
     /// The types of all objects and options.
     pub fn types(&self) -> &Arc<Types> {
         &self.types
+    }
+
+    /// What stored rules of custom resources may speak of. Made once: to read its libraries takes longer than most
+    /// rules.
+    pub fn rule_environment(&self) -> &Environment {
+        &self.rule_environment
     }
 
     /// The type of all scales, as a resource. It is not served by itself: its objects are parts of others.

@@ -212,7 +212,11 @@ impl Keeper {
             }
             return;
         }
-        let Some(resources) = definition.resources(revision.get(), registry.catalog.types()) else { return };
+        let Some(resources) =
+            definition.resources(revision.get(), registry.catalog.types(), registry.catalog.rule_environment())
+        else {
+            return;
+        };
         let prefix = resources.storage.prefix.clone();
         if let Err(error) = registry.add_custom_cache(&prefix, definition.namespaced).await {
             tracing::error!(definition = name, %error, "the objects of a definition cannot be read");

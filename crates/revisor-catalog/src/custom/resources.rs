@@ -39,7 +39,8 @@ pub struct CustomResources {
 impl Definition {
     /// The resources that this definition makes; `None` if it says of no version that it is stored. `revision` tells this state of the
     /// definition apart from others; `types` are the built-in ones, which have the type of metadata.
-    pub fn resources(&self, revision: u64, types: &Arc<Types>) -> Option<CustomResources> {
+    /// `environment` is what rules may speak of.
+    pub fn resources(&self, revision: u64, types: &Arc<Types>, environment: &Environment) -> Option<CustomResources> {
         let storage = self.versions.iter().position(|version| version.storage)?;
         let metadata = types.id("meta.v1.ObjectMeta")?;
         let metadata_type = MetadataType { types, id: metadata };
@@ -63,14 +64,21 @@ impl Definition {
         });
         let all: Vec<(bool, Arc<Resource>)> = (self.versions.iter().enumerate())
             .filter(|(at, version)| version.served || *at == storage)
-            .map(|(at, version)| (version.served, Arc::new(self.resource(version, at, revision, &family))))
+            .map(|(at, version)| (version.served, Arc::new(self.resource(version, at, revision, &family, environment))))
             .collect();
         let stored = all.iter().find(|(_, resource)| resource.is_storage()).map(|(_, resource)| resource.clone());
         let served = all.into_iter().filter(|(is_served, _)| *is_served).map(|(_, resource)| resource).collect();
         Some(CustomResources { served, storage: stored? })
     }
 
-    fn resource(&self, version: &DefinedVersion, at: usize, revision: u64, family: &Arc<Family>) -> Resource {
+    fn resource(
+        &self,
+        version: &DefinedVersion,
+        at: usize,
+        revision: u64,
+        family: &Arc<Family>,
+        environment: &Environment,
+    ) -> Resource {
         let (api_version, schema) = &family.versions[at];
         let names = &self.accepted;
         // The low byte is left to those who tell more apart.
@@ -88,7 +96,7 @@ impl Definition {
             is_terminating: self.is_terminating,
             family: family.clone(),
             api_version: api_version.clone(),
-            rules: CompiledRules::compile(schema.structural(), true, &Environment::new(BINARY)),
+            rules: CompiledRules::compile(schema.structural(), true, environment),
             schema: schema.clone(),
             has_status: version.has_status,
             scale: version.scale.clone(),
