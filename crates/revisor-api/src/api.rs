@@ -27,7 +27,7 @@ use crate::query::Query;
 use crate::representation::yaml_from_json;
 use crate::unread_body::UnreadBody;
 use crate::{
-    Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, accepts_gzip, answer,
+    Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, accepts_gzip, answer, issuer,
     maybe_compress, negotiate, pretty,
 };
 
@@ -263,6 +263,10 @@ impl Api {
     async fn serve_other(&self, request: Request<UnreadBody>) -> Response<Body> {
         let (path, query) = (request.uri().path(), request.uri().query());
         if let Some(response) = self.options.health.answer(path, query) {
+            return response;
+        }
+        let accounts = self.options.authenticator.service_accounts();
+        if let Some(response) = accounts.and_then(|accounts| issuer::answer(accounts, &request)) {
             return response;
         }
         if let Some(rest) = path.strip_prefix("/openapi/v3").map(str::to_owned) {

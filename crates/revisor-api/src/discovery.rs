@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HOST, HeaderValue, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, VARY};
 use http::{HeaderMap, Request, Response, StatusCode};
 use revisor_catalog::{GroupVersion, Resource, Subresource, Verb};
 use serde_json::{Map, Value, json};
@@ -57,9 +57,7 @@ impl Publication {
     /// `/api`. Clients are told to come back to where they are: whoever reached this server can reach it again.
     pub(crate) fn core_versions<B>(&self, request: &Request<B>) -> Bytes {
         let versions: Vec<&str> = self.group("").into_iter().flat_map(version_names).collect();
-        let authority = request.uri().authority().map(http::uri::Authority::as_str);
-        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-        let address = authority.or(host).unwrap_or_default();
+        let address = answer::reached_at(request);
         bytes(&json!({
             "kind": "APIVersions",
             "versions": versions,

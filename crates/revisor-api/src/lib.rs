@@ -15,6 +15,7 @@ mod discovery;
 mod drain;
 mod health;
 mod inflight;
+mod issuer;
 mod list_body;
 mod metrics;
 mod negotiate;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::token_key::{is_signed, unverified};
+use crate::token_key::{algorithms, is_signed, json_web_keys, unverified};
 use crate::{Claims, Identity, SigningKey, Unauthenticated, VerifyingKey};
 
 /// How much clocks may differ.
@@ -163,6 +163,22 @@ impl ServiceAccounts {
     /// Whom tokens must be meant for to be good here.
     pub fn audiences(&self) -> &[String] {
         &self.0.audiences
+    }
+
+    /// What whoever wants to check tokens without asking the server needs to know. `server` is where it is.
+    pub fn discovery(&self, server: &str) -> serde_json::Value {
+        serde_json::json!({
+            "issuer": self.0.issuers.first(),
+            "jwks_uri": format!("https://{server}/openid/v1/jwks"),
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": algorithms(&self.0.verifying_keys),
+        })
+    }
+
+    /// The keys that tokens are checked with, as a `JWKS`.
+    pub fn json_web_keys(&self) -> serde_json::Value {
+        json_web_keys(&self.0.verifying_keys)
     }
 
     /// How long a token is good at most.

@@ -11,8 +11,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use x509_parser::prelude::FromDer;
+use x509_parser::public_key::PublicKey;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
 /// Why a key cannot be used for tokens.
@@ -106,7 +108,7 @@ impl SigningKey {
     pub fn from_pem(pem: &[u8]) -> Result<SigningKey, TokenKeyError> {
         let pair = Pair::read(pem).ok_or(TokenKeyError)?;
         let (public, _) = pair.public().ok_or(TokenKeyError)?;
-        let kid = URL_SAFE_NO_PAD.encode(Sha256::digest(public.as_ref()));
+        let kid = key_id(public.as_ref());
         let header = Header { alg: pair.algorithm(), kid };
         let header = serde_json::to_vec(&header).map_err(|_| TokenKeyError)?;
         Ok(SigningKey { pair, header: URL_SAFE_NO_PAD.encode(header) })
@@ -136,14 +138,16 @@ impl fmt::Debug for SigningKey {
 pub struct VerifyingKey {
     algorithm: Algorithm,
     public: Vec<u8>,
+    /// The key with what says of which sort it is.
+    info: Vec<u8>,
 }
 
 impl VerifyingKey {
     /// The public keys of a PEM file. A private key stands for its public half.
     pub fn from_pem(pem: &[u8]) -> Result<Vec<VerifyingKey>, TokenKeyError> {
         if let Some(pair) = Pair::read(pem) {
-            let (_, public) = pair.public().ok_or(TokenKeyError)?;
-            return Ok(vec![VerifyingKey { algorithm: pair.algorithm(), public }]);
+            let (info, _) = pair.public().ok_or(TokenKeyError)?;
+            return VerifyingKey::from_info(info.as_ref()).map(|key| vec![key]).ok_or(TokenKeyError);
         }
         let infos = SubjectPublicKeyInfoDer::pem_slice_iter(pem).filter_map(Result::ok);
         let keys: Vec<VerifyingKey> = infos.filter_map(|info| VerifyingKey::from_info(&info)).collect();
@@ -159,8 +163,51 @@ impl VerifyingKey {
             (Some(4), 97) => Algorithm::Es384,
             _ => Algorithm::Rs256,
         };
-        Some(VerifyingKey { algorithm, public })
+        Some(VerifyingKey { algorithm, public, info: der.to_vec() })
     }
+
+    /// The key as others read it who want to check tokens by themselves; `None` if it is of a sort that has no such form.
+    fn json_web_key(&self) -> Option<serde_json::Value> {
+        let (_, info) = SubjectPublicKeyInfo::from_der(&self.info).ok()?;
+        let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let mut key = match info.parsed().ok()? {
+            PublicKey::RSA(rsa) => {
+                let unsigned = |number: &[u8]| text(&number[number.iter().take_while(|byte| **byte == 0).count()..]);
+                json!({"kty": "RSA", "n": unsigned(rsa.modulus), "e": unsigned(rsa.exponent)})
+            }
+            PublicKey::EC(point) => {
+                let (x, y) = point.data().get(1..)?.split_at_checked(point.data().len() / 2)?;
+                let curve = if self.algorithm == Algorithm::Es256 { "P-256" } else { "P-384" };
+                json!({"kty": "EC", "crv": curve, "x": text(x), "y": text(y)})
+            }
+            _ => return None,
+        };
+        key["use"] = json!("sig");
+        key["kid"] = json!(key_id(&self.info));
+        key["alg"] = json!(self.algorithm);
+        Some(key)
+    }
+}
+
+/// The name by which others find a key.
+fn key_id(info: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(info))
+}
+
+/// A `JWKS`: these keys for whoever wants to check tokens without asking the server.
+pub(crate) fn json_web_keys(keys: &[VerifyingKey]) -> serde_json::Value {
+    json!({"keys": keys.iter().filter_map(VerifyingKey::json_web_key).collect::<Vec<_>>()})
+}
+
+/// The names of the algorithms with which tokens may be signed that these keys check.
+pub(crate) fn algorithms(keys: &[VerifyingKey]) -> serde_json::Value {
+    let mut names: Vec<serde_json::Value> = Vec::new();
+    for name in keys.iter().map(|key| json!(key.algorithm)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    json!(names)
 }
 
 /// The claims of a token, which anybody could have made.
@@ -206,6 +253,23 @@ mod tests {
             let forged = format!("{rest}{}", if last == "AA" { "BB" } else { "AA" });
             assert!(!is_signed(&forged, &keys), "{name}");
             assert!(!is_signed(&token, &[]), "{name}");
+        }
+    }
+
+    #[test]
+    fn keys_are_published_under_the_name_that_tokens_give() {
+        for (curve, kind, members) in [
+            (&rcgen::PKCS_ECDSA_P256_SHA256, "EC", &["crv", "x", "y"][..]),
+            (&rcgen::PKCS_RSA_SHA256, "RSA", &["n", "e"]),
+        ] {
+            let (private, public) = pems(rcgen::KeyPair::generate_for(curve).expect("keys can be made"));
+            let token = SigningKey::from_pem(private.as_bytes()).expect(kind).sign(&json!({})).expect(kind);
+            let header = URL_SAFE_NO_PAD.decode(token.split('.').next().expect("a header")).expect("is base64");
+            let header: Header = serde_json::from_slice(&header).expect("is JSON");
+            let published = json_web_keys(&VerifyingKey::from_pem(public.as_bytes()).expect(kind));
+            let key = &published["keys"][0];
+            assert_eq!((&key["kid"], &key["kty"], &key["use"]), (&json!(header.kid), &json!(kind), &json!("sig")));
+            assert!(members.iter().all(|name| key[name].as_str().is_some_and(|text| !text.is_empty())), "{key}");
         }
     }
 

@@ -160,7 +160,7 @@ fn nothing_new_is_made_of_what_is_being_deleted() {
 
 #[test]
 fn clients_are_told_where_they_are() {
-    let request = Request::builder().uri("/api").header(HOST, "[::1]:6443").body(()).expect("a request");
+    let request = Request::builder().uri("/api").header(http::header::HOST, "[::1]:6443").body(()).expect("a request");
     let document = parsed(&publication().core_versions(&request));
     assert_eq!(document["versions"], json!(["v1"]));
     let addresses = json!([{"clientCIDR": "0.0.0.0/0", "serverAddress": "[::1]:6443"}]);

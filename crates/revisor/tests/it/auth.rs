@@ -37,6 +37,22 @@ async fn tokens_and_certificates_say_who_asks() {
 }
 
 #[tokio::test]
+async fn others_can_check_tokens_by_the_keys_that_are_published() {
+    let server = Server::start(&["--service-account-issuer=https://issuer.example"]).await;
+    let admin = server.client();
+    let configuration = admin.get("/.well-known/openid-configuration").await.expect(200).json();
+    assert_eq!(configuration["issuer"], "https://issuer.example");
+    let keys_at = configuration["jwks_uri"].as_str().expect("tells where the keys are").to_owned();
+    assert!(keys_at.starts_with("https://127.0.0.1:") && keys_at.ends_with("/openid/v1/jwks"), "{keys_at}");
+    let keys = admin.get("/openid/v1/jwks").await.expect(200);
+    assert_eq!(keys.header("content-type"), Some("application/jwk-set+json"));
+    let keys = keys.json()["keys"].as_array().expect("a list").clone();
+    assert!(keys.iter().all(|key| key["use"] == "sig" && key["kid"].is_string()) && !keys.is_empty(), "{keys:?}");
+    admin.post("/openid/v1/jwks", &json!({})).await.fails(405, "MethodNotAllowed");
+    Client::new(server.kubeconfig.clone()).get("/openid/v1/jwks").await.fails(403, "Forbidden");
+}
+
+#[tokio::test]
 async fn strangers_see_health_and_version_only() {
     let server = Server::start(&[]).await;
     let stranger = Client::new(server.kubeconfig.clone());

@@ -1,0 +1,28 @@
+//! What whoever wants to check tokens of service accounts by themselves has to know: who issues them, and the keys.
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use revisor_auth::ServiceAccounts;
+use revisor_object::Status;
+
+use crate::{Body, answer};
+
+const CONFIGURATION: &str = "/.well-known/openid-configuration";
+const KEYS: &str = "/openid/v1/jwks";
+
+/// The answer, if this is what the path asks for.
+pub(crate) fn answer<B>(accounts: &ServiceAccounts, request: &Request<B>) -> Option<Response<Body>> {
+    let (content_type, document) = match request.uri().path() {
+        CONFIGURATION => ("application/json", accounts.discovery(answer::reached_at(request))),
+        KEYS => ("application/jwk-set+json", accounts.json_web_keys()),
+        _ => return None,
+    };
+    if request.method() != Method::GET {
+        return Some(answer::status(&Status::method_not_allowed()));
+    }
+    let mut response = answer::json(StatusCode::OK, document.to_string());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    Some(response)
+}
