@@ -102,7 +102,7 @@ impl SchemaType {
         Arc::new(SchemaType { shape: SchemaShape::Simple(kind), most, smallest })
     }
 
-    /// The type in expressions. Objects in it are called after `name`, see [`SchemaType::named`].
+    /// The type in expressions. Objects in it are called after `name`, with the path to them.
     pub fn kind(&self, name: &str) -> Type {
         match &self.shape {
             SchemaShape::Simple(kind) => kind.clone(),
