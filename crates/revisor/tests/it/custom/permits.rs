@@ -90,9 +90,9 @@ async fn columns_show_conditions_of_the_status() {
     kubectl.ok("wait pm/boat --for=jsonpath={.status.attempts}=2").await;
     let text = kubectl.ok("describe permit boat").await;
     assert!(text.contains("Fee:        2.5\n") && text.contains("Message:  all is well\n"), "{text}");
-    let deleting = kubectl.begin("wait pm/boat --for=delete --timeout=20s");
-    kubectl.ok("delete office --all").await;
-    assert_eq!(deleting.rest().await, "permit.office.example/boat condition met\n");
+    kubectl.ok("delete office --all --wait=false").await;
+    // What is said depends on whether it is gone already.
+    kubectl.ok("wait pm/boat --for=delete --timeout=20s").await;
     kubectl.ok("delete crd permits.office.example").await;
     assert!(kubectl.refused("get permits").await.contains("the server"), "they are gone");
 }
