@@ -37,6 +37,7 @@ pub use environment::{Environment, Issues, ObjectType, Program, Reference};
 pub use eval::activation::Activation;
 pub use eval::authorization::{Authorization, Authorizer, Decision, Question, ResourceTarget, ServiceAccount, Target};
 pub use eval::error::{Budget, EvalError};
+pub use eval::escaping::is_reserved;
 pub use eval::list::List;
 pub use eval::map::Map;
 pub use eval::opaque::Opaque;

@@ -17,7 +17,7 @@ pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
 pub use protobuf::{Envelope, ProtobufError};
 pub use structural::canonical::encode_custom_object;
-pub use structural::correlation::{Compared, Correlation};
+pub use structural::correlation::{Compared, Correlation, KeyedList};
 pub use structural::custom_schema::{CustomSchema, Misfit, blocks_rules};
 pub use structural::format::is_known_format;
 pub use structural::metadata::{Malformed, MetadataType};

@@ -31,7 +31,7 @@ const RESERVED: [&str; 21] = [
 ];
 
 /// Whether no name in an expression may be this word.
-pub(crate) fn is_reserved(word: &str) -> bool {
+pub fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 

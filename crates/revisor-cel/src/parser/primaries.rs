@@ -3,34 +3,10 @@
 use super::token_sets::{CLOSING_PAREN, EXPR, NOTHING, PRIMARY};
 use super::{Parsed, Parser, Rule};
 use crate::ast::{Expr, Literal};
+use crate::eval::escaping::is_reserved;
 use crate::macros::{self, Expansion, MacroCall};
 use crate::quoted;
 use crate::token::Kind;
-
-/// Names that may not be used for variables and functions.
-const RESERVED: [&str; 21] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "null",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
 
 impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Parsed<Expr> {
@@ -75,7 +51,7 @@ impl Parser<'_> {
         }
         let token = self.tokens.accept();
         let word = self.tokens.text(token);
-        let reserved = RESERVED.contains(&word.as_str());
+        let reserved = is_reserved(&word);
         let name = format!("{dot}{word}");
         if !self.at(Kind::LeftParen) {
             return Ok(match reserved {

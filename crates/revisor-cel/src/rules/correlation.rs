@@ -1,19 +1,9 @@
-//! Which old value belongs to a new one, and whether anything changed: [`Correlation`].
+//! [`Correlation`]: whether the value that a rule is about is what it was.
 //!
 //! What was wrong before and is unchanged must not keep an object from being changed elsewhere.
 
-use std::collections::HashMap;
-
 use revisor_object::Value;
-use revisor_schema::{Additional, JsonType, ListType, Structural};
-
-/// A new value, the old one that belongs to it, and their schema.
-#[derive(Debug, Clone, Copy)]
-struct Pair<'a> {
-    new: &'a Value,
-    old: &'a Value,
-    schema: &'a Structural,
-}
+use revisor_schema::{Compared, Correlation as Pair, Structural};
 
 /// Where an old value belongs to the new one.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,14 +16,14 @@ pub(super) struct Correlation<'a> {
 
 impl<'a> Correlation<'a> {
     pub(super) fn root(new: &'a Value, old: &'a Value, schema: &'a Structural) -> Correlation<'a> {
-        Correlation { here: Some(Pair { new, old, schema }), above: None }
+        Correlation { here: Some(Pair::new(schema, old, new)), above: None }
     }
 
     /// The correlation of an element, with the old one that belongs to it.
     pub(super) fn below(&self, values: Option<(&'a Value, &'a Value)>, schema: &'a Structural) -> Correlation<'a> {
         match self.here {
             None => *self,
-            Some(_) => Correlation { here: values.map(|(new, old)| Pair { new, old, schema }), above: self.here },
+            Some(_) => Correlation { here: values.map(|(new, old)| Pair::new(schema, old, new)), above: self.here },
         }
     }
 
@@ -52,99 +42,9 @@ impl<'a> Correlation<'a> {
     }
 
     /// Whether the value, or the nearest above it for which that can be said, is what it was.
-    pub(super) fn is_unchanged(&self, equalities: &mut Equalities<'a>) -> bool {
-        self.here.or(self.above).is_some_and(|pair| equalities.equal(pair))
+    pub(super) fn is_unchanged(&self, compared: &mut Compared) -> bool {
+        self.here.or(self.above).is_some_and(|pair| pair.is_unchanged(compared))
     }
-}
-
-/// Which values were compared already, by their addresses: an object is gone through once, however many rules fail.
-#[derive(Debug, Default)]
-pub(super) struct Equalities<'a> {
-    known: HashMap<(*const Value, *const Value), bool>,
-    values: std::marker::PhantomData<&'a Value>,
-}
-
-impl<'a> Equalities<'a> {
-    fn equal(&mut self, pair: Pair<'a>) -> bool {
-        let addresses = (std::ptr::from_ref(pair.new), std::ptr::from_ref(pair.old));
-        if let Some(known) = self.known.get(&addresses) {
-            return *known;
-        }
-        let equal = match (pair.new, pair.old) {
-            (Value::Array(new), Value::Array(old)) => self.equal_lists(pair.schema, new, old),
-            (Value::Object(new), Value::Object(old)) => {
-                new.len() == old.len()
-                    && new.iter().all(|(name, value)| {
-                        // Of what the schema does not describe it is not known that it is unchanged.
-                        let schema = match (pair.schema.property(name), &pair.schema.additional) {
-                            (Some(schema), _) => schema,
-                            (None, Some(Additional::Schema(schema))) => schema,
-                            _ => return false,
-                        };
-                        old.get(name).is_some_and(|old| self.equal(Pair { new: value, old, schema }))
-                    })
-            }
-            (new, old) => new == old,
-        };
-        self.known.insert(addresses, equal);
-        equal
-    }
-
-    fn equal_lists(&mut self, schema: &'a Structural, new: &'a [Value], old: &'a [Value]) -> bool {
-        if new.len() != old.len() {
-            return false;
-        }
-        let (Some(items), Some(ListType::Map)) = (&schema.items, schema.list_type) else { return new == old };
-        let before = KeyedList::of(schema, old);
-        new.iter().all(|new| before.get(new).is_some_and(|old| self.equal(Pair { new, old, schema: items })))
-    }
-}
-
-/// The elements of a list by their keys. Lists whose elements have no keys have none here.
-#[derive(Debug)]
-pub(super) struct KeyedList<'a> {
-    keys: &'a [Box<str>],
-    elements: HashMap<String, &'a Value>,
-}
-
-impl<'a> KeyedList<'a> {
-    pub(super) fn of(schema: &'a Structural, elements: &'a [Value]) -> KeyedList<'a> {
-        let is_keyed = schema.kind == Some(JsonType::Array) && schema.list_type == Some(ListType::Map);
-        let keys: &[Box<str>] = if is_keyed { &schema.list_map_keys } else { &[] };
-        let mut found = HashMap::new();
-        if !keys.is_empty() {
-            for element in elements {
-                if let Some(key) = key_of(keys, element) {
-                    found.entry(key).or_insert(element);
-                }
-            }
-        }
-        KeyedList { keys, elements: found }
-    }
-
-    /// The first element that has the same keys as this one.
-    pub(super) fn get(&self, element: &Value) -> Option<&'a Value> {
-        if self.elements.is_empty() {
-            return None;
-        }
-        self.elements.get(&key_of(self.keys, element)?).copied()
-    }
-}
-
-/// All keys of an element as one text; nothing if one is missing or no scalar.
-fn key_of(keys: &[Box<str>], element: &Value) -> Option<String> {
-    let object = element.as_object()?;
-    let mut text = String::new();
-    for key in keys {
-        match object.get(key)? {
-            Value::Null | Value::Array(_) | Value::Object(_) => return None,
-            // Numbers with and without fraction are not the same.
-            Value::Float(number) => text.push_str(&format!("f{number}")),
-            scalar => text.push_str(&scalar.to_json()),
-        }
-        text.push('\0');
-    }
-    Some(text)
 }
 
 #[cfg(test)]
@@ -182,7 +82,7 @@ mod tests {
         ] {
             let (new, old) = (value(new), value(old));
             let correlation = Correlation::root(&new, &old, &schema);
-            assert_eq!(correlation.is_unchanged(&mut Equalities::default()), unchanged, "{new:?} {old:?}");
+            assert_eq!(correlation.is_unchanged(&mut Compared::default()), unchanged, "{new:?} {old:?}");
         }
     }
 }

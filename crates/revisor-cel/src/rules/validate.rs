@@ -6,9 +6,9 @@ mod tests;
 use std::sync::Arc;
 
 use revisor_object::{BadValue, FieldError, FieldPath, Value};
-use revisor_schema::{Additional, JsonType, Structural, ValidationRule};
+use revisor_schema::{Additional, Compared, JsonType, KeyedList, Structural, ValidationRule};
 
-use super::correlation::{Correlation, Equalities, KeyedList};
+use super::correlation::Correlation;
 use super::{CompiledRule, MOST_NODES, Message, OLD_SELF, Outcome, Place, SELF, TOO_LARGE, has_rules};
 use crate::environment::Environment;
 use crate::eval::activation::Activation;
@@ -80,7 +80,7 @@ impl CompiledRules {
             Some(old) if ratcheting => Correlation::root(object, old, schema),
             _ => Correlation::default(),
         };
-        let mut walk = Walk { verdict: Verdict::default(), budget, equalities: Equalities::default() };
+        let mut walk = Walk { verdict: Verdict::default(), budget, compared: Compared::default() };
         let stopped = walk.node(self, &At { schema, value: object, old, correlation }, path).is_err();
         let Walk { mut verdict, budget, .. } = walk;
         verdict.budget = (!stopped).then_some(budget);
@@ -214,14 +214,14 @@ struct At<'a> {
 }
 
 /// The way through an object.
-struct Walk<'a> {
+struct Walk {
     verdict: Verdict,
     budget: i64,
-    equalities: Equalities<'a>,
+    compared: Compared,
 }
 
-impl<'a> Walk<'a> {
-    fn node(&mut self, rules: &CompiledRules, at: &At<'a>, path: &FieldPath<'_>) -> Result<(), Stop> {
+impl Walk {
+    fn node<'a>(&mut self, rules: &CompiledRules, at: &At<'a>, path: &FieldPath<'_>) -> Result<(), Stop> {
         if at.value.is_null() {
             return Ok(());
         }
@@ -233,7 +233,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn elements(
+    fn elements<'a>(
         &mut self,
         rules: &CompiledRules,
         at: &At<'a>,
@@ -243,14 +243,14 @@ impl<'a> Walk<'a> {
         let (Some(rules), Some(schema)) = (&rules.items, &at.schema.items) else { return Ok(()) };
         let before = KeyedList::of(at.schema, at.old.and_then(Value::as_array).unwrap_or_default());
         for (index, value) in elements.iter().enumerate() {
-            let old = before.get(value);
+            let old = before.as_ref().and_then(|before| before.get(value));
             let correlation = at.correlation.below(old.map(|old| (value, old)), schema);
             self.node(rules, &At { schema, value, old, correlation }, &path.index(index))?;
         }
         Ok(())
     }
 
-    fn members(&mut self, rules: &CompiledRules, at: &At<'a>, path: &FieldPath<'_>) -> Result<(), Stop> {
+    fn members<'a>(&mut self, rules: &CompiledRules, at: &At<'a>, path: &FieldPath<'_>) -> Result<(), Stop> {
         let Some(object) = at.value.as_object() else { return Ok(()) };
         let before = at.old.and_then(Value::as_object);
         let additional = match &at.schema.additional {
@@ -276,7 +276,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn rules(&mut self, here: &CompiledRules, at: &At<'a>, path: &FieldPath<'_>) -> Result<(), Stop> {
+    fn rules<'a>(&mut self, here: &CompiledRules, at: &At<'a>, path: &FieldPath<'_>) -> Result<(), Stop> {
         let kind = at.schema.kind.map_or("", JsonType::as_str);
         if !here.has_type {
             let why = "rule compiler initialization error: failed to convert to declType for CEL validation rules";
@@ -322,7 +322,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn rule(
+    fn rule<'a>(
         &mut self,
         rule: &ValidationRule,
         compiled: &CompiledRule,
@@ -383,7 +383,7 @@ impl<'a> Walk<'a> {
                 FieldError::invalid(path, kind, why)
             }
         };
-        if !compiled.uses_old_self && at.correlation.is_unchanged(&mut self.equalities) {
+        if !compiled.uses_old_self && at.correlation.is_unchanged(&mut self.compared) {
             self.verdict.warnings.push(error.to_string());
         } else {
             self.verdict.errors.push(error);
@@ -403,7 +403,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What to say of a rule that failed; an error if the budget did not suffice to say it.
-    fn message(
+    fn message<'a>(
         &mut self,
         rule: &ValidationRule,
         compiled: &CompiledRule,

@@ -58,39 +58,9 @@ impl<'v> Correlation<'v> {
     pub fn items(&self) -> Option<Vec<Option<Correlation<'v>>>> {
         let (old, new) = (self.old.as_array()?, self.new.as_array()?);
         let schema = self.schema.items.as_deref()?;
-        if self.schema.list_type != Some(ListType::Map)
-            || self.schema.kind != Some(JsonType::Array)
-            || self.schema.list_map_keys.is_empty()
-        {
-            return None;
-        }
-        let mut by_keys: HashMap<String, &'v Value> = HashMap::with_capacity(old.len());
-        for item in old {
-            if let Some(keys) = self.keys_of(item) {
-                by_keys.entry(keys).or_insert(item);
-            }
-        }
-        let correlate = |new: &'v Value| {
-            let old: &'v Value = by_keys.get(&self.keys_of(new)?).copied()?;
-            Some(Correlation::new(schema, old, new))
-        };
+        let before = KeyedList::of(self.schema, old)?;
+        let correlate = |new: &'v Value| Some(Correlation::new(schema, before.get(new)?, new));
         Some(new.iter().map(correlate).collect())
-    }
-
-    /// The keys of an element as one text; `None` if one is missing or is no scalar.
-    fn keys_of(&self, item: &Value) -> Option<String> {
-        let item = item.as_object()?;
-        let mut keys = String::new();
-        for name in &self.schema.list_map_keys {
-            match item.get(name)? {
-                Value::Null | Value::Array(_) | Value::Object(_) => return None,
-                scalar => {
-                    keys.push('\0');
-                    keys.push_str(&scalar.to_json());
-                }
-            }
-        }
-        Some(keys)
     }
 
     /// Whether both values are the same, as far as the schema shows them: elements with keys may stand in another order,
@@ -127,6 +97,50 @@ impl<'v> Correlation<'v> {
         }
         same
     }
+}
+
+/// The elements of a list by their keys.
+#[derive(Debug)]
+pub struct KeyedList<'v> {
+    keys: &'v [Box<str>],
+    elements: HashMap<String, &'v Value>,
+}
+
+impl<'v> KeyedList<'v> {
+    /// The elements of a list with this schema; `None` if it does not tell them apart by keys. Of those with the same
+    /// keys the first counts.
+    pub fn of(schema: &'v Structural, elements: &'v [Value]) -> Option<KeyedList<'v>> {
+        let is_keyed = schema.kind == Some(JsonType::Array) && schema.list_type == Some(ListType::Map);
+        let keys = Some(&*schema.list_map_keys).filter(|keys| is_keyed && !keys.is_empty())?;
+        let mut found = HashMap::with_capacity(elements.len());
+        for element in elements {
+            if let Some(key) = key_of(keys, element) {
+                found.entry(key).or_insert(element);
+            }
+        }
+        Some(KeyedList { keys, elements: found })
+    }
+
+    /// The element that has the same keys as this one.
+    pub fn get(&self, element: &Value) -> Option<&'v Value> {
+        self.elements.get(&key_of(self.keys, element)?).copied()
+    }
+}
+
+/// The keys of an element as one text; `None` if one is missing or is no scalar.
+fn key_of(keys: &[Box<str>], element: &Value) -> Option<String> {
+    let element = element.as_object()?;
+    let mut text = String::new();
+    for name in keys {
+        match element.get(name)? {
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+            scalar => {
+                text.push('\0');
+                text.push_str(&scalar.to_json());
+            }
+        }
+    }
+    Some(text)
 }
 
 #[cfg(test)]
