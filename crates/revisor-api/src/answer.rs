@@ -216,7 +216,7 @@ mod tests {
     /// Invariant A1.
     #[test]
     fn every_error_has_its_status() {
-        let leases = Catalog::build().resource("coordination.k8s.io", "v1", "leases").expect("is served").clone();
+        let leases = Catalog::default().resource("coordination.k8s.io", "v1", "leases").expect("is served").clone();
         let name = || "a".to_owned();
         let resource = || leases.clone();
         let errors = || vec![FieldError::required("spec", "")];

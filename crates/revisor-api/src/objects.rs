@@ -87,7 +87,8 @@ impl Api {
                 answer::status(&answer::error_status(&error))
             }
         };
-        answer::add_warnings(&mut response, route.resource.deprecation.as_slice());
+        let deprecation = route.resource.deprecation.as_ref().map(|notice| notice.warning.clone());
+        answer::add_warnings(&mut response, deprecation.as_slice());
         response
     }
 

@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn what_did_not_change_is_made_once() {
         let publications = Publications::new("1.36");
-        let built_in = Arc::new(Catalog::build());
+        let built_in = Arc::new(Catalog::default());
         let first = publications.of(&built_in);
         assert!(Arc::ptr_eq(&first, &publications.of(&built_in)), "the same catalog is the same publication");
         first.resources("/apis/apps/v1").expect("is served");

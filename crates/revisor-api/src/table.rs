@@ -9,6 +9,7 @@ use bytes::{BufMut, BytesMut};
 use revisor_cache::Item;
 use revisor_catalog::{Moment, Resource, TimedText};
 use revisor_object::{FieldError, FieldPath, Object, Status, Value, parse_json};
+use revisor_registry::present_item;
 
 use crate::negotiate::MetaVersion;
 use crate::raw_json;
@@ -85,6 +86,9 @@ impl Rows {
     /// Appends the row of a stored object. The resource is the one that it is stored as.
     pub(crate) fn push_item(&self, resource: &Resource, item: &Item, out: &mut BytesMut) {
         let object = item.bytes();
+        if resource.is_stored_otherwise(object) {
+            return self.push(resource, &present_item(resource, item), out);
+        }
         let Some(Some(row)) = item.remember(|object| Row::of(resource, object)) else {
             return self.push(resource, object, out);
         };
@@ -202,7 +206,7 @@ mod tests {
 
     #[test]
     fn rows_include_what_is_asked_for() {
-        let catalog = Catalog::build();
+        let catalog = Catalog::default();
         let config_maps = catalog.resource("", "v1", "configmaps").expect("is served");
         let metadata = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","resourceVersion":"7","creationTimestamp":"2026-11-15T20:00:00Z","managedFields":[{"manager":"m"}]}}"#;
         for (include, want) in [(Include::Nothing, "null"), (Include::Metadata, metadata), (Include::Object, STORED)] {
@@ -219,7 +223,7 @@ mod tests {
 
     #[test]
     fn rows_are_remembered_and_grow_older() {
-        let catalog = Catalog::build();
+        let catalog = Catalog::default();
         let pods = catalog.resource("", "v1", "pods").expect("is served");
         let ends = r#""annotations":{"k8s.io/initial-events-end":"true"}"#;
         for (name, rest, phase) in [

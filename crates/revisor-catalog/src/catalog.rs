@@ -7,12 +7,13 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use revisor_cel::Environment;
 use revisor_schema::Types;
-use revisor_version::ApiVersion;
+use revisor_version::{ApiVersion, EffectiveVersion, FeatureGates, Release};
 
-use crate::kinds::{self, PodPolicy, Presentation};
+use crate::availability::{CatalogError, served, storage};
+use crate::kinds::{self, Terms};
 use crate::resource::Stored;
-use crate::rows::{BINARY, FIELDS, Row, rows, scale_resource, version_reports_resource};
-use crate::{Resource, RuntimeConfig, RuntimeConfigError};
+use crate::rows::{BINARY, FIELDS, RESOURCES, Row, rows, scale_resource, version_reports_resource};
+use crate::{Features, Resource, RuntimeConfig, RuntimeConfigError};
 
 /// A group and one of its versions that is served.
 #[derive(Debug, Clone)]
@@ -28,15 +29,49 @@ pub struct GroupVersion {
 /// What whoever runs the server decides about what it serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogOptions {
+    /// What the server is, what it behaves as, and with whom it gets along.
+    pub version: EffectiveVersion,
+    /// The features that are on.
+    pub gates: FeatureGates,
     /// What is switched on or off beside what is served by default.
     pub runtime_config: RuntimeConfig,
+    /// Whether what is served brings along its better versions of later releases.
+    pub emulation_forward_compatible: bool,
+    /// Whether versions and resources of later releases are served if they are switched on by name.
+    pub runtime_config_forward_compatible: bool,
+    /// Whether alpha versions of another release may be served.
+    pub allow_alpha: bool,
     /// Whether containers may be privileged, or processes of the host.
     pub allow_privileged: bool,
 }
 
 impl Default for CatalogOptions {
     fn default() -> CatalogOptions {
-        CatalogOptions { runtime_config: RuntimeConfig::default(), allow_privileged: true }
+        CatalogOptions {
+            version: EffectiveVersion::of(BINARY),
+            gates: FeatureGates::of(BINARY),
+            runtime_config: RuntimeConfig::default(),
+            emulation_forward_compatible: false,
+            runtime_config_forward_compatible: false,
+            allow_alpha: false,
+            allow_privileged: true,
+        }
+    }
+}
+
+impl CatalogOptions {
+    /// The options of a server of which everything is asked that there is.
+    ///
+    /// # Panics
+    /// If the built-in tables contradict themselves: a fault of the program that its tests find.
+    pub fn everything() -> CatalogOptions {
+        let version = EffectiveVersion::of(BINARY);
+        CatalogOptions {
+            version,
+            gates: FeatureGates::parse(&["AllAlpha=true,AllBeta=true"], version, true).expect("both are known"),
+            runtime_config: Catalog::read_runtime_config("api/all=true").expect("is known"),
+            ..CatalogOptions::default()
+        }
     }
 }
 
@@ -52,63 +87,109 @@ pub struct Catalog {
     types: Arc<Types>,
     /// What stored rules of custom resources may speak of.
     rule_environment: Environment,
+    /// The release whose formats custom resources may ask for.
+    formats: Release,
+    features: Features,
+    /// What the objects of each built-in resource are stored as, by group and name.
+    storage_versions: Vec<StorageVersion>,
     scale: Arc<Resource>,
     version_reports: Arc<Resource>,
 }
 
+/// What the objects of a built-in resource are stored as.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StorageVersion {
+    /// The API group; empty for the core group.
+    pub group: &'static str,
+    /// The name of the resource in paths.
+    pub resource: &'static str,
+    /// `version` or `group/version`.
+    pub api_version: String,
+    /// The kind.
+    pub kind: &'static str,
+}
+
+impl Default for Catalog {
+    /// The catalog of a server of which nothing is asked.
+    fn default() -> Catalog {
+        Catalog::build(&CatalogOptions::default()).expect("the defaults ask for nothing that there is not")
+    }
+}
+
 impl Catalog {
-    /// The catalog of what is served by default.
+    /// The catalog of what is served under these options. Here, and nowhere else, it is asked which release the server
+    /// behaves as (V1).
+    ///
+    /// # Errors
+    /// If the options ask for what there is not.
     ///
     /// # Panics
     /// If the built-in tables contradict themselves: a fault of the program that its tests find.
-    pub fn build() -> Catalog {
-        Catalog::with(&CatalogOptions::default())
+    pub fn build(options: &CatalogOptions) -> Result<Catalog, CatalogError> {
+        Catalog::in_table(RESOURCES, options)
     }
 
-    /// The catalog of what is served under these options.
-    ///
-    /// # Panics
-    /// If the built-in tables contradict themselves: a fault of the program that its tests find.
-    pub fn with(options: &CatalogOptions) -> Catalog {
-        let CatalogOptions { runtime_config: config, allow_privileged } = options;
-        let pods = PodPolicy { allow_privileged: *allow_privileged };
+    fn in_table(resources: &'static str, options: &CatalogOptions) -> Result<Catalog, CatalogError> {
+        let version = options.version;
+        let terms = Terms {
+            allow_privileged: options.allow_privileged,
+            features: Features::of(&options.gates),
+            min_compatibility: version.min_compatibility(),
+            binary: version.binary(),
+        };
+        let rows: Vec<Row> = rows(resources).collect();
+        let is_served = served(&rows, options)?;
         let types = Arc::new(Types::parse(FIELDS).expect("the table of fields is well formed"));
-        let scale = Arc::new(scale_resource(&types));
-        let version_reports = Arc::new(version_reports_resource(&types));
-        let mut group_versions: Vec<GroupVersion> = Vec::new();
-        let mut other_kinds = Vec::new();
-        let presentation = |row: &Row| kinds::presentation(row.group, row.version, row.plural);
         // What others are stored as comes first, whether it is served or not.
         let mut stored = HashMap::new();
-        for row in rows().filter(|row| presentation(row).is_none()) {
-            let name = (row.group, row.version, row.plural);
-            if let Some(resource) = row.resource(&types, None, pods) {
-                stored.insert(name, Arc::new(resource));
+        let mut storage_versions = Vec::new();
+        for row in &rows {
+            let is_storage = kinds::stored_as(row.group, row.plural).is_none()
+                && storage(row, &rows, version).version == row.version;
+            if !is_storage {
+                continue;
+            }
+            if let Some(mut resource) = row.clone().resource(&types, None, &terms) {
+                resource.stored_variously = rows.iter().any(|other| row.is_sibling(other));
+                if resource.is_stored() {
+                    let (group, resource, kind) = (row.group, row.plural, row.kind);
+                    storage_versions.push(StorageVersion { group, resource, kind, api_version: row.group_version() });
+                }
+                stored.insert((row.group, row.plural), Arc::new(resource));
             }
         }
-        for row in rows().filter(|row| config.serves(row.group, row.version, row.plural)) {
-            add_other_kinds(&mut other_kinds, row.other_kinds(&types));
-            let resource = match presentation(&row) {
-                None => stored.get(&(row.group, row.version, row.plural)).cloned(),
-                Some(Presentation { stored: name, conversion }) => stored.get(&name).and_then(|resource| {
-                    let way = Stored { resource: resource.clone(), conversion };
-                    row.resource(&types, Some(way), pods).map(Arc::new)
-                }),
+        storage_versions.sort();
+        let mut group_versions: Vec<GroupVersion> = Vec::new();
+        let mut other_kinds = Vec::new();
+        for (row, _) in rows.iter().zip(is_served).filter(|(_, is_served)| *is_served) {
+            add_other_kinds(&mut other_kinds, row.other_kinds(&types, &terms));
+            let place = kinds::stored_as(row.group, row.plural).unwrap_or((row.group, row.plural));
+            let Some(storage) = stored.get(&place) else { continue };
+            let resource = if (&*storage.group, &*storage.version) == (row.group, row.version) {
+                Some(storage.clone())
+            } else {
+                let conversion = kinds::conversion(row.group, row.version, row.plural);
+                let way = Stored { resource: storage.clone(), conversion };
+                row.clone().resource(&types, Some(way), &terms).map(Arc::new)
             };
             if let Some(resource) = resource {
                 insert(&mut group_versions, resource);
             }
         }
         let group_versions: Vec<Arc<GroupVersion>> = group_versions.into_iter().map(Arc::new).collect();
-        Catalog {
-            rule_environment: Environment::new(BINARY),
+        Ok(Catalog {
+            // What is stored may have been written by any release up to this one.
+            rule_environment: Environment::new(terms.binary),
+            formats: terms.min_compatibility,
+            features: terms.features,
+            storage_versions,
             built_in: group_versions.len(),
             group_versions,
             other_kinds,
+            scale: Arc::new(scale_resource(&types, &terms)),
+            version_reports: Arc::new(version_reports_resource(&types, &terms)),
             types,
-            scale,
-            version_reports,
-        }
+        })
     }
 
     /// This catalog with these as all versions of the custom resource `plural` of a group. Without any, it is gone.
@@ -145,11 +226,23 @@ impl Catalog {
 
     /// Reads what is to be switched on and off beside what is served by default.
     pub fn read_runtime_config(text: &str) -> Result<RuntimeConfig, RuntimeConfigError> {
-        RuntimeConfig::parse(text, |group, version, resource| {
-            rows().any(|row| {
-                (row.group, row.version) == (group, version) && resource.is_none_or(|resource| row.plural == resource)
-            })
-        })
+        let known: Vec<(&str, &str)> = rows(RESOURCES).map(|row| (row.group, row.version)).collect();
+        RuntimeConfig::parse(text, &known)
+    }
+
+    /// The features that are on.
+    pub fn features(&self) -> Features {
+        self.features
+    }
+
+    /// What the objects of each built-in resource are stored as, by group and name.
+    pub fn storage_versions(&self) -> &[StorageVersion] {
+        &self.storage_versions
+    }
+
+    /// The release whose formats custom resources may ask for: the oldest with which the server is compatible.
+    pub(crate) fn formats(&self) -> Release {
+        self.formats
     }
 
     /// The kind that subresources speak of under this name, such as `authentication.k8s.io/v1` `TokenRequest`. It is
@@ -235,10 +328,13 @@ mod tests {
 
     use super::*;
 
+    fn everything() -> Catalog {
+        Catalog::build(&CatalogOptions::everything()).expect("there is all of it")
+    }
+
     #[test]
     fn the_built_in_tables_are_consistent() {
-        let everything = Catalog::read_runtime_config("api/all=true").expect("is known");
-        let catalog = Catalog::with(&CatalogOptions { runtime_config: everything, ..CatalogOptions::default() });
+        let catalog = everything();
         let stored = catalog.resources().filter(|resource| resource.is_storage());
         let mut prefixes: Vec<&str> = stored.map(|resource| resource.prefix.as_str()).collect();
         prefixes.sort_unstable();
@@ -249,13 +345,14 @@ mod tests {
 
     fn configured(text: &str) -> Catalog {
         let runtime_config = Catalog::read_runtime_config(text).expect("is known");
-        Catalog::with(&CatalogOptions { runtime_config, ..CatalogOptions::default() })
+        Catalog::build(&CatalogOptions { runtime_config, ..CatalogOptions::default() }).expect("there is all of it")
     }
 
     #[test]
     fn everything_is_served_when_everything_is_switched_on() {
-        let catalog = configured("api/all=true");
-        for row in rows() {
+        let catalog = everything();
+        let is_gone = |row: &Row| row.removed.is_some_and(|removed| removed <= BINARY);
+        for row in rows(RESOURCES).filter(|row| !is_gone(row)) {
             let name = (row.group, row.version, row.plural);
             let is_served = catalog.resource(row.group, row.version, row.plural).is_some();
             assert!(is_served, "{name:?}");
@@ -263,7 +360,7 @@ mod tests {
         let order: Vec<(&str, &str)> =
             catalog.group_versions().iter().map(|known| (&*known.group, &*known.version)).collect();
         let mut wanted: Vec<(&str, &str)> = Vec::new();
-        for row in rows() {
+        for row in rows(RESOURCES).filter(|row| !is_gone(row)) {
             if wanted.last() != Some(&(row.group, row.version)) {
                 wanted.push((row.group, row.version));
             }
@@ -273,7 +370,7 @@ mod tests {
 
     #[test]
     fn nothing_else_goes_when_one_resource_is_switched_off() {
-        let all = Catalog::build();
+        let all = Catalog::default();
         for resource in all.resources() {
             let key = format!("{}/{}", resource.api_version, resource.plural);
             let rest = configured(&format!("{key}=false"));
@@ -284,7 +381,7 @@ mod tests {
 
     #[test]
     fn objects_are_stored_as_the_release_before_can_read_them() {
-        let catalog = configured("api/all=true");
+        let catalog = everything();
         for (group, plural, shown, stored) in [
             (
                 "admissionregistration.k8s.io",
@@ -310,7 +407,7 @@ mod tests {
 
     #[test]
     fn resources_are_found_by_group_version_and_name_only() {
-        let catalog = Catalog::build();
+        let catalog = Catalog::default();
         assert_eq!(catalog.resource("", "v1", "configmaps").map(|found| found.kind.as_str()), Some("ConfigMap"));
         assert!(catalog.resource("", "v1", "leases").is_none());
         assert!(catalog.resource("coordination.k8s.io", "v1", "leases").is_some());
@@ -334,7 +431,8 @@ mod tests {
             ("batch", "cronjobs", format!(r#"{{"spec":{{"jobTemplate":{{"spec":{{"template":{template}}}}}}}}}"#)),
         ] {
             for allow_privileged in [true, false] {
-                let catalog = Catalog::with(&CatalogOptions { allow_privileged, ..CatalogOptions::default() });
+                let catalog = Catalog::build(&CatalogOptions { allow_privileged, ..CatalogOptions::default() })
+                    .expect("there is all of it");
                 let resource = catalog.resource(group, "v1", plural).expect("is served");
                 let mut object = match parse_json(written.as_bytes()).expect("is JSON").value {
                     Value::Object(object) => object,

@@ -41,10 +41,31 @@ use std::sync::Arc;
 use revisor_object::names::NameRule;
 use revisor_object::{FieldError, Object};
 
-pub(crate) use pod_spec::PodPolicy;
+use pod_spec::PodPolicy;
+use revisor_version::Release;
 
 use crate::conversion::{Conversion, SameShape};
-use crate::{DeleteAnswer, Part, Rules, SelectableField, Strategy};
+use crate::{DeleteAnswer, Features, Part, Rules, SelectableField, Strategy};
+
+/// What the rules of all kinds depend on beside the objects: decided once, when the catalog is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// Whether containers may be privileged, or processes of the host.
+    pub(crate) allow_privileged: bool,
+    /// The features that are on.
+    pub(crate) features: Features,
+    /// The release that must be able to read what is written: new expressions and formats are held against it.
+    pub(crate) min_compatibility: Release,
+    /// The release that the program is: what is stored already may use all that it knows.
+    pub(crate) binary: Release,
+}
+
+impl Terms {
+    /// What concerns pods and everything with a template of them.
+    fn pods(&self) -> PodPolicy {
+        PodPolicy { allow_privileged: self.allow_privileged, features: self.features }
+    }
+}
 
 /// What nearly every kind has.
 const USUAL: Rules = Rules {
@@ -103,14 +124,14 @@ const fn field(name: &'static str, paths: &'static [&'static [&'static str]]) ->
 }
 
 /// The kind of a resource of the table.
-pub(crate) fn kind(group: &str, plural: &str, pods: PodPolicy) -> Option<Kind> {
+pub(crate) fn kind(group: &str, plural: &str, terms: &Terms) -> Option<Kind> {
     match group {
-        "" => core::kind(plural, pods),
-        "apps" => apps::kind(plural, pods),
-        "autoscaling" => autoscaling::kind(plural),
-        "batch" => batch::kind(plural, pods),
-        "admissionregistration.k8s.io" => admissionregistration::kind(plural),
-        "apiextensions.k8s.io" => apiextensions::kind(plural),
+        "" => core::kind(plural, terms),
+        "apps" => apps::kind(plural, terms),
+        "autoscaling" => autoscaling::kind(plural, terms),
+        "batch" => batch::kind(plural, terms),
+        "admissionregistration.k8s.io" => admissionregistration::kind(plural, terms),
+        "apiextensions.k8s.io" => apiextensions::kind(plural, terms),
         "apiregistration.k8s.io" => apiregistration::kind(plural),
         "authentication.k8s.io" => authentication::kind(plural),
         "authorization.k8s.io" => authorization::kind(plural),
@@ -121,7 +142,7 @@ pub(crate) fn kind(group: &str, plural: &str, pods: PodPolicy) -> Option<Kind> {
         "rbac.authorization.k8s.io" => rbac::kind(plural),
         "node.k8s.io" => node::kind(plural),
         "policy" => policy::kind(plural),
-        "resource.k8s.io" => resource::kind(plural),
+        "resource.k8s.io" => resource::kind(plural, terms),
         "scheduling.k8s.io" => scheduling::kind(plural),
         "storage.k8s.io" => storage::kind(plural),
         "storagemigration.k8s.io" => storagemigration::kind(plural),
@@ -132,39 +153,20 @@ pub(crate) fn kind(group: &str, plural: &str, pods: PodPolicy) -> Option<Kind> {
     }
 }
 
-/// A version of a resource that is stored in another one.
-pub(crate) struct Presentation {
-    /// The group, version and name that it is stored as.
-    pub(crate) stored: (&'static str, &'static str, &'static str),
-    pub(crate) conversion: Arc<dyn Conversion>,
+/// The group and name that the objects of a resource are stored under, where those are not its own.
+pub(crate) fn stored_as(group: &str, plural: &str) -> Option<(&'static str, &'static str)> {
+    ((group, plural) == ("events.k8s.io", "events")).then_some(("", "events"))
 }
 
-/// How a resource of the table is stored, where that is not in its own version: the newest and most stable one is that
-/// the release before this one can read too, so that a server can be taken back.
-pub(crate) fn presentation(group: &str, version: &str, plural: &'static str) -> Option<Presentation> {
-    let same =
-        |group, version| Some(Presentation { stored: (group, version, plural), conversion: Arc::new(SameShape) });
-    match (group, version, plural) {
-        ("admissionregistration.k8s.io", "v1" | "v1alpha1", _) if plural.starts_with("mutatingadmissionpolic") => {
-            same("admissionregistration.k8s.io", "v1beta1")
-        }
-        ("autoscaling", "v1", _) => Some(Presentation {
-            stored: ("autoscaling", "v2", plural),
-            conversion: Arc::new(autoscaling::conversion::FirstVersion),
-        }),
-        ("certificates.k8s.io", "v1alpha1", _) => same("certificates.k8s.io", "v1beta1"),
-        ("coordination.k8s.io", "v1alpha2", _) => same("coordination.k8s.io", "v1beta1"),
-        ("events.k8s.io", "v1", "events") => {
-            Some(Presentation { stored: ("", "v1", "events"), conversion: Arc::new(events::CoreEvents) })
-        }
-        ("networking.k8s.io", "v1beta1", _) => same("networking.k8s.io", "v1"),
-        ("resource.k8s.io", "v1beta2", "devicetaintrules") => same("resource.k8s.io", "v1alpha3"),
-        ("resource.k8s.io", "v1beta2", _) => same("resource.k8s.io", "v1"),
-        ("resource.k8s.io", "v1beta1", _) => Some(Presentation {
-            stored: ("resource.k8s.io", "v1", plural),
-            conversion: resource::beta1::conversion(plural),
-        }),
-        ("storage.k8s.io", "v1beta1", _) => same("storage.k8s.io", "v1"),
-        _ => None,
+/// How the shape of a version differs from the one that objects of its resource are stored in.
+///
+/// Which version they are stored in depends on the releases that a server gets along with. Whatever these are, the shape
+/// is one: that of all versions that are not named here.
+pub(crate) fn conversion(group: &str, version: &str, plural: &str) -> Arc<dyn Conversion> {
+    match (group, version) {
+        ("autoscaling", "v1") => Arc::new(autoscaling::conversion::FirstVersion),
+        ("events.k8s.io", "v1") => Arc::new(events::CoreEvents),
+        ("resource.k8s.io", "v1beta1") => resource::beta1::conversion(plural),
+        _ => Arc::new(SameShape),
     }
 }

@@ -3,6 +3,7 @@
 //! A resource is a row of [`rows`](self) plus a [`Strategy`] where its kind has rules of its own. Everything here is
 //! decided once, by [`Catalog::build`] (invariant V1); strategies do no I/O (R1).
 
+mod availability;
 mod bootstrap;
 mod catalog;
 mod checks;
@@ -10,6 +11,7 @@ mod columns;
 mod conversion;
 mod custom;
 mod custom_columns;
+mod features;
 mod json_path;
 mod kinds;
 mod metadata;
@@ -23,12 +25,14 @@ mod scale;
 mod strategy;
 mod timed_text;
 
+pub use availability::CatalogError;
 pub use bootstrap::BootstrapObject;
-pub use catalog::{Catalog, CatalogOptions, GroupVersion};
+pub use catalog::{Catalog, CatalogOptions, GroupVersion, StorageVersion};
 pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
 pub use custom::{Custom, CustomConversion, CustomField, CustomResources};
 pub use custom_columns::PrinterColumn;
+pub use features::{Feature, Features};
 pub use kinds::apiextensions::{
     API_APPROVAL, CLEANUP_FINALIZER, Condition, DefinedVersion, Definition, ESTABLISHED, NAMES_ACCEPTED,
     NON_STRUCTURAL_SCHEMA, Names, TERMINATING, TakenNames, api_approval, settle_status,
@@ -37,8 +41,9 @@ pub use kinds::apiregistration::{custom_registration, is_custom_registration};
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
 pub use metadata::{validate_known_finalizers, validate_metadata, validate_metadata_update};
 pub use moment::Moment;
-pub use resource::{DeleteAnswer, Resource, Rules, SelectableField, Subresource, Verb};
+pub use resource::{DeleteAnswer, DeprecationNotice, Resource, Rules, SelectableField, Subresource, Verb};
 pub use route::{ObjectRoute, Route};
+pub use rows::BINARY;
 pub use runtime_config::{RuntimeConfig, RuntimeConfigError};
 pub use scale::{ScalePaths, ScaleSelector};
 pub use strategy::{Circumstances, Part, Places, Requester, Strategy};

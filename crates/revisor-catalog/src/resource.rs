@@ -166,13 +166,24 @@ pub struct Resource {
     /// `{"kind":…,"apiVersion":…,`: what the items of a list leave out.
     pub type_prefix: String,
     /// What clients are told whenever they use the resource, if it is deprecated.
-    pub deprecation: Option<String>,
+    pub deprecation: Option<DeprecationNotice>,
+    /// Whether its objects may be stored in other versions than this one: those of other releases.
+    pub(crate) stored_variously: bool,
     /// What its objects are stored as, where that is another version.
     pub(crate) stored: Option<Stored>,
     /// What its definition says, if it is a custom resource.
     pub(crate) custom: Option<Arc<Custom>>,
     pub(crate) types: Arc<Types>,
     pub(crate) root: StructId,
+}
+
+/// That a resource should not be used any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeprecationNotice {
+    /// What clients are told.
+    pub warning: String,
+    /// The release that no longer has it; empty if that is not decided.
+    pub removed: String,
 }
 
 /// The version in which the objects of a resource are stored, and the way there.
@@ -238,6 +249,13 @@ impl Resource {
     /// Whether objects are stored in this very version.
     pub fn is_storage(&self) -> bool {
         self.stored.is_none() && self.custom().is_none_or(|custom| custom.storage_version() == self.api_version)
+    }
+
+    /// Whether these bytes of a stored object do not say that it is of this version: another release wrote them, or this
+    /// one when it was told to behave as another. All versions that a release stores have one shape, so that nothing
+    /// but the name differs.
+    pub fn is_stored_otherwise(&self, stored: &[u8]) -> bool {
+        self.stored_variously && !stored.starts_with(self.type_prefix.as_bytes())
     }
 
     /// Brings an object of this version to the shape in which it is stored.

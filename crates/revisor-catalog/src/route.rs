@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn shown(path: &str) -> String {
-        match Route::parse(&Catalog::build(), path) {
+        match Route::parse(&Catalog::default(), path) {
             Route::Objects(ObjectRoute { resource, namespace, name, subresource, is_watch_path }) => format!(
                 "{}{} ns={} name={} sub={}",
                 if is_watch_path { "watch " } else { "" },

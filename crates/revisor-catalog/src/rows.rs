@@ -5,21 +5,24 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 use revisor_schema::Types;
-use revisor_version::Release;
+use revisor_version::{ApiVersion, Release};
 use sha2::{Digest, Sha256};
 
-use crate::kinds::{self, Kind, PodPolicy};
+use crate::kinds::{self, Kind, Terms};
 use crate::resource::Stored;
-use crate::{Columns, Resource, ScalePaths, Subresource, Verb};
+use crate::{Columns, DeprecationNotice, Feature, Features, Resource, ScalePaths, Subresource, Verb};
 
 /// The fields of all built-in types.
 pub(crate) const FIELDS: &str = include_str!("../tables/fields.csv");
 
 /// All built-in resources, in the order of discovery.
-const RESOURCES: &str = include_str!("../tables/resources.csv");
+pub(crate) const RESOURCES: &str = include_str!("../tables/resources.csv");
 
-/// The release that this program is. Warnings of deprecation follow it, whatever release it behaves as.
-pub(crate) const BINARY: Release = Release { major: 1, minor: 36 };
+/// The release that this program is: the newest one that its tables know.
+pub const BINARY: Release = Release { major: 1, minor: 36 };
+
+/// What came with the very first release, or with one that nobody noted.
+const EVER: Release = Release { major: 0, minor: 0 };
 
 /// What nearly every resource can do.
 const USUAL_VERBS: &str = "create+delete+deletecollection+get+list+patch+update+watch";
@@ -42,13 +45,28 @@ pub(crate) struct Row {
     pub(crate) version: &'static str,
     pub(crate) plural: &'static str,
     pub(crate) kind: &'static str,
+    /// The version as it compares with others.
+    pub(crate) api: ApiVersion,
+    /// The first release that has it.
+    pub(crate) introduced: Release,
+    /// The first release that no longer has it.
+    pub(crate) removed: Option<Release>,
+    /// The feature without which it is not there.
+    pub(crate) feature: Option<Feature>,
     singular: &'static str,
     short_names: Vec<&'static str>,
     categories: Vec<&'static str>,
     namespaced: bool,
     verbs: Vec<Verb>,
-    subresources: Vec<Subresource>,
+    subresources: Vec<GatedSubresource>,
     deprecation: Option<Deprecation>,
+}
+
+/// A subresource, and the feature without which it is not there.
+#[derive(Debug, Clone)]
+struct GatedSubresource {
+    subresource: Subresource,
+    feature: Option<Feature>,
 }
 
 /// That a resource should not be used any more, as the table says it.
@@ -61,12 +79,12 @@ struct Deprecation {
     replacement: &'static str,
 }
 
-/// All rows of the table.
+/// All rows of a table.
 ///
 /// # Panics
 /// If the table is malformed: a fault of the program that its tests find.
-pub(crate) fn rows() -> impl Iterator<Item = Row> {
-    RESOURCES.lines().skip(1).map(|line| Row::parse(line).unwrap_or_else(|| panic!("a malformed row: {line}")))
+pub(crate) fn rows(table: &'static str) -> impl Iterator<Item = Row> {
+    table.lines().skip(1).map(|line| Row::parse(line).unwrap_or_else(|| panic!("a malformed row: {line}")))
 }
 
 impl Row {
@@ -85,13 +103,17 @@ impl Row {
             some => some,
         })?;
         let subresources = next()?.split_whitespace().map(subresource).collect::<Option<_>>()?;
-        let (_introduced, since, removed, replacement) = (next()?, next()?, next()?, next()?);
+        let (introduced, since, removed, replacement) = (next()?, next()?, next()?, next()?);
         let deprecation = (!since.is_empty()).then_some(Deprecation { since, removed, replacement });
         Some(Row {
             group,
             version,
             plural,
             kind,
+            api: version.parse().ok()?,
+            introduced: if introduced.is_empty() { EVER } else { introduced.parse().ok()? },
+            removed: if removed.is_empty() { None } else { Some(removed.parse().ok()?) },
+            feature: feature(next()?)?,
             singular,
             short_names,
             categories,
@@ -102,17 +124,28 @@ impl Row {
         })
     }
 
+    /// `version` or `group/version`.
+    pub(crate) fn group_version(&self) -> String {
+        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// Whether another row is another version of the same resource.
+    pub(crate) fn is_sibling(&self, other: &Row) -> bool {
+        (self.group, self.plural) == (other.group, other.plural) && self.version != other.version
+    }
+
     /// The resource, if the rules of its kind are known. `stored` is the resource that it is stored as, where it is not
     /// stored as itself.
-    pub(crate) fn resource(self, types: &Arc<Types>, stored: Option<Stored>, pods: PodPolicy) -> Option<Resource> {
-        let kind = kinds::kind(self.group, self.plural, pods)?;
-        Some(self.of_kind(kind, types, stored))
+    pub(crate) fn resource(self, types: &Arc<Types>, stored: Option<Stored>, terms: &Terms) -> Option<Resource> {
+        let kind = kinds::kind(self.group, self.plural, terms)?;
+        Some(self.of_kind(kind, types, stored, terms))
     }
 
     /// What the subresources of this row speak of, where that is another kind: kinds that are sent to an object and
     /// are never at an address of their own.
-    pub(crate) fn other_kinds(&self, types: &Arc<Types>) -> Vec<Resource> {
-        let other = |part: &Subresource| {
+    pub(crate) fn other_kinds(&self, types: &Arc<Types>, terms: &Terms) -> Vec<Resource> {
+        let other = |gated: &GatedSubresource| {
+            let part = &gated.subresource;
             let (api_version, kind) = part.other_kind?;
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
             types.id(&type_name(group, version, kind))?;
@@ -121,6 +154,10 @@ impl Row {
                 version,
                 plural: part.name,
                 kind,
+                api: version.parse().ok()?,
+                introduced: EVER,
+                removed: None,
+                feature: None,
                 singular: "",
                 short_names: Vec::new(),
                 categories: Vec::new(),
@@ -129,18 +166,19 @@ impl Row {
                 subresources: Vec::new(),
                 deprecation: None,
             };
-            Some(row.of_kind(Kind::without_rules(), types, None))
+            Some(row.of_kind(Kind::without_rules(), types, None, terms))
         };
         self.subresources.iter().filter_map(other).collect()
     }
 
-    fn of_kind(self, of: Kind, types: &Arc<Types>, stored: Option<Stored>) -> Resource {
+    fn of_kind(self, of: Kind, types: &Arc<Types>, stored: Option<Stored>, terms: &Terms) -> Resource {
+        let api_version = self.group_version();
         let Row { group, version, plural, kind, .. } = self;
-        let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+        let subresources = served(self.subresources, terms.features);
         let Kind { rules, selectable, selects_namespace, strategy } = of;
         let stored_at =
             STORED_ELSEWHERE.iter().find(|(of, name, _)| (*of, *name) == (group, plural)).map_or(plural, |row| row.2);
-        let deprecation = self.deprecation.and_then(|deprecation| deprecation.warning(&api_version, kind));
+        let deprecation = self.deprecation.and_then(|deprecation| deprecation.notice(&api_version, kind, terms.binary));
         Resource {
             group: group.into(),
             version: version.into(),
@@ -152,8 +190,8 @@ impl Row {
             categories: self.categories.into_iter().map(CompactString::from).collect(),
             namespaced: self.namespaced,
             verbs: self.verbs,
-            scale: ScalePaths::of_built_in(group, self.subresources.iter().map(|subresource| subresource.name)),
-            subresources: self.subresources,
+            scale: ScalePaths::of_built_in(group, subresources.iter().map(|subresource| subresource.name)),
+            subresources,
             prefix: match &stored {
                 Some(stored) => stored.resource.prefix.clone(),
                 None => format!("/registry/{stored_at}/"),
@@ -165,6 +203,7 @@ impl Row {
             strategy,
             columns: Columns::of(group, plural),
             shape: if stored.is_some() { shape_of_version(&api_version) } else { 0 },
+            stored_variously: false,
             type_prefix: format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\","),
             deprecation,
             stored,
@@ -176,11 +215,12 @@ impl Row {
 }
 
 impl Deprecation {
-    /// What clients are told from the release on that deprecates the resource.
-    fn warning(self, api_version: &str, kind: &str) -> Option<String> {
+    /// What clients are told if the program is of the release that deprecates the resource, or a later one. Which
+    /// release it behaves as does not matter: who is about to go forward should know.
+    fn notice(self, api_version: &str, kind: &str, binary: Release) -> Option<DeprecationNotice> {
         let Deprecation { since, removed, replacement } = self;
         let since: Release = since.parse().ok()?;
-        if since > BINARY {
+        if since > binary {
             return None;
         }
         let mut warning = format!("{api_version} {kind} is deprecated in v{since}+");
@@ -190,17 +230,23 @@ impl Deprecation {
         if let Some((group_version, kind)) = replacement.rsplit_once('/') {
             warning.push_str(&format!("; use {group_version} {kind}"));
         }
-        Some(warning)
+        Some(DeprecationNotice { warning, removed: removed.to_owned() })
     }
+}
+
+/// Those of these subresources whose feature is on.
+fn served(subresources: Vec<GatedSubresource>, features: Features) -> Vec<Subresource> {
+    let is_on = |gated: &GatedSubresource| gated.feature.is_none_or(|feature| features.has(feature));
+    subresources.into_iter().filter(is_on).map(|gated| gated.subresource).collect()
 }
 
 /// The type of all scales, as a resource that is not served by itself.
 ///
 /// # Panics
 /// If the table of fields has no such type: a fault of the program that its tests find.
-pub(crate) fn scale_resource(types: &Arc<Types>) -> Resource {
-    let row = Row::parse("autoscaling,v1,scales,Scale,scale,,,yes,get+patch+update,,,,,").expect("is well formed");
-    row.of_kind(Kind::without_rules(), types, None)
+pub(crate) fn scale_resource(types: &Arc<Types>, terms: &Terms) -> Resource {
+    let row = Row::parse("autoscaling,v1,scales,Scale,scale,,,yes,get+patch+update,,,,,,").expect("is well formed");
+    row.of_kind(Kind::without_rules(), types, None, terms)
 }
 
 /// The reports on the versions of custom resources. They stand in no table of what is served: there are as many as there
@@ -208,10 +254,10 @@ pub(crate) fn scale_resource(types: &Arc<Types>) -> Resource {
 ///
 /// # Panics
 /// If the table of fields has no such type: a fault of the program that its tests find.
-pub(crate) fn version_reports_resource(types: &Arc<Types>) -> Resource {
-    let row = "versioning.revisor.dev,v1alpha1,versionreports,VersionReport,versionreport,vr,,,get+list,,,,,";
+pub(crate) fn version_reports_resource(types: &Arc<Types>, terms: &Terms) -> Resource {
+    let row = "versioning.revisor.dev,v1alpha1,versionreports,VersionReport,versionreport,vr,,,get+list,,,,,,";
     let row = Row::parse(row).expect("is well formed");
-    row.of_kind(Kind::without_rules(), types, None)
+    row.of_kind(Kind::without_rules(), types, None, terms)
 }
 
 /// A number that no other version of the same resource has.
@@ -238,14 +284,22 @@ fn verbs(text: &str) -> Option<Vec<Verb>> {
     text.split('+').map(Verb::parse).collect()
 }
 
-/// `NAME=VERBS`, and `:GROUP/VERSION.KIND` behind it where the subresource speaks of another kind.
-fn subresource(text: &'static str) -> Option<Subresource> {
+/// The feature with this name; no name, no feature.
+fn feature(name: &str) -> Option<Option<Feature>> {
+    if name.is_empty() { Some(None) } else { Feature::named(name).map(Some) }
+}
+
+/// `NAME=VERBS`, and `:GROUP/VERSION.KIND` behind it where the subresource speaks of another kind, and `?GATE` where it
+/// is only there with a feature.
+fn subresource(text: &'static str) -> Option<GatedSubresource> {
     let (name, rest) = text.split_once('=')?;
+    let (rest, gate) = rest.split_once('?').unwrap_or((rest, ""));
     let (verb_names, other) = match rest.split_once(':') {
         Some((verb_names, other)) => (verb_names, Some(other.rsplit_once('.')?)),
         None => (rest, None),
     };
-    Some(Subresource { name, verbs: verbs(verb_names)?, other_kind: other })
+    let subresource = Subresource { name, verbs: verbs(verb_names)?, other_kind: other };
+    Some(GatedSubresource { subresource, feature: feature(gate)? })
 }
 
 #[cfg(test)]
@@ -259,8 +313,9 @@ mod tests {
             ("1.34", "1.37", "", Some("v1 A is deprecated in v1.34+, unavailable in v1.37+")),
             ("1.37", "1.40", "", None),
         ] {
-            let warning = Deprecation { since, removed, replacement }.warning("v1", "A");
-            assert_eq!(warning.as_deref(), want, "{since}");
+            let notice = Deprecation { since, removed, replacement }.notice("v1", "A", BINARY);
+            assert_eq!(notice.as_ref().map(|notice| notice.warning.as_str()), want, "{since}");
+            assert!(notice.is_none_or(|notice| notice.removed == removed));
         }
     }
 }

@@ -1,74 +1,237 @@
 //! [`RuntimeConfig`]: which versions and resources are switched on and off, beside those that are served by default.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use revisor_version::{ApiVersion, Stability};
 
 /// What `--runtime-config` says: `KEY=BOOL`, where KEY is `api/all`, `api/ga`, `api/beta`, `api/alpha`, a version
 /// (`apps/v1`, `v1`) or a resource (`apps/v1/deployments`). The more exact key wins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RuntimeConfig(HashMap<String, bool>);
+pub struct RuntimeConfig {
+    /// What was said, for those who want to see it again.
+    said: BTreeMap<String, String>,
+    /// What it says of `api/all` and of each stage.
+    groups: BTreeMap<&'static str, bool>,
+    /// What it says of versions.
+    versions: BTreeMap<String, bool>,
+    /// What it says of resources: a version and a name.
+    resources: BTreeMap<(String, String), bool>,
+}
 
 /// Why a text is no [`RuntimeConfig`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuntimeConfigError {
-    /// A value is neither true nor false.
-    #[error("invalid value of {key}={value}, expected true or false")]
-    NoBool {
+    /// All would be off.
+    #[error("invalid runtime-config with only api/all=false")]
+    NothingLeft,
+    /// A key has too many parts, or too few.
+    #[error(
+        "runtime-config invalid key {0}: expected api/all, api/ga, api/beta, api/alpha, VERSION, GROUP/VERSION or GROUP/VERSION/RESOURCE"
+    )]
+    MalformedKey(String),
+    /// A value for many is neither true nor false.
+    #[error("invalid value {key}={value}")]
+    NotABool {
         /// The key.
         key: String,
         /// What stands behind it.
         value: String,
     },
-    /// A key names nothing that this program knows.
-    #[error(
-        "unknown api group, version or resource {0:?}; known are api/all, api/ga, api/beta, api/alpha, VERSION, GROUP/VERSION and GROUP/VERSION/RESOURCE"
-    )]
-    UnknownKey(String),
+    /// A value for one version or resource is neither true nor false.
+    #[error("invalid value of {key}: {value}, err: strconv.ParseBool: parsing {value:?}: invalid syntax")]
+    NotABoolOfOne {
+        /// The key.
+        key: String,
+        /// What stands behind it.
+        value: String,
+    },
+    /// A resource is not named as it is in paths.
+    #[error("invalid key {key}: group/version/resource and resource is always lowercase plural, not {resource:?}")]
+    NotPlural {
+        /// The key.
+        key: String,
+        /// The resource in it.
+        resource: String,
+    },
+    /// Keys name groups that nobody knows.
+    #[error("unknown api groups {}", .0.join(","))]
+    UnknownGroups(Vec<String>),
+    /// A key names a version that its group never had.
+    #[error("group version {0} that has not been registered")]
+    UnknownVersion(String),
 }
 
 const EVERYTHING: &str = "api/all";
 
+/// The keys that speak of many versions.
+const MANY: [&str; 4] = [EVERYTHING, "api/ga", "api/beta", "api/alpha"];
+
+/// Versions that were served by releases that are too old to be emulated. To speak of them is no mistake, and has no
+/// effect.
+const BYGONE: &[(&str, &str)] = &[
+    ("apiextensions.k8s.io", "v1beta1"),
+    ("apiregistration.k8s.io", "v1beta1"),
+    ("apps", "v1beta1"),
+    ("apps", "v1beta2"),
+    ("authentication.k8s.io", "v1alpha1"),
+    ("authentication.k8s.io", "v1beta1"),
+    ("authorization.k8s.io", "v1beta1"),
+    ("batch", "v1beta1"),
+    ("discovery.k8s.io", "v1beta1"),
+    ("events.k8s.io", "v1beta1"),
+    ("extensions", "v1beta1"),
+    ("flowcontrol.apiserver.k8s.io", "v1beta1"),
+    ("flowcontrol.apiserver.k8s.io", "v1beta2"),
+    ("flowcontrol.apiserver.k8s.io", "v1beta3"),
+    ("node.k8s.io", "v1alpha1"),
+    ("node.k8s.io", "v1beta1"),
+    ("policy", "v1beta1"),
+    ("rbac.authorization.k8s.io", "v1alpha1"),
+    ("rbac.authorization.k8s.io", "v1beta1"),
+    ("scheduling.k8s.io", "v1beta1"),
+    ("storage.k8s.io", "v1alpha1"),
+];
+
 impl RuntimeConfig {
-    /// Reads `KEY=BOOL,KEY=BOOL`; a key alone means true. `knows` says whether there is a version or resource: it gets
-    /// the group, the version and perhaps the resource.
-    pub fn parse(
-        text: &str,
-        knows: impl Fn(&str, &str, Option<&str>) -> bool,
-    ) -> Result<RuntimeConfig, RuntimeConfigError> {
+    /// Reads `KEY=BOOL,KEY=BOOL`; a version or resource alone means true. `known` are the groups and versions that can
+    /// be served.
+    pub(crate) fn parse(text: &str, known: &[(&str, &str)]) -> Result<RuntimeConfig, RuntimeConfigError> {
         let mut config = RuntimeConfig::default();
-        for part in text.split(',').filter(|part| !part.is_empty()) {
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            let truth = match value {
-                "" | "true" => true,
-                "false" => false,
-                _ => return Err(RuntimeConfigError::NoBool { key: key.to_owned(), value: value.to_owned() }),
-            };
-            let key = key.strip_prefix("api/").filter(|rest| rest.starts_with('v')).unwrap_or(key);
-            let is_known = match key.split('/').collect::<Vec<_>>()[..] {
-                ["api", "all" | "ga" | "beta" | "alpha"] => true,
-                [version] => knows("", version, None),
-                [group, version] => knows(group, version, None) || knows("", group, Some(version)),
-                [group, version, resource] => knows(group, version, Some(resource)),
-                _ => false,
-            };
-            if !is_known {
-                return Err(RuntimeConfigError::UnknownKey(key.to_owned()));
-            }
-            config.0.insert(key.to_owned(), truth);
+            config.said.insert(key.trim().to_owned(), value.trim().to_owned());
         }
-        Ok(config)
+        if config.said.len() == 1 && config.said.get(EVERYTHING).is_some_and(|value| value == "false") {
+            return Err(RuntimeConfigError::NothingLeft);
+        }
+        let exact = config.said.iter().filter(|(key, _)| !MANY.contains(&key.as_str()));
+        let exact: Vec<(&str, &str, Key<'_>)> = exact
+            .map(|(key, value)| Key::parse(key).map(|parsed| (&**key, &**value, parsed)).ok_or_else(|| key.clone()))
+            .collect::<Result<_, _>>()
+            .map_err(RuntimeConfigError::MalformedKey)?;
+        let is_known = |group: &str, version: Option<&str>| {
+            let mut all = known.iter().chain(BYGONE);
+            all.any(|(other, of)| *other == group && version.is_none_or(|version| *of == version))
+        };
+        let strange = exact.iter().filter(|(_, _, key)| !is_known(key.group, None));
+        let strange: Vec<String> = strange.map(|(_, _, key)| key.group_version()).collect();
+        if !strange.is_empty() {
+            return Err(RuntimeConfigError::UnknownGroups(strange));
+        }
+        let mut groups = BTreeMap::new();
+        for many in MANY {
+            let Some(value) = config.said.get(many) else { continue };
+            let truth = match value.as_str() {
+                "true" => true,
+                "false" => false,
+                _ => return Err(RuntimeConfigError::NotABool { key: many.to_owned(), value: value.clone() }),
+            };
+            groups.insert(many, truth);
+        }
+        let (mut versions, mut resources) = (BTreeMap::new(), BTreeMap::new());
+        for (key, value, parsed) in exact {
+            if !is_known(parsed.group, Some(parsed.version)) {
+                return Err(RuntimeConfigError::UnknownVersion(parsed.group_version()));
+            }
+            let truth = match value {
+                "" | "1" | "t" | "T" | "true" | "TRUE" | "True" => true,
+                "0" | "f" | "F" | "false" | "FALSE" | "False" => false,
+                _ => return Err(RuntimeConfigError::NotABoolOfOne { key: key.to_owned(), value: value.to_owned() }),
+            };
+            match parsed.resource {
+                None => {
+                    versions.insert(parsed.group_version(), truth);
+                }
+                Some(resource) if resource.to_lowercase() != resource => {
+                    let resource = resource.to_owned();
+                    return Err(RuntimeConfigError::NotPlural { key: key.to_owned(), resource });
+                }
+                Some(resource) => {
+                    resources.insert((parsed.group_version(), resource.to_owned()), truth);
+                }
+            }
+        }
+        Ok(RuntimeConfig { groups, versions, resources, ..config })
     }
 
-    /// Whether a resource is served.
-    pub(crate) fn serves(&self, group: &str, version: &str, resource: &str) -> bool {
-        let qualified = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-        let stage = match version {
-            alpha if alpha.contains("alpha") => "api/alpha",
-            beta if beta.contains("beta") => "api/beta",
-            _ => "api/ga",
+    /// Whether a resource is served as far as this is concerned.
+    pub(crate) fn serves(&self, group_version: &str, stability: Stability, resource: &str) -> bool {
+        let stage = match stability {
+            Stability::Stable => "api/ga",
+            Stability::Beta => "api/beta",
+            Stability::Alpha => "api/alpha",
+            Stability::Other => EVERYTHING,
         };
-        let exact = format!("{qualified}/{resource}");
-        let said = [exact.as_str(), &qualified, stage, EVERYTHING].into_iter().find_map(|key| self.0.get(key));
-        said.copied().unwrap_or(stage == "api/ga")
+        self.says_of_resource(group_version, resource)
+            .or_else(|| self.says_of_version(group_version))
+            .or_else(|| self.groups.get(stage).copied())
+            .or_else(|| self.groups.get(EVERYTHING).copied())
+            .unwrap_or(stability == Stability::Stable)
+    }
+
+    /// What is said of a resource by its own name.
+    pub(crate) fn says_of_resource(&self, group_version: &str, resource: &str) -> Option<bool> {
+        self.resources.get(&(group_version.to_owned(), resource.to_owned())).copied()
+    }
+
+    /// What is said of a version by its own name.
+    pub(crate) fn says_of_version(&self, group_version: &str) -> Option<bool> {
+        self.versions.get(group_version).copied()
+    }
+
+    /// The first key that switches something on that is alpha and nothing else.
+    pub(crate) fn alpha_key(&self) -> Option<String> {
+        let is_alpha = |group_version: &str| {
+            let version = group_version.rsplit('/').next().unwrap_or_default();
+            version.parse::<ApiVersion>().is_ok_and(|version| version.stability() == Stability::Alpha)
+        };
+        let all = self.groups.get("api/alpha").filter(|is_on| **is_on).map(|_| "api/alpha".to_owned());
+        let mut versions = self.versions.iter().filter(|(version, is_on)| **is_on && is_alpha(version));
+        let mut resources = self.resources.iter().filter(|((version, _), is_on)| **is_on && is_alpha(version));
+        all.or_else(|| versions.next().map(|(version, _)| version.clone()))
+            .or_else(|| resources.next().map(|((version, resource), _)| format!("{version}/{resource}")))
+    }
+}
+
+impl fmt::Display for RuntimeConfig {
+    /// What was said, in the order of the keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (key, value)) in self.said.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{key}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A key that speaks of one version or resource.
+struct Key<'k> {
+    group: &'k str,
+    version: &'k str,
+    resource: Option<&'k str>,
+}
+
+impl<'k> Key<'k> {
+    fn parse(text: &'k str) -> Option<Key<'k>> {
+        // The core group has no name; some write its place instead.
+        let core =
+            |version: &str| version.parse::<ApiVersion>().is_ok_and(|version| version.stability() != Stability::Other);
+        let text =
+            text.strip_prefix("api/").filter(|rest| core(rest.split('/').next().unwrap_or_default())).unwrap_or(text);
+        let parts: Vec<&str> = text.split('/').collect();
+        let (group, version, resource) = match parts[..] {
+            [version] if core(version) => ("", version, None),
+            [version, resource] if core(version) => ("", version, Some(resource)),
+            [group, version] => (group, version, None),
+            [group, version, resource] => (group, version, Some(resource)),
+            _ => return None,
+        };
+        Some(Key { group, version, resource })
+    }
+
+    fn group_version(&self) -> String {
+        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
     }
 }
 
@@ -76,38 +239,66 @@ impl RuntimeConfig {
 mod tests {
     use super::*;
 
-    fn knows(group: &str, version: &str, resource: Option<&str>) -> bool {
-        matches!(
-            (group, version, resource),
-            ("", "v1", None | Some("pods")) | ("apps", "v1" | "v1beta1" | "v1alpha1", None | Some("deployments"))
-        )
-    }
+    const KNOWN: &[(&str, &str)] = &[("", "v1"), ("apps", "v1"), ("apps", "v1beta3"), ("apps", "v1alpha1")];
 
     #[test]
     fn the_more_exact_key_wins() {
         for (text, alpha, beta, ga) in [
             ("", false, false, true),
             ("api/all=true", true, true, true),
-            ("api/all=false", false, false, false),
+            ("api/all=false,v1", false, false, false),
             ("api/all=false,apps/v1", false, false, true),
             ("api/beta=true", false, true, true),
             ("api/all=true,api/alpha=false", false, true, true),
-            ("apps/v1beta1=true,apps/v1beta1/deployments=false", false, false, true),
+            ("apps/v1beta3=true,apps/v1beta3/deployments=false", false, false, true),
             ("apps/v1=false", false, false, false),
+            ("apps/v1=0,apps/v1alpha1=t", true, false, false),
         ] {
-            let config = RuntimeConfig::parse(text, knows).unwrap_or_else(|error| panic!("{text}: {error}"));
-            let found = ["v1alpha1", "v1beta1", "v1"].map(|version| config.serves("apps", version, "deployments"));
+            let config = RuntimeConfig::parse(text, KNOWN).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let found = [("v1alpha1", Stability::Alpha), ("v1beta3", Stability::Beta), ("v1", Stability::Stable)]
+                .map(|(version, stability)| config.serves(&format!("apps/{version}"), stability, "deployments"));
             assert_eq!(found, [alpha, beta, ga], "{text}");
         }
     }
 
     #[test]
-    fn what_is_unknown_is_refused() {
-        for text in ["apps/v9", "nonsense", "api/nonsense", "apps/v1=maybe", "apps/v1/pods", "a/b/c/d"] {
-            assert!(RuntimeConfig::parse(text, knows).is_err(), "{text}");
+    fn what_cannot_be_meant_is_refused() {
+        for (text, want) in [
+            ("widgets.example.com/v1=true", "unknown api groups widgets.example.com/v1"),
+            ("b.com/v1,a.com/v2=true", "unknown api groups a.com/v2,b.com/v1"),
+            ("apps/v7=true", "group version apps/v7 that has not been registered"),
+            ("v7=true", "group version v7 that has not been registered"),
+            ("api/all=false", "invalid runtime-config with only api/all=false"),
+            ("api/beta=perhaps", "invalid value api/beta=perhaps"),
+            (
+                "apps/v1=perhaps",
+                "invalid value of apps/v1: perhaps, err: strconv.ParseBool: parsing \"perhaps\": invalid syntax",
+            ),
+            (
+                "apps/v1/Deployments",
+                "invalid key apps/v1/Deployments: group/version/resource and resource is always lowercase plural, not \"Deployments\"",
+            ),
+        ] {
+            let error = RuntimeConfig::parse(text, KNOWN).expect_err(text);
+            assert_eq!(error.to_string(), want);
         }
-        for text in ["v1", "api/v1=false", "v1/pods=false"] {
-            assert!(RuntimeConfig::parse(text, knows).is_ok(), "{text}");
+        for text in ["a/b/c/d=true", "nonsense"] {
+            let error = RuntimeConfig::parse(text, KNOWN).expect_err(text).to_string();
+            let want = format!("runtime-config invalid key {}:", text.trim_end_matches("=true"));
+            assert!(error.starts_with(&want), "{error}");
         }
+    }
+
+    #[test]
+    fn the_core_group_is_named_by_its_version() {
+        for text in ["v1", "api/v1=false", "v1/pods=false", "/v1/pods", "apps/v1beta1=true", "apps/v1/anything=true"] {
+            assert!(RuntimeConfig::parse(text, KNOWN).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_said_can_be_seen_again() {
+        let config = RuntimeConfig::parse("v1, apps/v1=false,api/beta=true", KNOWN).expect("is known");
+        assert_eq!(config.to_string(), "api/beta=true,apps/v1=false,v1=");
     }
 }

@@ -192,8 +192,7 @@ mod tests {
 
     #[test]
     fn the_status_is_apart_where_it_has_writes_of_its_own() {
-        let runtime_config = Catalog::read_runtime_config("api/all=true").expect("is known");
-        let catalog = Catalog::with(&CatalogOptions { runtime_config, ..CatalogOptions::default() });
+        let catalog = Catalog::build(&CatalogOptions::everything()).expect("there is all of it");
         for resource in catalog.resources() {
             let has_status = resource.subresource("status").is_some();
             let leaves = |part, place: &[&str]| resource.strategy.untouched(part).contains(&place);

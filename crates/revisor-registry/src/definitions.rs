@@ -212,9 +212,7 @@ impl Keeper {
             }
             return;
         }
-        let Some(resources) =
-            definition.resources(revision.get(), registry.catalog.types(), registry.catalog.rule_environment())
-        else {
+        let Some(resources) = definition.resources(revision.get(), &registry.catalog) else {
             return;
         };
         let prefix = resources.storage.prefix.clone();

@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_budget_is_charged_until_it_is_exhausted() {
-        let any = Catalog::build().resource("", "v1", "pods").expect("is served").clone();
+        let any = Catalog::default().resource("", "v1", "pods").expect("is served").clone();
         let needs = "The disruption budget b needs 2 healthy pods and has 2 currently";
         let failed = "The disruption budget b does not allow evicting pods currently because it failed sync: why";
         let other = "The disruption budget b does not allow evicting pods currently (R): why";

@@ -22,7 +22,7 @@ use crate::{Decoded, RegistryError};
 ///
 /// An object that cannot be read is shown as it is stored: to hide it from lists would be worse.
 pub fn present(resource: &Resource, stored: &Bytes) -> Bytes {
-    if resource.shape == 0 {
+    if is_shown_as_stored(resource, stored) {
         return stored.clone();
     }
     let Ok(mut object) = Decoded::stored(stored) else { return stored.clone() };
@@ -44,7 +44,7 @@ pub fn present(resource: &Resource, stored: &Bytes) -> Bytes {
 
 /// The bytes of an object of the cache in the version of `resource`; see [`present`].
 pub fn present_item(resource: &Resource, item: &Item) -> Bytes {
-    if resource.shape == 0 {
+    if is_shown_as_stored(resource, item.bytes()) {
         return item.bytes().clone();
     }
     if let Some(shown) = item.shown(resource.shape) {
@@ -53,6 +53,11 @@ pub fn present_item(resource: &Resource, item: &Item) -> Bytes {
     let shown = present(resource, item.bytes());
     item.keep_shown(resource.shape, shown.clone());
     shown
+}
+
+/// Whether the stored bytes of an object are those that clients of `resource` see.
+fn is_shown_as_stored(resource: &Resource, stored: &[u8]) -> bool {
+    resource.shape == 0 && !resource.is_stored_otherwise(stored)
 }
 
 /// The bytes of the object of an event in the version of `resource`, if they have to be known before it is framed.

@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn labels_and_fields_are_read_from_the_bytes() {
-        let catalog = Catalog::build();
+        let catalog = Catalog::default();
         let events = catalog.resource("", "v1", "events").expect("is there");
         let bytes =
             br#"{"metadata":{"labels":{"b":"2","a":"x\"y"}},"involvedObject":{"kind":"Pod"},"reportingComponent":"c"}"#;
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn fields_that_a_kind_does_not_have_are_refused() {
-        let catalog = Catalog::build();
+        let catalog = Catalog::default();
         for (plural, selector, is_known) in [
             ("configmaps", "metadata.name=a", true),
             ("configmaps", "metadata.namespace=a", true),

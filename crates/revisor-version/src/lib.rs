@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | resource version | where in history a write stands | `10245` | [`Revision`], and [`compare_resource_versions`] for the texts of any server |
 //! | API version | the shape in which an object is shown | `v1beta1` | [`ApiVersion`] |
-//! | release | the Kubernetes version that a server behaves as | `1.36` | [`Release`] |
+//! | release | the Kubernetes version that a server behaves as | `1.36` | [`Release`], and [`EffectiveVersion`] for all that a server is at once |
 //!
 //! All three are written as short texts with numbers in them, and none of them orders as its text does:
 //!
@@ -22,12 +22,14 @@
 //! Pure (invariant P1): no I/O, no clock, no randomness.
 
 mod api_version;
+mod effective_version;
 mod feature_gates;
 mod release;
 mod resource_version;
 mod revision;
 
 pub use api_version::{ApiVersion, ParseApiVersionError, Stability};
+pub use effective_version::{EffectiveVersion, EffectiveVersionError};
 pub use feature_gates::{FeatureGate, FeatureGateError, FeatureGates, FeatureStage};
 pub use release::{ParseReleaseError, Release};
 pub use resource_version::{CompareResourceVersionError, Operand, ResourceVersionFault, compare_resource_versions};

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use revisor_auth::AuthorizationModes;
-use revisor_catalog::{Catalog, RuntimeConfig};
-use revisor_version::{FeatureGateError, FeatureGates};
+use revisor_catalog::{BINARY, Catalog, CatalogOptions, RuntimeConfig};
+use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::controllers::ControllersFlag;
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
-use crate::version::BINARY;
 
 /// A Kubernetes API server in one program, built around versions.
 #[derive(Debug, Parser)]
@@ -43,10 +42,6 @@ pub(crate) enum Command {
     },
 }
 
-fn feature_gates(text: &str) -> Result<FeatureGates, FeatureGateError> {
-    FeatureGates::parse(text, BINARY)
-}
-
 /// Puts `serve` where no command is named.
 pub(crate) fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
@@ -58,6 +53,73 @@ pub(crate) fn with_default_command(arguments: impl Iterator<Item = OsString>) ->
         arguments.insert(1.min(arguments.len()), "serve".into());
     }
     arguments
+}
+
+/// Which release the server behaves as, and which of its features are on.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CompatibilityFlags {
+    /// The release to behave as: 1.33, 1.34, 1.35 or 1.36 [default: 1.36]
+    #[arg(long, alias = "emulated-version", value_name = "RELEASE", value_delimiter = ',')]
+    pub(crate) emulation_version: Vec<String>,
+
+    /// The oldest release that must be able to read what this server stores: from 1.33 to the one to behave as
+    /// [default: the one before the one to behave as, if it is not too old]
+    #[arg(long, value_name = "RELEASE", value_delimiter = ',')]
+    pub(crate) min_compatibility_version: Vec<String>,
+
+    /// Whether versions that are served bring along their newer and equally or more stable ones that came after the
+    /// release to behave as
+    #[arg(long, value_name = "BOOL", default_value_t = false, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) emulation_forward_compatible: bool,
+
+    /// Whether --runtime-config may name versions and resources that came after the release to behave as
+    #[arg(long, value_name = "BOOL", default_value_t = false, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) runtime_config_emulation_forward_compatible: bool,
+
+    /// Whether alpha features and alpha APIs can be had of a release that this program only behaves as. They are not
+    /// made to be upgraded
+    #[arg(long, value_name = "BOOL", default_value_t = false, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) allow_alpha_under_emulation: bool,
+
+    /// Features to switch on or off: NAME=BOOL, also AllAlpha and AllBeta; `revisor gates` prints what there is and what
+    /// has an effect
+    #[arg(long, value_name = "GATES")]
+    pub(crate) feature_gates: Vec<String>,
+}
+
+impl CompatibilityFlags {
+    /// What the server is and behaves as.
+    pub(crate) fn version(&self) -> anyhow::Result<EffectiveVersion> {
+        Ok(EffectiveVersion::parse(BINARY, &self.emulation_version, &self.min_compatibility_version)?)
+    }
+
+    /// The features that are on.
+    pub(crate) fn gates(&self) -> anyhow::Result<FeatureGates> {
+        Ok(FeatureGates::parse(&self.feature_gates, self.version()?, self.allow_alpha_under_emulation)?)
+    }
+
+    /// What is served, if that is all there is to say.
+    pub(crate) fn catalog_options(&self) -> anyhow::Result<CatalogOptions> {
+        Ok(CatalogOptions {
+            version: self.version()?,
+            gates: self.gates()?,
+            emulation_forward_compatible: self.emulation_forward_compatible,
+            runtime_config_forward_compatible: self.runtime_config_emulation_forward_compatible,
+            allow_alpha: self.allow_alpha_under_emulation,
+            ..CatalogOptions::default()
+        })
+    }
+}
+
+impl ServeFlags {
+    /// What is served.
+    pub(crate) fn catalog_options(&self) -> anyhow::Result<CatalogOptions> {
+        Ok(CatalogOptions {
+            runtime_config: self.runtime_config.clone(),
+            allow_privileged: self.allow_privileged,
+            ..self.compatibility.catalog_options()?
+        })
+    }
 }
 
 #[derive(Debug, Args)]
@@ -162,10 +224,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "KEYS", default_value = "", value_parser = Catalog::read_runtime_config)]
     pub(crate) runtime_config: RuntimeConfig,
 
-    /// Features to switch on or off: NAME=BOOL, also AllAlpha and AllBeta. Names and values are checked as those of
-    /// Kubernetes 1.36; what no feature of this server depends on has no effect, and the log says so
-    #[arg(long, value_name = "GATES", default_value = "", value_parser = feature_gates)]
-    pub(crate) feature_gates: FeatureGates,
+    #[command(flatten)]
+    pub(crate) compatibility: CompatibilityFlags,
 
     /// Whether containers may be privileged. Unlike kube-apiserver's the default is true: without kubelets, to refuse
     /// them protects nothing
@@ -241,6 +301,31 @@ mod tests {
     }
 
     #[test]
+    fn releases_and_features_that_cannot_be_had_are_refused_with_a_sentence() {
+        for (line, want) in [
+            ("--emulation-version=1.30", Some("emulation version 1.30 is not between [1.33, 1.36]")),
+            ("--emulated-version=kube=1.35 --emulation-forward-compatible", None),
+            ("--emulated-version=1.35,1.34", Some("duplicate version flag")),
+            ("--emulated-version=1.35 --emulated-version=1.34", Some("duplicate version flag")),
+            ("--emulation-forward-compatible", Some("EmulationForwardCompatible cannot be set")),
+            ("--feature-gates=NoSuchGate=true", Some("unrecognized feature gate: NoSuchGate")),
+            ("--feature-gates=AllBeta=false --feature-gates=WatchList=true", None),
+            (
+                "--emulation-version=1.33 --runtime-config=resource.k8s.io/v1=true",
+                Some("after the current version 1.33"),
+            ),
+            ("--emulation-version=1.33 --runtime-config=api/alpha=true", Some("--allow-alpha-under-emulation")),
+            ("--emulation-version=1.33 --runtime-config=api/alpha=true --allow-alpha-under-emulation", None),
+        ] {
+            let Ok(Arguments { command: Command::Serve(flags) }) = parse(line) else { panic!("{line} is not read") };
+            let built = flags.catalog_options().and_then(|options| Ok(Catalog::build(&options)?));
+            let error = built.err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), want.is_some(), "{line}: {error:?}");
+            assert!(error.unwrap_or_default().contains(want.unwrap_or_default()), "{line}");
+        }
+    }
+
+    #[test]
     fn unknown_and_contradictory_flags_are_refused_with_a_sentence() {
         for (line, want) in [
             ("--no-such-flag", "--no-such-flag"),
@@ -251,7 +336,6 @@ mod tests {
             ("--service-cluster-ip-range=10.0.0.0", "10.0.0.0"),
             ("--history=5", "--history"),
             ("--runtime-config=apps/v9=true", "apps/v9"),
-            ("--feature-gates=NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
             ("--event-ttl=1", "--event-ttl"),
             ("nonsense", "nonsense"),
         ] {

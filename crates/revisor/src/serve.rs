@@ -16,7 +16,7 @@ use revisor_auth::{
     server_config, server_names, write_kubeconfig,
 };
 use revisor_cache::{Cache, CacheOptions};
-use revisor_catalog::{Catalog, CatalogOptions, Resource};
+use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
 use revisor_controllers::{Controllers, ControllersOptions, SystemClock};
 use revisor_object::{Cidr, TokenSealer};
 use revisor_registry::{Advertised, Environment, Registry, RegistryOptions, ServiceNetwork};
@@ -44,10 +44,9 @@ pub(crate) fn serve(flags: ServeFlags) -> anyhow::Result<()> {
 
 async fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let started = Instant::now();
-    let idle: Vec<&str> = flags.feature_gates.changed().collect();
-    if !idle.is_empty() {
-        tracing::warn!(gates = idle.join(","), "nothing in this server depends on these feature gates");
-    }
+    let options = flags.catalog_options()?;
+    let catalog = Arc::new(Catalog::build(&options)?);
+    warn_about(&options);
     std::fs::create_dir_all(&flags.data_dir).with_context(|| format!("cannot make {}", flags.data_dir.display()))?;
     let tokens = match &flags.token_auth_file {
         Some(path) => TokenFile::load(path)?,
@@ -68,10 +67,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let registry = Registry::start(
         cache,
         RegistryOptions {
-            catalog: Arc::new(Catalog::with(&CatalogOptions {
-                runtime_config: flags.runtime_config.clone(),
-                allow_privileged: flags.allow_privileged,
-            })),
+            catalog,
             environment: Environment::system(),
             sealer: TokenSealer::new(kept_secret(&flags.data_dir.join("continue.key"))?),
             patience: PATIENCE,
@@ -108,7 +104,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
         metrics,
         health,
         drain: server.drain(),
-        version: version::info(),
+        version: version::info(options.version),
         request_timeout: flags.request_timeout,
         min_request_timeout: Duration::from_secs(flags.min_request_timeout.into()),
     }));
@@ -129,6 +125,21 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
     store.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Says what whoever runs the server may not expect of what they asked for.
+fn warn_about(options: &CatalogOptions) {
+    let changed: Vec<&str> = options.gates.changed().collect();
+    let idle: Vec<&str> = changed.iter().copied().filter(|gate| Feature::named(gate).is_none()).collect();
+    if !idle.is_empty() {
+        tracing::warn!(gates = idle.join(","), "nothing in this server depends on these feature gates");
+    }
+    if options.version.is_emulated() {
+        tracing::info!(version = %options.version, "behaving as another release");
+        if options.allow_alpha {
+            tracing::warn!("alpha features and APIs of another release are not made to be upgraded");
+        }
+    }
 }
 
 async fn open_store(flags: &ServeFlags) -> anyhow::Result<EmbeddedStore> {

@@ -1,22 +1,20 @@
-//! What this program is, and which release of Kubernetes it behaves as.
+//! What this program is, and which releases of Kubernetes it is, behaves as and gets along with.
 
-use revisor_version::Release;
+use revisor_catalog::BINARY;
+use revisor_version::EffectiveVersion;
 use serde_json::{Value, json};
 
-/// The release of Kubernetes that this program behaves as.
-pub(crate) const BINARY: Release = Release { major: 1, minor: 36 };
-
 /// What `/version` answers.
-pub(crate) fn info() -> Value {
-    let least = BINARY.minus(1);
+pub(crate) fn info(version: EffectiveVersion) -> Value {
+    let (binary, emulation, least) = (version.binary(), version.emulation(), version.min_compatibility());
     json!({
-        "major": BINARY.major.to_string(),
-        "minor": BINARY.minor.to_string(),
-        "emulationMajor": BINARY.major.to_string(),
-        "emulationMinor": BINARY.minor.to_string(),
+        "major": binary.major.to_string(),
+        "minor": binary.minor.to_string(),
+        "emulationMajor": emulation.major.to_string(),
+        "emulationMinor": emulation.minor.to_string(),
         "minCompatibilityMajor": least.major.to_string(),
         "minCompatibilityMinor": least.minor.to_string(),
-        "gitVersion": format!("v{BINARY}.0+revisor-{}", env!("CARGO_PKG_VERSION")),
+        "gitVersion": format!("v{}", binary_version()),
         "gitCommit": "",
         "gitTreeState": "",
         "buildDate": "",
@@ -24,6 +22,11 @@ pub(crate) fn info() -> Value {
         "compiler": "rustc",
         "platform": format!("{}/{}", std::env::consts::OS, go_architecture()),
     })
+}
+
+/// The version of this program, in the way of a release of Kubernetes.
+pub(crate) fn binary_version() -> String {
+    format!("{BINARY}.0+revisor-{}", env!("CARGO_PKG_VERSION"))
 }
 
 /// What `revisor version` prints.

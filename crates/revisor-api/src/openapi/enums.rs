@@ -62,8 +62,7 @@ mod tests {
 
     #[test]
     fn every_row_is_about_a_field_that_there_is() {
-        let runtime_config = Catalog::read_runtime_config("api/all=true").expect("is known");
-        let catalog = Catalog::with(&CatalogOptions { runtime_config, ..CatalogOptions::default() });
+        let catalog = Catalog::build(&CatalogOptions::everything()).expect("there is all of it");
         let described = catalog
             .group_versions()
             .iter()

@@ -19,7 +19,7 @@ fn openapi() -> Arc<Publication> {
 /// What is built in, and a custom resource.
 fn catalog() -> Catalog {
     let schema = r#"{"type":"object","properties":{"spec":{"type":"object","description":"What it is."}}}"#;
-    with_definition(&Catalog::build(), &defined("disco.example.com", "Gadget", schema), 1)
+    with_definition(&Catalog::default(), &defined("disco.example.com", "Gadget", schema), 1)
 }
 
 fn document(publication: &Publication, path: &str) -> Value {
@@ -322,7 +322,7 @@ fn the_older_document_is_kept_by_its_tag() {
 
 #[test]
 fn types_are_shaped_as_the_table_says() {
-    let catalog = Catalog::build();
+    let catalog = Catalog::default();
     let known = catalog.group_version("", "v1").expect("is served");
     let schemas = schemas::of(catalog.types(), known, &Descriptions::default(), Form::V3);
     let meta_reference = |name: &str| json!([{"$ref": format!("#/components/schemas/{}", schemas::meta(name))}]);

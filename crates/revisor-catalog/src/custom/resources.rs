@@ -5,12 +5,13 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use revisor_cel::{CompiledRules, Environment};
 use revisor_object::names::NameRule;
-use revisor_schema::{CustomSchema, MetadataType, Types};
+use revisor_schema::{CustomSchema, MetadataType};
 
 use super::{Custom, CustomField, CustomStrategy, Family};
 use crate::kinds::apiextensions::definition::segments;
-use crate::rows::BINARY;
-use crate::{Columns, DefinedVersion, Definition, DeleteAnswer, Resource, Rules, Subresource, Verb};
+use crate::{
+    Catalog, Columns, DefinedVersion, Definition, DeleteAnswer, DeprecationNotice, Resource, Rules, Subresource, Verb,
+};
 
 /// What can be asked of every custom resource.
 const VERBS: [Verb; 8] =
@@ -38,9 +39,9 @@ pub struct CustomResources {
 
 impl Definition {
     /// The resources that this definition makes; `None` if it says of no version that it is stored. `revision` tells this state of the
-    /// definition apart from others; `types` are the built-in ones, which have the type of metadata.
-    /// `environment` is what rules may speak of.
-    pub fn resources(&self, revision: u64, types: &Arc<Types>, environment: &Environment) -> Option<CustomResources> {
+    /// definition apart from others; `catalog` knows the type of metadata, and what rules and formats there are.
+    pub fn resources(&self, revision: u64, catalog: &Catalog) -> Option<CustomResources> {
+        let (types, environment) = (catalog.types(), catalog.rule_environment());
         let storage = self.versions.iter().position(|version| version.storage)?;
         let metadata = types.id("meta.v1.ObjectMeta")?;
         let metadata_type = MetadataType { types, id: metadata };
@@ -49,7 +50,8 @@ impl Definition {
             .iter()
             .map(|version| {
                 let api_version = CompactString::from(format!("{}/{}", self.group, version.name));
-                let compiled = CustomSchema::compile(version.schema.clone(), metadata_type, BINARY.minor.into());
+                let compiled =
+                    CustomSchema::compile(version.schema.clone(), metadata_type, catalog.formats().minor.into());
                 (api_version, Arc::new(compiled))
             })
             .collect();
@@ -131,7 +133,11 @@ impl Definition {
             columns: Columns::of_custom(&version.columns),
             shape: number,
             type_prefix: format!("{{\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", names.kind),
-            deprecation: version.deprecation.clone(),
+            deprecation: version
+                .deprecation
+                .clone()
+                .map(|warning| DeprecationNotice { warning, removed: String::new() }),
+            stored_variously: false,
             stored: None,
             custom: Some(custom),
             types: Arc::new(types),

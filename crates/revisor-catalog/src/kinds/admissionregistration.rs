@@ -13,7 +13,7 @@ mod webhook_configuration;
 
 pub(super) use self::client_config::validate_client_config;
 use self::expressions::Expressions;
-use super::{Kind, USUAL};
+use super::{Kind, Terms, USUAL};
 use crate::{Rules, Strategy};
 
 /// What happens when a webhook or policy fails.
@@ -25,17 +25,17 @@ const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
 /// Whether it is asked again when others have changed the object since.
 const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
 
-pub(super) fn kind(plural: &str) -> Option<Kind> {
+pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
     Some(match plural {
         "mutatingadmissionpolicies" => {
-            versioned(mutating_policy::MutatingAdmissionPolicies { expressions: Expressions::new() })
+            versioned(mutating_policy::MutatingAdmissionPolicies { expressions: Expressions::new(terms) })
         }
         "mutatingadmissionpolicybindings" => versioned(policy_binding::MutatingAdmissionPolicyBindings),
         "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => {
-            versioned(webhook_configuration::WebhookConfigurations { expressions: Expressions::new() })
+            versioned(webhook_configuration::WebhookConfigurations { expressions: Expressions::new(terms) })
         }
         "validatingadmissionpolicies" => {
-            versioned(validating_policy::ValidatingAdmissionPolicies { expressions: Expressions::new() })
+            versioned(validating_policy::ValidatingAdmissionPolicies { expressions: Expressions::new(terms) })
         }
         "validatingadmissionpolicybindings" => versioned(policy_binding::ValidatingAdmissionPolicyBindings),
         _ => return None,

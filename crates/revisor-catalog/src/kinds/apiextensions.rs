@@ -23,14 +23,14 @@ pub use custom_resource_definition::CLEANUP_FINALIZER;
 pub use definition::{DefinedVersion, Definition, Names};
 pub use naming::{TakenNames, settle_status};
 
-use super::{Kind, USUAL};
+use super::{Kind, Terms, USUAL};
 use crate::Rules;
 
-pub(super) fn kind(plural: &str) -> Option<Kind> {
+pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
     Some(match plural {
         "customresourcedefinitions" => Kind {
             rules: Rules { unconditional_update: false, known_finalizers: false, ..USUAL },
-            ..Kind::usual(custom_resource_definition::CustomResourceDefinitions::new()).selecting_namespace()
+            ..Kind::usual(custom_resource_definition::CustomResourceDefinitions::new(terms)).selecting_namespace()
         },
         _ => return None,
     })

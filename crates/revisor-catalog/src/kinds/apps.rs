@@ -8,11 +8,11 @@ mod stateful_set;
 
 use revisor_object::names::NameRule;
 
-use super::pod_spec::PodPolicy;
-use super::{Kind, USUAL};
+use super::{Kind, Terms, USUAL};
 use crate::Rules;
 
-pub(super) fn kind(plural: &str, policy: PodPolicy) -> Option<Kind> {
+pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
+    let policy = terms.pods();
     Some(match plural {
         "controllerrevisions" => Kind::usual(controller_revision::ControllerRevisions),
         "daemonsets" => Kind::usual(daemon_set::DaemonSets { policy }),

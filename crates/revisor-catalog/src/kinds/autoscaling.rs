@@ -3,11 +3,13 @@
 pub(crate) mod conversion;
 mod horizontal_pod_autoscaler;
 
-use super::Kind;
+use super::{Kind, Terms};
 
-pub(super) fn kind(plural: &str) -> Option<Kind> {
+pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
     Some(match plural {
-        "horizontalpodautoscalers" => Kind::usual(horizontal_pod_autoscaler::HorizontalPodAutoscalers),
+        "horizontalpodautoscalers" => {
+            Kind::usual(horizontal_pod_autoscaler::HorizontalPodAutoscalers { features: terms.features })
+        }
         _ => return None,
     })
 }

@@ -3,10 +3,10 @@
 mod cron_job;
 mod job;
 
-use super::Kind;
-use super::pod_spec::PodPolicy;
+use super::{Kind, Terms};
 
-pub(super) fn kind(plural: &str, policy: PodPolicy) -> Option<Kind> {
+pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
+    let policy = terms.pods();
     Some(match plural {
         "cronjobs" => Kind::usual(cron_job::CronJobs { policy }),
         "jobs" => job::kind(policy),

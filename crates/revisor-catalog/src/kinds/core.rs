@@ -20,8 +20,7 @@ mod service_account;
 
 use revisor_object::names::NameRule;
 
-use super::pod_spec::PodPolicy;
-use super::{Kind, USUAL, field};
+use super::{Kind, Terms, USUAL, field};
 use crate::{DeleteAnswer, Rules, SelectableField};
 
 const EVENT_FIELDS: &[SelectableField] = &[
@@ -41,7 +40,8 @@ const EVENT_FIELDS: &[SelectableField] = &[
 const NODE_FIELDS: &[SelectableField] =
     &[SelectableField { absent: "false", ..field("spec.unschedulable", &[&["spec", "unschedulable"]]) }];
 
-pub(super) fn kind(plural: &str, policy: PodPolicy) -> Option<Kind> {
+pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
+    let policy = terms.pods();
     Some(match plural {
         "bindings" => Kind::usual(binding::Bindings),
         "componentstatuses" => {

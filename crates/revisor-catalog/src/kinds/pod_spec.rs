@@ -31,7 +31,7 @@ mod windows;
 
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
-use crate::checks;
+use crate::{Features, checks};
 use members::part;
 use options::Options;
 
@@ -40,6 +40,8 @@ use options::Options;
 pub(crate) struct PodPolicy {
     /// Whether containers may be privileged, or processes of the host.
     pub(crate) allow_privileged: bool,
+    /// The features that are on.
+    pub(crate) features: Features,
 }
 
 /// Fills in the spec of a pod template (`{metadata, spec}`).

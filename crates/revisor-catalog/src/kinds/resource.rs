@@ -13,23 +13,23 @@ mod resource_slice;
 mod selectors;
 
 use self::selectors::Selectors;
-use super::{Kind, USUAL, field};
+use super::{Kind, Terms, USUAL, field};
 use crate::{DeleteAnswer, Rules, SelectableField};
 
 const SLICE_FIELDS: &[SelectableField] =
     &[field("spec.nodeName", &[&["spec", "nodeName"]]), field("spec.driver", &[&["spec", "driver"]])];
 
-pub(super) fn kind(plural: &str) -> Option<Kind> {
+pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
     let mut rules = Rules { delete_answer: DeleteAnswer::Object, ..USUAL };
     let kind = match plural {
         "deviceclasses" => Kind {
             selects_namespace: Some(true),
-            ..Kind::usual(device_class::DeviceClasses { selectors: Selectors::new() })
+            ..Kind::usual(device_class::DeviceClasses { selectors: Selectors::new(terms) })
         },
         "devicetaintrules" => Kind::usual(device_taint_rule::DeviceTaintRules).selecting_namespace(),
-        "resourceclaims" => Kind::usual(resource_claim::ResourceClaims { selectors: Selectors::new() }),
+        "resourceclaims" => Kind::usual(resource_claim::ResourceClaims { selectors: Selectors::new(terms) }),
         "resourceclaimtemplates" => {
-            Kind::usual(resource_claim_template::ResourceClaimTemplates { selectors: Selectors::new() })
+            Kind::usual(resource_claim_template::ResourceClaimTemplates { selectors: Selectors::new(terms) })
         }
         "resourcepoolstatusrequests" => {
             rules.unconditional_update = false;

@@ -1,6 +1,20 @@
 //! What the tests of kinds share.
 
 use revisor_object::{FieldError, Object, Value, parse_json};
+use revisor_version::FeatureGates;
+
+use super::Terms;
+use crate::{BINARY, Features};
+
+/// The terms of a server of which nothing is asked.
+pub(crate) fn terms() -> Terms {
+    Terms {
+        allow_privileged: true,
+        features: Features::of(&FeatureGates::of(BINARY)),
+        min_compatibility: BINARY.minus(1),
+        binary: BINARY,
+    }
+}
 
 /// The object that a text describes.
 #[track_caller]

@@ -149,7 +149,7 @@ impl Fixture {
         let (counter, time) = (AtomicU64::new(0), clock.clone());
         let environment =
             Environment::new(move || time.now(), move || u128::from(counter.fetch_add(1, Ordering::Relaxed)));
-        let catalog = Arc::new(Catalog::build());
+        let catalog = Arc::new(Catalog::default());
         let all: Arc<[Arc<Resource>]> = catalog.resources().filter(|resource| resource.is_stored()).cloned().collect();
         let options_of_registry = RegistryOptions {
             catalog,

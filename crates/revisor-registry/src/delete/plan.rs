@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn time_to_end_is_given_once_and_only_shortened() {
-        let catalog = Catalog::build();
+        let catalog = Catalog::default();
         let pods = catalog.resource("", "v1", "pods").expect("is served");
         let now = OffsetDateTime::UNIX_EPOCH + Duration::minutes(10);
         let bound = r#""spec":{"nodeName":"n","terminationGracePeriodSeconds":40}"#;
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn objects_without_grace_wait_for_finalizers_only() {
-        let catalog = Catalog::build();
+        let catalog = Catalog::default();
         let config_maps = catalog.resource("", "v1", "configmaps").expect("is served");
         let now = OffsetDateTime::UNIX_EPOCH;
         let waiting = r#"{"metadata":{"finalizers":["a/b"],"deletionTimestamp":"1970-01-01T00:00:00Z","deletionGracePeriodSeconds":0}}"#;

@@ -38,7 +38,7 @@ impl Fixture {
         let cache = Cache::start(Arc::new(store), CacheOptions::default());
         let counter = AtomicU64::new(0);
         let options = RegistryOptions {
-            catalog: Arc::new(Catalog::build()),
+            catalog: Arc::new(Catalog::default()),
             environment: Environment::new(
                 || time::OffsetDateTime::UNIX_EPOCH,
                 move || u128::from(counter.fetch_add(1, Ordering::Relaxed)),

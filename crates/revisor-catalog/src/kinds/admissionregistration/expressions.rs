@@ -3,7 +3,7 @@
 use revisor_cel::{Environment, Library, ObjectType, Shape, Type};
 use revisor_object::{FieldError, FieldPath};
 
-use crate::rows::BINARY;
+use crate::kinds::Terms;
 
 /// The name of the type of a policy's own variables.
 const VARIABLES: &str = "kubernetes.variables";
@@ -31,9 +31,9 @@ impl Scope {
 }
 
 impl Expressions {
-    pub(crate) fn new() -> Expressions {
-        // An expression must make sense to the release before this one, to which a cluster may go back.
-        let base = Environment::new(BINARY.minus(1));
+    pub(crate) fn new(terms: &Terms) -> Expressions {
+        // A new expression must make sense to the release to which a cluster may go back.
+        let base = Environment::new(terms.min_compatibility);
         let plain =
             with_request(with_namespace(base)).with_variable("object", Type::Dyn).with_variable("oldObject", Type::Dyn);
         let patch = plain.clone().with_library(Library::JsonPatch).with_patch_types();
@@ -225,10 +225,11 @@ fn with_namespace(environment: Environment) -> Environment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::tests::terms;
 
     #[test]
     fn what_can_be_spoken_of_depends_on_the_place() {
-        let expressions = Expressions::new();
+        let expressions = Expressions::new(&terms());
         let scope = |params, authorizer, patch| Scope { params, authorizer, patch };
         for (text, scope, want) in [
             ("object.x == oldObject.x", scope(false, false, false), true),
@@ -250,7 +251,7 @@ mod tests {
 
     #[test]
     fn variables_are_known_after_they_are_declared() {
-        let expressions = Expressions::new();
+        let expressions = Expressions::new(&terms());
         let mut policy = expressions.composed();
         let path = FieldPath::root("e");
         let scope = Scope::default();
@@ -279,7 +280,7 @@ mod tests {
 
     #[test]
     fn what_comes_out_is_named_if_it_is_not_wanted() {
-        let expressions = Expressions::new();
+        let expressions = Expressions::new(&terms());
         let plain = expressions.plain();
         for (wanted, want) in [
             (&[Type::Bool][..], "must evaluate to bool but got dyn"),

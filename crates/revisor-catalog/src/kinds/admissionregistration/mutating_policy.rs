@@ -89,11 +89,11 @@ fn validate_mutation(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::tests::{check, object};
+    use crate::kinds::tests::{check, object, terms};
 
     #[test]
     fn mutations_are_of_one_sort() {
-        let expressions = Expressions::new();
+        let expressions = Expressions::new(&terms());
         for (mutation, want) in [
             (
                 r#"{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: 'remove', path: '/a'}]"}}"#,
@@ -132,7 +132,7 @@ mod tests {
                 [{"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"],"operations":["CREATE","DELETE"]}]}}}"#,
         );
         let want = ["FieldValueNotSupported spec.matchConstraints.resourceRules.operations"];
-        let policies = MutatingAdmissionPolicies { expressions: Expressions::new() };
+        let policies = MutatingAdmissionPolicies { expressions: Expressions::new(&terms()) };
         check("deletion", &policies.validate(&policy), &want);
     }
 }

@@ -217,10 +217,10 @@ fn validate_status(object: &Object) -> Vec<FieldError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::tests::{check, object};
+    use crate::kinds::tests::{check, object, terms};
 
     fn policies() -> ValidatingAdmissionPolicies {
-        ValidatingAdmissionPolicies { expressions: Expressions::new() }
+        ValidatingAdmissionPolicies { expressions: Expressions::new(&terms()) }
     }
 
     fn policy(change: &str) -> Object {

@@ -173,7 +173,7 @@ fn validate_review_versions(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::tests::{check, object};
+    use crate::kinds::tests::{check, object, terms};
 
     fn configuration(change: &str) -> Object {
         let mut webhook = object(
@@ -220,7 +220,7 @@ mod tests {
                 ],
             ),
         ] {
-            let webhooks = WebhookConfigurations { expressions: Expressions::new() };
+            let webhooks = WebhookConfigurations { expressions: Expressions::new(&terms()) };
             check(change, &webhooks.validate(&configuration(change)), want);
         }
     }
@@ -242,7 +242,8 @@ mod tests {
             ),
             ("{}", r#"{"sideEffects":"Some"}"#, &["FieldValueNotSupported webhooks[0].sideEffects"]),
         ] {
-            let errors = validate_webhooks(&Expressions::new(), &configuration(changed), Some(&configuration(stored)));
+            let errors =
+                validate_webhooks(&Expressions::new(&terms()), &configuration(changed), Some(&configuration(stored)));
             check(changed, &errors, want);
         }
     }

@@ -6,6 +6,7 @@ use revisor_object::{FieldError, Object, Value};
 use super::condition::{Condition, TERMINATING};
 use super::formats;
 use super::validation::{self, Tools};
+use crate::kinds::Terms;
 use crate::kinds::members::{is_true, objects, part, text};
 use crate::strategy::{Places, spec_or_status};
 use crate::{Circumstances, Part, Strategy};
@@ -18,8 +19,8 @@ pub(super) struct CustomResourceDefinitions {
 }
 
 impl CustomResourceDefinitions {
-    pub(super) fn new() -> CustomResourceDefinitions {
-        CustomResourceDefinitions { tools: Tools::new() }
+    pub(super) fn new(terms: &Terms) -> CustomResourceDefinitions {
+        CustomResourceDefinitions { tools: Tools::new(terms) }
     }
 }
 
@@ -79,7 +80,7 @@ impl Strategy for CustomResourceDefinitions {
     }
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
-        formats::warnings(object, old)
+        formats::warnings(object, old, self.tools.formats())
     }
 
     fn subresource_warnings(&self, _: &Object, _: &Object) -> Vec<String> {
@@ -126,7 +127,7 @@ fn drop_empty_fractions(value: &mut Value) {
 mod tests {
     use super::*;
     use crate::Requester;
-    use crate::kinds::tests::object;
+    use crate::kinds::tests::{object, terms};
 
     #[test]
     fn what_is_left_out_is_filled_in() {
@@ -134,10 +135,10 @@ mod tests {
             r#"{"spec":{"names":{"plural":"things","kind":"ThinG"},"versions":[{"name":"v1"},{"name":"v2","storage":true,
                 "schema":{"openAPIV3Schema":{"default":{"a":[1.0,1.5]}}}}]}}"#,
         );
-        CustomResourceDefinitions::new().default(&mut definition);
+        CustomResourceDefinitions::new(&terms()).default(&mut definition);
         let again = {
             let mut again = definition.clone();
-            CustomResourceDefinitions::new().default(&mut again);
+            CustomResourceDefinitions::new(&terms()).default(&mut again);
             again
         };
         assert_eq!(again, definition);
@@ -164,14 +165,14 @@ mod tests {
             names.filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
         };
         let mut first = with_storage("v1");
-        CustomResourceDefinitions::new().prepare_create(&mut first, circumstances);
+        CustomResourceDefinitions::new(&terms()).prepare_create(&mut first, circumstances);
         assert_eq!(stored(&first), "v1");
         assert!(!part(&first, "status").contains("acceptedNames"));
         let mut second = with_storage("v2");
-        CustomResourceDefinitions::new().prepare_update(&mut second, &first, Part::Whole, circumstances);
+        CustomResourceDefinitions::new(&terms()).prepare_update(&mut second, &first, Part::Whole, circumstances);
         assert_eq!(stored(&second), "v1 v2");
         let mut third = with_storage("v3");
-        CustomResourceDefinitions::new().prepare_update(
+        CustomResourceDefinitions::new(&terms()).prepare_update(
             &mut third,
             &second,
             Part::Subresource("status"),
@@ -184,7 +185,7 @@ mod tests {
     #[test]
     fn a_deleted_definition_waits_for_its_objects() {
         let mut definition = object(r#"{"metadata":{"deletionTimestamp":"then","finalizers":["a.example/b"]}}"#);
-        assert!(CustomResourceDefinitions::new().mark_deleted(&mut definition));
+        assert!(CustomResourceDefinitions::new(&terms()).mark_deleted(&mut definition));
         let finalizers = definition.object("metadata").map(|metadata| metadata.array("finalizers").to_vec());
         assert_eq!(finalizers, Some(vec!["a.example/b".into(), CLEANUP_FINALIZER.into()]));
         let condition = super::super::condition::find(&definition, TERMINATING).expect("was put");

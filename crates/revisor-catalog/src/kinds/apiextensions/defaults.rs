@@ -1,12 +1,13 @@
 //! Whether the defaults in a schema are values that the schema would take: they have no unknown fields, embedded
 //! resources in them are resources, and they pass all checks and rules.
 
-use revisor_cel::{DefaultRules, Environment};
+use revisor_cel::DefaultRules;
 use revisor_object::names::NameRule;
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, aggregate_message};
 use revisor_schema::{Malformed, MetadataType, Structural, Validator};
+use revisor_version::Release;
 
-use crate::rows::BINARY;
+use super::validation::Tools;
 use crate::validate_metadata;
 
 /// What stands for the type of an object that is made up to hold a default.
@@ -23,6 +24,7 @@ enum Step<'s> {
 struct Walk<'a> {
     metadata: MetadataType<'a>,
     rules: DefaultRules<'a>,
+    formats: Release,
     requires_pruned: bool,
     errors: Vec<FieldError>,
 }
@@ -42,11 +44,16 @@ struct Place<'s> {
 pub(super) fn validate(
     path: FieldPath<'_>,
     schema: &Structural,
-    metadata: MetadataType<'_>,
-    environment: &Environment,
+    tools: &Tools,
     requires_pruned: bool,
 ) -> Vec<FieldError> {
-    let mut walk = Walk { metadata, rules: DefaultRules::new(environment), requires_pruned, errors: Vec::new() };
+    let mut walk = Walk {
+        metadata: tools.metadata(),
+        rules: DefaultRules::new(tools.stored_rules()),
+        formats: tools.formats(),
+        requires_pruned,
+        errors: Vec::new(),
+    };
     let place = Place { resource: schema, steps: Vec::new(), in_metadata: false, is_resource: true };
     walk.schema(path, schema, place);
     walk.errors
@@ -75,7 +82,7 @@ impl Walk<'_> {
                 self.by_itself(at_default, default, schema, place.is_resource);
             }
             if self.errors.len() == before {
-                let validator = Validator::compile(schema, BINARY.minor.into());
+                let validator = Validator::compile(schema, self.formats.minor.into());
                 self.errors.extend(validator.validate(&at_default, default));
             }
             if self.errors.len() == before {
@@ -165,11 +172,11 @@ fn shown(value: &Value) -> BadValue {
 mod tests {
     use super::*;
     use crate::kinds::apiextensions::validation::Tools;
-    use crate::kinds::tests::{check, object};
+    use crate::kinds::tests::{check, object, terms};
 
     #[test]
     fn defaults_pass_their_own_schema() {
-        let tools = Tools::new();
+        let tools = Tools::new(&terms());
         for (property, want) in [
             (r#"{"type":"string","default":"a"}"#, &[][..]),
             (r#"{"type":"string","nullable":true,"default":null}"#, &[]),
@@ -205,7 +212,7 @@ mod tests {
             ),
         ] {
             let schema = Structural::read(&object(&format!(r#"{{"type":"object","properties":{{"a":{property}}}}}"#)));
-            let found = validate(FieldPath::root("s"), &schema, tools.metadata(), tools.stored_rules(), true);
+            let found = validate(FieldPath::root("s"), &schema, &tools, true);
             check(property, &found, want);
         }
     }
@@ -216,8 +223,8 @@ mod tests {
             r#"{"type":"object","properties":{"a":{"type":"object","default":{"y":2},"properties":{"x":{"type":"integer"}}}}}"#,
         ));
         assert!(has_unknown_fields(&schema));
-        let tools = Tools::new();
-        let found = validate(FieldPath::root("s"), &schema, tools.metadata(), tools.stored_rules(), false);
+        let tools = Tools::new(&terms());
+        let found = validate(FieldPath::root("s"), &schema, &tools, false);
         check("unpruned", &found, &[]);
     }
 }

@@ -2,19 +2,19 @@
 
 use revisor_object::Object;
 use revisor_schema::{JsonType, is_known_format};
+use revisor_version::Release;
 
 use super::schema_tree;
 use super::shared_parts::SharedParts;
 use crate::kinds::members::text;
-use crate::rows::BINARY;
 
-/// The formats in a definition that mean nothing here.
-fn unknown(definition: &Object) -> Vec<&str> {
+/// The formats in a definition that mean nothing in a release.
+fn unknown(definition: &Object, release: Release) -> Vec<&str> {
     let mut found = Vec::new();
     for schema in SharedParts::of(definition).schemas() {
         schema_tree::any(schema, &mut |schema| {
             let format = text(schema, "format");
-            let is_known = |kind| is_known_format(kind, false, format, BINARY.minor.into());
+            let is_known = |kind| is_known_format(kind, false, format, release.minor.into());
             if !format.is_empty() && !is_known(JsonType::parse(text(schema, "type"))) {
                 found.push(format);
             }
@@ -25,9 +25,9 @@ fn unknown(definition: &Object) -> Vec<&str> {
 }
 
 /// A warning for each format that is new in a definition and means nothing.
-pub(super) fn warnings(definition: &Object, old: Option<&Object>) -> Vec<String> {
-    let before = old.map(unknown).unwrap_or_default();
-    let mut now = unknown(definition);
+pub(super) fn warnings(definition: &Object, old: Option<&Object>, release: Release) -> Vec<String> {
+    let before = old.map(|old| unknown(old, release)).unwrap_or_default();
+    let mut now = unknown(definition, release);
     now.retain(|format| !before.contains(format));
     now.into_iter().map(|format| format!("unrecognized format {format:?}")).collect()
 }
@@ -54,8 +54,11 @@ mod tests {
             (r#"{"type":"string","format":"phone"}"#, Some("unrecognized format \"phone\"")),
         ] {
             let definition = definition(schema);
-            assert_eq!(warnings(&definition, None).first().map(String::as_str), want, "{schema}");
-            assert!(warnings(&definition, Some(&definition)).is_empty(), "{schema}");
+            let release = |minor| Release { major: 1, minor };
+            assert_eq!(warnings(&definition, None, release(34)).first().map(String::as_str), want, "{schema}");
+            assert!(warnings(&definition, Some(&definition), release(34)).is_empty(), "{schema}");
+            let is_new = schema.contains("k8s-short-name");
+            assert_eq!(warnings(&definition, None, release(33)).is_empty(), want.is_none() && !is_new, "{schema}");
         }
     }
 }

@@ -6,13 +6,15 @@ use revisor_object::names::{dns1035_label, dns1123_subdomain};
 use revisor_object::{FieldError, FieldPath, Object, Value, is_printable};
 
 use revisor_schema::{JsonType, MetadataType, StructId, Structural, Types};
+use revisor_version::Release;
 
 use super::condition::{self, ESTABLISHED};
 use super::shared_parts::{SharedParts, schema};
 use super::{approval, conversion_settings, defaults, keywords, names, schema_tree, shown, structure};
 use crate::checks::{immutable, required_one_of};
+use crate::kinds::Terms;
 use crate::kinds::members::{is_true, objects, part, text, texts};
-use crate::rows::{BINARY, FIELDS};
+use crate::rows::FIELDS;
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STATUS: FieldPath<'static> = FieldPath::root("status");
@@ -54,21 +56,32 @@ pub(super) struct Tools {
     types: Types,
     metadata: StructId,
     environments: RuleEnvironments,
+    /// The release whose formats may be asked for.
+    formats: Release,
 }
 
 impl Tools {
     /// # Panics
     /// If the table of fields has no metadata: a fault of the program that its tests find.
-    pub(super) fn new() -> Tools {
+    pub(super) fn new(terms: &Terms) -> Tools {
         let is_metadata = |(at, line): &(usize, &str)| *at == 0 || line.starts_with("meta.v1.");
         let rows: Vec<&str> = FIELDS.lines().enumerate().filter(is_metadata).map(|(_, line)| line).collect();
         let types = Types::parse(&rows.join("\n")).expect("the table of fields is well formed");
         Tools {
             metadata: types.id("meta.v1.ObjectMeta").expect("metadata has its fields in the table"),
             types,
-            // A rule must make sense to the release before this one, to which a cluster may go back.
-            environments: RuleEnvironments { new: Environment::new(BINARY.minus(1)), stored: Environment::new(BINARY) },
+            // A new rule must make sense to the release to which a cluster may go back.
+            environments: RuleEnvironments {
+                new: Environment::new(terms.min_compatibility),
+                stored: Environment::new(terms.binary),
+            },
+            formats: terms.min_compatibility,
         }
+    }
+
+    /// The release whose formats may be asked for.
+    pub(super) fn formats(&self) -> Release {
+        self.formats
     }
 
     /// What rules may speak of once they are stored.
@@ -421,8 +434,7 @@ fn validate_schema(
     if let Some(structural) = &structural {
         let mut found = structure::validate(at_schema, schema);
         if found.is_empty() {
-            let (metadata, rules) = (demands.tools.metadata(), demands.tools.stored_rules());
-            found = defaults::validate(at_schema, structural, metadata, rules, demands.pruned_defaults);
+            found = defaults::validate(at_schema, structural, demands.tools, demands.pruned_defaults);
         }
         is_sound = found.is_empty();
         errors.extend(found);

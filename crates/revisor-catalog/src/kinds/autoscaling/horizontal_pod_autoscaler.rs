@@ -12,11 +12,13 @@ use super::conversion::drop_round_trip_annotations;
 use crate::checks::problems;
 use crate::kinds::workload::{NOTHING, given_number, negative, number, spec as spec_of, status, text};
 use crate::strategy::spec_or_status;
-use crate::{Part, Places, Strategy};
+use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
-pub(crate) struct HorizontalPodAutoscalers;
+pub(crate) struct HorizontalPodAutoscalers {
+    pub(crate) features: Features,
+}
 
 impl Strategy for HorizontalPodAutoscalers {
     fn default(&self, object: &mut Object) {
@@ -34,15 +36,22 @@ impl Strategy for HorizontalPodAutoscalers {
         spec_or_status(part)
     }
 
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        let is_used = old.is_some_and(|old| behavior::has_tolerance(spec_of(old)));
+        if !self.features.has(Feature::HPAConfigurableTolerance) && !is_used {
+            behavior::drop_tolerance(object.object_mut("spec"));
+        }
+    }
+
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_spec(spec_of(object), None)
+        validate_spec(spec_of(object), None, self.features)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         if part == Part::STATUS {
             return negative(FieldPath::root("status"), status(object), &["currentReplicas", "desiredReplicas"]);
         }
-        validate_spec(spec_of(object), Some(spec_of(old)))
+        validate_spec(spec_of(object), Some(spec_of(old)), self.features)
     }
 }
 
@@ -57,10 +66,11 @@ enum Reference {
     Known,
 }
 
-fn validate_spec(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_spec(spec: &Object, old: Option<&Object>, features: Features) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    // None at all needs a gate that is off; who has it keeps it.
-    let least = if old.and_then(|old| given_number(old, "minReplicas")) == Some(0) { 0 } else { 1 };
+    // Who has none at all keeps it, whether it may be asked for or not.
+    let is_zero_known = old.and_then(|old| given_number(old, "minReplicas")) == Some(0);
+    let least = if features.has(Feature::HPAScaleToZero) || is_zero_known { 0 } else { 1 };
     let min = given_number(spec, "minReplicas");
     if let Some(min) = min.filter(|min| *min < least) {
         let detail = format!("must be greater than or equal to {least}");

@@ -3,10 +3,12 @@
 use revisor_object::FieldPath;
 
 use super::*;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
-const STRICT: PodPolicy = PodPolicy { allow_privileged: false };
+fn strict() -> PodPolicy {
+    PodPolicy { allow_privileged: false, ..terms().pods() }
+}
 
 /// The text of a container with these members beside, or in place of, those that it needs.
 fn container(extra: &str) -> String {
@@ -46,7 +48,7 @@ fn shown(errors: &[FieldError]) -> Vec<String> {
 #[track_caller]
 fn check(spec: &Object, want: &[&str]) {
     let metadata = object(r#"{"name":"p"}"#);
-    let found = shown(&validate_spec(SPEC, spec, &metadata, None, STRICT));
+    let found = shown(&validate_spec(SPEC, spec, &metadata, None, strict()));
     assert_eq!(found, want, "{}", Value::from(spec.clone()).to_json());
 }
 
@@ -361,8 +363,8 @@ fn whether_anything_may_be_privileged_is_the_policys_choice() {
         ),
     ] {
         let spec = spec(&extra);
-        let lenient = PodPolicy { allow_privileged: true };
-        assert_eq!(shown(&validate_spec(SPEC, &spec, &metadata, None, STRICT)), [want], "{extra}");
+        let lenient = terms().pods();
+        assert_eq!(shown(&validate_spec(SPEC, &spec, &metadata, None, strict())), [want], "{extra}");
         assert_eq!(validate_spec(SPEC, &spec, &metadata, None, lenient), [], "{extra}");
     }
 }
@@ -382,8 +384,8 @@ fn an_update_may_keep_what_the_old_object_had() {
         r#""affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"a","labelSelector":{"matchExpressions":[{"key":"a","operator":"In","values":["x y"]}]}}]}}"#,
     ] {
         let spec = spec(extra);
-        assert_ne!(validate_spec(SPEC, &spec, &metadata, None, STRICT), [], "{extra}");
-        assert_eq!(validate_spec(SPEC, &spec, &metadata, Some(&spec), STRICT), [], "{extra}");
+        assert_ne!(validate_spec(SPEC, &spec, &metadata, None, strict()), [], "{extra}");
+        assert_eq!(validate_spec(SPEC, &spec, &metadata, Some(&spec), strict()), [], "{extra}");
     }
     let template = |cost: &str| {
         let annotations = format!(r#"{{"annotations":{{"controller.kubernetes.io/pod-deletion-cost":"{cost}"}}}}"#);
@@ -391,7 +393,7 @@ fn an_update_may_keep_what_the_old_object_had() {
         members.into_iter().collect::<Object>()
     };
     for (cost, old, want) in [("5", None, 0), ("05", None, 1), ("x", Some("5"), 1), ("x", Some("y"), 0)] {
-        let found = validate_template(SPEC.child("template"), &template(cost), old.map(template).as_ref(), STRICT);
+        let found = validate_template(SPEC.child("template"), &template(cost), old.map(template).as_ref(), strict());
         assert_eq!(found.len(), want, "{cost} after {old:?}");
     }
 }
@@ -404,7 +406,7 @@ fn templates_are_looked_at_under_the_names_of_the_original() {
         Value::from(spec(&format!(r#""ephemeralContainers":[{}]"#, container(r#""name":"e""#)))).to_json()
     ));
     assert_eq!(
-        shown(&validate_template(FieldPath::root("template"), &template, None, STRICT)),
+        shown(&validate_template(FieldPath::root("template"), &template, None, strict())),
         [
             "Invalid template.labels",
             "Invalid template.annotations[container.apparmor.security.beta.kubernetes.io/z]",

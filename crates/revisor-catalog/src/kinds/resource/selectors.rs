@@ -3,7 +3,7 @@
 use revisor_cel::{Environment, Library, ObjectType, Type};
 use revisor_object::{FieldError, FieldPath, Object};
 
-use crate::rows::BINARY;
+use crate::kinds::Terms;
 
 /// The longest expression of a selector.
 const MAX_EXPRESSION_BYTES: usize = 10 * 1024;
@@ -14,15 +14,15 @@ pub(crate) struct Selectors {
 }
 
 impl Selectors {
-    pub(crate) fn new() -> Selectors {
+    pub(crate) fn new(terms: &Terms) -> Selectors {
         let by_domain = |kind| Type::map(Type::String, Type::map(Type::String, kind));
         let device = ObjectType::new("kubernetes.DRADevice")
             .with_field("driver", Type::String)
             .with_field("allowMultipleAllocations", Type::Bool)
             .with_field("attributes", by_domain(Type::Any))
             .with_field("capacity", by_domain(Type::object("kubernetes.Quantity")));
-        // An expression must make sense to the release before this one, to which a cluster may go back.
-        let environment = Environment::new(BINARY.minus(1))
+        // An expression must make sense to the release to which a cluster may go back.
+        let environment = Environment::new(terms.min_compatibility)
             .with_library(Library::Bindings)
             .with_object(device)
             .with_variable("device", Type::object("kubernetes.DRADevice"));
@@ -51,10 +51,11 @@ impl Selectors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::tests::terms;
 
     #[test]
     fn selectors_speak_of_a_device() {
-        let selectors = Selectors::new();
+        let selectors = Selectors::new(&terms());
         for (expression, want) in [
             ("device.driver == 'a'", None),
             ("device.attributes['a'].isFast", None),

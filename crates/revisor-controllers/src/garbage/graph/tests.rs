@@ -12,7 +12,7 @@ struct Family {
 
 impl Family {
     fn new() -> Family {
-        let resource = Catalog::build().resource("", "v1", "configmaps").expect("is served").clone();
+        let resource = Catalog::default().resource("", "v1", "configmaps").expect("is served").clone();
         Family { graph: Graph::default(), resource }
     }
 

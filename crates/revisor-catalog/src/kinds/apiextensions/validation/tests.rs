@@ -1,7 +1,7 @@
 //! A definition that is right, and one change after the other that makes it wrong.
 
 use super::*;
-use crate::kinds::tests::{check, object};
+use crate::kinds::tests::{check, object, terms};
 
 const GOOD: &str = r#"{"metadata":{"name":"things.example.com"},
     "spec":{"group":"example.com","scope":"Namespaced","conversion":{"strategy":"None"},
@@ -10,11 +10,11 @@ const GOOD: &str = r#"{"metadata":{"name":"things.example.com"},
     "status":{"storedVersions":["v1"]}}"#;
 
 fn checked(definition: &Object) -> Vec<FieldError> {
-    validate(definition, &Tools::new())
+    validate(definition, &Tools::new(&terms()))
 }
 
 fn rechecked(definition: &Object, old: &Object) -> Vec<FieldError> {
-    validate_update(definition, old, &Tools::new())
+    validate_update(definition, old, &Tools::new(&terms()))
 }
 
 /// The good definition with other values at some paths; null takes out what is there.

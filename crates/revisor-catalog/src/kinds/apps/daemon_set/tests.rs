@@ -1,10 +1,12 @@
 //! The rules for daemon sets, case by case.
 
 use super::*;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
 use crate::{Catalog, Requester};
 
-const DAEMON_SETS: DaemonSets = DaemonSets { policy: PodPolicy { allow_privileged: true } };
+fn daemon_sets() -> DaemonSets {
+    DaemonSets { policy: terms().pods() }
+}
 
 const NOW: Circumstances<'static> =
     Circumstances { now: "2026-01-01T00:00:00Z", requester: Requester { name: "", uid: "", groups: &[], extra: &[] } };
@@ -16,7 +18,7 @@ fn daemon_set(changes: &str) -> Object {
     for (name, value) in object(changes).iter() {
         daemon_set.object_mut("spec").insert(name, value.clone());
     }
-    let catalog = Catalog::build();
+    let catalog = Catalog::default();
     catalog.resource("apps", "v1", "daemonsets").expect("is served").default(&mut daemon_set);
     daemon_set
 }
@@ -28,18 +30,18 @@ fn causes(errors: Vec<FieldError>) -> Vec<String> {
 #[test]
 fn the_template_generation_counts_changes_of_the_template() {
     let mut old = daemon_set("{}");
-    DAEMON_SETS.prepare_create(&mut old, NOW);
+    daemon_sets().prepare_create(&mut old, NOW);
     assert_eq!(template_generation(&old), 1);
     let mut labelled = old.clone();
     labelled.object_mut("metadata").insert("annotations", object(r#"{"a":"b"}"#));
-    DAEMON_SETS.prepare_update(&mut labelled, &old, Part::Whole, NOW);
+    daemon_sets().prepare_update(&mut labelled, &old, Part::Whole, NOW);
     assert_eq!(template_generation(&labelled), 1, "clients cannot take it away");
     let mut changed = old.clone();
     set_template_generation(&mut changed, 40);
     changed.object_mut("spec").object_mut("template").object_mut("spec").insert("hostNetwork", true);
-    DAEMON_SETS.prepare_update(&mut changed, &old, Part::Whole, NOW);
+    daemon_sets().prepare_update(&mut changed, &old, Part::Whole, NOW);
     assert_eq!(template_generation(&changed), 2, "clients cannot set it");
-    DAEMON_SETS.prepare_update(&mut changed, &old, Part::Subresource("status"), NOW);
+    daemon_sets().prepare_update(&mut changed, &old, Part::Subresource("status"), NOW);
     assert_eq!(template_generation(&changed), 1, "a status leaves it alone");
 }
 
@@ -69,6 +71,6 @@ fn bad_specs_are_refused_with_every_cause() {
             ],
         ),
     ] {
-        assert_eq!(causes(DAEMON_SETS.validate(&daemon_set(&changes))), want, "{changes}");
+        assert_eq!(causes(daemon_sets().validate(&daemon_set(&changes))), want, "{changes}");
     }
 }

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::Catalog;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
 
-const DEPLOYMENTS: Deployments = Deployments { policy: PodPolicy { allow_privileged: true } };
+fn deployments() -> Deployments {
+    Deployments { policy: terms().pods() }
+}
 
 /// A good deployment with its defaults, whose members `changes` replaces.
 fn deployment(changes: &str) -> Object {
@@ -15,7 +17,7 @@ fn deployment(changes: &str) -> Object {
         let spec = deployment.object_mut("spec");
         spec.insert(name, value.clone());
     }
-    let catalog = Catalog::build();
+    let catalog = Catalog::default();
     catalog.resource("apps", "v1", "deployments").expect("is served").default(&mut deployment);
     deployment
 }
@@ -76,7 +78,7 @@ fn bad_specs_are_refused_with_every_cause() {
         (r#"{"progressDeadlineSeconds":5,"minReadySeconds":5}"#, &["FieldValueInvalid spec.progressDeadlineSeconds"]),
         (r#"{"progressDeadlineSeconds":-1}"#, &["FieldValueInvalid spec.progressDeadlineSeconds"; 2]),
     ] {
-        let errors = DEPLOYMENTS.validate(&deployment(changes));
+        let errors = deployments().validate(&deployment(changes));
         assert_eq!(causes(errors), want, "{changes}");
     }
 }
@@ -86,9 +88,9 @@ fn the_selector_is_there_for_good() {
     let old = deployment("{}");
     let mut new = old.clone();
     new.object_mut("spec").object_mut("template").object_mut("metadata").object_mut("labels").insert("v", "1");
-    assert_eq!(causes(DEPLOYMENTS.validate_update(&new, &old, Part::Whole)), [""; 0]);
+    assert_eq!(causes(deployments().validate_update(&new, &old, Part::Whole)), [""; 0]);
     new.object_mut("spec").object_mut("selector").object_mut("matchLabels").insert("v", "1");
-    assert_eq!(causes(DEPLOYMENTS.validate_update(&new, &old, Part::Whole)), ["FieldValueInvalid spec.selector"]);
+    assert_eq!(causes(deployments().validate_update(&new, &old, Part::Whole)), ["FieldValueInvalid spec.selector"]);
 }
 
 #[test]
@@ -102,10 +104,10 @@ fn the_revision_to_roll_back_to_has_one_form() {
     ] {
         let mut deployment = deployment("{}");
         deployment.object_mut("metadata").object_mut("annotations").insert(ROLLBACK_TO, written);
-        DEPLOYMENTS.default(&mut deployment);
+        deployments().default(&mut deployment);
         let found = deployment.at(&["metadata", "annotations", ROLLBACK_TO]).and_then(Value::as_str);
         assert_eq!(found, kept, "{written}");
-        assert_eq!(causes(DEPLOYMENTS.validate(&deployment)), want, "{written}");
+        assert_eq!(causes(deployments().validate(&deployment)), want, "{written}");
     }
 }
 

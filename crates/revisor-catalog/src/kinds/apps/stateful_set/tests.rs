@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::Catalog;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
 
-const STATEFUL_SETS: StatefulSets = StatefulSets { policy: PodPolicy { allow_privileged: true } };
+fn stateful_sets() -> StatefulSets {
+    StatefulSets { policy: terms().pods() }
+}
 
 fn stateful_set(changes: &str) -> Object {
     let mut set = object(
@@ -13,7 +15,7 @@ fn stateful_set(changes: &str) -> Object {
     for (name, value) in object(changes).iter() {
         set.object_mut("spec").insert(name, value.clone());
     }
-    let catalog = Catalog::build();
+    let catalog = Catalog::default();
     let resource = catalog.resource("apps", "v1", "statefulsets").expect("is served");
     resource.default(&mut set);
     resource.complete(&mut set);
@@ -65,7 +67,7 @@ fn bad_specs_are_refused_with_every_cause() {
         (r#"{"serviceName":"Not A Name"}"#, &["FieldValueInvalid spec.serviceName"]),
         (r#"{"selector":{}}"#, &["FieldValueInvalid spec.selector"]),
     ] {
-        assert_eq!(causes(STATEFUL_SETS.validate(&stateful_set(changes))), want, "{changes}");
+        assert_eq!(causes(stateful_sets().validate(&stateful_set(changes))), want, "{changes}");
     }
 }
 
@@ -79,7 +81,7 @@ fn most_of_the_spec_is_there_for_good() {
         (r#"{"serviceName":"Other!"}"#, &["FieldValueForbidden spec"]),
         (r#"{"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}]}"#, &["FieldValueForbidden spec"]),
     ] {
-        let errors = STATEFUL_SETS.validate_update(&stateful_set(changes), &old, Part::Whole);
+        let errors = stateful_sets().validate_update(&stateful_set(changes), &old, Part::Whole);
         assert_eq!(causes(errors), want, "{changes}");
     }
 }

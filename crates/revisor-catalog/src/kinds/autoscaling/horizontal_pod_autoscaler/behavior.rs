@@ -5,6 +5,9 @@ use revisor_object::{FieldError, FieldPath, Object, Quantity, Value};
 use crate::checks::one_of;
 use crate::kinds::workload::{fill, given_number, number, text};
 
+/// The directions in which there can be rules.
+const DIRECTIONS: [&str; 2] = ["scaleUp", "scaleDown"];
+
 const MAX_PERIOD_SECONDS: i64 = 1800;
 const MAX_STABILIZATION_WINDOW_SECONDS: i64 = 3600;
 
@@ -25,7 +28,7 @@ fn policy(kind: &str, value: i64) -> Value {
 }
 
 pub(super) fn validate(path: FieldPath<'_>, behavior: &Object) -> Vec<FieldError> {
-    ["scaleUp", "scaleDown"]
+    DIRECTIONS
         .into_iter()
         .filter_map(|name| Some((name, behavior.object(name)?)))
         .flat_map(|(name, rules)| validate_rules(path.child(name), rules))
@@ -78,4 +81,20 @@ fn validate_policy(path: FieldPath<'_>, policy: &Object) -> Vec<FieldError> {
         errors.push(FieldError::invalid(path.child("periodSeconds"), period, detail));
     }
     errors
+}
+
+/// Whether rules say how far from its target a metric may be.
+pub(super) fn has_tolerance(spec: &Object) -> bool {
+    let Some(behavior) = spec.object("behavior") else { return false };
+    DIRECTIONS.iter().any(|name| behavior.object(name).is_some_and(|rules| rules.contains("tolerance")))
+}
+
+/// Takes that out of all rules.
+pub(super) fn drop_tolerance(spec: &mut Object) {
+    let Some(behavior) = spec.get_mut("behavior").and_then(Value::as_object_mut) else { return };
+    for name in DIRECTIONS {
+        if let Some(rules) = behavior.get_mut(name).and_then(Value::as_object_mut) {
+            rules.remove("tolerance");
+        }
+    }
 }

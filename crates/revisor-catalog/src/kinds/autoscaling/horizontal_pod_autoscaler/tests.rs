@@ -1,8 +1,12 @@
 //! The rules for horizontal pod autoscalers, case by case.
 
 use super::*;
-use crate::Catalog;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
+use crate::{Catalog, Requester};
+
+fn autoscalers() -> HorizontalPodAutoscalers {
+    HorizontalPodAutoscalers { features: terms().features }
+}
 
 fn autoscaler(changes: &str) -> Object {
     let mut autoscaler = object(
@@ -11,7 +15,7 @@ fn autoscaler(changes: &str) -> Object {
     for (name, value) in object(changes).iter() {
         autoscaler.object_mut("spec").insert(name, value.clone());
     }
-    let catalog = Catalog::build();
+    let catalog = Catalog::default();
     let resource = catalog.resource("autoscaling", "v2", "horizontalpodautoscalers").expect("is served");
     resource.default(&mut autoscaler);
     autoscaler
@@ -72,7 +76,7 @@ fn bad_specs_are_refused_with_every_cause() {
             ],
         ),
     ] {
-        assert_eq!(causes(HorizontalPodAutoscalers.validate(&autoscaler(changes))), want, "{changes}");
+        assert_eq!(causes(autoscalers().validate(&autoscaler(changes))), want, "{changes}");
     }
 }
 
@@ -82,5 +86,24 @@ fn what_is_stored_stays_changeable() {
     let new = autoscaler(
         r#"{"minReplicas":0,"scaleTargetRef":{"kind":"Deployment","name":"e"},"metrics":[{"type":"External","external":{"metric":{"name":"q"},"target":{"type":"Value","value":"1"}}}]}"#,
     );
-    assert_eq!(causes(HorizontalPodAutoscalers.validate_update(&new, &old, Part::Whole)), [""; 0]);
+    assert_eq!(causes(autoscalers().validate_update(&new, &old, Part::Whole)), [""; 0]);
+}
+
+#[test]
+fn tolerance_is_dropped_without_its_feature_unless_it_is_there_already() {
+    let circumstances = Circumstances { now: "", requester: Requester::default() };
+    let with = autoscaler(r#"{"behavior":{"scaleUp":{"tolerance":"200m"}}}"#);
+    let plain = autoscaler("{}");
+    let lacking = || HorizontalPodAutoscalers { features: terms().features.without(Feature::HPAConfigurableTolerance) };
+    for (strategy, old, want) in [
+        (autoscalers(), None, true),
+        (autoscalers(), Some(&plain), true),
+        (lacking(), None, false),
+        (lacking(), Some(&plain), false),
+        (lacking(), Some(&with), true),
+    ] {
+        let mut object = with.clone();
+        strategy.settle(&mut object, old, circumstances);
+        assert_eq!(behavior::has_tolerance(spec_of(&object)), want, "{old:?}");
+    }
 }

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::Catalog;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
 
-const CRON_JOBS: CronJobs = CronJobs { policy: PodPolicy { allow_privileged: true } };
+fn cron_jobs() -> CronJobs {
+    CronJobs { policy: terms().pods() }
+}
 
 fn cron_job(changes: &str) -> Object {
     let mut job = object(
@@ -13,7 +15,7 @@ fn cron_job(changes: &str) -> Object {
     for (name, value) in object(changes).iter() {
         job.object_mut("spec").insert(name, value.clone());
     }
-    let catalog = Catalog::build();
+    let catalog = Catalog::default();
     catalog.resource("batch", "v1", "cronjobs").expect("is served").default(&mut job);
     job
 }
@@ -42,7 +44,7 @@ fn bad_specs_are_refused_with_every_cause() {
             ],
         ),
     ] {
-        assert_eq!(causes(CRON_JOBS.validate(&cron_job(changes))), want, "{changes}");
+        assert_eq!(causes(cron_jobs().validate(&cron_job(changes))), want, "{changes}");
     }
 }
 
@@ -54,8 +56,8 @@ fn what_was_stored_with_a_zone_in_its_schedule_may_keep_it() {
         (r#"{"schedule":"TZ=UTC 1 0 * * *","timeZone":"Mars/Olympus"}"#, &["FieldValueInvalid spec.schedule"]),
     ] {
         let new = cron_job(changes);
-        assert_eq!(causes(CRON_JOBS.validate_update(&new, &old, Part::Whole)), want, "{changes}");
-        assert_eq!(CRON_JOBS.warnings(&new, Some(&old)).len(), 1, "{changes}");
+        assert_eq!(causes(cron_jobs().validate_update(&new, &old, Part::Whole)), want, "{changes}");
+        assert_eq!(cron_jobs().warnings(&new, Some(&old)).len(), 1, "{changes}");
     }
 }
 
@@ -64,6 +66,6 @@ fn names_leave_room_for_those_of_jobs() {
     for (letters, want) in [(52, &[][..]), (53, &["FieldValueInvalid metadata.name"])] {
         let mut job = cron_job("{}");
         job.object_mut("metadata").insert("name", "x".repeat(letters));
-        assert_eq!(causes(CRON_JOBS.validate(&job)), want, "{letters}");
+        assert_eq!(causes(cron_jobs().validate(&job)), want, "{letters}");
     }
 }

@@ -1,10 +1,12 @@
 //! The rules for jobs, case by case.
 
 use super::*;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
 use crate::{Catalog, Requester};
 
-const JOBS: Jobs = Jobs { policy: PodPolicy { allow_privileged: true } };
+fn jobs() -> Jobs {
+    Jobs { policy: terms().pods() }
+}
 
 const NOW: Circumstances<'static> =
     Circumstances { now: "2026-01-01T00:00:00Z", requester: Requester { name: "", uid: "", groups: &[], extra: &[] } };
@@ -24,10 +26,10 @@ fn job_with(changes: &str, metadata: &str) -> Object {
     for (name, value) in object(metadata).iter() {
         job.object_mut("metadata").insert(name, value.clone());
     }
-    let catalog = Catalog::build();
+    let catalog = Catalog::default();
     let resource = catalog.resource("batch", "v1", "jobs").expect("is served");
     resource.default(&mut job);
-    JOBS.prepare_create(&mut job, NOW);
+    jobs().prepare_create(&mut job, NOW);
     resource.complete(&mut job);
     job
 }
@@ -55,7 +57,7 @@ fn a_job_gets_labels_and_a_selector_of_its_own() {
     assert_eq!(job_labels(&manual).as_deref(), Some(r#"{"a":"b"}"#));
     assert_eq!(template_labels(spec_of(&manual)).map(Object::len), Some(1));
     for job in [inherited, manual] {
-        assert_eq!(causes(JOBS.validate(&job)), [""; 0]);
+        assert_eq!(causes(jobs().validate(&job)), [""; 0]);
     }
 }
 
@@ -133,7 +135,7 @@ fn bad_specs_are_refused_with_every_cause() {
             vec!["FieldValueNotSupported spec.podReplacementPolicy".to_owned()],
         ),
     ] {
-        assert_eq!(causes(JOBS.validate(&job(&changes))), want, "{changes}");
+        assert_eq!(causes(jobs().validate(&job(&changes))), want, "{changes}");
     }
 }
 
@@ -141,7 +143,7 @@ fn bad_specs_are_refused_with_every_cause() {
 fn a_name_that_its_pods_could_not_bear_is_refused() {
     let name = "a".repeat(62);
     let long = job_with(r#"{"completionMode":"Indexed","completions":11}"#, &format!(r#"{{"name":"{name}"}}"#));
-    assert_eq!(causes(JOBS.validate(&long)), ["FieldValueInvalid metadata.name"]);
+    assert_eq!(causes(jobs().validate(&long)), ["FieldValueInvalid metadata.name"]);
 }
 
 #[test]
@@ -164,7 +166,7 @@ fn of_a_stored_job_little_may_be_changed() {
         (resting, r#"{"suspend":false}"#, &[]),
     ] {
         let (old, new) = (job(before), job(after));
-        assert_eq!(causes(JOBS.validate_update(&new, &old, Part::Whole)), want, "{before} {after}");
+        assert_eq!(causes(jobs().validate_update(&new, &old, Part::Whole)), want, "{before} {after}");
     }
 }
 

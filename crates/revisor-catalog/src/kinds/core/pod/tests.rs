@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::Requester;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
 
-const PODS: Pods = Pods { policy: PodPolicy { allow_privileged: true } };
+fn pods() -> Pods {
+    Pods { policy: terms().pods() }
+}
 
 /// What the table of fields gives every spec and every container, as far as it must be there.
 const OF_SPECS: &str = r#"{"dnsPolicy":"ClusterFirst","restartPolicy":"Always","terminationGracePeriodSeconds":30}"#;
@@ -17,7 +19,7 @@ fn pod(text: &str) -> Object {
     for container in spec.array_mut("containers").into_iter().flatten().filter_map(Value::as_object_mut) {
         fill(container, OF_CONTAINERS);
     }
-    PODS.default(&mut pod);
+    pods().default(&mut pod);
     pod
 }
 
@@ -43,7 +45,7 @@ fn refused(old: &str, member: &str, value: &str) -> Vec<String> {
     let mut new = old.clone();
     let value = object(&format!("{{\"value\":{value}}}")).remove("value").expect("was given");
     new.object_mut("spec").set(member, Some(value).filter(|value| !value.is_null()));
-    shown(&PODS.validate_update(&new, &old, Part::Whole))
+    shown(&pods().validate_update(&new, &old, Part::Whole))
 }
 
 const CIRCUMSTANCES: Circumstances<'static> =
@@ -59,7 +61,7 @@ fn a_new_pod_waits() {
         ),
     ] {
         let mut pod = pod(&format!("{{\"spec\":{spec},\"status\":{{\"phase\":\"Running\"}}}}"));
-        PODS.prepare_create(&mut pod, CIRCUMSTANCES);
+        pods().prepare_create(&mut pod, CIRCUMSTANCES);
         assert_eq!(pod.get("status").map(Value::to_json).as_deref(), Some(want), "{spec}");
     }
 }
@@ -70,7 +72,7 @@ fn labels_named_by_keys_become_part_of_selectors() {
             "affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
               {"topologyKey":"z","labelSelector":{},"matchLabelKeys":["a","none"],"mismatchLabelKeys":["b"]}]}},
             "topologySpreadConstraints":[{"topologyKey":"z","labelSelector":{},"matchLabelKeys":["b"]}]}}"#);
-    PODS.prepare_create(&mut pod, CIRCUMSTANCES);
+    pods().prepare_create(&mut pod, CIRCUMSTANCES);
     let spec = Value::from(spec_of(&pod).clone()).to_json();
     for expression in [
         r#"[{"key":"a","operator":"In","values":["1"]},{"key":"b","operator":"NotIn","values":["2"]}]"#,
@@ -156,12 +158,12 @@ fn statuses_make_sense() {
         (r#"{"resourceClaimStatuses":[{"name":"x"}]}"#, vec!["Invalid status.resourceClaimStatuses[0].name"]),
     ] {
         let mut new = pod(&format!("{{\"metadata\":{{\"name\":\"p\"}},\"status\":{status}}}"));
-        PODS.prepare_update(&mut new, &old, Part::Subresource("status"), CIRCUMSTANCES);
-        assert_eq!(shown(&PODS.validate_update(&new, &old, Part::Subresource("status"))), want, "{status}");
+        pods().prepare_update(&mut new, &old, Part::Subresource("status"), CIRCUMSTANCES);
+        assert_eq!(shown(&pods().validate_update(&new, &old, Part::Subresource("status"))), want, "{status}");
         assert_eq!(new.at(&["status", "observedGeneration"]), Some(&Value::Int(3)), "is kept");
     }
     let mut new = pod(r#"{"status":{"conditions":[{"type":"Ready","status":"False"}]}}"#);
-    PODS.prepare_update(&mut new, &old, Part::Subresource("status"), CIRCUMSTANCES);
+    pods().prepare_update(&mut new, &old, Part::Subresource("status"), CIRCUMSTANCES);
     let conditions = new.at(&["status", "conditions"]).map(Value::to_json).expect("is there");
     assert!(conditions.contains("\"observedGeneration\":2"), "{conditions}");
 }
@@ -170,7 +172,7 @@ fn statuses_make_sense() {
 fn a_status_brings_neither_owners_nor_an_end() {
     let old = pod(r#"{"metadata":{"name":"p","ownerReferences":[{"uid":"1"}]}}"#);
     let mut new = pod(r#"{"metadata":{"name":"p","deletionTimestamp":"2030-01-01T00:00:00Z","labels":{"a":"b"}}}"#);
-    PODS.prepare_update(&mut new, &old, Part::STATUS, CIRCUMSTANCES);
+    pods().prepare_update(&mut new, &old, Part::STATUS, CIRCUMSTANCES);
     assert_eq!(new.at(&["metadata", "ownerReferences"]), old.at(&["metadata", "ownerReferences"]));
     assert_eq!(new.at(&["metadata", "deletionTimestamp"]), None);
     assert!(new.at(&["metadata", "labels"]).is_some(), "labels may come with it");
@@ -184,7 +186,7 @@ fn a_resize_is_about_cpu_and_memory() {
         )
     };
     let mut old = pod(&container(r#"{"cpu":"1","memory":"1Gi"}"#));
-    PODS.prepare_create(&mut old, CIRCUMSTANCES);
+    pods().prepare_create(&mut old, CIRCUMSTANCES);
     for (requests, want) in [
         (r#"{"cpu":"2","memory":"1Gi"}"#, vec![]),
         (r#"{"cpu":"2"}"#, vec!["Forbidden spec.containers[0].resources.requests"]),
@@ -193,8 +195,8 @@ fn a_resize_is_about_cpu_and_memory() {
     ] {
         let mut new = pod(&container(requests));
         new.object_mut("spec").insert("restartPolicy", "Never");
-        PODS.prepare_update(&mut new, &old, Part::Subresource("resize"), CIRCUMSTANCES);
-        assert_eq!(shown(&PODS.validate_update(&new, &old, Part::Subresource("resize"))), want, "{requests}");
+        pods().prepare_update(&mut new, &old, Part::Subresource("resize"), CIRCUMSTANCES);
+        assert_eq!(shown(&pods().validate_update(&new, &old, Part::Subresource("resize"))), want, "{requests}");
         assert_eq!(new.at(&["spec", "restartPolicy"]), old.at(&["spec", "restartPolicy"]), "all else stays");
     }
 }
@@ -226,7 +228,7 @@ fn annotations_that_mean_something_must_make_sense() {
         ),
     ] {
         let pod = pod(&format!("{{\"metadata\":{{\"name\":\"p\",\"annotations\":{annotations}}},{spec}}}"));
-        assert_eq!(shown(&PODS.validate(&pod)), want, "{annotations}");
+        assert_eq!(shown(&pods().validate(&pod)), want, "{annotations}");
     }
 }
 
@@ -252,10 +254,10 @@ fn annotations_that_become_fields_are_warned_of_while_they_are_seen() {
             comma(of_spec),
         ));
         let want = is_warned.then(|| format!("metadata.annotations[{key}]: {message}"));
-        assert_eq!(PODS.warnings_as_sent(&pod), Vec::from_iter(want), "{annotation} {of_spec} {of_container}");
-        PODS.prepare_create(&mut pod, CIRCUMSTANCES);
+        assert_eq!(pods().warnings_as_sent(&pod), Vec::from_iter(want), "{annotation} {of_spec} {of_container}");
+        pods().prepare_create(&mut pod, CIRCUMSTANCES);
         if annotation != "nonsense" {
-            assert_eq!(PODS.warnings_as_sent(&pod), [""; 0], "{annotation} {of_spec} {of_container}");
+            assert_eq!(pods().warnings_as_sent(&pod), [""; 0], "{annotation} {of_spec} {of_container}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use revisor_object::Value;
 
 use super::*;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
 
 fn causes(errors: &[FieldError]) -> Vec<String> {
     errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect()
@@ -49,7 +49,7 @@ fn requests_are_checked() {
         ),
     ] {
         let want: Vec<String> = want.iter().map(|cause| format!("FieldValue{cause}")).collect();
-        assert_eq!(causes(&ResourceClaims { selectors: Selectors::new() }.validate(&claim(&devices, "{}"))), want, "{devices}");
+        assert_eq!(causes(&ResourceClaims { selectors: Selectors::new(&terms()) }.validate(&claim(&devices, "{}"))), want, "{devices}");
     }
 }
 
@@ -59,7 +59,7 @@ fn one_device_is_asked_for_if_nothing_is_said() {
         r#"{"requests":[{"name":"r","exactly":{"allocationMode":"ExactCount"},"firstAvailable":[{"allocationMode":"All"}]}]}"#,
         "{}",
     );
-    ResourceClaims { selectors: Selectors::new() }.default(&mut claim);
+    ResourceClaims { selectors: Selectors::new(&terms()) }.default(&mut claim);
     let requests = claim.at(&["spec", "devices", "requests"]).map(Value::to_json);
     let want = r#"[{"exactly":{"allocationMode":"ExactCount","count":1},"firstAvailable":[{"allocationMode":"All"}],"name":"r"}]"#;
     assert_eq!(requests.as_deref(), Some(want));
@@ -104,7 +104,7 @@ fn a_status_is_allocated_then_reserved() {
         let want: Vec<String> = want.iter().map(|cause| format!("FieldValue{cause}")).collect();
         let new = claim(&devices, &status);
         assert_eq!(
-            causes(&ResourceClaims { selectors: Selectors::new() }.validate_update(
+            causes(&ResourceClaims { selectors: Selectors::new(&terms()) }.validate_update(
                 &new,
                 old,
                 Part::Subresource("status")
