@@ -67,7 +67,7 @@ impl Api {
     /// An API with these parts.
     pub fn new(options: ApiOptions) -> Api {
         let release = |part: &str| options.version[part].as_str().unwrap_or_default();
-        let publications = Publications::new(&format!("{}.{}", release("major"), release("minor")));
+        let publications = Publications::new(&format!("{}.{}", release("emulationMajor"), release("emulationMinor")));
         Api { options, publications }
     }
 }

@@ -152,3 +152,6 @@ pub(crate) fn storage<'r>(row: &Row, rows: &'r [Row], version: EffectiveVersion)
         .or_else(|| best(version.binary()))
         .expect("a resource is one of its own family")
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use revisor_cel::Environment;
+use revisor_cel::{Environment, RuleEnvironments};
 use revisor_schema::Types;
 use revisor_version::{ApiVersion, EffectiveVersion, FeatureGates, Release};
 
@@ -126,20 +126,29 @@ impl Catalog {
     /// # Panics
     /// If the built-in tables contradict themselves: a fault of the program that its tests find.
     pub fn build(options: &CatalogOptions) -> Result<Catalog, CatalogError> {
-        Catalog::in_table(RESOURCES, options)
+        Catalog::in_tables(RESOURCES, FIELDS, options)
     }
 
-    fn in_table(resources: &'static str, options: &CatalogOptions) -> Result<Catalog, CatalogError> {
+    /// The same with other tables.
+    pub(crate) fn in_tables(
+        resources: &'static str,
+        fields: &str,
+        options: &CatalogOptions,
+    ) -> Result<Catalog, CatalogError> {
         let version = options.version;
         let terms = Terms {
             allow_privileged: options.allow_privileged,
             features: Features::of(&options.gates),
+            expressions: RuleEnvironments {
+                new: Environment::new(version.min_compatibility()),
+                stored: Environment::new(version.binary()),
+            },
             min_compatibility: version.min_compatibility(),
             binary: version.binary(),
         };
         let rows: Vec<Row> = rows(resources).collect();
         let is_served = served(&rows, options)?;
-        let types = Arc::new(Types::parse(FIELDS).expect("the table of fields is well formed"));
+        let types = Arc::new(Types::parse(fields).expect("the table of fields is well formed"));
         // What others are stored as comes first, whether it is served or not.
         let mut stored = HashMap::new();
         let mut storage_versions = Vec::new();
@@ -179,7 +188,7 @@ impl Catalog {
         let group_versions: Vec<Arc<GroupVersion>> = group_versions.into_iter().map(Arc::new).collect();
         Ok(Catalog {
             // What is stored may have been written by any release up to this one.
-            rule_environment: Environment::new(terms.binary),
+            rule_environment: terms.expressions.stored.clone(),
             formats: terms.min_compatibility,
             features: terms.features,
             storage_versions,

@@ -38,6 +38,7 @@ pub(crate) mod workload;
 
 use std::sync::Arc;
 
+use revisor_cel::RuleEnvironments;
 use revisor_object::names::NameRule;
 use revisor_object::{FieldError, Object};
 
@@ -48,15 +49,18 @@ use crate::conversion::{Conversion, SameShape};
 use crate::{DeleteAnswer, Features, Part, Rules, SelectableField, Strategy};
 
 /// What the rules of all kinds depend on beside the objects: decided once, when the catalog is built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Terms {
     /// Whether containers may be privileged, or processes of the host.
     pub(crate) allow_privileged: bool,
     /// The features that are on.
     pub(crate) features: Features,
-    /// The release that must be able to read what is written: new expressions and formats are held against it.
+    /// What expressions may use: new ones what the oldest release knows that must be able to read them, stored ones all
+    /// that the program knows.
+    pub(crate) expressions: RuleEnvironments,
+    /// The oldest release that must be able to read what is written.
     pub(crate) min_compatibility: Release,
-    /// The release that the program is: what is stored already may use all that it knows.
+    /// The release that the program is.
     pub(crate) binary: Release,
 }
 

@@ -90,7 +90,6 @@ const BYGONE: &[(&str, &str)] = &[
     ("rbac.authorization.k8s.io", "v1alpha1"),
     ("rbac.authorization.k8s.io", "v1beta1"),
     ("scheduling.k8s.io", "v1beta1"),
-    ("storage.k8s.io", "v1alpha1"),
 ];
 
 impl RuntimeConfig {

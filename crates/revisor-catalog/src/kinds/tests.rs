@@ -1,5 +1,6 @@
 //! What the tests of kinds share.
 
+use revisor_cel::{Environment, RuleEnvironments};
 use revisor_object::{FieldError, Object, Value, parse_json};
 use revisor_version::FeatureGates;
 
@@ -11,6 +12,7 @@ pub(crate) fn terms() -> Terms {
     Terms {
         allow_privileged: true,
         features: Features::of(&FeatureGates::of(BINARY)),
+        expressions: RuleEnvironments { new: Environment::new(BINARY.minus(1)), stored: Environment::new(BINARY) },
         min_compatibility: BINARY.minus(1),
         binary: BINARY,
     }

@@ -1,17 +1,30 @@
 //! What the expressions of webhooks and policies may speak of, and what must come out of them.
+//!
+//! A new expression must make sense to the oldest release that a cluster may go back to. One that was there before may
+//! use all that this program knows: it was accepted once, and to refuse it now would keep its owner from changing
+//! anything else.
+
+use std::collections::HashSet;
 
 use revisor_cel::{Environment, Library, ObjectType, Shape, Type};
-use revisor_object::{FieldError, FieldPath};
+use revisor_object::{FieldError, FieldPath, Object, Value};
 
 use crate::kinds::Terms;
 
 /// The name of the type of a policy's own variables.
 const VARIABLES: &str = "kubernetes.variables";
 
-/// The environments of expressions about writes, one for each set of variables that there is.
+/// The environments of expressions about writes.
 pub(crate) struct Expressions {
-    environments: [Environment; 8],
+    new: Environments,
+    stored: Environments,
 }
+
+/// One environment for each set of variables that there is.
+type Environments = [Environment; 8];
+
+/// The members that are expressions, wherever they stand.
+const EXPRESSIONS: [&str; 3] = ["expression", "messageExpression", "valueExpression"];
 
 /// Where an expression stands, as far as that decides what it may speak of.
 #[derive(Clone, Copy, Default)]
@@ -32,39 +45,59 @@ impl Scope {
 
 impl Expressions {
     pub(crate) fn new(terms: &Terms) -> Expressions {
-        // A new expression must make sense to the release to which a cluster may go back.
-        let base = Environment::new(terms.min_compatibility);
-        let plain =
-            with_request(with_namespace(base)).with_variable("object", Type::Dyn).with_variable("oldObject", Type::Dyn);
-        let patch = plain.clone().with_library(Library::JsonPatch).with_patch_types();
         Expressions {
-            environments: std::array::from_fn(|index| {
-                let mut environment = if index & 4 == 0 { plain.clone() } else { patch.clone() };
-                if index & 1 != 0 {
-                    environment = environment.with_variable("params", Type::Dyn);
-                }
-                if index & 2 != 0 {
-                    environment = environment
-                        .with_variable("authorizer", Type::object("kubernetes.authorization.Authorizer"))
-                        .with_variable(
-                            "authorizer.requestResource",
-                            Type::object("kubernetes.authorization.ResourceCheck"),
-                        );
-                }
-                environment
-            }),
+            new: environments(terms.expressions.new.clone()),
+            stored: environments(terms.expressions.stored.clone()),
         }
     }
 
-    /// The expressions of something without variables of its own.
-    pub(super) fn plain(&self) -> Composition<'_> {
-        Composition { expressions: self, variables: None }
+    /// The expressions of something without variables of its own, in place of what was there before.
+    pub(super) fn plain(&self, old: Option<&Object>) -> Composition<'_> {
+        Composition { expressions: self, variables: None, known: old.map(expressions_of).unwrap_or_default() }
     }
 
     /// The expressions of a policy with variables of its own, none of which are known yet.
-    pub(super) fn composed(&self) -> Composition<'_> {
-        Composition { expressions: self, variables: Some(ObjectType::new(VARIABLES)) }
+    pub(super) fn composed(&self, old: Option<&Object>) -> Composition<'_> {
+        Composition { variables: Some(ObjectType::new(VARIABLES)), ..self.plain(old) }
     }
+}
+
+fn environments(base: Environment) -> Environments {
+    let plain =
+        with_request(with_namespace(base)).with_variable("object", Type::Dyn).with_variable("oldObject", Type::Dyn);
+    let patch = plain.clone().with_library(Library::JsonPatch).with_patch_types();
+    std::array::from_fn(|index| {
+        let mut environment = if index & 4 == 0 { plain.clone() } else { patch.clone() };
+        if index & 1 != 0 {
+            environment = environment.with_variable("params", Type::Dyn);
+        }
+        if index & 2 != 0 {
+            environment = environment
+                .with_variable("authorizer", Type::object("kubernetes.authorization.Authorizer"))
+                .with_variable("authorizer.requestResource", Type::object("kubernetes.authorization.ResourceCheck"));
+        }
+        environment
+    })
+}
+
+/// Every expression in an object.
+fn expressions_of(object: &Object) -> HashSet<String> {
+    let mut found = HashSet::new();
+    let mut rest: Vec<&Object> = vec![object];
+    while let Some(object) = rest.pop() {
+        for (name, value) in object.iter() {
+            match value {
+                Value::Object(member) => rest.push(member),
+                Value::Array(elements) => rest.extend(elements.iter().filter_map(Value::as_object)),
+                other => {
+                    if let Some(text) = other.as_str().filter(|_| EXPRESSIONS.contains(&name)) {
+                        found.insert(text.trim().to_owned());
+                    }
+                }
+            }
+        }
+    }
+    found
 }
 
 /// The expressions of one object.
@@ -72,6 +105,8 @@ pub(super) struct Composition<'a> {
     expressions: &'a Expressions,
     /// The type of `variables`, if there is such a variable.
     variables: Option<ObjectType>,
+    /// The expressions that were there before.
+    known: HashSet<String>,
 }
 
 impl Composition<'_> {
@@ -113,7 +148,9 @@ impl Composition<'_> {
 
     /// The type of what comes out of an expression.
     fn compile(&self, expression: &str, scope: Scope) -> Result<Type, String> {
-        let environment = &self.expressions.environments[scope.index()];
+        let is_known = self.known.contains(expression.trim());
+        let environments = if is_known { &self.expressions.stored } else { &self.expressions.new };
+        let environment = &environments[scope.index()];
         let compiled = match &self.variables {
             None => environment.compile(expression),
             Some(variables) => environment
@@ -224,8 +261,11 @@ fn with_namespace(environment: Environment) -> Environment {
 
 #[cfg(test)]
 mod tests {
+    use revisor_cel::RuleEnvironments;
+    use revisor_version::Release;
+
     use super::*;
-    use crate::kinds::tests::terms;
+    use crate::kinds::tests::{object, terms};
 
     #[test]
     fn what_can_be_spoken_of_depends_on_the_place() {
@@ -244,7 +284,7 @@ mod tests {
             ("Object{} == object", scope(false, false, true), true),
             ("variables.x", scope(true, true, true), false),
         ] {
-            let problem = expressions.plain().check(FieldPath::root("e"), (text, text), scope, &[Type::Bool]);
+            let problem = expressions.plain(None).check(FieldPath::root("e"), (text, text), scope, &[Type::Bool]);
             assert_eq!(problem.is_none(), want, "{text}: {problem:?}");
         }
     }
@@ -252,7 +292,7 @@ mod tests {
     #[test]
     fn variables_are_known_after_they_are_declared() {
         let expressions = Expressions::new(&terms());
-        let mut policy = expressions.composed();
+        let mut policy = expressions.composed(None);
         let path = FieldPath::root("e");
         let scope = Scope::default();
         assert!(policy.add_variable(path, "a", "variables.b", scope).is_some(), "not yet");
@@ -281,13 +321,30 @@ mod tests {
     #[test]
     fn what_comes_out_is_named_if_it_is_not_wanted() {
         let expressions = Expressions::new(&terms());
-        let plain = expressions.plain();
+        let plain = expressions.plain(None);
         for (wanted, want) in [
             (&[Type::Bool][..], "must evaluate to bool but got dyn"),
             (&[Type::String, Type::Null], "must evaluate to one of [string null_type] but got dyn"),
         ] {
             let problem = plain.check(FieldPath::root("e"), ("object.x", "object.x"), Scope::default(), wanted);
             assert!(format!("{problem:?}").contains(want), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_there_before_may_use_newer_libraries() {
+        let release = |minor| Environment::new(Release { major: 1, minor });
+        let expressions = Expressions::new(&Terms {
+            expressions: RuleEnvironments { new: release(33), stored: release(36) },
+            ..terms()
+        });
+        let newer = "[2, 1].sort() == [1, 2]";
+        let old = object(&format!(r#"{{"webhooks":[{{"matchConditions":[{{"expression":"{newer}"}}]}}]}}"#));
+        let path = FieldPath::root("e");
+        for (old, is_good) in [(None, false), (Some(&old), true)] {
+            let policy = expressions.plain(old);
+            let error = policy.check(path, (newer, newer), Scope::default(), &[Type::Bool]);
+            assert_eq!(error.is_none(), is_good, "{error:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use revisor_cel::Type;
 use revisor_object::names::qualified_name;
 use revisor_object::{FieldError, FieldPath, Value};
 
-use super::expressions::{Expressions, Scope};
+use super::expressions::{Composition, Scope};
 use crate::checks::problems;
 
 const MAX_CONDITIONS: usize = 64;
@@ -15,7 +15,7 @@ const MAX_CONDITIONS: usize = 64;
 pub(super) fn validate_match_conditions(
     path: FieldPath<'_>,
     conditions: &[Value],
-    expressions: &Expressions,
+    expressions: &Composition<'_>,
     params: bool,
     errors: &mut Vec<FieldError>,
 ) {
@@ -31,7 +31,7 @@ pub(super) fn validate_match_conditions(
             "" => errors.push(FieldError::required(at_expression, "")),
             text => {
                 let scope = Scope { params, authorizer: true, patch: false };
-                errors.extend(expressions.plain().check(at_expression, (text, text), scope, &[Type::Bool]));
+                errors.extend(expressions.check(at_expression, (text, text), scope, &[Type::Bool]));
             }
         }
         match condition.str("name").unwrap_or_default() {

@@ -33,7 +33,7 @@ fn validate_policy(expressions: &Expressions, object: &Object, old: Option<&Obje
     let empty = Object::new();
     let path = FieldPath::root("spec");
     let spec = object.object("spec").unwrap_or(&empty);
-    let mut policy = expressions.composed();
+    let mut policy = expressions.composed(old);
     validate_common(path, spec, old.and_then(|old| old.object("spec")), expressions, &mut policy, &mut errors);
     let scope = Scope { params: spec.contains("paramKind"), authorizer: true, patch: true };
     if let Some(constraints) = spec.object("matchConstraints") {
@@ -118,7 +118,7 @@ mod tests {
         ] {
             let mut errors = Vec::new();
             let scope = Scope { params: false, authorizer: true, patch: true };
-            validate_mutation(FieldPath::root("m"), &object(mutation), &expressions.composed(), scope, &mut errors);
+            validate_mutation(FieldPath::root("m"), &object(mutation), &expressions.composed(None), scope, &mut errors);
             check(mutation, &errors, want);
         }
     }

@@ -50,7 +50,8 @@ fn validate_policy(expressions: &Expressions, object: &Object, old: Option<&Obje
     let empty = Object::new();
     let path = FieldPath::root("spec");
     let spec = object.object("spec").unwrap_or(&empty);
-    let mut policy = if spec.array("variables").is_empty() { expressions.plain() } else { expressions.composed() };
+    let is_plain = spec.array("variables").is_empty();
+    let mut policy = if is_plain { expressions.plain(old) } else { expressions.composed(old) };
     validate_common(path, spec, old.and_then(|old| old.object("spec")), expressions, &mut policy, &mut errors);
     let scope = Scope { params: spec.contains("paramKind"), authorizer: true, patch: false };
     if spec.array("validations").is_empty() && spec.array("auditAnnotations").is_empty() {
@@ -94,7 +95,8 @@ pub(super) fn validate_common(
     let is_unchanged = |name| old.is_some_and(|old| old.get(name) == spec.get(name));
     if !(is_unchanged("paramKind") && is_unchanged("matchConditions")) {
         let at_conditions = path.child("matchConditions");
-        validate_match_conditions(at_conditions, spec.array("matchConditions"), expressions, params, errors);
+        let plain = expressions.plain(old);
+        validate_match_conditions(at_conditions, spec.array("matchConditions"), &plain, params, errors);
     }
     let variables = path.child("variables");
     for (at, variable) in spec.array("variables").iter().enumerate() {

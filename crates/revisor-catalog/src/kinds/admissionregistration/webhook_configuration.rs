@@ -6,7 +6,7 @@ use revisor_object::names::{dns1035_label, fully_qualified_name};
 use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value};
 
 use super::client_config::validate_client_config;
-use super::expressions::Expressions;
+use super::expressions::{Composition, Expressions};
 use super::match_conditions::validate_match_conditions;
 use super::resource_rule::validate_rules;
 use super::{FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES};
@@ -86,13 +86,14 @@ fn has_known_review_version(webhook: &Object) -> bool {
 
 fn validate_webhooks(expressions: &Expressions, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let tolerated = old.map(|old| Tolerated::of(object, old)).unwrap_or_default();
+    let expressions = expressions.plain(old);
     let mut errors = Vec::new();
     let root = FieldPath::root("webhooks");
     let mut names = HashSet::new();
     for (at, webhook) in object.array("webhooks").iter().enumerate() {
         let Some(webhook) = webhook.as_object() else { continue };
         let path = root.index(at);
-        validate_webhook(path, webhook, expressions, &tolerated, &mut errors);
+        validate_webhook(path, webhook, &expressions, &tolerated, &mut errors);
         validate_review_versions(path.child("admissionReviewVersions"), webhook, &tolerated, &mut errors);
         let name = webhook.str("name").unwrap_or_default();
         if !name.is_empty() && !names.insert(name) && !tolerated.names_twice {
@@ -105,7 +106,7 @@ fn validate_webhooks(expressions: &Expressions, object: &Object, old: Option<&Ob
 fn validate_webhook(
     path: FieldPath<'_>,
     webhook: &Object,
-    expressions: &Expressions,
+    expressions: &Composition<'_>,
     tolerated: &Tolerated,
     errors: &mut Vec<FieldError>,
 ) {

@@ -70,11 +70,7 @@ impl Tools {
         Tools {
             metadata: types.id("meta.v1.ObjectMeta").expect("metadata has its fields in the table"),
             types,
-            // A new rule must make sense to the release to which a cluster may go back.
-            environments: RuleEnvironments {
-                new: Environment::new(terms.min_compatibility),
-                stored: Environment::new(terms.binary),
-            },
+            environments: terms.expressions.clone(),
             formats: terms.min_compatibility,
         }
     }

@@ -22,7 +22,10 @@ impl Selectors {
             .with_field("attributes", by_domain(Type::Any))
             .with_field("capacity", by_domain(Type::object("kubernetes.Quantity")));
         // An expression must make sense to the release to which a cluster may go back.
-        let environment = Environment::new(terms.min_compatibility)
+        let environment = terms
+            .expressions
+            .new
+            .clone()
             .with_library(Library::Bindings)
             .with_object(device)
             .with_variable("device", Type::object("kubernetes.DRADevice"));
