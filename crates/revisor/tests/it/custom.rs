@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::harness::eventually;
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// A definition whose kind, list kind and singular follow from its plural: `boats` has `Boat`.
-fn definition(group: &str, plural: &str, versions: Value) -> Value {
+pub(crate) fn definition(group: &str, plural: &str, versions: Value) -> Value {
     let singular = plural.strip_suffix('s').expect("a regular plural");
     let kind = singular[..1].to_uppercase() + &singular[1..];
     json!({
@@ -35,7 +35,7 @@ fn definition(group: &str, plural: &str, versions: Value) -> Value {
 }
 
 /// A version with a status, whose objects have this spec.
-fn version(name: &str, storage: bool, spec: Value) -> Value {
+pub(crate) fn version(name: &str, storage: bool, spec: Value) -> Value {
     let whole = json!({"type": "object", "properties": {"spec": spec, "status": {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": true,
@@ -55,12 +55,12 @@ fn anything() -> Value {
 }
 
 /// Makes a definition. Its resources are there when this is done.
-async fn define(client: &Client, definition: &Value) -> Value {
+pub(crate) async fn define(client: &Client, definition: &Value) -> Value {
     client.post(DEFINITIONS, definition).await.expect(201).json()
 }
 
 /// Where the objects of a resource live in the default namespace.
-fn objects(group: &str, version: &str, plural: &str) -> String {
+pub(crate) fn objects(group: &str, version: &str, plural: &str) -> String {
     format!("/apis/{group}/{version}/namespaces/default/{plural}")
 }
 

@@ -6,6 +6,7 @@ mod api;
 mod auth;
 mod bad_input;
 mod client;
+mod compatibility;
 mod controllers;
 mod crash;
 mod custom;

@@ -92,7 +92,7 @@ async fn a_server_starts_and_writes_without_what_it_makes_by_itself() {
 
 #[tokio::test]
 async fn everything_can_be_switched_on() {
-    let server = Server::start(&["--runtime-config=api/all=true"]).await;
+    let server = Server::start(&["--runtime-config=api/all=true", "--feature-gates=AllAlpha=true,AllBeta=true"]).await;
     let client = server.client();
     assert_eq!(versions(&client, "resource.k8s.io").await, ["v1", "v1beta2", "v1beta1", "v1alpha3"]);
     assert_eq!(versions(&client, "scheduling.k8s.io").await, ["v1", "v1alpha2"]);
