@@ -351,7 +351,6 @@ fn write_options<'a>(
         validation,
         requester: requester(parts),
         field_manager: field_manager(query, parts),
-        written_as: &route.resource.api_version,
         ..WriteOptions::default()
     })
 }

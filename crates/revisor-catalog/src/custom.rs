@@ -38,6 +38,8 @@ pub(crate) struct Family {
     pub(crate) kind: CompactString,
     /// The API versions and their schemas, served or not.
     pub(crate) versions: Vec<(CompactString, Arc<CustomSchema>)>,
+    /// The types of their objects, as those see them who keep track of fields.
+    pub(crate) typed: Vec<(Arc<Types>, StructId)>,
     /// Which of them is stored.
     pub(crate) storage: usize,
     pub(crate) conversion: CustomConversion,
@@ -118,6 +120,12 @@ impl Custom {
     /// All API versions of the definition, served or not.
     pub fn api_versions(&self) -> impl Iterator<Item = &str> {
         self.family.versions.iter().map(|(version, _)| version.as_str())
+    }
+
+    /// The type of the objects of a version, served or not.
+    pub fn type_in(&self, api_version: &str) -> Option<(&Types, StructId)> {
+        let at = self.family.versions.iter().position(|(known, _)| known == api_version)?;
+        self.family.typed.get(at).map(|(types, id)| (&**types, *id))
     }
 
     /// The API version in which objects are stored.

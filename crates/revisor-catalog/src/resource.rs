@@ -6,10 +6,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use compact_str::CompactString;
-use revisor_merge::{
-    Applied, Comparison, Conflict, FieldSet, ManagedFields, Manager, PatchError, server_side_apply,
-    strategic_merge_patch,
-};
+use revisor_merge::{Comparison, FieldSet, PatchError, strategic_merge_patch};
 use revisor_object::names::NameRule;
 use revisor_object::{Object, Value};
 use revisor_schema::{Encoded, Findings, ProtobufError, StructId, Types};
@@ -193,6 +190,11 @@ pub(crate) struct Stored {
 }
 
 impl Resource {
+    /// The type of its objects, and the table in which it is.
+    pub fn typed(&self) -> (&Types, StructId) {
+        (&self.types, self.root)
+    }
+
     /// The type of its objects in the table of fields.
     pub fn root(&self) -> StructId {
         self.root
@@ -274,6 +276,16 @@ impl Resource {
         }
     }
 
+    /// An object of this version as another built-in version of the resource shows it. Nothing is filled in.
+    pub fn as_shown_by(&self, other: &Resource, object: &Object) -> Object {
+        let mut object = object.clone();
+        if let Some(stored) = &self.stored {
+            stored.conversion.to_stored(&mut object);
+        }
+        other.to_shown(&mut object);
+        object
+    }
+
     /// Fills in what a client may leave out.
     pub fn default(&self, object: &mut Object) {
         match &self.custom {
@@ -310,22 +322,6 @@ impl Resource {
     /// The places that an object fills.
     pub fn filled(&self, object: &Object) -> FieldSet {
         FieldSet::filled(&self.types, self.root, object)
-    }
-
-    /// Applies a configuration to an object; see [`server_side_apply`].
-    #[allow(clippy::too_many_arguments, reason = "passes them on")]
-    pub fn server_side_apply(
-        &self,
-        live: &Object,
-        config: &Object,
-        managed: ManagedFields,
-        manager: &Manager,
-        force: bool,
-        allowed: &FieldSet,
-        now: &str,
-        owned: impl Fn(FieldSet) -> FieldSet,
-    ) -> Result<Applied, Vec<Conflict>> {
-        server_side_apply(&self.types, self.root, live, config, managed, manager, force, allowed, now, owned)
     }
 
     /// The canonical bytes of an object of this resource. It must conform, and have a creation time if it is to be stored.

@@ -12,10 +12,15 @@ mod item_step;
 mod managed_fields;
 mod overlay;
 mod prune;
+mod reconcile;
 mod server_side_apply;
+mod versions;
+#[cfg(test)]
+mod versions_tests;
 
 pub use compare::Comparison;
 pub use conflict::{Conflict, describe_conflicts};
 pub use field_set::FieldSet;
 pub use managed_fields::{ManagedFields, Manager, Operation};
-pub use server_side_apply::{Applied, server_side_apply};
+pub use server_side_apply::{Application, Applied, ApplyError, server_side_apply};
+pub use versions::{Replacement, Unconvertible, Versions};

@@ -18,7 +18,8 @@ mod patch_meter;
 mod strategic_merge;
 
 pub use apply::{
-    Applied, Comparison, Conflict, FieldSet, ManagedFields, Manager, Operation, describe_conflicts, server_side_apply,
+    Application, Applied, ApplyError, Comparison, Conflict, FieldSet, ManagedFields, Manager, Operation, Replacement,
+    Unconvertible, Versions, describe_conflicts, server_side_apply,
 };
 pub use json_patch::JsonPatch;
 pub use merge_patch::merge_patch;

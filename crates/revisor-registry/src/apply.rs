@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use revisor_catalog::Resource;
-use revisor_merge::{Applied, FieldSet, ManagedFields, Manager, Operation};
+use revisor_merge::{
+    Application, Applied, ApplyError, FieldSet, ManagedFields, Manager, Operation, Replacement, server_side_apply,
+};
 use revisor_object::{FieldError, Object, Parsed, Value, parse_json, parse_yaml};
 
 use crate::body::{fit, fit_as_given};
+use crate::field_versions::{Converted, MAX_ROUNDS};
 use crate::managed_fields;
 use crate::write::{Proposal, check_address, match_namespace, named_version};
 use crate::{Decoded, FieldValidation, Place, Registry, RegistryError, Saved, WriteOptions};
@@ -39,19 +42,17 @@ impl Registry {
         match_namespace(resource, metadata, namespace)?;
         named_version(metadata)?;
         let metadata = metadata.clone();
-        let applied = self
-            .change(place, options, |current| {
-                check_address(&metadata, address)?;
-                let mut live = current.clone();
-                resource.to_shown(&mut live);
-                let Applied { object, managed } = apply_to(resource, live, &config, &options, &self.now())?;
-                let mut object = without_zeros(resource, object)?;
-                resource.to_stored(&mut object);
-                let is_conditional = config.at(&["metadata", "resourceVersion"]).is_some();
-                Ok(Proposal { object, warnings: warnings.clone(), is_conditional, managed: Some(managed) })
-            })
-            .await;
-        match applied {
+        let propose = |current: &Object, converted: &Converted| {
+            check_address(&metadata, address)?;
+            let mut live = current.clone();
+            resource.to_shown(&mut live);
+            let Applied { object, managed } = self.apply_to(resource, live, &config, &options, converted)?;
+            let mut object = without_zeros(resource, object)?;
+            resource.to_stored(&mut object);
+            let is_conditional = config.at(&["metadata", "resourceVersion"]).is_some();
+            Ok(Proposal { object, warnings: warnings.clone(), is_conditional, managed: Some(managed) })
+        };
+        match self.change_applying(place, options, propose).await {
             Err(RegistryError::NotFound { .. }) if options.subresource.is_none() => {
                 let metadata = config.object_mut("metadata");
                 let uid = metadata.str("uid").unwrap_or_default();
@@ -71,6 +72,77 @@ impl Registry {
             }
             done => done,
         }
+    }
+
+    /// [`change`](Registry::change) by something that is applied: what it takes to see the object as its managers do is
+    /// converted on the way.
+    pub(crate) async fn change_applying(
+        &self,
+        place: Place<'_>,
+        options: WriteOptions<'_>,
+        propose: impl Fn(&Object, &Converted) -> Result<Proposal, RegistryError>,
+    ) -> Result<Saved, RegistryError> {
+        let converted = Converted::default();
+        for _ in 0..MAX_ROUNDS {
+            let done = self.change(place, options, |current| propose(current, &converted)).await;
+            if !self.fulfil(place.resource, &converted).await {
+                return done;
+            }
+        }
+        let name = place.name.unwrap_or_default().to_owned();
+        Err(RegistryError::Contended { resource: place.resource.clone(), name })
+    }
+
+    /// Applies a configuration to an object, both in the version of `resource`.
+    pub(crate) fn apply_to(
+        &self,
+        resource: &Arc<Resource>,
+        mut live: Object,
+        config: &Object,
+        options: &WriteOptions<'_>,
+        converted: &Converted,
+    ) -> Result<Applied, RegistryError> {
+        let now = self.now();
+        let manager = managed_fields::manager(resource, options);
+        let versions = self.field_versions(resource, converted);
+        let stored = live.object_mut("metadata").remove("managedFields");
+        let mut managed = ManagedFields::read(stored.as_ref().and_then(Value::as_array).unwrap_or_default())
+            .ok_or(RegistryError::Unreadable)?;
+        let owned = |fields| managed_fields::owned(resource, options, fields);
+        if managed.is_empty() {
+            let before =
+                Manager { name: BEFORE_FIRST_APPLY.to_owned(), operation: Operation::Update, ..manager.clone() };
+            let (version, empty) = (resource.api_version.as_str(), Object::new());
+            let write = Replacement { versions: &versions, version, old: &empty, new: &live };
+            managed.update(&before, write, &now, owned).map_err(RegistryError::Conversion)?;
+        }
+        let annotation = live.at(&["metadata", "annotations", LAST_APPLIED]).and_then(Value::as_str).map(str::to_owned);
+        let allowed = match &annotation {
+            Some(annotation) if manager.name == KUBECTL => last_applied(resource, &live, annotation),
+            _ => FieldSet::new(),
+        };
+        let application = Application { config, manager: &manager, force: options.force, allowed: &allowed, now: &now };
+        let applied = server_side_apply(&versions, &live, managed, application, owned);
+        let mut applied = applied.map_err(|error| match error {
+            ApplyError::Conflicts(conflicts) => RegistryError::ApplyConflict(conflicts),
+            ApplyError::Unconvertible(why) => RegistryError::Conversion(why),
+        })?;
+        let metadata = applied.object.object("metadata");
+        let annotations = metadata.and_then(|metadata| metadata.object("annotations"));
+        if manager.name == KUBECTL && annotations.and_then(|all| all.str(LAST_APPLIED)).is_some_and(|t| !t.is_empty()) {
+            // What kubectl would apply the old way next is what it applies now.
+            let mut shown = config.clone();
+            shown.insert("kind", resource.kind.as_str());
+            shown.insert("apiVersion", resource.api_version.as_str());
+            if let Some(annotations) =
+                shown.object_mut("metadata").get_mut("annotations").and_then(Value::as_object_mut)
+            {
+                annotations.remove(LAST_APPLIED);
+            }
+            let text = Value::Object(shown).to_json() + "\n";
+            applied.object.object_mut("metadata").object_mut("annotations").insert(LAST_APPLIED, text);
+        }
+        Ok(applied)
     }
 }
 
@@ -113,46 +185,6 @@ pub(crate) fn read(
         let shown = revisor_object::BadValue::from(shown.to_json());
         RegistryError::InvalidOptions { kind: "", errors: vec![FieldError::invalid("patch", shown, problem)] }
     })
-}
-
-/// Applies a configuration to an object, both in the version of `resource`.
-pub(crate) fn apply_to(
-    resource: &Resource,
-    mut live: Object,
-    config: &Object,
-    options: &WriteOptions<'_>,
-    now: &str,
-) -> Result<Applied, RegistryError> {
-    let manager = managed_fields::manager(resource, options);
-    let stored = live.object_mut("metadata").remove("managedFields");
-    let mut managed = ManagedFields::read(stored.as_ref().and_then(Value::as_array).unwrap_or_default())
-        .ok_or(RegistryError::Unreadable)?;
-    if managed.is_empty() {
-        let before = Manager {
-            name: BEFORE_FIRST_APPLY.to_owned(),
-            operation: Operation::Update,
-            subresource: String::new(),
-            ..manager.clone()
-        };
-        managed.update(&before, &resource.compare(&Object::new(), &live), now);
-    }
-    let annotation = live.at(&["metadata", "annotations", LAST_APPLIED]).and_then(Value::as_str).map(str::to_owned);
-    let allowed = match &annotation {
-        Some(annotation) if manager.name == KUBECTL => last_applied(resource, &live, annotation),
-        _ => FieldSet::new(),
-    };
-    let owned = |fields| managed_fields::owned(resource, options, fields);
-    let applied = resource.server_side_apply(&live, config, managed, &manager, options.force, &allowed, now, owned);
-    let mut applied = applied.map_err(RegistryError::ApplyConflict)?;
-    if annotation.is_some_and(|text| !text.is_empty()) && manager.name == KUBECTL {
-        // What kubectl would apply the old way next is what it applies now.
-        let mut shown = config.clone();
-        shown.insert("kind", resource.kind.as_str());
-        shown.insert("apiVersion", resource.api_version.as_str());
-        let text = Value::Object(shown).to_json() + "\n";
-        applied.object.object_mut("metadata").object_mut("annotations").insert(LAST_APPLIED, text);
-    }
-    Ok(applied)
 }
 
 /// The places that kubectl's own apply set and nobody changed since.

@@ -109,7 +109,7 @@ impl Registry {
     }
 
     /// Brings objects of a custom resource to another version.
-    async fn convert(
+    pub(crate) async fn convert(
         &self,
         custom: &Custom,
         mut objects: Vec<Object>,

@@ -16,6 +16,7 @@ mod delete;
 mod error;
 mod event_stream;
 mod eviction;
+mod field_versions;
 mod identity;
 mod managed_fields;
 mod overwrite;

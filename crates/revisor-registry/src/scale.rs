@@ -13,8 +13,9 @@ use revisor_object::names::NameRule;
 use revisor_object::{FieldError, Object, Value};
 use revisor_version::Revision;
 
-use crate::apply::{self, apply_to};
+use crate::apply;
 use crate::body::fit;
+use crate::field_versions::Converted;
 use crate::patch::{apply_patch, unfit_patch, with_type};
 use crate::write::{Proposal, check_address, encode, match_namespace, named_version, other_uid, unlike_stored};
 use crate::{Decoded, GetRequest, Got, PatchKind, Place, Registry, RegistryError, Saved, WriteOptions};
@@ -119,10 +120,10 @@ impl Registry {
         if let (Some(paths), Some(replicas)) = (&resource.scale, replicas_of(&config)) {
             paths.set_replicas(&mut wanted, replicas);
         }
-        let saved = self.change(place, options, |current| {
+        let saved = self.change_applying(place, options, |current: &Object, converted: &Converted| {
             check_uid(place, &config, current)?;
             let live = in_version(resource, current);
-            let Applied { object, managed } = apply_to(resource, live, &wanted, &options, &self.now())?;
+            let Applied { object, managed } = self.apply_to(resource, live, &wanted, &options, converted)?;
             // What nobody wants any more is none.
             let replicas = resource.scale.as_ref().and_then(|paths| paths.replicas(&object)).unwrap_or_default();
             let mut scale = config.clone();

@@ -57,8 +57,6 @@ pub struct WriteOptions<'a> {
     pub is_apply: bool,
     /// Whether an applier takes over what others manage.
     pub force: bool,
-    /// The API version in which the object is written; empty for the one in which it is stored.
-    pub written_as: &'a str,
 }
 
 impl<'a> WriteOptions<'a> {
@@ -189,7 +187,7 @@ impl Registry {
             restore_metadata(&mut object, &old);
             resource.default(&mut object);
             let now = self.now();
-            let managed = managed_fields::of_update(managed, resource, &object, &old, options, &now);
+            let managed = self.track_update(shown, managed, [&old, &object], options, &now).await;
             object.object_mut("metadata").set("managedFields", managed.into_value());
             self.admit(&review, &mut object)?;
             // What is stored was written and read again. Only as if it had been, too, the new object can be compared.

@@ -55,8 +55,14 @@ impl Definition {
                 (api_version, Arc::new(compiled))
             })
             .collect();
+        let kind = &self.accepted.kind;
+        let typed = self.versions.iter().zip(&compiled).map(|(version, (_, schema))| {
+            let (types, root) = schema.types(&format!("{}.{kind}", version.name), metadata_type);
+            (Arc::new(types), root)
+        });
         let family = Arc::new(Family {
-            kind: self.accepted.kind.as_str().into(),
+            kind: kind.as_str().into(),
+            typed: typed.collect(),
             versions: compiled,
             storage,
             conversion: self.conversion.clone(),
@@ -111,7 +117,7 @@ impl Definition {
             other_kind: Some(("autoscaling/v1", "Scale")),
         });
         let texts = |texts: &[String]| texts.iter().map(|text| CompactString::from(text.as_str())).collect();
-        let (types, root) = schema.types(&format!("{}.{}", version.name, names.kind), family.metadata());
+        let (types, root) = family.typed[at].clone();
         Resource {
             group: self.group.as_str().into(),
             version: version.name.as_str().into(),
@@ -140,7 +146,7 @@ impl Definition {
             stored_variously: false,
             stored: None,
             custom: Some(custom),
-            types: Arc::new(types),
+            types,
             root,
             api_version: api_version.to_string(),
         }

@@ -1,6 +1,8 @@
 //! [`Conflict`]: a place that one manager applies and another manages, and how clients are told of it.
 
-use revisor_object::{Object, Value, parse_json};
+use std::cmp::Ordering;
+
+use revisor_object::{Object, Parsed, Value, parse_json};
 
 use super::field_set::{FieldSet, Node, SELF};
 use super::managed_fields::{Manager, Operation};
@@ -27,11 +29,9 @@ pub fn describe_conflicts(conflicts: &[Conflict]) -> String {
     if let [Conflict { manager, place }] = conflicts {
         return format!("Apply failed with 1 conflict: conflict with {manager}: {place}");
     }
-    let mut sorted: Vec<&Conflict> = conflicts.iter().collect();
-    sorted.sort_by(|one, two| one.manager.cmp(&two.manager));
     let mut lines = Vec::new();
     let mut last = "";
-    for conflict in sorted {
+    for conflict in conflicts {
         if conflict.manager != last {
             lines.push(format!("conflicts with {}:", conflict.manager));
             last = &conflict.manager;
@@ -52,25 +52,48 @@ fn describe(manager: &Manager) -> String {
     text
 }
 
-/// The places of a set in the notation of messages.
+/// The places of a set in the notation of messages: at every level the places themselves before those below them.
 fn places(set: &FieldSet) -> Vec<String> {
     fn walk(tree: &Object, path: &mut String, found: &mut Vec<String>) {
-        for (step, below) in tree.iter().filter(|(step, _)| *step != SELF) {
-            let before = path.len();
-            path.push_str(&shown(step));
-            let node = Node::of(below);
-            if node.is_member {
-                found.push(path.clone());
-            }
+        let mut steps: Vec<(&str, Node<'_>)> =
+            tree.iter().filter(|(step, _)| *step != SELF).map(|(step, below)| (step, Node::of(below))).collect();
+        steps.sort_by(|(one, _), (two, _)| in_order(one, two));
+        for (step, _) in steps.iter().filter(|(_, node)| node.is_member) {
+            found.push(format!("{path}{}", shown(step)));
+        }
+        for (step, node) in &steps {
             if let Some(below) = node.below {
+                let before = path.len();
+                path.push_str(&shown(step));
                 walk(below, path, found);
+                path.truncate(before);
             }
-            path.truncate(before);
         }
     }
     let mut found = Vec::new();
     walk(set.tree(), &mut String::new(), &mut found);
     found
+}
+
+/// The order of steps: numbers by their value, everything else by its text.
+fn in_order(one: &str, two: &str) -> Ordering {
+    let numbers = |step: &str| -> Vec<Value> {
+        match (step.get(..2), step.get(2..).map(|rest| parse_json(rest.as_bytes()))) {
+            (Some("k:"), Some(Ok(Parsed { value: Value::Object(keys), .. }))) => {
+                keys.iter().map(|(_, value)| value.clone()).collect()
+            }
+            (Some("v:"), Some(Ok(parsed))) => vec![parsed.value],
+            _ => Vec::new(),
+        }
+    };
+    let by_value = numbers(one).iter().zip(&numbers(two)).find_map(|(one, two)| {
+        let order = match (one.as_i64(), two.as_i64()) {
+            (Some(one), Some(two)) => one.cmp(&two),
+            _ => one.to_json().cmp(&two.to_json()),
+        };
+        (order != Ordering::Equal).then_some(order)
+    });
+    by_value.unwrap_or_else(|| one.cmp(two))
 }
 
 fn shown(step: &str) -> String {

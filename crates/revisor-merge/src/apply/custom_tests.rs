@@ -6,7 +6,8 @@ use revisor_schema::{CustomSchema, MetadataType, StructId, Structural, Types};
 use super::compare::Comparison;
 use super::field_set::FieldSet;
 use super::managed_fields::{ManagedFields, Manager, Operation};
-use super::server_side_apply::server_side_apply;
+use super::server_side_apply::{Application, server_side_apply};
+use super::versions::OneVersion;
 
 const METADATA: &str = "type,field,shape,presence,number,merge,list,required,default
 meta.v1.ObjectMeta,name,string,nonzero,1,
@@ -108,9 +109,10 @@ fn what_is_applied_no_longer_goes() {
         subresource: String::new(),
     };
     let apply = |live: &Object, managed: ManagedFields, config: &str| {
-        let owned = |set: FieldSet| set;
-        server_side_apply(&types, id, live, &object(config), managed, &manager, false, &FieldSet::new(), "t", owned)
-            .expect("nobody else manages it")
+        let versions = OneVersion { version: "example.com/v1", types: &types, id };
+        let (config, allowed) = (object(config), FieldSet::new());
+        let application = Application { config: &config, manager: &manager, force: false, allowed: &allowed, now: "t" };
+        server_side_apply(&versions, live, managed, application, |set| set).expect("nobody else manages it")
     };
     let first = r#"{"spec":{"open":{"u":{"v":1,"w":2},"t":[1]},"mm":{"z":{"y":"x","q":"r"}},"m":{"p":["a","b"]}}}"#;
     let one = apply(&Object::new(), ManagedFields::default(), first);

@@ -5,8 +5,8 @@
 //! member `.`. Because that is the stored form, a set is read and written without being converted, and its operations
 //! are merges of sorted members.
 
-use compact_str::CompactString;
-use revisor_object::{Object, Value};
+use compact_str::{CompactString, format_compact};
+use revisor_object::{Object, Value, parse_json};
 
 /// The member that says that the place itself belongs to the set, where places below it do too.
 pub(crate) const SELF: &str = ".";
@@ -44,8 +44,38 @@ impl FieldSet {
         FieldSet(Object::new())
     }
 
-    /// The set that managed fields show as this value; `None` if it is none.
+    /// The set that managed fields show as this value; `None` if it is none. Whoever wrote it may have written it
+    /// otherwise than it is written here.
     pub fn read(value: &Value) -> Option<FieldSet> {
+        fn tree(value: &Value) -> Option<Object> {
+            let mut members = Vec::new();
+            let object = match value {
+                Value::Null => return Some(Object::new()),
+                value => value.as_object()?,
+            };
+            for (step, below) in object.iter() {
+                if step == SELF {
+                    members.push((CompactString::from(SELF), Value::Object(Object::new())));
+                } else if let Some(step) = canonical(step)? {
+                    members.push((step, Value::Object(tree(below)?)));
+                }
+            }
+            // What has nothing below it needs not be said to be there itself.
+            if let [(only, _)] = &members[..]
+                && only == SELF
+            {
+                members.clear();
+            }
+            Some(Object::from_members(members))
+        }
+        let mut set = tree(value)?;
+        // The whole object is no place.
+        set.remove(SELF);
+        Some(FieldSet(set))
+    }
+
+    /// The set that this server stored as this value.
+    pub(crate) fn read_stored(value: &Value) -> Option<FieldSet> {
         fn is_set(object: &Object) -> bool {
             object.iter().all(|(step, below)| {
                 let known = step == SELF || matches!(step.get(..2), Some("f:" | "k:" | "v:" | "i:"));
@@ -114,6 +144,18 @@ impl FieldSet {
         FieldSet(combine(Some(&self.0), Some(&other.0), Combination::Difference))
     }
 
+    /// Takes the places of another set out of this one.
+    pub(crate) fn subtract(&mut self, other: &FieldSet) {
+        if !other.is_empty() {
+            subtract(&mut self.0, &other.0);
+        }
+    }
+
+    /// Whether all its places are in the other set too.
+    pub(crate) fn is_within(&self, other: &FieldSet) -> bool {
+        is_within(&self.0, &other.0)
+    }
+
     /// The set without anything at or below the given place.
     pub fn without_subtree(mut self, place: &[&str]) -> FieldSet {
         fn remove(object: &mut Object, place: &[&str]) {
@@ -158,6 +200,58 @@ impl FieldSet {
     pub(crate) fn tree_mut(&mut self) -> &mut Object {
         &mut self.0
     }
+}
+
+/// A step as it is written here; `None` inside if it is of a kind that nobody knows yet, which is dropped, and `None` if
+/// it is none at all.
+fn canonical(step: &str) -> Option<Option<CompactString>> {
+    let rest = step.get(2..)?;
+    let value = || parse_json(rest.as_bytes()).ok().map(|parsed| parsed.value);
+    let step = match step.as_bytes() {
+        [b'f', b':', ..] => CompactString::from(step),
+        [b'v', b':', ..] => format_compact!("v:{}", value()?.to_json()),
+        [b'k', b':', ..] => format_compact!("k:{}", value().filter(|keys| keys.as_object().is_some())?.to_json()),
+        [b'i', b':', ..] => format_compact!("i:{}", rest.parse::<i64>().ok()?),
+        [_, b':', ..] => return Some(None),
+        _ => return None,
+    };
+    Some(Some(step))
+}
+
+fn subtract(from: &mut Object, other: &Object) {
+    from.retain(|step, value| {
+        let Some(other) = other.get(step).filter(|_| step != SELF).map(Node::of) else { return true };
+        let Value::Object(below) = value else { return false };
+        if below.is_empty() {
+            return !other.is_member;
+        }
+        if let Some(other) = other.below {
+            subtract(below, other);
+        }
+        if other.is_member {
+            below.remove(SELF);
+        }
+        if below.is_empty() {
+            return false;
+        }
+        if below.len() == 1 && below.contains(SELF) {
+            *below = Object::new();
+        }
+        true
+    });
+}
+
+fn is_within(one: &Object, two: &Object) -> bool {
+    one.iter().filter(|(step, _)| *step != SELF).all(|(step, one)| {
+        let Some(two) = two.get(step).map(Node::of) else { return false };
+        let one = Node::of(one);
+        let below = match (one.below, two.below) {
+            (None, _) => true,
+            (Some(one), Some(two)) => is_within(one, two),
+            (Some(one), None) => one.iter().all(|(step, _)| step == SELF),
+        };
+        below && (two.is_member || !one.is_member)
+    })
 }
 
 fn combine(one: Option<&Object>, two: Option<&Object>, how: Combination) -> Object {
@@ -212,7 +306,6 @@ fn combine_nodes(one: Node<'_>, two: Node<'_>, how: Combination) -> Option<Value
 #[cfg(test)]
 mod tests {
     use super::*;
-    use revisor_object::parse_json;
 
     fn set(text: &str) -> FieldSet {
         FieldSet::read(&parse_json(text.as_bytes()).expect("is JSON").value).expect("is a set")
@@ -243,6 +336,13 @@ mod tests {
         check(one.difference(&two), r#"{"f:a":{".":{},"f:x":{}},"f:d":{"f:z":{}}}"#);
         check(two.difference(&one), r#"{"f:b":{"f:q":{}},"f:c":{}}"#);
         check(one.difference(&one), "{}");
+        for (from, other) in [(&one, &two), (&two, &one), (&one, &one)] {
+            let mut rest = from.clone();
+            rest.subtract(other);
+            assert_eq!(rest, from.difference(other));
+            assert_eq!(from.is_within(other), rest.is_empty());
+            assert!(from.intersection(other).is_within(other));
+        }
     }
 
     #[test]
@@ -253,8 +353,28 @@ mod tests {
 
     #[test]
     fn what_is_no_set_is_refused() {
-        for text in ["[]", r#"{"a":{}}"#, r#"{"f:a":1}"#, r#"{"f:a":{"x":{}}}"#] {
+        for text in [
+            "[]",
+            r#"{"a":{}}"#,
+            r#"{"f:a":1}"#,
+            r#"{"f:a":{"x":{}}}"#,
+            r#"{"k:1":{}}"#,
+            r#"{"v:x":{}}"#,
+            r#"{"i:x":{}}"#,
+        ] {
             assert_eq!(FieldSet::read(&parse_json(text.as_bytes()).expect("is JSON").value), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_otherwise_is_read_all_the_same() {
+        for (text, want) in [
+            (r#"{".":{},"f:a":{".":{}}}"#, r#"{"f:a":{}}"#),
+            (r#"{"f:a":null}"#, r#"{"f:a":{}}"#),
+            (r#"{"x:a":{},"f:a":{}}"#, r#"{"f:a":{}}"#),
+            (r#"{"k:{\"b\": 1, \"a\":\"x\"}":{},"v: 1":{}}"#, r#"{"k:{\"a\":\"x\",\"b\":1}":{},"v:1":{}}"#),
+        ] {
+            check(set(text), want);
         }
     }
 }

@@ -6,6 +6,7 @@ use revisor_object::{Object, Value};
 use super::compare::Comparison;
 use super::conflict::Conflict;
 use super::field_set::FieldSet;
+use super::versions::{Replacement, Unconvertible, Versioned, Versions};
 
 /// How many entries updates may leave; older ones are merged.
 const MAX_UPDATERS: usize = 10;
@@ -68,6 +69,12 @@ impl Manager {
             && self.subresource == other.subresource
             && (self.operation == Operation::Apply || self.api_version == other.api_version)
     }
+
+    /// What the original sorts managers by where it does not know anything better.
+    fn order(&self) -> (&str, Operation, &str, &str) {
+        let version = if self.operation == Operation::Apply { "" } else { self.api_version.as_str() };
+        (&self.name, self.operation, version, &self.subresource)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -77,42 +84,88 @@ struct Entry {
     fields: FieldSet,
 }
 
+impl Entry {
+    fn read(entry: &Value, read: fn(&Value) -> Option<FieldSet>) -> Option<Entry> {
+        let entry = entry.as_object()?;
+        let text = |name: &str| entry.str(name).unwrap_or_default().to_owned();
+        let operation = match entry.str("operation")? {
+            "Apply" => Operation::Apply,
+            "Update" => Operation::Update,
+            _ => return None,
+        };
+        let api_version = text("apiVersion");
+        if api_version.is_empty() || entry.str("fieldsType") != Some("FieldsV1") {
+            return None;
+        }
+        let fields = entry.get("fieldsV1").map_or(Some(FieldSet::new()), read)?;
+        let manager = Manager { name: text("manager"), operation, api_version, subresource: text("subresource") };
+        Some(Entry { manager, time: entry.str("time").map(str::to_owned), fields })
+    }
+}
+
+/// What a write does to an entry.
+pub(crate) enum Touched {
+    /// Nothing: it is the writer's own.
+    Spared,
+    /// It is of a version that is no more, and goes.
+    Orphaned,
+    /// It loses these of its places to the writer, and those that are no more.
+    By { taken: FieldSet, removed: FieldSet },
+}
+
+impl Touched {
+    fn by(entry: &Entry, changes: &Comparison) -> Touched {
+        let meets = |set: &FieldSet| entry.fields.intersection(set);
+        let taken = match (changes.modified.is_empty(), changes.added.is_empty()) {
+            (true, true) => FieldSet::new(),
+            (false, true) => meets(&changes.modified),
+            (true, false) => meets(&changes.added),
+            (false, false) => meets(&changes.modified.union(&changes.added)),
+        };
+        let removed = if changes.removed.is_empty() { FieldSet::new() } else { meets(&changes.removed) };
+        Touched::By { taken, removed }
+    }
+}
+
 /// The entries of an object.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ManagedFields(Vec<Entry>);
 
 impl ManagedFields {
-    /// Reads the entries of an object's metadata; `None` if any of them is none.
+    /// Reads the entries of a stored object's metadata; `None` if any of them is none.
     pub fn read(entries: &[Value]) -> Option<ManagedFields> {
-        let read = |entry: &Value| {
-            let entry = entry.as_object()?;
-            let text = |name: &str| entry.str(name).unwrap_or_default().to_owned();
-            let operation = match entry.str("operation")? {
-                "Apply" => Operation::Apply,
-                "Update" => Operation::Update,
-                _ => return None,
-            };
-            let api_version = text("apiVersion");
-            if api_version.is_empty() || entry.str("fieldsType") != Some("FieldsV1") {
-                return None;
+        ManagedFields::read_with(entries, FieldSet::read_stored)
+    }
+
+    /// Reads entries whose fields are read by `read`. Of two entries of one manager the later one counts.
+    fn read_with(entries: &[Value], read: fn(&Value) -> Option<FieldSet>) -> Option<ManagedFields> {
+        let mut managed = ManagedFields(Vec::with_capacity(entries.len() + 1));
+        for entry in entries {
+            let entry = Entry::read(entry, read)?;
+            match managed.position(&entry.manager) {
+                Some(at) => managed.0[at] = entry,
+                None => managed.0.push(entry),
             }
-            let fields = entry.get("fieldsV1").map_or(Some(FieldSet::new()), FieldSet::read)?;
-            let manager = Manager { name: text("manager"), operation, api_version, subresource: text("subresource") };
-            Some(Entry { manager, time: entry.str("time").map(str::to_owned), fields })
-        };
-        entries.iter().map(read).collect::<Option<Vec<_>>>().map(ManagedFields)
+        }
+        Some(managed)
     }
 
     /// The entries that a write begins with: those that the client sent, if they are any, or those that are stored. A
     /// client that sends an empty list, or one empty entry, wants to begin anew.
     pub fn of_write(sent: Option<&Value>, stored: &[Value]) -> ManagedFields {
-        let stored = || ManagedFields::read(stored).unwrap_or_default();
+        let kept = || ManagedFields::read(stored).unwrap_or_default();
         match sent.and_then(Value::as_array) {
-            None => stored(),
+            None => kept(),
             Some([]) => ManagedFields::default(),
             Some([Value::Object(only)]) if only.is_empty() => ManagedFields::default(),
-            Some(entries) => ManagedFields::read(entries).filter(|read| !read.0.is_empty()).unwrap_or_else(stored),
+            // Most who change an object send back what they read.
+            Some(entries) if entries == stored => kept(),
+            Some(entries) => ManagedFields::read_with(entries, FieldSet::read).unwrap_or_else(kept),
         }
+    }
+
+    fn position(&self, manager: &Manager) -> Option<usize> {
+        self.0.iter().position(|entry| entry.manager.is_same(manager))
     }
 
     /// Whether nobody manages anything.
@@ -120,17 +173,31 @@ impl ManagedFields {
         self.0.is_empty()
     }
 
-    /// Records an update that made these changes at this time.
-    pub fn update(&mut self, manager: &Manager, changes: &Comparison, now: &str) {
-        let taken = changes.modified.union(&changes.added);
-        for entry in &mut self.0 {
-            // Whatever is written anew belongs to the writer, and what is gone belongs to nobody.
-            entry.fields = entry.fields.difference(&taken).difference(&changes.removed);
-        }
-        let mine = taken.difference(&FieldSet::of(NOBODYS));
+    /// Records a write at this time. `owned` says which of the places that it changes the writer can change at all.
+    ///
+    /// # Errors
+    /// What clients are told if the object cannot be brought into the version of a manager.
+    pub fn update(
+        &mut self,
+        manager: &Manager,
+        write: Replacement<'_>,
+        now: &str,
+        owned: impl Fn(FieldSet) -> FieldSet,
+    ) -> Result<(), String> {
+        self.reconcile(write.versions, write.old, write.version)?;
+        let changes = write.changes()?.only(&owned);
+        // Whatever is written anew belongs to the writer, and what is gone belongs to nobody.
+        let touched = self.touched(None, write, &changes, &owned)?;
+        self.give_way(&touched);
+        self.take(manager, changes.modified.union(&changes.added), now);
+        Ok(())
+    }
+
+    /// Credits a manager with these places.
+    pub fn take(&mut self, manager: &Manager, mut mine: FieldSet, now: &str) {
+        mine.subtract(&FieldSet::of(NOBODYS));
         if !mine.is_empty() {
-            let known = self.0.iter().position(|entry| entry.manager.is_same(manager));
-            match known {
+            match self.position(manager) {
                 Some(at) => {
                     self.0[at].fields = self.0[at].fields.union(&mine);
                     self.0[at].time = Some(now.to_owned());
@@ -140,16 +207,48 @@ impl ManagedFields {
                 }
             }
         }
-        self.0.retain(|entry| !entry.fields.is_empty());
         self.merge_ancient();
     }
 
-    /// Takes note of what `manager` applies now; answers what it applied before.
-    pub(crate) fn begin_apply(&mut self, manager: &Manager, applied: FieldSet) -> Option<FieldSet> {
-        match self.0.iter_mut().find(|entry| entry.manager.is_same(manager)) {
-            Some(entry) => {
-                entry.manager.api_version.clone_from(&manager.api_version);
-                Some(std::mem::replace(&mut entry.fields, applied))
+    /// Brings every entry up to what its version says today. Entries of versions that are no more go.
+    pub(crate) fn reconcile(&mut self, versions: &dyn Versions, live: &Object, version: &str) -> Result<(), String> {
+        let mut seen: Vec<(String, bool)> = Vec::new();
+        for entry in &self.0 {
+            let wanted = &entry.manager.api_version;
+            if seen.iter().any(|(known, _)| known == wanted) {
+                continue;
+            }
+            let brought = Versioned::new(live, version).to(versions, wanted).map(|_| true);
+            let is_there = brought.or_else(|error| match error {
+                Unconvertible::NoSuchVersion => Ok(false),
+                Unconvertible::Failed(why) => Err(why),
+            })?;
+            seen.push((wanted.clone(), is_there));
+        }
+        self.0.retain(|entry| seen.iter().any(|(known, is_there)| *is_there && *known == entry.manager.api_version));
+        for entry in &mut self.0 {
+            if let Ok((types, id)) = versions.type_in(&entry.manager.api_version) {
+                entry.fields.reconcile(types, id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `manager` goes on to apply all that it applied before, in the same version: then nothing is to go.
+    pub(crate) fn is_kept(&self, manager: &Manager, applied: &FieldSet) -> bool {
+        self.position(manager).is_none_or(|at| {
+            let Entry { manager: before, fields, .. } = &self.0[at];
+            before.api_version == manager.api_version && fields.is_within(applied)
+        })
+    }
+
+    /// Takes note of what `manager` applies now; answers what it applied before, and in which version.
+    pub(crate) fn begin_apply(&mut self, manager: &Manager, applied: FieldSet) -> Option<(FieldSet, String)> {
+        match self.position(manager) {
+            Some(at) => {
+                let entry = &mut self.0[at];
+                let version = std::mem::replace(&mut entry.manager.api_version, manager.api_version.clone());
+                Some((std::mem::replace(&mut entry.fields, applied), version))
             }
             None => {
                 self.0.push(Entry { manager: manager.clone(), time: None, fields: applied });
@@ -158,66 +257,128 @@ impl ManagedFields {
         }
     }
 
-    /// All places that somebody manages.
-    pub(crate) fn all(&self) -> FieldSet {
-        self.0.iter().fold(FieldSet::new(), |all, entry| all.union(&entry.fields))
+    /// All places that somebody manages, by version; those of `first` come first.
+    pub(crate) fn by_version(&self, first: &str) -> Vec<(&str, FieldSet)> {
+        let mut all: Vec<(&str, FieldSet)> = Vec::new();
+        for Entry { manager, fields, .. } in &self.0 {
+            match all.iter_mut().find(|(version, _)| *version == manager.api_version) {
+                Some((_, set)) => *set = set.union(fields),
+                None => all.push((&manager.api_version, fields.clone())),
+            }
+        }
+        all.sort_by_key(|(version, _)| *version != first);
+        all
     }
 
-    /// The places of others that these changes give another value, beside those that are allowed.
-    pub(crate) fn conflicts(&self, manager: &Manager, changes: &Comparison, allowed: &FieldSet) -> Vec<Conflict> {
-        let taken = changes.modified.union(&changes.added).difference(allowed);
-        let others = self.0.iter().filter(|entry| !entry.manager.is_same(manager));
-        others.flat_map(|entry| Conflict::all(&entry.manager, &entry.fields.intersection(&taken))).collect()
-    }
-
-    /// Takes from others what was taken over or removed. `now` is the time, if the object changed.
-    pub(crate) fn finish_apply(&mut self, manager: &Manager, changes: &Comparison, now: Option<&str>) {
-        let taken = changes.modified.union(&changes.added);
-        for entry in &mut self.0 {
-            if entry.manager.is_same(manager) {
-                entry.fields = entry.fields.difference(&FieldSet::of(NOBODYS));
-                if let Some(now) = now {
-                    entry.time = Some(now.to_owned());
-                }
+    /// What a write does to every entry but that of `writer`: `None` where the version of the entry is no more.
+    /// `changes` are those of the write's own version.
+    pub(crate) fn touched(
+        &self,
+        writer: Option<&Manager>,
+        write: Replacement<'_>,
+        changes: &Comparison,
+        owned: impl Fn(FieldSet) -> FieldSet,
+    ) -> Result<Vec<Touched>, String> {
+        // As other versions show them. The original asks the first entry of each of them about changes that the writer
+        // cannot make, too.
+        let mut others: Vec<(&str, Option<Comparison>)> = Vec::new();
+        let mut touched = Vec::with_capacity(self.0.len());
+        for entry in &self.0 {
+            let version = entry.manager.api_version.as_str();
+            if writer.is_some_and(|writer| entry.manager.is_same(writer)) {
+                touched.push(Touched::Spared);
+            } else if version == write.version {
+                touched.push(Touched::by(entry, changes));
+            } else if let Some((_, seen)) = others.iter().find(|(known, _)| *known == version) {
+                touched.push(seen.as_ref().map_or(Touched::Orphaned, |changes| Touched::by(entry, changes)));
             } else {
-                entry.fields = entry.fields.difference(&taken).difference(&changes.removed);
+                let seen = write.changes_in(version)?;
+                touched.push(seen.as_ref().map_or(Touched::Orphaned, |changes| Touched::by(entry, changes)));
+                others.push((version, seen.map(|changes| changes.only(&owned))));
+            }
+        }
+        Ok(touched)
+    }
+
+    /// Takes from every entry what a write takes from it.
+    pub(crate) fn give_way(&mut self, touched: &[Touched]) {
+        for (entry, touched) in self.0.iter_mut().zip(touched) {
+            match touched {
+                Touched::Spared => {}
+                Touched::Orphaned => entry.fields = FieldSet::new(),
+                Touched::By { taken, removed } => {
+                    entry.fields.subtract(taken);
+                    entry.fields.subtract(removed);
+                }
             }
         }
         self.0.retain(|entry| !entry.fields.is_empty());
     }
 
+    /// The conflicts of a write that touches entries so, beside those that are allowed.
+    pub(crate) fn conflicts(&self, touched: &[Touched], allowed: &FieldSet) -> Vec<Conflict> {
+        let mut found: Vec<(&Manager, Vec<Conflict>)> = Vec::new();
+        for (entry, touched) in self.0.iter().zip(touched) {
+            if let Touched::By { taken, .. } = touched
+                && !taken.is_empty()
+            {
+                found.push((&entry.manager, Conflict::all(&entry.manager, &taken.difference(allowed))));
+            }
+        }
+        found.sort_by_key(|(manager, _)| manager.order());
+        found.into_iter().flat_map(|(_, conflicts)| conflicts).collect()
+    }
+
+    /// Ends an apply; `now` is the time, if the object changed.
+    pub(crate) fn finish_apply(&mut self, manager: &Manager, now: Option<&str>) {
+        if let Some(at) = self.position(manager) {
+            let entry = &mut self.0[at];
+            entry.fields.subtract(&FieldSet::of(NOBODYS));
+            if let Some(now) = now {
+                entry.time = Some(now.to_owned());
+            }
+            if entry.fields.is_empty() {
+                self.0.remove(at);
+            }
+        }
+    }
+
     /// Merges the oldest updates of each version until there are few enough.
     fn merge_ancient(&mut self) {
-        let is_update = |entry: &Entry| entry.manager.operation == Operation::Update;
-        let mut excess = self.0.iter().filter(|entry| is_update(entry)).count().saturating_sub(MAX_UPDATERS);
+        let mut updaters: Vec<(Option<String>, Manager)> = self
+            .0
+            .iter()
+            .filter(|entry| entry.manager.operation == Operation::Update)
+            .map(|entry| (entry.time.clone(), entry.manager.clone()))
+            .collect();
+        let mut excess = updaters.len().saturating_sub(MAX_UPDATERS);
         if excess == 0 {
             return;
         }
-        self.0.sort_by(|one, two| {
-            (one.manager.operation, &one.time, &one.manager.name).cmp(&(
-                two.manager.operation,
-                &two.time,
-                &two.manager.name,
-            ))
-        });
-        let mut merged: Vec<Entry> = Vec::with_capacity(self.0.len());
-        for entry in std::mem::take(&mut self.0) {
-            let bucket = merged.iter().position(|known| {
-                is_update(known) && is_update(&entry) && known.manager.api_version == entry.manager.api_version
-            });
-            match bucket.filter(|_| excess > 0) {
-                Some(at) => {
-                    let bucket = &mut merged[at];
-                    bucket.manager.name = ANCIENT.to_owned();
-                    bucket.manager.subresource = String::new();
-                    bucket.fields = bucket.fields.union(&entry.fields);
-                    bucket.time = entry.time;
-                    excess -= 1;
-                }
-                None => merged.push(entry),
+        updaters.sort_by(|(one_time, one), (two_time, two)| (one_time, one.order()).cmp(&(two_time, two.order())));
+        let mut firsts: Vec<Manager> = Vec::new();
+        for (time, updater) in updaters {
+            if excess == 0 {
+                break;
             }
+            let Some(first) = firsts.iter().find(|first| first.api_version == updater.api_version) else {
+                firsts.push(updater);
+                continue;
+            };
+            let bucket = Manager { name: ANCIENT.to_owned(), subresource: String::new(), ..updater.clone() };
+            if self.position(&bucket).is_none()
+                && let Some(at) = self.position(first)
+            {
+                self.0[at].manager = bucket.clone();
+            }
+            let fields = self.position(&updater).map(|at| self.0.remove(at).fields).unwrap_or_default();
+            // Where the bucket itself is merged, as one that is not the oldest, the original loses it.
+            if let Some(at) = self.position(&bucket) {
+                self.0[at].fields = self.0[at].fields.union(&fields);
+                self.0[at].time = time;
+            }
+            excess -= 1;
         }
-        self.0 = merged;
     }
 
     /// The entries as metadata shows them; `None` if there are none.
@@ -257,6 +418,9 @@ impl ManagedFields {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::apply::versions::OneVersion;
+    use revisor_object::parse_json;
+    use revisor_schema::Types;
 
     fn manager(name: &str) -> Manager {
         Manager {
@@ -267,8 +431,18 @@ mod tests {
         }
     }
 
-    fn modified(places: &[&[&str]]) -> Comparison {
-        Comparison { modified: FieldSet::of(places), ..Comparison::default() }
+    const TABLE: &str = "type,field,shape,presence,number,merge,list,required,default\nT,data,map:string,nonzero,,\n";
+
+    /// Records that `name` put an object with one set of data in place of another.
+    fn update(managed: &mut ManagedFields, name: &str, old: &[&str], new: &[&str], now: &str) {
+        let types = Types::parse(TABLE).expect("a good table");
+        let versions = OneVersion { version: "v1", types: &types, id: types.id("T").expect("is there") };
+        let object = |data: &[&str]| -> Object {
+            let data: Object = data.iter().map(|pair| pair.split_at(1)).map(|(k, v)| (k, Value::from(v))).collect();
+            [("data", Value::Object(data))].into_iter().collect()
+        };
+        let write = Replacement { versions: &versions, version: "v1", old: &object(old), new: &object(new) };
+        managed.update(&manager(name), write, now, |fields| fields).expect("there is one version");
     }
 
     fn shown(managed: &ManagedFields) -> String {
@@ -290,13 +464,12 @@ mod tests {
     #[test]
     fn who_writes_a_field_last_manages_it() {
         let mut managed = ManagedFields::default();
-        managed.update(&manager("a"), &modified(&[&["f:x"], &["f:y"], &["f:metadata", "f:name"]]), "1");
-        assert_eq!(shown(&managed), r#"a 1 {"f:x":{},"f:y":{}}"#);
-        managed.update(&manager("b"), &modified(&[&["f:y"]]), "2");
-        assert_eq!(shown(&managed), r#"a 1 {"f:x":{}}; b 2 {"f:y":{}}"#);
-        let removed = Comparison { removed: FieldSet::of(&[&["f:x"]]), ..Comparison::default() };
-        managed.update(&manager("b"), &removed, "3");
-        assert_eq!(shown(&managed), r#"b 2 {"f:y":{}}"#);
+        update(&mut managed, "a", &[], &["x1", "y1"], "1");
+        assert_eq!(shown(&managed), r#"a 1 {"f:data":{"f:x":{},"f:y":{}}}"#);
+        update(&mut managed, "b", &["x1", "y1"], &["x1", "y2"], "2");
+        assert_eq!(shown(&managed), r#"a 1 {"f:data":{"f:x":{}}}; b 2 {"f:data":{"f:y":{}}}"#);
+        update(&mut managed, "b", &["x1", "y2"], &["y2"], "3");
+        assert_eq!(shown(&managed), r#"b 2 {"f:data":{"f:y":{}}}"#);
     }
 
     #[test]
@@ -304,11 +477,23 @@ mod tests {
         let mut managed = ManagedFields::default();
         for number in 0..12 {
             let field = format!("f:{number:02}");
-            managed.update(&manager(&format!("m{number:02}")), &modified(&[&[&field]]), &format!("{number:02}"));
+            managed.take(&manager(&format!("m{number:02}")), FieldSet::of(&[&[&field]]), &format!("{number:02}"));
         }
         let text = shown(&managed);
         assert_eq!(text.split("; ").count(), MAX_UPDATERS, "{text}");
         assert!(text.starts_with(r#"ancient-changes 02 {"f:00":{},"f:01":{},"f:02":{}}; m03"#), "{text}");
+    }
+
+    #[test]
+    fn of_two_entries_of_one_manager_the_later_counts() {
+        let entry = |version: &str, fields: &str| {
+            let text = format!(
+                r#"{{"manager":"a","operation":"Apply","apiVersion":"{version}","fieldsType":"FieldsV1","fieldsV1":{fields}}}"#
+            );
+            parse_json(text.as_bytes()).expect("is JSON").value
+        };
+        let sent = Value::Array(vec![entry("v1", r#"{"f:x":{}}"#), entry("v2", r#"{"f:y":{}}"#)]);
+        assert_eq!(shown(&ManagedFields::of_write(Some(&sent), &[])), r#"a  {"f:y":{}}"#);
     }
 
     #[test]

@@ -233,7 +233,7 @@ impl Registry {
             let Some(addresses) = self.catalog.resource("networking.k8s.io", "v1", "ipaddresses") else {
                 return Ok(());
             };
-            self.create_named(addresses.storage(), None, object, WriteOptions::default()).await.map(|_| ())
+            self.create_named(addresses.storage(), None, object, None, WriteOptions::default()).await.map(|_| ())
         })
     }
 

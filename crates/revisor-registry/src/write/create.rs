@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use revisor_catalog::{Circumstances, Resource};
+use revisor_merge::ManagedFields;
 use revisor_object::{Object, Value};
 use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
@@ -46,11 +47,12 @@ impl Registry {
             metadata.insert("name", self.environment.uid());
         }
         self.initialize(metadata);
+        let applied = options.is_apply.then(|| managed_fields::of_applied(resource, &object, options, &self.now()));
         resource.to_stored(&mut object);
         let saved = if is_generated {
-            self.create_generated(resource, namespace, object, options).await
+            self.create_generated(resource, namespace, object, applied, options).await
         } else {
-            self.create_named(resource, namespace, object, options).await
+            self.create_named(resource, namespace, object, applied, options).await
         };
         let mut saved = saved.map_err(|error| named_as(resource, error))?;
         self.await_definition(resource, &saved.bytes).await;
@@ -65,6 +67,7 @@ impl Registry {
         resource: &Arc<Resource>,
         namespace: Option<&str>,
         object: Object,
+        applied: Option<ManagedFields>,
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let prefix = object.at(&["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -72,7 +75,7 @@ impl Registry {
         loop {
             let mut named = object.clone();
             named.object_mut("metadata").insert("name", self.environment.generated_name(&prefix));
-            match self.create_named(resource, namespace, named, options).await {
+            match self.create_named(resource, namespace, named, applied.clone(), options).await {
                 Err(RegistryError::AlreadyExists { .. }) if attempt < MAX_GENERATED_NAMES => attempt += 1,
                 done => return done,
             }
@@ -80,12 +83,13 @@ impl Registry {
     }
 
     /// Makes a new object that has its name and identity, in its stored shape. The rules that it is held to are those of
-    /// the version that was `shown`.
+    /// the version that was `shown`. Who manages what of it is known already if it was `applied`.
     pub(crate) async fn create_named(
         &self,
         shown: &Arc<Resource>,
         namespace: Option<&str>,
         mut object: Object,
+        applied: Option<ManagedFields>,
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let resource = shown.working();
@@ -111,13 +115,12 @@ impl Registry {
         };
         let now = self.now();
         let circumstances = Circumstances { now: &now, requester: options.requester };
-        let applied = options.is_apply.then(|| managed_fields::of_create(resource, &object, options, &now));
-        if options.is_apply {
+        if applied.is_some() {
             object = without_zeros(resource, object)?;
         }
         resource.default(&mut object);
         // Before the server adds what is its own: that is nobody's to manage.
-        let managed = applied.unwrap_or_else(|| managed_fields::of_create(resource, &object, options, &now));
+        let managed = applied.unwrap_or_else(|| self.track_create(shown, &object, options, &now));
         object.object_mut("metadata").set("managedFields", managed.into_value());
         await_default_account(self, &review, &object).await;
         self.admit(&review, &mut object)?;
