@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use revisor_catalog::validate_field_manager;
 use revisor_object::{BadValue, FieldError, FieldPath};
 use revisor_registry::{DeleteOptions, FieldValidation, ListVersions, RegistryError};
 
@@ -83,13 +84,7 @@ impl<'a> Query<'a> {
             }
         };
         let manager = self.text("fieldManager");
-        if manager.len() > 128 {
-            errors.push(FieldError::too_long(FieldPath::root("fieldManager"), 128));
-        }
-        if let Some(character) = manager.chars().find(|character| character.is_control()) {
-            let detail = format!("should only contain printable characters, found {character:?}");
-            errors.push(FieldError::invalid(FieldPath::root("fieldManager"), manager, detail));
-        }
+        errors.extend(validate_field_manager(FieldPath::root("fieldManager"), manager));
         if errors.is_empty() { Ok((dry_run, validation)) } else { Err(RegistryError::InvalidOptions { kind, errors }) }
     }
 

@@ -39,7 +39,7 @@ pub use kinds::apiextensions::{
 };
 pub use kinds::apiregistration::{custom_registration, is_custom_registration};
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
-pub use metadata::{validate_known_finalizers, validate_metadata, validate_metadata_update};
+pub use metadata::{validate_field_manager, validate_known_finalizers, validate_metadata, validate_metadata_update};
 pub use moment::Moment;
 pub use resource::{DeleteAnswer, DeprecationNotice, Resource, Rules, SelectableField, Subresource, Verb};
 pub use route::{ObjectRoute, Route};

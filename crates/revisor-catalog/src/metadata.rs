@@ -1,7 +1,7 @@
 //! What must be true of `metadata`, whatever the kind.
 
 use revisor_object::names::{NameRule, builtin_kind_finalizer, dns1123_label, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, is_printable};
 
 use crate::checks::{self, immutable};
 
@@ -9,6 +9,12 @@ const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 
 /// All annotations of an object together may take up so many bytes.
 pub(crate) const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
+
+/// The longest name that a manager of fields may have.
+const MAX_FIELD_MANAGER: usize = 128;
+
+/// The longest name of a subresource that managed fields may show.
+const MAX_SUBRESOURCE: usize = 256;
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -96,7 +102,24 @@ fn validate_open_parts(metadata: &Object, errors: &mut Vec<FieldError>) {
         if !matches!(fields_type, "" | "FieldsV1") {
             errors.push(FieldError::invalid(entry_path.child("fieldsType"), fields_type, "must be `FieldsV1`"));
         }
+        errors.extend(validate_field_manager(entry_path.child("manager"), entry.str("manager").unwrap_or_default()));
+        if entry.str("subresource").unwrap_or_default().len() > MAX_SUBRESOURCE {
+            errors.push(FieldError::too_long(entry_path.child("subresource"), MAX_SUBRESOURCE));
+        }
     }
+}
+
+/// What is wrong with the name of a manager of fields.
+pub fn validate_field_manager(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if name.len() > MAX_FIELD_MANAGER {
+        errors.push(FieldError::too_long(&path, MAX_FIELD_MANAGER));
+    }
+    for (at, character) in name.char_indices().filter(|(_, character)| !is_printable(*character)) {
+        let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(character));
+        errors.push(FieldError::invalid(&path, name, detail));
+    }
+    errors
 }
 
 fn validate_owners(metadata: &Object, errors: &mut Vec<FieldError>) {

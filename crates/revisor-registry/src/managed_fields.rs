@@ -13,28 +13,9 @@ use crate::{Registry, WriteOptions};
 const SERVER: &str = "revisor";
 
 impl Registry {
-    /// The entries of a new object that was not applied, with what the server added to it.
-    pub(crate) fn track_create(
-        &self,
-        shown: &Arc<Resource>,
-        object: &Object,
-        options: WriteOptions<'_>,
-        now: &str,
-    ) -> ManagedFields {
-        let mut managed = ManagedFields::default();
-        let (empty, converted) = (Object::new(), Converted::default());
-        let versions = self.field_versions(shown, &converted);
-        let new = as_spoken(shown, object);
-        let write = Replacement { versions: &versions, version: &shown.api_version, old: &empty, new: &new };
-        let owned = |fields| owned(shown, &options, fields);
-        let tracked = managed.update(&manager(shown, &options), write, now, owned);
-        // As in the original, what cannot be recorded is not.
-        tracked.map(|()| managed).unwrap_or_default()
-    }
-
-    /// The entries of an object that is put in place of the old one, before the server adds anything to it: what is the
-    /// server's own is nobody's to manage.
-    pub(crate) async fn track_update(
+    /// The entries of an object that is put in place of the old one, or of none, before the server adds anything to it:
+    /// what is the server's own is nobody's to manage. Both are in the working version.
+    pub(crate) async fn track(
         &self,
         shown: &Arc<Resource>,
         mut managed: ManagedFields,
@@ -42,10 +23,6 @@ impl Registry {
         options: WriteOptions<'_>,
         now: &str,
     ) -> ManagedFields {
-        // What was applied is recorded already. Where nobody was recorded, recording begins with the next apply.
-        if options.is_apply || managed.is_empty() {
-            return managed;
-        }
         let (old, new) = (as_spoken(shown, old), as_spoken(shown, new));
         let converted = Converted::default();
         let is_patient = shown.custom().is_some_and(|custom| *custom.conversion() != CustomConversion::None);
@@ -75,11 +52,13 @@ pub(crate) fn of_applied(shown: &Resource, config: &Object, options: WriteOption
     managed
 }
 
-/// The entries that an update begins with.
-pub(crate) fn begin(object: &Object, old: &Object, options: WriteOptions<'_>) -> ManagedFields {
+/// The entries that a write begins with.
+pub(crate) fn begin(resource: &Resource, object: &Object, old: &Object, options: WriteOptions<'_>) -> ManagedFields {
     let stored = old.object("metadata").map(|metadata| metadata.array("managedFields")).unwrap_or_default();
     // Through a subresource nobody says who manages what.
     let sent = object.at(&["metadata", "managedFields"]).filter(|_| options.subresource.is_none());
+    // An empty list does not come through to where custom objects are looked at.
+    let sent = sent.filter(|sent| resource.custom().is_none() || sent.as_array() != Some(&[]));
     ManagedFields::of_write(sent, stored)
 }
 

@@ -183,11 +183,16 @@ impl Registry {
                 operation: Operation::Update,
                 old: Some(&old),
             };
-            let managed = managed.unwrap_or_else(|| managed_fields::begin(&object, &old, options));
+            let managed = managed.unwrap_or_else(|| managed_fields::begin(resource, &object, &old, options));
             restore_metadata(&mut object, &old);
             resource.default(&mut object);
             let now = self.now();
-            let managed = self.track_update(shown, managed, [&old, &object], options, &now).await;
+            // What was applied is recorded already. Where nobody was recorded, recording begins with the next apply.
+            let managed = if options.is_apply || managed.is_empty() {
+                managed
+            } else {
+                self.track(shown, managed, [&old, &object], options, &now).await
+            };
             object.object_mut("metadata").set("managedFields", managed.into_value());
             self.admit(&review, &mut object)?;
             // What is stored was written and read again. Only as if it had been, too, the new object can be compared.

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use revisor_catalog::ServiceSpec;
+use revisor_merge::ManagedFields;
 use revisor_object::{BadValue, Cidr, FieldError, FieldPath, Object, Value, parse_cidr_sloppy, parse_ip_sloppy};
 use revisor_store::BoxFuture;
 
@@ -233,7 +234,9 @@ impl Registry {
             let Some(addresses) = self.catalog.resource("networking.k8s.io", "v1", "ipaddresses") else {
                 return Ok(());
             };
-            self.create_named(addresses.storage(), None, object, None, WriteOptions::default()).await.map(|_| ())
+            self.create_named(addresses.storage(), None, object, ManagedFields::default(), WriteOptions::default())
+                .await
+                .map(|_| ())
         })
     }
 

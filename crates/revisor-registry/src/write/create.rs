@@ -46,13 +46,15 @@ impl Registry {
         if is_nameless && !has_prefix && resource.rules.names_nameless {
             metadata.insert("name", self.environment.uid());
         }
-        self.initialize(metadata);
-        let applied = options.is_apply.then(|| managed_fields::of_applied(resource, &object, options, &self.now()));
+        let sent = managed_fields::begin(resource, &object, &Object::new(), options);
+        self.initialize(object.object_mut("metadata"));
+        let managed =
+            if options.is_apply { managed_fields::of_applied(resource, &object, options, &self.now()) } else { sent };
         resource.to_stored(&mut object);
         let saved = if is_generated {
-            self.create_generated(resource, namespace, object, applied, options).await
+            self.create_generated(resource, namespace, object, managed, options).await
         } else {
-            self.create_named(resource, namespace, object, applied, options).await
+            self.create_named(resource, namespace, object, managed, options).await
         };
         let mut saved = saved.map_err(|error| named_as(resource, error))?;
         self.await_definition(resource, &saved.bytes).await;
@@ -67,7 +69,7 @@ impl Registry {
         resource: &Arc<Resource>,
         namespace: Option<&str>,
         object: Object,
-        applied: Option<ManagedFields>,
+        managed: ManagedFields,
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let prefix = object.at(&["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -75,7 +77,7 @@ impl Registry {
         loop {
             let mut named = object.clone();
             named.object_mut("metadata").insert("name", self.environment.generated_name(&prefix));
-            match self.create_named(resource, namespace, named, applied.clone(), options).await {
+            match self.create_named(resource, namespace, named, managed.clone(), options).await {
                 Err(RegistryError::AlreadyExists { .. }) if attempt < MAX_GENERATED_NAMES => attempt += 1,
                 done => return done,
             }
@@ -83,13 +85,14 @@ impl Registry {
     }
 
     /// Makes a new object that has its name and identity, in its stored shape. The rules that it is held to are those of
-    /// the version that was `shown`. Who manages what of it is known already if it was `applied`.
+    /// the version that was `shown`. Who manages what of it is known already if it
+    /// was applied; or else that is what recording begins with.
     pub(crate) async fn create_named(
         &self,
         shown: &Arc<Resource>,
         namespace: Option<&str>,
         mut object: Object,
-        applied: Option<ManagedFields>,
+        managed: ManagedFields,
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let resource = shown.working();
@@ -115,12 +118,16 @@ impl Registry {
         };
         let now = self.now();
         let circumstances = Circumstances { now: &now, requester: options.requester };
-        if applied.is_some() {
+        if options.is_apply {
             object = without_zeros(resource, object)?;
         }
         resource.default(&mut object);
         // Before the server adds what is its own: that is nobody's to manage.
-        let managed = applied.unwrap_or_else(|| self.track_create(shown, &object, options, &now));
+        let managed = if options.is_apply {
+            managed
+        } else {
+            self.track(shown, managed, [&Object::new(), &object], options, &now).await
+        };
         object.object_mut("metadata").set("managedFields", managed.into_value());
         await_default_account(self, &review, &object).await;
         self.admit(&review, &mut object)?;
