@@ -157,6 +157,14 @@ impl Custom {
         fitted.map(|unknown_fields| Findings { unknown_fields }).map_err(|misfit| misfit.to_string())
     }
 
+    /// Makes an applied object fit this version. What it does not know was refused before, and what is null is for
+    /// validation to judge.
+    pub(crate) fn conform_applied(&self, value: &mut Value) -> Result<Findings, String> {
+        let Value::Object(object) = value else { return self.conform(value) };
+        let fitted = self.schema.fit_preserving(object, self.family.metadata(), Malformed::Refuse);
+        fitted.map(|unknown_fields| Findings { unknown_fields }).map_err(|misfit| misfit.to_string())
+    }
+
     /// Brings an object that came from another version into the shape of this one.
     pub fn take_in(&self, converted: &mut Object) {
         converted.insert("apiVersion", self.api_version.as_str());

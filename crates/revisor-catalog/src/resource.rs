@@ -221,14 +221,15 @@ impl Resource {
         }
     }
 
-    /// Makes an applied configuration fit this resource's type; see [`Types::conform_as_given`].
+    /// Makes an object to which a configuration was applied fit this resource's type. It is of its type already, but
+    /// for what configurations may say and objects do not show.
     ///
     /// # Errors
     /// As [`conform`](Resource::conform).
-    pub fn conform_as_given(&self, value: &mut Value) -> Result<Findings, String> {
+    pub fn conform_applied(&self, value: &mut Value) -> Result<Findings, String> {
         match &self.custom {
-            Some(custom) => custom.conform(value),
-            None => self.types.conform_as_given(self.root, value).map_err(|mismatch| mismatch.to_string()),
+            Some(custom) => custom.conform_applied(value),
+            None => self.conform(value),
         }
     }
 

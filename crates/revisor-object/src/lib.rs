@@ -22,6 +22,7 @@ mod time_zone;
 mod url;
 mod value;
 mod yaml;
+mod yaml_keys;
 
 pub use bad_value::{BadValue, is_printable};
 pub use continue_token::{ContinueToken, ContinueTokenError, ListScope, MAX_CONTINUE_TOKEN_BYTES, TokenSealer};
@@ -48,3 +49,4 @@ pub use time_zone::{is_time_zone, time_zone_problems};
 pub use url::{Url, unescape_query};
 pub use value::{Object, Value};
 pub use yaml::{YamlError, parse_yaml};
+pub use yaml_keys::repeated_yaml_keys;

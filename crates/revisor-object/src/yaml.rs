@@ -235,7 +235,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-fn key_text(value: &Value) -> Option<CompactString> {
+pub(crate) fn key_text(value: &Value) -> Option<CompactString> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(truth) => Some(truth.to_compact_string()),
@@ -246,7 +246,7 @@ fn key_text(value: &Value) -> Option<CompactString> {
     }
 }
 
-fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, &'static str> {
+pub(crate) fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, &'static str> {
     match tag.filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.as_str()) {
         Some("str" | "binary") => return Ok(Value::from(text)),
         Some("int" | "float" | "bool" | "null") => return resolve(text),

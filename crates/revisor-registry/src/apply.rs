@@ -6,11 +6,12 @@ use revisor_catalog::Resource;
 use revisor_merge::{
     Application, Applied, ApplyError, FieldSet, ManagedFields, Manager, Operation, Replacement, server_side_apply,
 };
-use revisor_object::{FieldError, Object, Parsed, Value, parse_json, parse_yaml};
+use revisor_object::{Object, Parsed, Value, parse_json, parse_yaml, repeated_yaml_keys};
 
-use crate::body::{fit, fit_as_given};
+use crate::body::fit_applied;
 use crate::field_versions::{Converted, MAX_ROUNDS};
 use crate::managed_fields;
+use crate::patch::{unfit_patch, with_type};
 use crate::write::{Proposal, check_address, match_namespace, named_version};
 use crate::{Decoded, FieldValidation, Place, Registry, RegistryError, Saved, WriteOptions};
 
@@ -32,7 +33,15 @@ impl Registry {
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let Place { resource, namespace, name } = place;
-        let Decoded { object: mut config, warnings } = read(resource, text, &options)?;
+        let read = match read(resource, text, &options) {
+            // That there is nothing of which this is a part is said first.
+            Err(_) if options.subresource.is_some() && !self.is_there(place).await? => {
+                return Err(RegistryError::not_found(resource, name.unwrap_or_default()));
+            }
+            read => read?,
+        };
+        let Decoded { object: mut config, warnings } = read;
+        let given = (options.field_manager == KUBECTL).then(|| config.clone());
         let address = name.unwrap_or_default();
         let metadata = config.object_mut("metadata");
         let is_nameless = metadata.str("name").unwrap_or_default().is_empty();
@@ -45,9 +54,12 @@ impl Registry {
         let propose = |current: &Object, converted: &Converted| {
             check_address(&metadata, address)?;
             let mut live = current.clone();
+            live.remove("kind");
+            live.remove("apiVersion");
             resource.to_shown(&mut live);
-            let Applied { object, managed } = self.apply_to(resource, live, &config, &options, converted)?;
-            let mut object = without_zeros(resource, object)?;
+            let configs = [&config, given.as_ref().unwrap_or(&config)];
+            let Applied { object, managed } = self.apply_to(resource, live, configs, &options, converted)?;
+            let mut object = fit_applied(resource, object).map_err(|problem| unfit(resource, &config, problem))?;
             resource.to_stored(&mut object);
             let is_conditional = config.at(&["metadata", "resourceVersion"]).is_some();
             Ok(Proposal { object, warnings: warnings.clone(), is_conditional, managed: Some(managed) })
@@ -74,6 +86,14 @@ impl Registry {
         }
     }
 
+    /// Whether there is an object in this place.
+    async fn is_there(&self, place: Place<'_>) -> Result<bool, RegistryError> {
+        self.cache.freshen().await?;
+        let resource = place.resource.working();
+        let key = resource.key(place.namespace, place.name.unwrap_or_default());
+        Ok(self.cache_of(resource).get(&key).is_some())
+    }
+
     /// [`change`](Registry::change) by something that is applied: what it takes to see the object as its managers do is
     /// converted on the way.
     pub(crate) async fn change_applying(
@@ -93,12 +113,13 @@ impl Registry {
         Err(RegistryError::Contended { resource: place.resource.clone(), name })
     }
 
-    /// Applies a configuration to an object, both in the version of `resource`.
+    /// Applies a configuration to an object, both in the version of `resource`. The configuration comes as it is meant
+    /// and as it was given.
     pub(crate) fn apply_to(
         &self,
         resource: &Arc<Resource>,
         mut live: Object,
-        config: &Object,
+        [config, given]: [&Object; 2],
         options: &WriteOptions<'_>,
         converted: &Converted,
     ) -> Result<Applied, RegistryError> {
@@ -131,7 +152,7 @@ impl Registry {
         let annotations = metadata.and_then(|metadata| metadata.object("annotations"));
         if manager.name == KUBECTL && annotations.and_then(|all| all.str(LAST_APPLIED)).is_some_and(|t| !t.is_empty()) {
             // What kubectl would apply the old way next is what it applies now.
-            let mut shown = config.clone();
+            let mut shown = given.clone();
             shown.insert("kind", resource.kind.as_str());
             shown.insert("apiVersion", resource.api_version.as_str());
             if let Some(annotations) =
@@ -146,10 +167,10 @@ impl Registry {
     }
 }
 
-/// An object without the zero values that are not written. Only now: who applies them manages them nevertheless.
-pub(crate) fn without_zeros(resource: &Resource, object: Object) -> Result<Object, RegistryError> {
-    let fitted = fit(resource, Value::Object(object), Vec::new(), FieldValidation::Ignore);
-    fitted.map(|decoded| decoded.object).map_err(RegistryError::PatchNotApplicable)
+/// Says what is wrong with an applied configuration that is of its type and yet does not fit it.
+pub(crate) fn unfit(resource: &Resource, config: &Object, problem: String) -> RegistryError {
+    // DIFFERENCE: the original answers 500.
+    unfit_patch(&Value::Object(with_type(resource, config)), problem)
 }
 
 /// Reads an applied configuration.
@@ -175,16 +196,25 @@ pub(crate) fn read(
     // Nobody could manage what its object does not have, or not so.
     if let Some(problem) = resource.typed_problem(object) {
         let text = |name| object.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();
-        let Resource { api_version, kind, .. } = &**resource;
-        let object = format!("{}/{}; {api_version}, Kind={kind}", text("namespace"), text("name"));
+        let Resource { group, version, kind, .. } = &**resource;
+        let object = format!("{}/{}; {group}/{version}, Kind={kind}", text("namespace"), text("name"));
         return Err(RegistryError::Untyped { object, problem });
     }
-    let shown = value.clone();
-    fit_as_given(resource, value, duplicates, options.validation).map_err(|problem| {
-        // DIFFERENCE: the original answers 500 to values that are of their type and yet do not fit it.
-        let shown = revisor_object::BadValue::from(shown.to_json());
-        RegistryError::InvalidOptions { kind: "", errors: vec![FieldError::invalid("patch", shown, problem)] }
-    })
+    let repeated = match (duplicates.is_empty(), options.validation, std::str::from_utf8(text)) {
+        (false, FieldValidation::Warn | FieldValidation::Strict, Ok(text)) => repeated_yaml_keys(text),
+        _ => Vec::new(),
+    };
+    if options.validation == FieldValidation::Strict && !repeated.is_empty() {
+        let lines = repeated.join("\n  ");
+        return Err(RegistryError::BadRequest(format!(
+            "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  {lines}"
+        )));
+    }
+    // What it says is merged as it is said: who applies a zero value or a null manages it, although it is not shown.
+    let mut config = object.clone();
+    config.remove("kind");
+    config.remove("apiVersion");
+    Ok(Decoded { object: config, warnings: repeated })
 }
 
 /// The places that kubectl's own apply set and nobody changed since.

@@ -192,14 +192,11 @@ pub(crate) fn fit(
     fit_by(resource, value, duplicates, validation, Resource::conform)
 }
 
-/// As [`fit`], but zero values that were given stay.
-pub(crate) fn fit_as_given(
-    resource: &Resource,
-    value: Value,
-    duplicates: Vec<String>,
-    validation: FieldValidation,
-) -> Result<Decoded, String> {
-    fit_by(resource, value, duplicates, validation, Resource::conform_as_given)
+/// Fits an object to which a configuration was applied to the type of a resource.
+pub(crate) fn fit_applied(resource: &Resource, object: Object) -> Result<Object, String> {
+    let fitted =
+        fit_by(resource, Value::Object(object), Vec::new(), FieldValidation::Ignore, Resource::conform_applied);
+    fitted.map(|decoded| decoded.object)
 }
 
 fn fit_by(

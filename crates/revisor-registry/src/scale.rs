@@ -123,11 +123,15 @@ impl Registry {
         let saved = self.change_applying(place, options, |current: &Object, converted: &Converted| {
             check_uid(place, &config, current)?;
             let live = in_version(resource, current);
-            let Applied { object, managed } = self.apply_to(resource, live, &wanted, &options, converted)?;
+            let Applied { object, managed } = self.apply_to(resource, live, [&wanted, &wanted], &options, converted)?;
             // What nobody wants any more is none.
             let replicas = resource.scale.as_ref().and_then(|paths| paths.replicas(&object)).unwrap_or_default();
             let mut scale = config.clone();
             scale.object_mut("spec").insert("replicas", replicas);
+            if !is_conditional {
+                let version = current.at(&["metadata", "resourceVersion"]).cloned();
+                scale.object_mut("metadata").set("resourceVersion", version);
+            }
             self.check_scale(resource, &scale)?;
             let object = rescaled(resource, current, &scale);
             Ok(Proposal { object, warnings: warnings.clone(), is_conditional, managed: Some(managed) })

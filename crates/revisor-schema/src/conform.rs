@@ -36,17 +36,11 @@ impl Types {
     /// Makes `value` fit the type `id`: drops unknown fields and nulls, brings times and base64 to their canonical
     /// form, drops zero values that are not written.
     pub fn conform(&self, id: StructId, value: &mut Value) -> Result<Findings, Mismatch> {
-        self.walk(id, value, false)
+        self.walk(id, value)
     }
 
-    /// As [`conform`](Types::conform), but what was given stays, also if it is a zero value that is not written: who
-    /// applies an empty map wants to manage it.
-    pub fn conform_as_given(&self, id: StructId, value: &mut Value) -> Result<Findings, Mismatch> {
-        self.walk(id, value, true)
-    }
-
-    fn walk(&self, id: StructId, value: &mut Value, keeps_zeros: bool) -> Result<Findings, Mismatch> {
-        let mut walk = Walk { types: self, path: String::new(), findings: Findings::default(), keeps_zeros };
+    fn walk(&self, id: StructId, value: &mut Value) -> Result<Findings, Mismatch> {
+        let mut walk = Walk { types: self, path: String::new(), findings: Findings::default() };
         let holder = Holder { of: self.get(id).short_name(), field: "" };
         walk.structure(id, value, holder)?;
         Ok(walk.findings)
@@ -67,7 +61,6 @@ struct Walk<'t> {
     types: &'t Types,
     path: String,
     findings: Findings,
-    keeps_zeros: bool,
 }
 
 impl<'t> Walk<'t> {
@@ -97,7 +90,7 @@ impl<'t> Walk<'t> {
             let result = self.value(&field.shape, value, holder);
             self.path.truncate(before);
             match result {
-                Ok(()) => !value.is_null() && (self.keeps_zeros || !is_lost(&field.shape, field.presence, value)),
+                Ok(()) => !value.is_null() && !is_lost(&field.shape, field.presence, value),
                 Err(error) => {
                     failure = Some(error);
                     true

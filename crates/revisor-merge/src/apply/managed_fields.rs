@@ -279,23 +279,28 @@ impl ManagedFields {
         changes: &Comparison,
         owned: impl Fn(FieldSet) -> FieldSet,
     ) -> Result<Vec<Touched>, String> {
-        // As other versions show them. The original asks the first entry of each of them about changes that the writer
-        // cannot make, too.
+        // As other versions show them.
         let mut others: Vec<(&str, Option<Comparison>)> = Vec::new();
         let mut touched = Vec::with_capacity(self.0.len());
         for entry in &self.0 {
             let version = entry.manager.api_version.as_str();
             if writer.is_some_and(|writer| entry.manager.is_same(writer)) {
                 touched.push(Touched::Spared);
-            } else if version == write.version {
-                touched.push(Touched::by(entry, changes));
-            } else if let Some((_, seen)) = others.iter().find(|(known, _)| *known == version) {
-                touched.push(seen.as_ref().map_or(Touched::Orphaned, |changes| Touched::by(entry, changes)));
-            } else {
-                let seen = write.changes_in(version)?;
-                touched.push(seen.as_ref().map_or(Touched::Orphaned, |changes| Touched::by(entry, changes)));
-                others.push((version, seen.map(|changes| changes.only(&owned))));
+                continue;
             }
+            if version == write.version {
+                touched.push(Touched::by(entry, changes));
+                continue;
+            }
+            let at = match others.iter().position(|(known, _)| *known == version) {
+                Some(at) => at,
+                None => {
+                    let seen = write.changes_in(version)?;
+                    others.push((version, seen.map(|changes| changes.only(&owned))));
+                    others.len() - 1
+                }
+            };
+            touched.push(others[at].1.as_ref().map_or(Touched::Orphaned, |changes| Touched::by(entry, changes)));
         }
         Ok(touched)
     }

@@ -52,6 +52,7 @@ fn overlay_field(types: &Types, field: &Field, live: &mut Value, config: &Value)
 
 fn overlay_element(types: &Types, shape: &Shape, live: &mut Value, config: &Value) {
     match (shape, live, config) {
+        (Shape::Struct(id), Value::Object(live), Value::Null) if !live.is_empty() && !types.get(*id).is_atomic => {}
         (Shape::Struct(id), Value::Object(live), Value::Object(config)) if !types.get(*id).is_atomic => {
             overlay(types, *id, live, config);
         }

@@ -1,5 +1,6 @@
 //! Taking places out of an object: what a manager applied before and does not apply any more.
 
+use compact_str::format_compact;
 use revisor_object::{Object, Value};
 use revisor_schema::{Field, Shape, StructId, Types};
 
@@ -14,7 +15,7 @@ pub(crate) fn remove(types: &Types, id: StructId, object: &mut Object, set: &Fie
 
 fn remove_structure(types: &Types, id: StructId, object: &mut Object, set: &Object) {
     object.retain(|name, value| {
-        let Some(node) = set.get(&format!("f:{name}")).map(Node::of) else { return true };
+        let Some(node) = set.get(&format_compact!("f:{name}")).map(Node::of) else { return true };
         if node.is_member {
             return false;
         }
@@ -25,14 +26,18 @@ fn remove_structure(types: &Types, id: StructId, object: &mut Object, set: &Obje
     });
 }
 
+/// Removes places from a value. What has nothing left is null, as in the original: it is neither there nor gone.
 fn remove_field(types: &Types, field: &Field, value: &mut Value, set: &Object) {
-    if granularity(types, field) == Granularity::One {
-        return;
-    }
-    match (&field.shape, value) {
+    let is_one = granularity(types, field) == Granularity::One;
+    match (&field.shape, &mut *value) {
+        (Shape::Struct(_) | Shape::Map(_) | Shape::List(_) | Shape::Any, Value::Object(_) | Value::Array(_))
+            if is_one =>
+        {
+            *value = Value::Null;
+        }
         (Shape::Struct(id), Value::Object(object)) => remove_structure(types, *id, object, set),
         (Shape::Map(element), Value::Object(object)) => object.retain(|name, value| {
-            let Some(node) = set.get(&format!("f:{name}")).map(Node::of) else { return true };
+            let Some(node) = set.get(&format_compact!("f:{name}")).map(Node::of) else { return true };
             keep_element(types, element, value, &node)
         }),
         (Shape::List(element), Value::Array(items)) => items.retain_mut(|item| {
@@ -41,16 +46,29 @@ fn remove_field(types: &Types, field: &Field, value: &mut Value, set: &Object) {
         }),
         _ => {}
     }
+    empty_to_null(value);
 }
 
 fn keep_element(types: &Types, shape: &Shape, value: &mut Value, node: &Node<'_>) -> bool {
     if node.is_member {
         return false;
     }
-    if let (Shape::Struct(id), Value::Object(object), Some(below)) = (shape, value, node.below) {
+    if let (Shape::Struct(id), Value::Object(object), Some(below)) = (shape, &mut *value, node.below) {
         remove_structure(types, *id, object, below);
+        empty_to_null(value);
     }
     true
+}
+
+fn empty_to_null(value: &mut Value) {
+    let is_empty = match value {
+        Value::Object(object) => object.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    };
+    if is_empty {
+        *value = Value::Null;
+    }
 }
 
 impl FieldSet {

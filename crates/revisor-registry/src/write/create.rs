@@ -11,7 +11,8 @@ use super::address::match_namespace;
 use super::{Place, Saved, WriteOptions, check_metadata, reject_invalid};
 use crate::admission::{Operation, Review, await_default_account};
 use crate::allocation::Outcome;
-use crate::apply::without_zeros;
+use crate::apply::unfit;
+use crate::body::fit_applied;
 use crate::present::named_as;
 use crate::{Decoded, Registry, RegistryError, managed_fields};
 
@@ -48,8 +49,13 @@ impl Registry {
         }
         let sent = managed_fields::begin(resource, &object, &Object::new(), options);
         self.initialize(object.object_mut("metadata"));
-        let managed =
-            if options.is_apply { managed_fields::of_applied(resource, &object, options, &self.now()) } else { sent };
+        let managed = if options.is_apply {
+            let managed = managed_fields::of_applied(resource, &object, options, &self.now());
+            object = fit_applied(resource, object.clone()).map_err(|problem| unfit(resource, &object, problem))?;
+            managed
+        } else {
+            sent
+        };
         resource.to_stored(&mut object);
         let saved = if is_generated {
             self.create_generated(resource, namespace, object, managed, options).await
@@ -118,9 +124,6 @@ impl Registry {
         };
         let now = self.now();
         let circumstances = Circumstances { now: &now, requester: options.requester };
-        if options.is_apply {
-            object = without_zeros(resource, object)?;
-        }
         resource.default(&mut object);
         // Before the server adds what is its own: that is nobody's to manage.
         let managed = if options.is_apply {

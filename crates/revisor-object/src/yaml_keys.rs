@@ -1,0 +1,84 @@
+//! Keys that one mapping of a YAML text has more than once, by line, as the original speaks of them.
+//!
+//! [`parse_yaml`](crate::parse_yaml) notices them; where they stand is only looked up when somebody has to be told.
+
+use std::collections::HashSet;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
+
+use crate::yaml::{key_text, scalar};
+use crate::{Value, json::MAX_DEPTH};
+
+/// No more than these are named.
+const MAX_NAMED: usize = 100;
+
+/// A mapping or sequence whose end has not come yet.
+enum Open {
+    Sequence,
+    Mapping { seen: HashSet<String>, expects_key: bool },
+}
+
+/// What is said of every key of the first document that its mapping has already: `line 7: key "a" already set in map`.
+pub fn repeated_yaml_keys(text: &str) -> Vec<String> {
+    let mut open: Vec<Open> = Vec::new();
+    let mut found = Vec::new();
+    for event in Parser::new(StrInput::new(text)) {
+        let Ok((event, span)) = event else { break };
+        match event {
+            Event::Scalar(text, style, _, tag) => {
+                if let Some(Open::Mapping { seen, expects_key: true }) = open.last_mut()
+                    && let Ok(key) = scalar(&text, style == ScalarStyle::Plain, tag.as_deref())
+                    && let Some(name) = key_text(&key)
+                    && !seen.insert(name.to_string())
+                {
+                    let shown = match &key {
+                        Value::String(name) => format!("{name:?}"),
+                        other => other.to_json(),
+                    };
+                    found.push(format!("line {}: key {shown} already set in map", span.start.line()));
+                }
+                step(&mut open);
+            }
+            Event::Alias(_) => step(&mut open),
+            Event::SequenceStart(..) => open.push(Open::Sequence),
+            Event::MappingStart(..) => open.push(Open::Mapping { seen: HashSet::new(), expects_key: true }),
+            Event::SequenceEnd | Event::MappingEnd => {
+                open.pop();
+                step(&mut open);
+            }
+            Event::DocumentEnd | Event::StreamEnd => break,
+            Event::StreamStart | Event::DocumentStart(_) | Event::Nothing => {}
+        }
+        if open.len() > MAX_DEPTH || found.len() == MAX_NAMED {
+            break;
+        }
+    }
+    found
+}
+
+/// After a key comes its value, and after a value the next key.
+fn step(open: &mut [Open]) {
+    if let Some(Open::Mapping { expects_key, .. }) = open.last_mut() {
+        *expects_key = !*expects_key;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_keys_are_named_by_line() {
+        let text = "a: 1\nb:\n  a: 1\n  \"a\": [x, {c: 1, c: 2}]\na: >\n  xx\n1: x\n1: y\n";
+        assert_eq!(
+            repeated_yaml_keys(text),
+            [
+                "line 4: key \"a\" already set in map",
+                "line 4: key \"c\" already set in map",
+                "line 5: key \"a\" already set in map",
+                "line 8: key 1 already set in map",
+            ]
+        );
+        assert!(repeated_yaml_keys("a: {b: 1}\nb: [a, a]\n").is_empty());
+    }
+}
