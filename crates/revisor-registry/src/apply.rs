@@ -16,7 +16,7 @@ use crate::write::{Proposal, check_address, match_namespace, named_version};
 use crate::{Decoded, FieldValidation, Place, Registry, RegistryError, Saved, WriteOptions};
 
 /// Who is credited with what was there before anybody was recorded.
-const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+pub(crate) const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// The manager that takes over from kubectl's own apply without conflicts.
 const KUBECTL: &str = "kubectl";

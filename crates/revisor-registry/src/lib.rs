@@ -27,6 +27,7 @@ mod read;
 mod read_plan;
 mod registry;
 mod scale;
+mod scale_fields;
 mod selection;
 mod service_addresses;
 mod version_reports;

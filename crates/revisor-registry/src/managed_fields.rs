@@ -62,6 +62,11 @@ pub(crate) fn begin(resource: &Resource, object: &Object, old: &Object, options:
     ManagedFields::of_write(sent, stored)
 }
 
+/// The stored entries of an object.
+pub(crate) fn stored(object: &Object) -> Option<ManagedFields> {
+    ManagedFields::read(object.object("metadata").map(|metadata| metadata.array("managedFields")).unwrap_or_default())
+}
+
 /// In whose name a write is recorded.
 pub(crate) fn manager(shown: &Resource, options: &WriteOptions<'_>) -> Manager {
     let name = if options.field_manager.is_empty() { SERVER } else { options.field_manager };

@@ -8,20 +8,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_catalog::{Resource, ScalePaths, validate_metadata};
-use revisor_merge::Applied;
 use revisor_object::names::NameRule;
 use revisor_object::{FieldError, Object, Value};
 use revisor_version::Revision;
 
 use crate::apply;
 use crate::body::fit;
-use crate::field_versions::Converted;
 use crate::patch::{apply_patch, unfit_patch, with_type};
 use crate::write::{Proposal, check_address, encode, match_namespace, named_version, other_uid, unlike_stored};
 use crate::{Decoded, GetRequest, Got, PatchKind, Place, Registry, RegistryError, Saved, WriteOptions};
 
 /// The name of the subresource.
-const SCALE: &str = "scale";
+pub(crate) const SCALE: &str = "scale";
 
 /// What of its object's metadata a scale shows.
 const SHOWN: [&str; 5] = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
@@ -63,7 +61,8 @@ impl Registry {
                 return Err(RegistryError::conflict(place.resource, name, unlike_stored(place, &why)));
             }
             let object = rescaled(place.resource, current, &scale);
-            Ok(Proposal { object, warnings: warnings.clone(), is_conditional, managed: None })
+            let managed = Some(self.track_scale(place.resource, current, &scale, options)?);
+            Ok(Proposal { object, warnings: warnings.clone(), is_conditional, managed })
         });
         self.saved_scale(place.resource, saved.await?)
     }
@@ -95,7 +94,8 @@ impl Registry {
             self.check_scale(place.resource, &scale)?;
             check_uid(place, &scale, current)?;
             let object = rescaled(place.resource, current, &scale);
-            Ok(Proposal { object, warnings, is_conditional, managed: None })
+            let managed = Some(self.track_scale(place.resource, current, &scale, options)?);
+            Ok(Proposal { object, warnings, is_conditional, managed })
         });
         self.saved_scale(place.resource, saved.await?)
     }
@@ -116,18 +116,12 @@ impl Registry {
         check_address(metadata, name.unwrap_or_default())?;
         match_namespace(resource, metadata, namespace)?;
         let is_conditional = named_version(metadata)?.is_some();
-        let mut wanted = Object::new();
-        if let (Some(paths), Some(replicas)) = (&resource.scale, replicas_of(&config)) {
-            paths.set_replicas(&mut wanted, replicas);
-        }
-        let saved = self.change_applying(place, options, |current: &Object, converted: &Converted| {
+        let saved = self.change(place, options, |current| {
             check_uid(place, &config, current)?;
-            let live = in_version(resource, current);
-            let Applied { object, managed } = self.apply_to(resource, live, [&wanted, &wanted], &options, converted)?;
+            let (object, managed) = self.apply_to_scale(resource, current, &config, options)?;
             // What nobody wants any more is none.
-            let replicas = resource.scale.as_ref().and_then(|paths| paths.replicas(&object)).unwrap_or_default();
             let mut scale = config.clone();
-            scale.object_mut("spec").insert("replicas", replicas);
+            scale.object_mut("spec").insert("replicas", replicas_of(&object).unwrap_or_default());
             if !is_conditional {
                 let version = current.at(&["metadata", "resourceVersion"]).cloned();
                 scale.object_mut("metadata").set("resourceVersion", version);
@@ -169,7 +163,7 @@ impl Registry {
     }
 
     /// The scale of an object.
-    fn scale_object(&self, resource: &Resource, object: &Object) -> Result<Object, RegistryError> {
+    pub(crate) fn scale_object(&self, resource: &Resource, object: &Object) -> Result<Object, RegistryError> {
         let mut scale = Object::new();
         let Some(paths) = &resource.scale else { return Ok(scale) };
         let metadata = scale.object_mut("metadata");
@@ -215,7 +209,7 @@ fn check_uid(place: Place<'_>, scale: &Object, current: &Object) -> Result<(), R
 }
 
 /// A stored object in the version that is asked for.
-fn in_version(resource: &Resource, stored: &Object) -> Object {
+pub(crate) fn in_version(resource: &Resource, stored: &Object) -> Object {
     let mut object = stored.clone();
     resource.to_shown(&mut object);
     object

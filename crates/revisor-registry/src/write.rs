@@ -183,15 +183,15 @@ impl Registry {
                 operation: Operation::Update,
                 old: Some(&old),
             };
-            let managed = managed.unwrap_or_else(|| managed_fields::begin(resource, &object, &old, options));
+            // Where it is known already who manages what, nobody sent it.
+            let begun = managed.is_none().then(|| managed_fields::begin(resource, &object, &old, options));
             restore_metadata(&mut object, &old);
             resource.default(&mut object);
             let now = self.now();
-            // What was applied is recorded already. Where nobody was recorded, recording begins with the next apply.
-            let managed = if options.is_apply || managed.is_empty() {
-                managed
-            } else {
-                self.track(shown, managed, [&old, &object], options, &now).await
+            // Where nobody was recorded, recording begins with the next apply.
+            let managed = match begun {
+                Some(begun) if !begun.is_empty() => self.track(shown, begun, [&old, &object], options, &now).await,
+                _ => managed.unwrap_or_default(),
             };
             object.object_mut("metadata").set("managedFields", managed.into_value());
             self.admit(&review, &mut object)?;

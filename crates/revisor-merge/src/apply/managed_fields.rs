@@ -1,6 +1,8 @@
 //! [`ManagedFields`]: `metadata.managedFields` as a value: who manages which places of an object, since when, and by which
 //! kind of write.
 
+mod scale;
+
 use revisor_object::{Object, Value};
 
 use super::compare::Comparison;
