@@ -277,14 +277,25 @@ impl Resource {
         }
     }
 
-    /// An object of this version as another built-in version of the resource shows it. Nothing is filled in.
-    pub fn as_shown_by(&self, other: &Resource, object: &Object) -> Object {
-        let mut object = object.clone();
+    /// An object of this version as another built-in version of the resource shows it. Nothing is filled in but what is
+    /// always written.
+    ///
+    /// # Errors
+    /// As [`conform`](Resource::conform).
+    pub fn as_shown_by(&self, other: &Resource, object: &Object) -> Result<Object, String> {
+        let conformed = |resource: &Resource, object: Object| {
+            let mut value = Value::Object(object);
+            resource.conform(&mut value)?;
+            Ok::<Object, String>(value.as_object_mut().map(std::mem::take).unwrap_or_default())
+        };
+        let mut object = conformed(self, object.clone())?;
         if let Some(stored) = &self.stored {
             stored.conversion.to_stored(&mut object);
         }
         other.to_shown(&mut object);
-        object
+        let mut object = conformed(other, object)?;
+        other.complete(&mut object);
+        Ok(object)
     }
 
     /// Fills in what a client may leave out.

@@ -155,10 +155,10 @@ impl Registry {
             let mut shown = given.clone();
             shown.insert("kind", resource.kind.as_str());
             shown.insert("apiVersion", resource.api_version.as_str());
-            if let Some(annotations) =
-                shown.object_mut("metadata").get_mut("annotations").and_then(Value::as_object_mut)
-            {
-                annotations.remove(LAST_APPLIED);
+            let metadata = shown.object_mut("metadata");
+            match metadata.get_mut("annotations") {
+                Some(Value::Object(annotations)) => _ = annotations.remove(LAST_APPLIED),
+                _ => _ = metadata.remove("annotations"),
             }
             let text = Value::Object(shown).to_json() + "\n";
             applied.object.object_mut("metadata").object_mut("annotations").insert(LAST_APPLIED, text);
@@ -222,7 +222,8 @@ fn last_applied(resource: &Resource, live: &Object, annotation: &str) -> FieldSe
     let Ok(Value::Object(last)) = parse_json(annotation.as_bytes()).map(|parsed| parsed.value) else {
         return FieldSet::new();
     };
-    if last.str("apiVersion") != Some(&resource.api_version) {
+    let is_typed = |object| resource.typed_problem(object).is_none();
+    if last.str("apiVersion") != Some(&resource.api_version) || !is_typed(&last) || !is_typed(live) {
         return FieldSet::new();
     }
     let changes = resource.compare(&last, live);

@@ -80,7 +80,10 @@ impl Versions for FieldVersions<'_> {
                 self.convert_custom(custom, object, own, to)?
             }
             Some(custom) => self.convert_custom(custom, object.clone(), from, to)?,
-            None => self.built_in(from)?.as_shown_by(self.built_in(to)?, object),
+            None => {
+                let shown = self.built_in(from)?.as_shown_by(self.built_in(to)?, object);
+                shown.map_err(Unconvertible::Failed)?
+            }
         };
         let (types, id) = self.type_in(to)?;
         types.typed_problems(id, &converted).map_or(Ok(converted), |problem| Err(Unconvertible::Failed(problem)))

@@ -73,9 +73,9 @@ impl Manager {
     }
 
     /// What the original sorts managers by where it does not know anything better.
-    fn order(&self) -> (&str, Operation, &str, &str) {
+    fn order(&self) -> (&str, Operation, &str, bool, &str) {
         let version = if self.operation == Operation::Apply { "" } else { self.api_version.as_str() };
-        (&self.name, self.operation, version, &self.subresource)
+        (&self.name, self.operation, version, self.subresource.is_empty(), &self.subresource)
     }
 }
 
