@@ -29,7 +29,7 @@ pub(crate) const CUSTOM_PATCHES: &[&str] =
     &["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 
 /// The types that events can be answered in.
-const STREAMED: &[&str] = &["application/json;stream=watch"];
+pub(crate) const STREAMED: &[&str] = &["application/json;stream=watch"];
 
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,12 +164,18 @@ pub(crate) fn plain_encoding(headers: &HeaderMap) -> Encoding {
     choose(accept(headers), false).unwrap_or(DEFAULT).encoding
 }
 
-/// Whether the client accepts JSON, for answers that have no other encoding to fall back to.
-pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
-    let accept = accept(headers);
-    let plain = |clause: Clause<'_>| clause.covers(Encoding::Json).then(|| clause.accepted(Encoding::Json))?;
-    let mut accepted = accept.split(',').filter_map(Clause::parse).filter_map(plain);
-    accept.is_empty() || accepted.any(|accepted| accepted.form == Form::Whole)
+/// Of what is on offer under these types, what the client accepts first. Who accepts nothing by name accepts anything.
+pub(crate) fn first_accepted<T: Copy>(headers: &HeaderMap, offered: &[(&str, T)]) -> Option<T> {
+    let accept = Some(accept(headers)).filter(|accept| !accept.is_empty()).unwrap_or("*/*");
+    let mut clauses: Vec<Clause<'_>> = accept.split(',').filter_map(Clause::parse).collect();
+    sort(&mut clauses);
+    clauses.iter().find_map(|clause| {
+        let covers = |media_type: &str| {
+            let (main, sub) = media_type.split_once('/').unwrap_or_default();
+            [main, "*"].contains(&clause.main) && [sub, "*"].contains(&clause.sub)
+        };
+        offered.iter().find(|(media_type, _)| covers(media_type)).map(|(_, offer)| *offer)
+    })
 }
 
 /// What a client is told that accepts none of the types of a route.

@@ -1,199 +1,262 @@
 //! What is served, described for programs: kubectl checks files against it and explains fields from it.
 //!
-//! OpenAPI 3 is one document per group and version, and a root that tells where each of them is. An address in the root
-//! carries the hash of what stands there, so a client keeps a document until the root names another. Swagger 2 is one
-//! document for everything. The operations are made in `paths`, the types in `schemas` and `custom`; all from the catalog
-//! alone, so what is not served is not described. `swagger` says the same in the words of the older form, and
-//! `swagger_protobuf` writes that as older clients ask for it.
+//! OpenAPI 3 is one document per group and version, a few about the rest, and a root that tells where each of them is. An
+//! address in the root carries the hash of what stands there, so a client keeps a document until the root names another.
+//! Swagger 2 is one document for everything. The operations are made in `paths`, the types in `schemas` and `custom`; all
+//! from the catalog alone, so what is not served is not described. `swagger` says the same in the words of the older
+//! form; `document_protobuf` and `swagger_protobuf` write both as some clients ask for them.
+//!
+//! Nothing is made before somebody asks, and nothing twice: what is built in is written once (`library`), what is said
+//! of a group and version is kept until its resources change, and who asks for what is being made waits for it.
 
+mod annotations;
 mod custom;
 mod descriptions;
+mod document;
+mod document_protobuf;
 mod enums;
+mod general;
+mod library;
+mod parameters;
 mod paths;
 mod schemas;
 mod swagger;
 mod swagger_protobuf;
+mod wire;
 
 pub(crate) use descriptions::Descriptions;
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, LOCATION, VARY};
-use http::{HeaderMap, Method, Request, Response, StatusCode};
-use revisor_object::Status;
+use http::{HeaderMap, Request, Response, StatusCode};
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 
-use self::custom::Form;
+use self::document::Source;
+use self::library::Library;
+use self::swagger::{SwaggerParts, VersionSwagger};
 use crate::publication::{Publication, PublishedVersion, path_of};
 use crate::query::Query;
 use crate::tag::Tag;
 use crate::{Body, answer, negotiate};
 
-/// The only form in which the documents of OpenAPI 3 are written.
-const WRITTEN: &[&str] = &["application/json"];
-
 /// For so long a client may keep what it asked for by its hash.
 const KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Where the document of the server's own version stands.
-const VERSION_PATH: &str = "/version";
+const JSON: &str = "application/json";
 
-/// The document of one group and version. Its hash is wanted by everyone who reads the root, the document itself by
-/// few: it is kept only from when somebody reads it.
+/// How a document is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Json,
+    Protobuf,
+}
+
+/// What is said of everything that is built in.
+#[derive(Debug)]
+pub(crate) struct Constants {
+    /// What the documents call their version.
+    release: Box<str>,
+    texts: OnceLock<Descriptions>,
+    library: OnceLock<Library>,
+    /// The documents that are not about the resources of a group and version, by their paths.
+    others: OnceLock<BTreeMap<String, VersionOpenApi>>,
+    /// What of the older form stays the same.
+    swagger: SwaggerParts,
+}
+
+/// The document of one group and version, and what stands of it in the older form. Its hash is wanted by everyone who
+/// reads the root, the document itself by few: it is kept only from when somebody reads it.
 #[derive(Debug, Default)]
 pub(crate) struct VersionOpenApi {
-    tag: OnceLock<Tag>,
-    body: OnceLock<Bytes>,
+    written: Mutex<Written>,
+    protobuf: OnceLock<Bytes>,
+    swagger: VersionSwagger,
+}
+
+#[derive(Debug, Default)]
+struct Written {
+    tag: Option<Arc<Tag>>,
+    body: Option<Bytes>,
 }
 
 /// The documents that are about everything.
 #[derive(Debug, Default)]
 pub(crate) struct OpenApiDocuments {
     root: OnceLock<Bytes>,
-    version: VersionOpenApi,
-    swagger: OnceLock<Swagger>,
+    swagger_tag: OnceLock<Tag>,
+    swagger_json: OnceLock<Bytes>,
+    swagger_protobuf: OnceLock<Bytes>,
 }
 
-#[derive(Debug)]
-struct Swagger {
-    tag: Tag,
-    json: Bytes,
-    protobuf: Bytes,
+impl Constants {
+    pub(crate) fn new(release: &str) -> Constants {
+        Constants {
+            release: release.into(),
+            texts: OnceLock::new(),
+            library: OnceLock::new(),
+            others: OnceLock::new(),
+            swagger: SwaggerParts::default(),
+        }
+    }
 }
 
 impl VersionOpenApi {
-    fn tag(&self, describe: impl Fn() -> Value) -> &Tag {
-        self.tag.get_or_init(|| Tag::of(describe().to_string().as_bytes()))
+    /// The hash of the document.
+    fn tag(&self, write: impl Fn() -> String) -> Arc<Tag> {
+        self.read(write, |_| false).0
     }
 
-    fn body(&self, describe: impl Fn() -> Value) -> Bytes {
-        self.body.get_or_init(|| describe().to_string().into()).clone()
+    /// The hash of the document, and if that makes somebody want it, the document. It is written at most once for this.
+    fn read(&self, write: impl Fn() -> String, is_wanted: impl FnOnce(&Tag) -> bool) -> (Arc<Tag>, Option<Bytes>) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fresh = None;
+        let tag = match &written.tag {
+            Some(tag) => tag.clone(),
+            None => {
+                let text = Bytes::from(write());
+                let tag = Arc::new(Tag::of(&text));
+                written.tag = Some(tag.clone());
+                fresh = Some(text);
+                tag
+            }
+        };
+        let body = is_wanted(&tag).then(|| {
+            let make = || fresh.unwrap_or_else(|| write().into());
+            written.body.get_or_insert_with(make).clone()
+        });
+        (tag, body)
+    }
+
+    /// The same document in protobuf.
+    fn protobuf(&self, write: impl Fn() -> String) -> Bytes {
+        let made = self.protobuf.get_or_init(|| {
+            let kept = self.written.lock().unwrap_or_else(PoisonError::into_inner).body.clone();
+            let text = kept.unwrap_or_else(|| write().into());
+            let document: Value = serde_json::from_slice(&text).expect("documents are JSON");
+            document_protobuf::encode(&document).into()
+        });
+        made.clone()
     }
 }
 
 impl Publication {
-    /// The answer to a request for the path `rest` below `/openapi/v3`.
+    /// The answer to a request for the path `rest` below `/openapi/v3`, whatever its method is.
     pub(crate) fn openapi_v3<B>(&self, rest: &str, request: &Request<B>, now: SystemTime) -> Response<Body> {
-        let version = self.version(rest);
-        if version.is_none() && !["", VERSION_PATH].contains(&rest) {
-            return answer::text(StatusCode::NOT_FOUND, "404 page not found\n");
+        if rest.is_empty() {
+            return answer::json(StatusCode::OK, self.openapi_root());
         }
-        if let Some(refusal) = refuse_other_methods(request) {
-            return refusal;
-        }
-        if !negotiate::accepts_json(request.headers()) {
-            return answer::status(&Status::not_acceptable(WRITTEN));
-        }
-        match version {
-            Some(version) => hashed(&version.openapi, || self.describe(version), rest, request, now),
-            None if rest.is_empty() => answer::json(StatusCode::OK, self.openapi_root()),
-            None => hashed(&self.openapi.version, || self.describe_version(), rest, request, now),
+        match (self.version(rest), self.others().get(rest)) {
+            (Some(version), _) => {
+                hashed(&version.openapi, || self.source().version(&version.known), rest, request, now)
+            }
+            (None, Some(other)) => hashed(other, || self.source().other(rest), rest, request, now),
+            (None, None) => empty(StatusCode::NOT_FOUND),
         }
     }
 
-    /// The answer to a request for `/openapi/v2`.
+    /// The answer to a request for `/openapi/v2`, whatever its method is.
     pub(crate) fn openapi_v2<B>(&self, request: &Request<B>) -> Response<Body> {
-        if let Some(refusal) = refuse_other_methods(request) {
-            return refusal;
-        }
-        let Some(encoding) = swagger_protobuf::negotiate(request.headers()) else {
-            return answer::status(&Status::not_acceptable(swagger_protobuf::WRITTEN));
+        let Some(encoding) = negotiate::first_accepted(request.headers(), swagger_protobuf::OFFERED) else {
+            return not_acceptable();
         };
-        let swagger = self.swagger();
-        let mut response = if swagger.tag.is_known(request.headers()) {
-            not_modified()
+        let tag = self.swagger_tag();
+        let mut response = if tag.is_known(request.headers()) {
+            empty(StatusCode::NOT_MODIFIED)
         } else {
-            let body = if encoding.is_protobuf { swagger.protobuf.clone() } else { swagger.json.clone() };
-            answer::json(StatusCode::OK, body)
+            match encoding {
+                Encoding::Json => answer::json(StatusCode::OK, self.swagger_json()),
+                Encoding::Protobuf => protobuf(self.swagger_protobuf(), swagger_protobuf::MEDIA_TYPE),
+            }
         };
-        let headers = response.headers_mut();
-        if encoding.is_protobuf && headers.contains_key(CONTENT_TYPE) {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(swagger_protobuf::MEDIA_TYPE));
-        }
-        headers.insert(ETAG, swagger.tag.header());
-        headers.insert(VARY, HeaderValue::from_static("Accept"));
+        add_tag(response.headers_mut(), tag);
         response
+    }
+
+    /// What people are told about built-in types.
+    fn texts(&self) -> &Descriptions {
+        self.constants.texts.get_or_init(Descriptions::unpack)
+    }
+
+    fn library(&self) -> &Library {
+        self.constants.library.get_or_init(|| Library::of(&self.catalog, self.texts()))
+    }
+
+    fn source(&self) -> Source<'_> {
+        Source {
+            types: self.catalog.types(),
+            library: self.library(),
+            texts: self.texts(),
+            release: &self.constants.release,
+        }
+    }
+
+    /// The documents that are not about the resources of a group and version.
+    fn others(&self) -> &BTreeMap<String, VersionOpenApi> {
+        self.constants.others.get_or_init(|| {
+            let built_in = self.versions.iter().filter(|version| is_built_in(version));
+            let groups = built_in.map(|version| &*version.known.group).filter(|group| !group.is_empty());
+            let paths = groups.map(|group| format!("/apis/{group}"));
+            let all = document::OTHERS.iter().map(|path| (*path).to_owned()).chain(paths);
+            all.map(|path| (path, VersionOpenApi::default())).collect()
+        })
     }
 
     fn openapi_root(&self) -> Bytes {
         let made = self.openapi.root.get_or_init(|| {
             let versions = self.versions.iter().map(|version| {
-                let path = path_of(&version.known);
-                let address = address(&path, version.openapi.tag(|| self.describe(version)));
-                (path, address)
+                (path_of(&version.known), version.openapi.tag(|| self.source().version(&version.known)))
             });
-            let version = address(VERSION_PATH, self.openapi.version.tag(|| self.describe_version()));
-            let addresses: Map<String, Value> = versions
-                .chain([(VERSION_PATH.to_owned(), version)])
-                .map(|(path, address)| (path.trim_start_matches('/').to_owned(), json!({"serverRelativeURL": address})))
+            let others = self.others().iter();
+            let others = others.map(|(path, other)| (path.clone(), other.tag(|| self.source().other(path))));
+            let addresses: Map<String, Value> = others
+                .chain(versions)
+                .map(|(path, tag)| {
+                    let address = json!({"serverRelativeURL": address(&path, &tag)});
+                    (path.trim_start_matches('/').to_owned(), address)
+                })
                 .collect();
             json!({"paths": addresses}).to_string().into()
         });
         made.clone()
     }
-
-    fn swagger(&self) -> &Swagger {
-        self.openapi.swagger.get_or_init(|| {
-            let document = swagger::document(self);
-            let json = Bytes::from(document.to_string());
-            Swagger { tag: Tag::of(&json), json, protobuf: swagger_protobuf::encode(&document).into() }
-        })
-    }
-
-    /// The document of a group and version.
-    fn describe(&self, version: &PublishedVersion) -> Value {
-        let types = self.catalog.types();
-        let schemas = schemas::of(types, &version.known, self.texts(), Form::V3);
-        self.document(paths::of(types, &version.known), schemas.into_iter().collect())
-    }
-
-    /// The document of the server's own version.
-    fn describe_version(&self) -> Value {
-        self.document(paths::of_version(), Map::from_iter([schemas::of_version(self.texts())]))
-    }
-
-    fn document(&self, paths: Map<String, Value>, schemas: Map<String, Value>) -> Value {
-        json!({
-            "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": &*self.release},
-            "paths": paths,
-            "components": {
-                "schemas": schemas,
-                "securitySchemes": {"BearerToken": {"type": "http", "scheme": "bearer"}},
-            },
-        })
-    }
 }
 
-fn refuse_other_methods<B>(request: &Request<B>) -> Option<Response<Body>> {
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-    (!is_read).then(|| answer::status(&Status::method_not_allowed()))
+/// Whether what is told of this group and version is about what is built in.
+fn is_built_in(version: &PublishedVersion) -> bool {
+    version.known.resources.iter().any(|resource| resource.custom().is_none())
 }
 
 /// Answers with a document that has its hash in its address.
 fn hashed<B>(
     document: &VersionOpenApi,
-    describe: impl Fn() -> Value,
+    write: impl Fn() -> String,
     path: &str,
     request: &Request<B>,
     now: SystemTime,
 ) -> Response<Body> {
-    let tag = document.tag(&describe);
+    let Some(encoding) = negotiate::first_accepted(request.headers(), document_protobuf::OFFERED) else {
+        return not_acceptable();
+    };
     let query = Query::parse(request.uri().query());
     let asked = query.text("hash");
-    if !asked.is_empty() && asked != tag.hash() {
-        return moved(path, tag);
+    let is_outdated = |tag: &Tag| !asked.is_empty() && asked != tag.hash();
+    let is_wanted = |tag: &Tag| !is_outdated(tag) && !tag.is_known(request.headers());
+    let (tag, body) = document.read(&write, |tag| encoding == Encoding::Json && is_wanted(tag));
+    if is_outdated(&tag) {
+        return moved(path, &tag);
     }
-    let mut response = if tag.is_known(request.headers()) {
-        not_modified()
-    } else {
-        answer::json(StatusCode::OK, document.body(&describe))
+    let mut response = match body {
+        Some(body) => answer::json(StatusCode::OK, body),
+        None if is_wanted(&tag) => protobuf(document.protobuf(&write), document_protobuf::MEDIA_TYPE),
+        None => empty(StatusCode::NOT_MODIFIED),
     };
     let headers = response.headers_mut();
-    add_tag(headers, tag);
+    add_tag(headers, &tag);
     if !asked.is_empty() {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
         headers.insert(EXPIRES, http_date(now + KEPT));
@@ -203,20 +266,31 @@ fn hashed<B>(
 
 /// Sends a client that knows an older document to the current one.
 fn moved(path: &str, tag: &Tag) -> Response<Body> {
-    let mut response = Response::new(Body::Empty);
-    *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    // The move is true until the next change only, so nobody may keep it.
+    let mut response = empty(StatusCode::MOVED_PERMANENTLY);
     let location = HeaderValue::try_from(address(path, tag)).expect("names of groups are plain text");
     let headers = response.headers_mut();
     headers.insert(LOCATION, location);
     add_tag(headers, tag);
-    // The move is true until the next change only.
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }
 
-fn not_modified() -> Response<Body> {
+fn not_acceptable() -> Response<Body> {
+    let mut response = empty(StatusCode::NOT_ACCEPTABLE);
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+fn protobuf(body: Bytes, media_type: &'static str) -> Response<Body> {
+    let mut response = answer::json(StatusCode::OK, body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// An answer without a body, for now only.
+fn empty(code: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::Empty);
-    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    *response.status_mut() = code;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }

@@ -10,22 +10,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use revisor_catalog::{Catalog, GroupVersion};
 
 use crate::discovery::{GroupDocuments, ListDocuments, VersionDocuments};
-use crate::openapi::{Descriptions, OpenApiDocuments, VersionOpenApi};
+use crate::openapi::{Constants, OpenApiDocuments, VersionOpenApi};
 
 /// The publication of the newest catalog.
 #[derive(Debug)]
 pub(crate) struct Publications {
     newest: Mutex<Option<Arc<Publication>>>,
-    /// What the documents call their version.
-    release: Arc<str>,
-    texts: Arc<OnceLock<Descriptions>>,
+    constants: Arc<Constants>,
 }
 
 /// All that is told of one catalog.
 #[derive(Debug)]
 pub(crate) struct Publication {
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) release: Arc<str>,
+    /// What is said of all that is built in, and stays the same whatever is defined.
+    pub(crate) constants: Arc<Constants>,
     /// In the order of discovery.
     pub(crate) versions: Vec<Arc<PublishedVersion>>,
     /// In the order of discovery; the core group has no name.
@@ -34,7 +33,6 @@ pub(crate) struct Publication {
     groups_by_name: HashMap<String, usize>,
     pub(crate) lists: ListDocuments,
     pub(crate) openapi: OpenApiDocuments,
-    texts: Arc<OnceLock<Descriptions>>,
 }
 
 /// What is told of a group.
@@ -56,7 +54,7 @@ pub(crate) struct PublishedVersion {
 
 impl Publications {
     pub(crate) fn new(release: &str) -> Publications {
-        Publications { newest: Mutex::new(None), release: release.into(), texts: Arc::default() }
+        Publications { newest: Mutex::new(None), constants: Arc::new(Constants::new(release)) }
     }
 
     /// The publication of this catalog.
@@ -93,24 +91,18 @@ impl Publications {
         }
         Publication {
             catalog: catalog.clone(),
-            release: self.release.clone(),
+            constants: self.constants.clone(),
             versions,
             groups,
             versions_by_path,
             groups_by_name,
             lists: ListDocuments::default(),
             openapi: OpenApiDocuments::default(),
-            texts: self.texts.clone(),
         }
     }
 }
 
 impl Publication {
-    /// What people are told about built-in types.
-    pub(crate) fn texts(&self) -> &Descriptions {
-        self.texts.get_or_init(Descriptions::unpack)
-    }
-
     /// The group and version at this path.
     pub(crate) fn version(&self, path: &str) -> Option<&Arc<PublishedVersion>> {
         self.versions_by_path.get(path).map(|at| &self.versions[*at])

@@ -24,7 +24,7 @@ pub use structural::metadata::{Malformed, MetadataType};
 pub use structural::pattern::{MAX_PATTERN_BYTES, Pattern, PatternError};
 pub use structural::validator::Validator;
 pub use structural::value_ref::ValueRef;
-pub use structural::{Additional, Checks, JsonType, ListType, Structural, ValidationRule};
+pub use structural::{Additional, Checks, JsonType, ListType, Notes, Structural, ValidationRule};
 pub use timestamp::{Precision, format_timestamp, parse_timestamp};
 pub use types::{
     Alternative, Field, FieldNumber, Merge, Presence, Shape, Struct, StructId, TableError, Topology, Types,

@@ -131,6 +131,19 @@ pub struct Structural {
     pub validations: Vec<ValidationRule>,
     /// What is checked about a value beside its type. Boxed: most nodes have none.
     pub checks: Option<Box<Checks>>,
+    /// What is said and changes nothing. Boxed for the same reason.
+    pub notes: Option<Box<Notes>>,
+}
+
+/// What a schema tells its readers of a value, and the server makes no use of.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Notes {
+    /// `example`
+    pub example: Option<Value>,
+    /// `externalDocs`: where more is said.
+    pub external_docs: Option<Value>,
+    /// `x-kubernetes-map-type: granular`: server-side apply sees the members of an object, as it does by itself.
+    pub is_granular_map: bool,
 }
 
 /// What a schema checks about a value beside its type.
@@ -215,6 +228,7 @@ impl Structural {
             is_atomic_map: schema.str("x-kubernetes-map-type") == Some("atomic"),
             validations: objects(schema, "x-kubernetes-validations").map(ValidationRule::read).collect(),
             checks: Some(Checks::read(schema)).filter(|checks| *checks != Checks::default()).map(Box::new),
+            notes: Some(Notes::read(schema)).filter(|notes| *notes != Notes::default()).map(Box::new),
         }
     }
 
@@ -222,6 +236,16 @@ impl Structural {
     pub fn property(&self, name: &str) -> Option<&Structural> {
         let at = self.properties.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
         Some(&self.properties[at].1)
+    }
+}
+
+impl Notes {
+    fn read(schema: &Object) -> Notes {
+        Notes {
+            example: schema.get("example").cloned(),
+            external_docs: schema.get("externalDocs").filter(|docs| docs.as_object().is_some()).cloned(),
+            is_granular_map: schema.str("x-kubernetes-map-type") == Some("granular"),
+        }
     }
 }
 

@@ -113,6 +113,17 @@ fn node(schema: &Structural, texts: &Descriptions, form: Form) -> Value {
     if schema.is_atomic_map {
         add("x-kubernetes-map-type", json!("atomic"));
     }
+    if let Some(notes) = &schema.notes {
+        let notes = [("example", &notes.example), ("externalDocs", &notes.external_docs)];
+        for (name, note) in notes.into_iter().filter_map(|(name, note)| Some((name, note.as_ref()?))) {
+            if let Ok(note) = serde_json::from_str(&note.to_json()) {
+                add(name, note);
+            }
+        }
+    }
+    if schema.notes.as_ref().is_some_and(|notes| notes.is_granular_map) {
+        add("x-kubernetes-map-type", json!("granular"));
+    }
     if !schema.validations.is_empty() {
         add("x-kubernetes-validations", schema.validations.iter().map(rule).collect());
     }

@@ -1,7 +1,8 @@
 //! [`Descriptions`]: what people are told about the fields of built-in kinds.
 //!
-//! What the original does not have is described in a table of its own. The other texts are gathered when the program is built (`build.rs`), from the published bindings of the API, and kept
-//! compressed until somebody asks for the first document.
+//! What the original does not have is described in a table of its own. The other texts are gathered when the program is
+//! built (`build.rs`), from the published bindings of the API, and kept compressed until somebody asks for the first
+//! document.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -9,6 +10,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
+use super::annotations::Annotations;
 use super::enums::Enums;
 
 /// The texts of what is not in the original: the type, the field or nothing, and the text, separated by tabs.
@@ -25,6 +27,7 @@ const COMMON: &str = "io.k8s.api.core.v1.ConfigMap";
 pub(crate) struct Descriptions {
     texts: HashMap<String, HashMap<String, String>>,
     enums: Enums,
+    annotations: Annotations,
 }
 
 impl Descriptions {
@@ -41,7 +44,7 @@ impl Descriptions {
         for (of, field, text) in unpacked.chain(own) {
             texts.entry(of.to_owned()).or_default().insert(field.to_owned(), text);
         }
-        Descriptions { texts, enums: Enums::read() }
+        Descriptions { texts, enums: Enums::read(), annotations: Annotations::read() }
     }
 
     /// What a type is.
@@ -58,6 +61,7 @@ impl Descriptions {
     pub(crate) fn describe(&self, name: &str, schema: &mut Value) {
         describe(schema, self.of_type(name));
         self.enums.complete(name, schema);
+        self.annotations.complete(name, schema);
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             for (field, property) in properties.iter_mut() {
                 describe(property, self.of_field(name, field));

@@ -1,57 +1,14 @@
-//! The paths of a group and version, with one operation per served verb.
+//! The paths of a group and version, with one operation per served verb, and those of discovery.
 
 use revisor_catalog::{DeleteAnswer, GroupVersion, Resource, Subresource, Verb};
 use revisor_schema::Types;
 use serde_json::{Map, Value, json};
 
-use super::schemas::{self, reference};
+use super::general;
+use super::parameters::{self, DELETES, FORCE, LISTS, LOG, PRETTY, Parameter, PathPart, READS, SELECTS, WRITES};
+use super::schemas::{self, meta, reference};
 use crate::negotiate;
 use crate::publication::path_of;
-
-/// A query parameter: its name, its type, and what it asks for.
-type Parameter = (&'static str, &'static str, &'static str);
-
-const PRETTY: Parameter = ("pretty", "string", "Lay the answer out for a person.");
-
-const READS: &[Parameter] = &[
-    ("resourceVersion", "string", "The version of the state to read from; the most recent if it is not set."),
-    ("resourceVersionMatch", "string", "How to read resourceVersion: Exact or NotOlderThan."),
-];
-
-const SELECTS: &[Parameter] = &[
-    ("continue", "string", "Where the page before this one ended, as that page says."),
-    ("fieldSelector", "string", "Only objects whose fields have these values."),
-    ("labelSelector", "string", "Only objects whose labels match."),
-    ("limit", "integer", "How many objects at most; the answer says how to continue."),
-];
-
-const WATCHES: &[Parameter] = &[
-    ("allowWatchBookmarks", "boolean", "Send a watch events of the type BOOKMARK too, which tell how far it has come."),
-    ("sendInitialEvents", "boolean", "Begin a watch with the objects that there are, and a bookmark after them."),
-    ("timeoutSeconds", "integer", "For how long a watch lasts at most."),
-    ("watch", "boolean", "Answer with the changes of the collection instead of a list."),
-];
-
-const WRITES: &[Parameter] = &[
-    ("dryRun", "string", "All: do everything except to store the result."),
-    ("fieldManager", "string", "The name of who makes the change, at most 128 printable characters."),
-    (
-        "fieldValidation",
-        "string",
-        "What becomes of unknown and repeated fields: Ignore drops them, Warn drops them with a warning and is the \
-         default, Strict refuses the request.",
-    ),
-];
-
-const FORCE: Parameter =
-    ("force", "boolean", "Apply also what others manage, and take it over. Only an apply patch may say so.");
-
-const DELETES: &[Parameter] = &[
-    ("dryRun", "string", "All: do everything except to store the result."),
-    ("gracePeriodSeconds", "integer", "How long the object may take to end; 0 is at once."),
-    ("orphanDependents", "boolean", "The older way to say that dependents stay. Use propagationPolicy instead."),
-    ("propagationPolicy", "string", "What becomes of dependents: Orphan, Background or Foreground."),
-];
 
 /// Subresources that are connections to what runs elsewhere.
 const CONNECTIONS: [&str; 4] = ["attach", "exec", "portforward", "proxy"];
@@ -64,21 +21,74 @@ pub(super) fn of(types: &Types, known: &GroupVersion) -> Map<String, Value> {
         let of_resource = Paths { base: &base, resource, types };
         of_resource.collect(&mut paths);
     }
+    // Of what is defined later, discovery tells without being described itself.
+    if known.resources.iter().any(|resource| resource.custom().is_none()) {
+        let words = format!("{}{}", capitalised(&tag(&known.group)), capitalised(&known.version));
+        let id = format!("get{words}APIResources");
+        let tag = format!("{}_{}", tag(&known.group), known.version);
+        let get = information("Tell which resources there are.", &id, &tag, &meta("APIResourceList"));
+        paths.insert(format!("{base}/"), json!({"get": get}));
+    }
     paths
+}
+
+/// The path at which the versions of a group are told.
+pub(super) fn of_group(group: &str) -> Map<String, Value> {
+    let tag = tag(group);
+    let id = format!("get{}APIGroup", capitalised(&tag));
+    let get = information("Tell what there is of a group.", &id, &tag, &meta("APIGroup"));
+    Map::from_iter([(format!("/apis/{group}/"), json!({"get": get}))])
+}
+
+/// The path at which the versions of the group without a name are told.
+pub(super) fn of_core() -> Map<String, Value> {
+    let get = information("Tell which versions there are.", "getCoreAPIVersions", "core", &meta("APIVersions"));
+    Map::from_iter([("/api/".to_owned(), json!({"get": get}))])
+}
+
+/// The path at which the groups are told.
+pub(super) fn of_groups() -> Map<String, Value> {
+    let get = information("Tell which groups there are.", "getAPIVersions", "apis", &meta("APIGroupList"));
+    Map::from_iter([("/apis/".to_owned(), json!({"get": get}))])
 }
 
 /// The path at which the server tells its own version.
 pub(super) fn of_version() -> Map<String, Value> {
-    let get = json!({
-        "tags": ["version"],
-        "description": "Tell the version of this server.",
-        "operationId": "getCodeVersion",
+    let content = content(general::VERSION, &["application/json"]);
+    let get = plain("Tell the version of this server.", "getCodeVersion", "version", content);
+    Map::from_iter([("/version/".to_owned(), json!({"get": get}))])
+}
+
+/// The path at which whoever checks the tokens of service accounts learns who issues them.
+pub(super) fn of_issuer() -> Map<String, Value> {
+    let text = "Tell who issues the tokens of service accounts.";
+    let content = json!({"application/json": {"schema": {"type": "string"}}});
+    let get = plain(text, "getServiceAccountIssuerOpenIDConfiguration", "WellKnown", content);
+    Map::from_iter([("/.well-known/openid-configuration/".to_owned(), json!({"get": get}))])
+}
+
+/// The path at which the keys of the issuer are.
+pub(super) fn of_keys() -> Map<String, Value> {
+    let text = "Tell the keys by which the tokens of service accounts are checked.";
+    let content = json!({"application/jwk-set+json": {"schema": {"type": "string"}}});
+    let get = plain(text, "getServiceAccountIssuerOpenIDKeyset", "openid", content);
+    Map::from_iter([("/openid/v1/jwks/".to_owned(), json!({"get": get}))])
+}
+
+fn information(text: &str, id: &str, tag: &str, schema: &str) -> Value {
+    plain(text, id, tag, content(schema, negotiate::ANSWERED))
+}
+
+fn plain(text: &str, id: &str, tag: &str, content: Value) -> Value {
+    json!({
+        "tags": [tag],
+        "description": text,
+        "operationId": id,
         "responses": {
-            "200": {"description": "OK", "content": content(schemas::VERSION, &["application/json"])},
+            "200": {"description": "OK", "content": content},
             "401": {"description": "Unauthorized"},
         },
-    });
-    Map::from_iter([("/version/".to_owned(), json!({"get": get}))])
+    })
 }
 
 /// The paths of one resource.
@@ -96,6 +106,21 @@ struct Place<'a> {
     /// Whether the path is about one object.
     named: bool,
     subresource: Option<&'a Subresource>,
+    /// Whether the path goes on behind a connection.
+    goes_on: bool,
+}
+
+impl Place<'_> {
+    fn is_connection(&self) -> bool {
+        self.subresource.is_some_and(|part| CONNECTIONS.contains(&part.name))
+    }
+}
+
+/// What can be done at a place.
+struct Operation {
+    method: &'static str,
+    asked: Vec<Parameter>,
+    described: Value,
 }
 
 impl Paths<'_> {
@@ -103,9 +128,9 @@ impl Paths<'_> {
         let Resource { plural, verbs, .. } = self.resource;
         let namespaced = self.resource.namespaced;
         let scope = if namespaced { "/namespaces/{namespace}" } else { "" };
-        let collection = Place { namespaced, named: false, subresource: None };
+        let collection = Place { namespaced, named: false, subresource: None, goes_on: false };
         let object = Place { named: true, ..collection };
-        let mut add = |path: String, place: Place<'_>, operations: Map<String, Value>| {
+        let mut add = |path: String, place: Place<'_>, operations: Vec<Operation>| {
             if !operations.is_empty() {
                 paths.insert(path, self.item(place, operations));
             }
@@ -116,7 +141,15 @@ impl Paths<'_> {
         for subresource in &self.resource.subresources {
             let part = Place { subresource: Some(subresource), ..object };
             let path = format!("{base}{scope}/{plural}/{{name}}/{}", subresource.name);
-            add(path, part, self.operations(part, &subresource.verbs));
+            if !part.is_connection() {
+                add(path, part, self.operations(part, &subresource.verbs));
+                continue;
+            }
+            add(path.clone(), part, self.connections(part, subresource));
+            if subresource.name == "proxy" {
+                let part = Place { goes_on: true, ..part };
+                add(format!("{path}/{{path}}"), part, self.connections(part, subresource));
+            }
         }
         // A collection over all namespaces can be read, but not written to.
         let everywhere = Place { namespaced: false, ..collection };
@@ -126,40 +159,45 @@ impl Paths<'_> {
         }
         // Paths of old that new kinds do without.
         if verbs.contains(&Verb::Watch) && self.resource.custom().is_none() {
-            let watch = |place| Map::from_iter([("get".to_owned(), self.watch(place))]);
-            add(format!("{base}/watch{scope}/{plural}"), collection, watch(collection));
-            add(format!("{base}/watch{scope}/{plural}/{{name}}"), object, watch(object));
+            add(format!("{base}/watch{scope}/{plural}"), collection, vec![self.watch(collection)]);
+            add(format!("{base}/watch{scope}/{plural}/{{name}}"), object, vec![self.watch(object)]);
             if namespaced {
-                add(format!("{base}/watch/{plural}"), everywhere, watch(everywhere));
+                add(format!("{base}/watch/{plural}"), everywhere, vec![self.watch(everywhere)]);
             }
         }
     }
 
     /// What stands at a path: its operations, and the parameters that they share.
-    fn item(&self, place: Place<'_>, mut operations: Map<String, Value>) -> Value {
-        let in_path = |name: &str, description: &str| {
-            json!({
-                "name": name,
-                "in": "path",
-                "required": true,
-                "description": description,
-                "schema": {"type": "string"},
-            })
-        };
-        let mut shared = Vec::new();
+    fn item(&self, place: Place<'_>, operations: Vec<Operation>) -> Value {
+        let mut parts: Vec<PathPart> = Vec::new();
         if place.named {
-            shared.push(in_path("name", &format!("The name of the {}.", self.resource.kind)));
+            parts.push(("name", format!("The name of the {}.", self.resource.kind)));
         }
         if place.namespaced {
-            shared.push(in_path("namespace", "The namespace."));
+            parts.push(("namespace", parameters::NAMESPACE.to_owned()));
         }
-        shared.extend(parameters(&[&[PRETTY]]));
-        operations.insert("parameters".to_owned(), Value::Array(shared));
-        Value::Object(operations)
+        if place.goes_on {
+            parts.push(("path", parameters::PATH.to_owned()));
+        }
+        let asked: Vec<&[Parameter]> = operations.iter().map(|operation| &*operation.asked).collect();
+        let mut shown = Map::new();
+        for operation in &operations {
+            let mut described = operation.described.clone();
+            let own = parameters::own(&operation.asked, &asked);
+            if !own.is_empty() {
+                described["parameters"] = Value::Array(own);
+            }
+            shown.insert(operation.method.to_owned(), described);
+        }
+        let shared = parameters::shared(&parts, &asked);
+        if !shared.is_empty() {
+            shown.insert("parameters".to_owned(), Value::Array(shared));
+        }
+        Value::Object(shown)
     }
 
-    /// By method, what these verbs do at a place.
-    fn operations(&self, place: Place<'_>, verbs: &[Verb]) -> Map<String, Value> {
+    /// What these verbs do at a place.
+    fn operations(&self, place: Place<'_>, verbs: &[Verb]) -> Vec<Operation> {
         let here = verbs.iter().filter(|verb| match verb {
             Verb::Create => !place.named || place.subresource.is_some(),
             Verb::DeleteCollection | Verb::List => !place.named,
@@ -167,59 +205,87 @@ impl Paths<'_> {
             // A parameter of the list.
             Verb::Watch => false,
         });
-        here.map(|verb| (method(*verb).to_owned(), self.operation(place, *verb))).collect()
+        here.map(|verb| self.operation(place, *verb)).collect()
     }
 
-    fn operation(&self, place: Place<'_>, verb: Verb) -> Value {
-        if let Some(part) = place.subresource.filter(|part| CONNECTIONS.contains(&part.name)) {
-            let text = format!("Connect to {} of a {}.", part.name, self.resource.kind);
-            let answers = json!({
-                "200": {"description": "OK", "content": {"*/*": {"schema": {"type": "string"}}}},
-                "401": {"description": "Unauthorized"},
-            });
-            return self.described(place, verb, &text, Vec::new(), None, answers);
-        }
+    /// How something that runs elsewhere can be reached.
+    fn connections(&self, place: Place<'_>, part: &Subresource) -> Vec<Operation> {
+        // What is passed on whole is passed on whatever its method is.
+        let others: &[&str] = if part.name == "proxy" { &["head", "options"] } else { &[] };
+        let methods = part.verbs.iter().map(|verb| method(*verb)).chain(others.iter().copied());
+        let text = format!("Connect to {} of a {}.", part.name, self.resource.kind);
+        let answers = json!({
+            "200": {"description": "OK", "content": {"*/*": {"schema": {"type": "string"}}}},
+            "401": {"description": "Unauthorized"},
+        });
+        methods
+            .map(|method| {
+                let mut words = self.words(place, "connect", &capitalised(method), "");
+                if place.goes_on {
+                    words.push_str("WithPath");
+                }
+                Operation {
+                    method,
+                    asked: parameters::of_connection(part.name).to_vec(),
+                    described: self.described(place, "connect", words, &text, None, answers.clone()),
+                }
+            })
+            .collect()
+    }
+
+    fn operation(&self, place: Place<'_>, verb: Verb) -> Operation {
+        let is_custom = self.resource.custom().is_some();
         let kind = self.resource.kind.as_str();
         let other = place.subresource.and_then(|part| schemas::part_name(self.types, self.resource, part));
         let object = other.unwrap_or_else(|| schemas::kind_name(self.resource, kind));
         let list = schemas::kind_name(self.resource, &self.resource.list_kind);
+        let status = meta("Status");
         let whole = match place.subresource {
             Some(part) => format!("{} of a {kind}", part.name),
             None => format!("a {kind}"),
         };
-        match verb {
+        // What built-in kinds are sent as is no business of the description.
+        let sent: &[&str] = if is_custom { negotiate::ANSWERED } else { &["*/*"] };
+        let options = || body(&meta("DeleteOptions"), sent, false);
+        let (sets, text, body, answers): (&[&[Parameter]], String, Option<Value>, Value) = match verb {
+            Verb::Get if place.subresource.is_some_and(|part| part.name == "log") => {
+                let sets: &[&[Parameter]] = &[LOG, PRETTY];
+                let content: Map<String, Value> = negotiate::ANSWERED
+                    .iter()
+                    .chain(&["text/plain"])
+                    .map(|media_type| ((*media_type).to_owned(), json!({"schema": {"type": "string"}})))
+                    .collect();
+                let answers = json!({
+                    "200": {"description": "OK", "content": content},
+                    "401": {"description": "Unauthorized"},
+                });
+                (sets, format!("Read {whole}."), None, answers)
+            }
             Verb::Get => {
-                let answers = answers(&[(200, &object)]);
-                self.described(place, verb, &format!("Read {whole}."), parameters(&[READS]), None, answers)
+                let sets: &[&[Parameter]] = if is_custom { &[PRETTY, READS] } else { &[PRETTY] };
+                (sets, format!("Read {whole}."), None, answers(&[200], &object, false))
             }
             Verb::List | Verb::Watch => {
-                let asked = parameters(&[READS, SELECTS, WATCHES]);
                 let text = format!("List or watch objects of the kind {kind}.");
-                self.described(place, verb, &text, asked, None, answers(&[(200, &list)]))
+                (&[PRETTY, LISTS, SELECTS], text, None, answers(&[200], &list, !is_custom))
             }
             Verb::Create => {
-                let body = body(&object, negotiate::READ, true);
-                let answers = answers(&[(201, &object)]);
-                self.described(place, verb, &format!("Create {whole}."), parameters(&[WRITES]), Some(body), answers)
+                let body = body(&object, sent, true);
+                let answers = answers(&[200, 201, 202], &object, false);
+                (&[PRETTY, WRITES], format!("Create {whole}."), Some(body), answers)
             }
             Verb::Update => {
-                let body = body(&object, negotiate::READ, true);
-                let creates = self.resource.rules.create_on_update && place.subresource.is_none();
-                let codes: &[(u16, &str)] = &[(200, &object), (201, &object)];
-                let answers = answers(&codes[..if creates { 2 } else { 1 }]);
-                self.described(place, verb, &format!("Replace {whole}."), parameters(&[WRITES]), Some(body), answers)
+                let body = body(&object, sent, true);
+                (&[PRETTY, WRITES], format!("Replace {whole}."), Some(body), answers(&[200, 201], &object, false))
             }
             Verb::Patch => {
-                let is_read = |patch: &&&str| self.resource.custom().is_none() || !patch.contains("strategic");
-                let patches: Vec<&str> = negotiate::PATCHES.iter().filter(is_read).copied().collect();
-                let body = body(&schemas::meta("Patch"), &patches, true);
-                let answers = answers(&[(200, &object)]);
-                let text = format!("Change parts of {whole}.");
-                self.described(place, verb, &text, parameters(&[WRITES, &[FORCE]]), Some(body), answers)
+                let patches = if is_custom { negotiate::CUSTOM_PATCHES } else { negotiate::PATCHES };
+                let codes: &[u16] = if is_custom { &[200] } else { &[200, 201] };
+                let body = body(&meta("Patch"), patches, true);
+                let answers = answers(codes, &object, false);
+                (&[PRETTY, WRITES, FORCE], format!("Change parts of {whole}."), Some(body), answers)
             }
             Verb::Delete => {
-                let body = body(&schemas::meta("DeleteOptions"), negotiate::READ, false);
-                let status = schemas::meta("Status");
                 let (answered, text) = match self.resource.rules.delete_answer {
                     DeleteAnswer::Object => (&object, format!("Delete {whole}. Answers with the object.")),
                     DeleteAnswer::Status => {
@@ -227,31 +293,53 @@ impl Paths<'_> {
                         (&status, text)
                     }
                 };
-                let answers = answers(&[(200, answered)]);
-                self.described(place, verb, &text, parameters(&[DELETES]), Some(body), answers)
+                (&[PRETTY, DELETES], text, Some(options()), answers(&[200, 202], answered, false))
             }
             Verb::DeleteCollection => {
-                let body = body(&schemas::meta("DeleteOptions"), negotiate::READ, false);
                 let text = format!("Delete a collection of {kind}. Answers with what was deleted.");
-                let asked = parameters(&[READS, SELECTS, DELETES]);
-                self.described(place, verb, &text, asked, Some(body), answers(&[(200, &list)]))
+                let sets: &[&[Parameter]] = &[PRETTY, SELECTS, DELETES];
+                // Those who send options with this may do so for all kinds, but only for built-in ones are they told.
+                let sets = if is_custom { &[PRETTY, LISTS, SELECTS] } else { sets };
+                let body = (!is_custom).then(options);
+                (sets, text, body, answers(&[200], &status, false))
             }
+        };
+        let (word, action) = match verb {
+            Verb::Create => ("create", "post"),
+            Verb::Delete => ("delete", "delete"),
+            Verb::DeleteCollection => ("delete", "deletecollection"),
+            Verb::Get => ("read", "get"),
+            Verb::List | Verb::Watch => ("list", "list"),
+            Verb::Patch => ("patch", "patch"),
+            Verb::Update => ("replace", "put"),
+        };
+        let middle = if verb == Verb::DeleteCollection { "Collection" } else { "" };
+        let words = self.words(place, word, middle, "");
+        Operation {
+            method: method(verb),
+            asked: sets.concat(),
+            described: self.described(place, action, words, &text, body, answers),
         }
     }
 
     /// A watch at a path of its own.
-    fn watch(&self, place: Place<'_>) -> Value {
+    fn watch(&self, place: Place<'_>) -> Operation {
         let text = format!("Watch objects of the kind {}. Prefer a list with the parameter watch.", self.resource.kind);
-        let answers = answers(&[(200, &schemas::meta("WatchEvent"))]);
-        self.described(place, Verb::Watch, &text, parameters(&[READS, SELECTS, WATCHES]), None, answers)
+        let (action, end) = if place.named { ("watch", "") } else { ("watchlist", "List") };
+        let words = self.words(place, "watch", "", end);
+        Operation {
+            method: "get",
+            asked: [PRETTY, LISTS, SELECTS].concat(),
+            described: self.described(place, action, words, &text, None, answers(&[200], &meta("WatchEvent"), true)),
+        }
     }
 
     fn described(
         &self,
         place: Place<'_>,
-        verb: Verb,
+        action: &str,
+        operation_id: String,
         description: &str,
-        parameters: Vec<Value>,
         body: Option<Value>,
         answers: Value,
     ) -> Value {
@@ -264,19 +352,10 @@ impl Paths<'_> {
                 }
                 None => json!({"group": group.as_str(), "version": version.as_str(), "kind": kind.as_str()}),
             };
-        let is_connection = place.subresource.is_some_and(|part| CONNECTIONS.contains(&part.name));
-        let action = match verb {
-            _ if is_connection => "connect",
-            Verb::Create => "post",
-            Verb::Update => "put",
-            Verb::Watch if !place.named => "watchlist",
-            other => other.as_str(),
-        };
         let mut operation = json!({
             "tags": [format!("{}_{version}", tag(group))],
             "description": description,
-            "operationId": self.operation_id(place, verb),
-            "parameters": parameters,
+            "operationId": operation_id,
             "responses": answers,
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": about,
@@ -288,33 +367,14 @@ impl Paths<'_> {
     }
 
     /// A name for the operation that no other has; generators make the names of functions of it.
-    fn operation_id(&self, place: Place<'_>, verb: Verb) -> String {
+    fn words(&self, place: Place<'_>, verb: &str, middle: &str, end: &str) -> String {
         let Resource { group, version, kind, namespaced, .. } = self.resource;
-        let is_connection = place.subresource.is_some_and(|part| CONNECTIONS.contains(&part.name));
-        let verb_name = match verb {
-            _ if is_connection => "connect",
-            Verb::Create => "create",
-            Verb::Delete | Verb::DeleteCollection => "delete",
-            Verb::Get => "read",
-            Verb::List => "list",
-            Verb::Patch => "patch",
-            Verb::Update => "replace",
-            Verb::Watch => "watch",
-        };
-        let mut id = format!("{verb_name}{}{}", capitalised(&tag(group)), capitalised(version));
-        if verb == Verb::DeleteCollection {
-            id.push_str("Collection");
-        }
-        if is_connection {
-            id.push_str(&capitalised(method(verb)));
-        }
+        let mut id = format!("{verb}{}{}{middle}", capitalised(&tag(group)), capitalised(version));
         if place.namespaced {
             id.push_str("Namespaced");
         }
         id.push_str(kind);
-        if verb == Verb::Watch && !place.named {
-            id.push_str("List");
-        }
+        id.push_str(end);
         if *namespaced && !place.namespaced {
             id.push_str("ForAllNamespaces");
         }
@@ -349,31 +409,31 @@ fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 
-/// Query parameters, in the order of their names.
-fn parameters(sets: &[&[Parameter]]) -> Vec<Value> {
-    let mut all: Vec<&Parameter> = sets.iter().copied().flatten().collect();
-    all.sort_unstable();
-    all.iter()
-        .map(|(name, kind, description)| {
-            json!({"name": name, "in": "query", "description": description, "schema": {"type": kind}})
-        })
-        .collect()
-}
-
 fn content(schema: &str, media_types: &[&str]) -> Value {
     media_types.iter().map(|media_type| ((*media_type).to_owned(), json!({"schema": reference(schema)}))).collect()
 }
 
 fn body(schema: &str, media_types: &[&str], required: bool) -> Value {
-    json!({"content": content(schema, media_types), "required": required})
+    let mut body = json!({"content": content(schema, media_types)});
+    if required {
+        body["required"] = json!(true);
+    }
+    body
 }
 
-fn answers(codes: &[(u16, &str)]) -> Value {
+fn answers(codes: &[u16], schema: &str, is_streamed: bool) -> Value {
+    let mut media_types = negotiate::ANSWERED.to_vec();
+    if is_streamed {
+        media_types.extend_from_slice(negotiate::STREAMED);
+    }
     let mut answers = json!({"401": {"description": "Unauthorized"}});
-    for (code, schema) in codes {
-        let description = if *code == 201 { "Created" } else { "OK" };
-        answers[code.to_string()] =
-            json!({"description": description, "content": content(schema, negotiate::ANSWERED)});
+    for code in codes {
+        let description = match code {
+            201 => "Created",
+            202 => "Accepted",
+            _ => "OK",
+        };
+        answers[code.to_string()] = json!({"description": description, "content": content(schema, &media_types)});
     }
     answers
 }

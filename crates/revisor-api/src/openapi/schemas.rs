@@ -5,29 +5,21 @@
 
 use std::collections::BTreeMap;
 
-use revisor_catalog::{GroupVersion, Resource, Subresource};
+use revisor_catalog::{Catalog, GroupVersion, Resource, Subresource};
 use revisor_schema::{Alternative, Field, Merge, Presence, Shape, StructId, Topology, Types};
 use serde_json::{Map, Value, json};
 
 use super::custom::{self, Form};
 use super::descriptions::Descriptions;
+use super::general::{self, INT_OR_STRING, JSON, QUANTITY, RAW};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// The names of types that have no fields of their own.
-const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
-const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
+/// What the names of the types of definitions begin with.
+const DEFINITIONS: &str = "io.k8s.apiextensions-apiserver.";
 
-/// The full name of what the server says of its own version.
-pub(super) const VERSION: &str = "io.k8s.apimachinery.pkg.version.Info";
-
-/// What it says beside that: as which releases the server behaves.
-const RELEASE_FIELDS: [&str; 4] =
-    ["emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor"];
-
-/// What it says at least.
-const VERSION_FIELDS: [&str; 9] =
-    ["buildDate", "compiler", "gitCommit", "gitTreeState", "gitVersion", "goVersion", "major", "minor", "platform"];
+/// Where a schema says which kinds it is about.
+pub(super) const KINDS: &str = "x-kubernetes-group-version-kind";
 
 /// The full name of a type that all groups share.
 pub(super) fn meta(name: &str) -> String {
@@ -76,79 +68,122 @@ pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// All types that the operations of a group and version mention, and those which these are made of.
-pub(super) fn of(types: &Types, known: &GroupVersion, texts: &Descriptions, form: Form) -> BTreeMap<String, Value> {
-    let mut schemas = Schemas { types, named: general() };
-    for resource in &known.resources {
-        // The types of a custom resource are in a table of its own; what this one knows of it is its metadata.
-        let own = if resource.custom().is_some() { types.id("meta.v1.ObjectMeta") } else { Some(resource.root()) };
-        if let Some(id) = own {
+/// All built-in types that operations can mention, and those which these are made of.
+///
+/// Of the types that belong to all groups and versions alike, [`KINDS`] are those of all that is built in.
+pub(super) fn built_in(catalog: &Catalog, texts: &Descriptions) -> BTreeMap<String, Value> {
+    let is_built_in = |resource: &Resource| resource.custom().is_none();
+    let mut schemas = Schemas { types: catalog.types(), named: general::types(texts) };
+    let mut known: Vec<(&str, &str)> = Vec::new();
+    for version in catalog.group_versions() {
+        for resource in version.resources.iter().filter(|resource| is_built_in(resource)) {
+            known.push((version.group.as_str(), version.version.as_str()));
+            schemas.add(resource.root());
+            for part in &resource.subresources {
+                schemas.add_part(resource, part);
+            }
+            let name = kind_name(resource, &resource.kind);
+            if let Some(schema) = schemas.named.get_mut(&name) {
+                schema[KINDS] = kinds(&[(&version.group, &version.version)], &resource.kind);
+            }
+            schemas.named.insert(kind_name(resource, &resource.list_kind), list(resource, texts));
+        }
+    }
+    for name in ["meta.v1.DeleteOptions", "meta.v1.ObjectMeta"] {
+        if let Some(id) = schemas.types.id(name) {
             schemas.add(id);
         }
-        if let Some(custom) = resource.custom() {
-            let schema = custom::schema(resource, custom, texts, form);
-            schemas.named.insert(kind_name(resource, &resource.kind), schema);
-        }
-        for part in &resource.subresources {
-            schemas.add_part(resource, part);
-        }
     }
-    if let Some(id) = types.id("meta.v1.DeleteOptions") {
-        schemas.add(id);
-    }
-    let (group, version) = (known.group.as_str(), known.version.as_str());
-    for resource in &known.resources {
-        let own = |kind: &str| json!([{"group": group, "version": version, "kind": kind}]);
-        let name = kind_name(resource, &resource.kind);
-        if let Some(schema) = schemas.named.get_mut(&name) {
-            schema["x-kubernetes-group-version-kind"] = own(&resource.kind);
+    known.sort_unstable();
+    known.dedup();
+    for kind in SHARED_KINDS {
+        if let Some(schema) = schemas.named.get_mut(&meta(kind)) {
+            schema[KINDS] = kinds(&known, kind);
         }
-        let is_built_in = resource.custom().is_none();
-        let mut list = json!({
-            "type": "object",
-            "description": format!("A list of {} objects.", resource.kind),
-            "required": ["items"],
-            "properties": {
-                "apiVersion": {"type": "string"},
-                "kind": {"type": "string"},
-                "metadata": of_type(&meta("ListMeta"), is_built_in),
-                "items": {"type": "array", "items": if is_built_in { of_type(&name, true) } else { reference(&name) }},
-            },
-            "x-kubernetes-group-version-kind": own(&resource.list_kind),
-        });
-        for field in ["apiVersion", "kind"] {
-            texts.describe_common(field, &mut list["properties"][field]);
-        }
-        if let Some(fields) = resource.custom().and_then(custom::selectable_fields) {
-            list["x-kubernetes-selectable-fields"] = fields;
-        }
-        schemas.named.insert(kind_name(resource, &resource.list_kind), list);
-    }
-    if let Some(schema) = schemas.named.get_mut(&meta("DeleteOptions")) {
-        schema["x-kubernetes-group-version-kind"] =
-            json!([{"group": group, "version": version, "kind": "DeleteOptions"}]);
     }
     for (name, schema) in &mut schemas.named {
         texts.describe(name, schema);
-    }
-    for resource in &known.resources {
-        let properties =
-            schemas.named.get_mut(&kind_name(resource, &resource.kind)).and_then(|of| of.get_mut("properties"));
-        for (field, property) in properties.and_then(Value::as_object_mut).into_iter().flatten() {
-            texts.describe_common(field, property);
+        if schema.get(KINDS).is_some() {
+            describe_common(schema, texts);
         }
+        bare_references(schema);
     }
     schemas.named
 }
 
-/// The type of what the server says of its own version, with its name.
-pub(super) fn of_version(texts: &Descriptions) -> (String, Value) {
-    let always = VERSION_FIELDS.map(|name| (name.to_owned(), json!({"type": "string", "default": ""})));
-    let others = RELEASE_FIELDS.map(|name| (name.to_owned(), json!({"type": "string"})));
-    let fields: Map<String, Value> = always.into_iter().chain(others).collect();
-    let mut schema = json!({"type": "object", "required": VERSION_FIELDS, "properties": fields});
-    texts.describe(VERSION, &mut schema);
-    (VERSION.to_owned(), schema)
+/// Kinds that there are in every group and version.
+const SHARED_KINDS: [&str; 2] = ["DeleteOptions", "WatchEvent"];
+
+/// Which of the kinds that there are everywhere a built-in group and version has: its own and those of the core.
+pub(super) fn shared_kinds(known: &GroupVersion) -> impl Iterator<Item = (String, Value)> {
+    let mut versions = vec![("", "v1"), (known.group.as_str(), known.version.as_str())];
+    versions.dedup();
+    SHARED_KINDS.iter().map(move |kind| (meta(kind), kinds(&versions, kind)))
+}
+
+/// The types of the custom resources of a group and version.
+pub(super) fn custom(known: &GroupVersion, texts: &Descriptions, form: Form) -> BTreeMap<String, Value> {
+    let mut named = BTreeMap::new();
+    for resource in &known.resources {
+        let Some(custom) = resource.custom() else { continue };
+        let mut schema = custom::schema(resource, custom, texts, form);
+        describe_common(&mut schema, texts);
+        named.insert(kind_name(resource, &resource.kind), schema);
+        named.insert(kind_name(resource, &resource.list_kind), list(resource, texts));
+    }
+    named
+}
+
+fn describe_common(schema: &mut Value, texts: &Descriptions) {
+    for (field, property) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+        texts.describe_common(field, property);
+    }
+}
+
+/// The type of the lists of a resource.
+fn list(resource: &Resource, texts: &Descriptions) -> Value {
+    let is_built_in = resource.custom().is_none();
+    let name = kind_name(resource, &resource.kind);
+    let mut list = json!({
+        "type": "object",
+        "description": format!("A list of {} objects.", resource.kind),
+        "required": ["items"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": of_type(&meta("ListMeta"), is_built_in),
+            "items": {"type": "array", "items": if is_built_in { of_type(&name, true) } else { reference(&name) }},
+        },
+    });
+    list[KINDS] = kinds(&[(&resource.group, &resource.version)], &resource.list_kind);
+    for field in ["apiVersion", "kind"] {
+        texts.describe_common(field, &mut list["properties"][field]);
+    }
+    if let Some(fields) = resource.custom().and_then(custom::selectable_fields) {
+        list["x-kubernetes-selectable-fields"] = fields;
+    }
+    list
+}
+
+fn kinds(versions: &[(&str, &str)], kind: &str) -> Value {
+    versions.iter().map(|(group, version)| json!({"group": group, "version": version, "kind": kind})).collect()
+}
+
+/// A reference that nothing stands beside needs no list around it.
+fn bare_references(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.len() == 1
+                && let Some(target) = fields.get("allOf").and_then(|all| all.get(0)?.get("$ref")).cloned()
+            {
+                *schema = json!({"$ref": target});
+                return;
+            }
+            fields.values_mut().for_each(bare_references);
+        }
+        Value::Array(items) => items.iter_mut().for_each(bare_references),
+        _ => {}
+    }
 }
 
 /// The name in the table of another kind that a subresource speaks of.
@@ -156,81 +191,6 @@ fn other_type(resource: &Resource, part: &Subresource) -> Option<String> {
     let (api_version, kind) = part.other_kind?;
     let (group, version) = api_version.split_once('/').unwrap_or((&resource.group, &resource.version));
     Some(format!("{}.{version}.{kind}", short_group(group)))
-}
-
-/// Types that are no table's business: no client sends them as objects, or they have no fields.
-fn general() -> BTreeMap<String, Value> {
-    let text = || json!({"type": "string"});
-    let core = |kind: &str| json!([{"group": "", "version": "v1", "kind": kind}]);
-    let types = [
-        ("Duration", json!({"type": "string"})),
-        ("FieldsV1", json!({"type": "object"})),
-        ("MicroTime", json!({"type": "string", "format": "date-time"})),
-        ("Patch", json!({"type": "object"})),
-        ("Time", json!({"type": "string", "format": "date-time"})),
-        (
-            "ListMeta",
-            json!({"type": "object", "properties": {
-                "continue": text(),
-                "remainingItemCount": {"type": "integer", "format": "int64"},
-                "resourceVersion": text(),
-                "selfLink": text(),
-            }}),
-        ),
-        (
-            "Status",
-            json!({
-                "type": "object",
-                "properties": {
-                    "apiVersion": text(),
-                    "code": {"type": "integer", "format": "int32"},
-                    "details": of_type(&meta("StatusDetails"), false),
-                    "kind": text(),
-                    "message": text(),
-                    "metadata": of_type(&meta("ListMeta"), true),
-                    "reason": text(),
-                    "status": text(),
-                },
-                "x-kubernetes-group-version-kind": core("Status"),
-            }),
-        ),
-        (
-            "StatusCause",
-            json!({"type": "object", "properties": {"field": text(), "message": text(), "reason": text()}}),
-        ),
-        (
-            "StatusDetails",
-            json!({"type": "object", "properties": {
-                "causes": {
-                    "type": "array",
-                    "items": of_type(&meta("StatusCause"), true),
-                    "x-kubernetes-list-type": "atomic",
-                },
-                "group": text(),
-                "kind": text(),
-                "name": text(),
-                "retryAfterSeconds": {"type": "integer", "format": "int32"},
-                "uid": text(),
-            }}),
-        ),
-        (
-            "WatchEvent",
-            json!({
-                "type": "object",
-                "required": ["type", "object"],
-                "properties": {"type": {"type": "string", "default": ""}, "object": {"type": "object"}},
-                "x-kubernetes-group-version-kind": core("WatchEvent"),
-            }),
-        ),
-    ];
-    let others = [
-        (QUANTITY.to_owned(), json!({"oneOf": [{"type": "string"}, {"type": "number"}]})),
-        (
-            INT_OR_STRING.to_owned(),
-            json!({"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]}),
-        ),
-    ];
-    types.into_iter().map(|(name, schema)| (meta(name), schema)).chain(others).collect()
 }
 
 /// A value of a named type. Beside a reference nothing else may stand, hence the list of one.
@@ -255,7 +215,7 @@ impl Schemas<'_> {
         let Some((api_version, kind)) = part.other_kind else { return };
         let (group, version) = api_version.split_once('/').unwrap_or((&resource.group, &resource.version));
         if let Some(schema) = self.named.get_mut(&full_name(&self.types.get(id).name)) {
-            schema["x-kubernetes-group-version-kind"] = json!([{"group": group, "version": version, "kind": kind}]);
+            schema[KINDS] = kinds(&[(group, version)], kind);
         }
     }
 
@@ -269,9 +229,13 @@ impl Schemas<'_> {
             return;
         }
         self.named.insert(name.clone(), Value::Null);
+        let any = if name.starts_with(DEFINITIONS) { JSON } else { RAW };
         let properties: Map<String, Value> =
-            of.fields.iter().map(|field| (field.name.to_string(), self.field(field))).collect();
-        let mut schema = json!({"type": "object", "properties": properties});
+            of.fields.iter().map(|field| (field.name.to_string(), self.field(field, any))).collect();
+        let mut schema = json!({"type": "object"});
+        if !properties.is_empty() {
+            schema["properties"] = Value::Object(properties);
+        }
         let required: Vec<&str> = of.fields.iter().filter(|field| field.required).map(|field| &*field.name).collect();
         if !required.is_empty() {
             schema["required"] = json!(required);
@@ -282,15 +246,12 @@ impl Schemas<'_> {
         self.named.insert(name, schema);
     }
 
-    fn field(&mut self, field: &Field) -> Value {
+    fn field(&mut self, field: &Field, any: &str) -> Value {
         if (&*field.name, &field.shape) == ("fieldsV1", &Shape::Any) {
             return of_type(&meta("FieldsV1"), false);
         }
-        let mut schema = self.shape(&field.shape, field.presence == Presence::Always);
-        if let Some(default) = &field.default {
-            schema["default"] = serde_json::from_str(&default.to_json()).unwrap_or_default();
-        }
-        let is_list = matches!(field.shape, Shape::List(_));
+        let mut schema = self.shape(&field.shape, field.presence == Presence::Always, any);
+        let is_list = matches!(field.shape, Shape::List(_) | Shape::Bytes);
         match &field.topology {
             Topology::Usual => {}
             Topology::Atomic if is_list => schema["x-kubernetes-list-type"] = json!("atomic"),
@@ -319,8 +280,8 @@ impl Schemas<'_> {
         schema
     }
 
-    /// `always` says whether the zero value stands in for a missing one.
-    fn shape(&mut self, shape: &Shape, always: bool) -> Value {
+    /// `always` says whether the zero value stands in for a missing one, `any` what a value of any kind is called.
+    fn shape(&mut self, shape: &Shape, always: bool, any: &str) -> Value {
         let (mut schema, zero) = match shape {
             Shape::String => (json!({"type": "string"}), json!("")),
             Shape::Bool => (json!({"type": "boolean"}), json!(false)),
@@ -334,9 +295,11 @@ impl Schemas<'_> {
             Shape::Quantity => return of_type(QUANTITY, false),
             Shape::IntOrString => return of_type(INT_OR_STRING, false),
             Shape::MicroTime => return of_type(&meta("MicroTime"), false),
-            Shape::Any => return json!({}),
-            Shape::List(items) => return json!({"type": "array", "items": self.shape(items, true)}),
-            Shape::Map(values) => return json!({"type": "object", "additionalProperties": self.shape(values, true)}),
+            Shape::Any => return of_type(any, false),
+            Shape::List(items) => return json!({"type": "array", "items": self.shape(items, true, any)}),
+            Shape::Map(values) => {
+                return json!({"type": "object", "additionalProperties": self.shape(values, true, any)});
+            }
             Shape::Struct(id) => {
                 self.add(*id);
                 (of_type(&full_name(&self.types.get(*id).name), false), json!({}))

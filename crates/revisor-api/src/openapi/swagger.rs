@@ -2,67 +2,191 @@
 //!
 //! Its readers know no alternatives, no defaults beside references and no nulls, so these are left out. Parameters that
 //! many operations have stand in one place and are pointed to.
+//!
+//! The document is put together of parts: what is said of one group and version is kept for as long as its resources
+//! stay the same, and what is built in for as long as the server runs. So after a definition has changed, one part is
+//! made and the others are copied.
 
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::custom::Form;
-use super::{paths, schemas};
-use crate::publication::Publication;
+use super::document::{members, mentioned};
+use super::library::{Library, TYPES};
+use super::{document, parameters, paths, schemas, swagger_protobuf};
+use crate::negotiate;
+use crate::publication::{Publication, path_of};
+use crate::tag::Tag;
 
-/// Where the newer form has its types, and where the older one does.
-const TYPES: (&str, &str) = ("#/components/schemas/", "#/definitions/");
+/// Where the older form has its types.
+const DEFINITIONS: &str = "#/definitions/";
 
 /// What the newer form says of a value that the older one has no words for.
 const UNKNOWN: &[&str] = &["allOf", "anyOf", "default", "not", "nullable", "oneOf"];
 
-/// The document of everything that is published.
-pub(super) fn document(publication: &Publication) -> Value {
-    let types = publication.catalog.types();
-    let mut definitions: BTreeMap<String, Value> = BTreeMap::new();
-    let mut operations = Operations::default();
-    for version in &publication.versions {
-        for (name, schema) in schemas::of(types, &version.known, publication.texts(), Form::V2) {
-            let schema = definition(&schema);
-            // Options belong to many groups.
-            let kinds = schema[KINDS].clone();
-            let known = definitions.entry(name).or_insert(schema);
-            merge_kinds(known, kinds);
-        }
-        operations.add(paths::of(types, &version.known));
-    }
-    operations.add(paths::of_version());
-    let (name, schema) = schemas::of_version(publication.texts());
-    definitions.insert(name, definition(&schema));
-    json!({
-        "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": &*publication.release},
-        "paths": operations.paths,
-        "definitions": definitions,
-        "parameters": operations.parameters,
-        "securityDefinitions": {
-            "BearerToken": {
-                "description": "Bearer Token authentication",
-                "type": "apiKey",
-                "name": "authorization",
-                "in": "header",
-            },
-        },
-        "security": [{"BearerToken": []}],
-    })
+/// What stands of one group and version in the document.
+pub(super) type VersionSwagger = OnceLock<Part>;
+
+/// What stays the same whatever is defined.
+#[derive(Debug, Default)]
+pub(super) struct SwaggerParts {
+    /// The built-in types.
+    types: OnceLock<Types>,
+    /// The paths that are not about the resources of a group and version.
+    others: OnceLock<Part>,
 }
 
-const KINDS: &str = "x-kubernetes-group-version-kind";
+#[derive(Debug)]
+struct Types {
+    tag: Tag,
+    by_name: BTreeMap<String, Definition>,
+}
 
-fn merge_kinds(definition: &mut Value, kinds: Value) {
-    let Value::Array(new) = kinds else { return };
-    let Some(known) = definition.get_mut(KINDS).and_then(Value::as_array_mut) else { return };
-    for kind in new {
-        if !known.contains(&kind) {
-            known.push(kind);
-        }
+/// A part of the document, in both encodings.
+#[derive(Debug)]
+pub(super) struct Part {
+    tag: Tag,
+    /// The members of `paths`, without the braces.
+    paths: String,
+    /// The entries of the same.
+    path_entries: Vec<u8>,
+    /// Types that are not built in.
+    definitions: BTreeMap<String, Definition>,
+    /// The built-in types that are mentioned.
+    mentions: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Definition {
+    text: String,
+    entry: Vec<u8>,
+}
+
+impl Definition {
+    fn of(name: &str, schema: &Value) -> Definition {
+        let shown = definition(schema);
+        Definition { text: shown.to_string(), entry: swagger_protobuf::definition_entry(name, &shown) }
+    }
+}
+
+impl Part {
+    fn of(paths: &Map<String, Value>, own: &BTreeMap<String, Value>, library: &Library) -> Part {
+        let mentions: Vec<String> = library.reached(mentioned(paths), own).into_iter().map(str::to_owned).collect();
+        let definitions: BTreeMap<String, Definition> =
+            own.iter().map(|(name, schema)| (name.clone(), Definition::of(name, schema))).collect();
+        let shown: Map<String, Value> =
+            paths.iter().map(|(path, item)| (path.clone(), path_item(item, !own.is_empty()))).collect();
+        let paths = members(shown.iter().map(|(path, item)| (path.as_str(), Cow::Owned(item.to_string()))));
+        let texts = definitions.iter().map(|(name, of)| (name.as_str(), Cow::Borrowed(of.text.as_str())));
+        let tag = Tag::of(format!("{paths}\n{}\n{}", members(texts), mentions.join("\n")).as_bytes());
+        let path_entries = swagger_protobuf::path_entries(&Value::Object(shown));
+        Part { tag, paths, path_entries, definitions, mentions }
+    }
+}
+
+impl Publication {
+    /// What clients know the document by: it changes with every part.
+    pub(super) fn swagger_tag(&self) -> &Tag {
+        self.openapi.swagger_tag.get_or_init(|| {
+            let mut hashes = vec![&*self.constants.release, self.swagger_types().tag.hash()];
+            hashes.extend(self.swagger_parts().into_iter().map(|part| part.tag.hash()));
+            Tag::of(hashes.join("\n").as_bytes())
+        })
+    }
+
+    /// The document in JSON.
+    pub(super) fn swagger_json(&self) -> Bytes {
+        let made = self.openapi.swagger_json.get_or_init(|| {
+            let parts = self.swagger_parts();
+            let paths: Vec<&str> = parts.iter().map(|part| &*part.paths).filter(|paths| !paths.is_empty()).collect();
+            let definitions = self.swagger_definitions(&parts);
+            let definitions = members(definitions.into_iter().map(|(name, of)| (name, Cow::Borrowed(&*of.text))));
+            let large = [("paths", paths.join(",")), ("definitions", definitions)];
+            let large = large.map(|(name, members)| (name, Cow::Owned(format!("{{{members}}}"))));
+            let head = self.swagger_head();
+            let head = head.as_object().into_iter().flatten();
+            let head = head.map(|(name, value)| (name.as_str(), Cow::Owned(value.to_string())));
+            format!("{{{}}}", members(head.chain(large))).into()
+        });
+        made.clone()
+    }
+
+    /// The document in protobuf.
+    pub(super) fn swagger_protobuf(&self) -> Bytes {
+        let made = self.openapi.swagger_protobuf.get_or_init(|| {
+            let parts = self.swagger_parts();
+            let paths: Vec<&[u8]> = parts.iter().map(|part| &*part.path_entries).collect();
+            let definitions: Vec<&[u8]> = self.swagger_definitions(&parts).into_values().map(|of| &*of.entry).collect();
+            swagger_protobuf::encode(&self.swagger_head(), &paths.concat(), &definitions.concat()).into()
+        });
+        made.clone()
+    }
+
+    /// All parts, in the order of their paths.
+    fn swagger_parts(&self) -> Vec<&Part> {
+        let mut parts: Vec<(String, &Part)> = self
+            .versions
+            .iter()
+            .map(|version| {
+                let make = || {
+                    let own = schemas::custom(&version.known, self.texts(), Form::V2);
+                    Part::of(&paths::of(self.catalog.types(), &version.known), &own, self.library())
+                };
+                (path_of(&version.known) + "/", version.openapi.swagger.get_or_init(make))
+            })
+            .collect();
+        parts.sort_by(|(left, _), (right, _)| left.cmp(right));
+        let others = self.constants.swagger.others.get_or_init(|| {
+            let paths: Map<String, Value> = self.others().keys().flat_map(|path| document::paths_of(path)).collect();
+            Part::of(&paths, &BTreeMap::new(), self.library())
+        });
+        std::iter::once(others).chain(parts.into_iter().map(|(_, part)| part)).collect()
+    }
+
+    fn swagger_types(&self) -> &Types {
+        self.constants.swagger.types.get_or_init(|| {
+            let library = self.library();
+            let schema = |name: &str| Some((name.to_owned(), Definition::of(name, &library.schema(name)?)));
+            let by_name: BTreeMap<String, Definition> = library.names().filter_map(schema).collect();
+            let all = members(by_name.iter().map(|(name, of)| (name.as_str(), Cow::Borrowed(&*of.text))));
+            Types { tag: Tag::of(all.as_bytes()), by_name }
+        })
+    }
+
+    /// All types that these parts mention or bring, by their names.
+    fn swagger_definitions<'a>(&'a self, parts: &[&'a Part]) -> BTreeMap<&'a str, &'a Definition> {
+        let mentioned: BTreeSet<&str> = parts.iter().flat_map(|part| &part.mentions).map(String::as_str).collect();
+        let types = &self.swagger_types().by_name;
+        let built_in = mentioned.into_iter().filter_map(|name| Some((name, types.get(name)?)));
+        let own = parts.iter().flat_map(|part| &part.definitions).map(|(name, of)| (name.as_str(), of));
+        built_in.chain(own).collect()
+    }
+
+    /// The small rest of the document.
+    fn swagger_head(&self) -> Value {
+        let shared = parameters::all().map(|parameter| {
+            let parameter = shown_parameter(&parameter);
+            (parameter_name(&parameter), parameter)
+        });
+        json!({
+            "swagger": "2.0",
+            "info": {"title": "Kubernetes", "version": &*self.constants.release},
+            "parameters": shared.collect::<Map<String, Value>>(),
+            "securityDefinitions": {
+                "BearerToken": {
+                    "description": "Bearer Token authentication",
+                    "type": "apiKey",
+                    "name": "authorization",
+                    "in": "header",
+                },
+            },
+            "security": [{"BearerToken": []}],
+        })
     }
 }
 
@@ -76,14 +200,14 @@ fn definition(schema: &Value) -> Value {
                 properties.iter().map(|(name, property)| (name.clone(), definition(property))).collect()
             }
             ("items" | "additionalProperties", schema) => definition(schema),
-            ("$ref", Value::String(target)) => json!(target.replace(TYPES.0, TYPES.1)),
+            ("$ref", Value::String(target)) => json!(target.replace(TYPES, DEFINITIONS)),
             (_, value) => value.clone(),
         };
         shown.insert(name.clone(), value);
     }
     // Beside a reference nothing else may stand in the newer form, hence its list of one.
     if let Some(target) = schema.get("allOf").and_then(|all| all[0]["$ref"].as_str()) {
-        shown.insert("$ref".to_owned(), json!(target.replace(TYPES.0, TYPES.1)));
+        shown.insert("$ref".to_owned(), json!(target.replace(TYPES, DEFINITIONS)));
     }
     // Quantities and the like are written as texts.
     if schema.contains_key("oneOf") && !schema.contains_key("type") {
@@ -92,40 +216,35 @@ fn definition(schema: &Value) -> Value {
     Value::Object(shown)
 }
 
-#[derive(Default)]
-struct Operations {
-    paths: Map<String, Value>,
-    /// By the names that operations point to.
-    parameters: Map<String, Value>,
-    /// By the names that they have in requests: what they are elsewhere, and what points to them here. The same name can
-    /// mean different things.
-    known: HashMap<String, Vec<(Value, Value)>>,
+/// What stands at a path, of a custom resource or of what is built in.
+fn path_item(item: &Value, is_custom: bool) -> Value {
+    let shown = item.as_object().into_iter().flatten().map(|(method, of)| {
+        let shown = if of.is_array() { shown(of) } else { operation(of, is_custom) };
+        (method.clone(), shown)
+    });
+    Value::Object(shown.collect())
 }
 
-impl Operations {
-    fn add(&mut self, paths: Map<String, Value>) {
-        for (path, item) in paths {
-            let Value::Object(item) = item else { continue };
-            let shown: Map<String, Value> = item
-                .into_iter()
-                .map(|(method, operation)| {
-                    let shown = match operation {
-                        Value::Array(parameters) => self.shown(&parameters),
-                        operation => self.operation(&operation),
-                    };
-                    (method, shown)
-                })
-                .collect();
-            self.paths.insert(path, Value::Object(shown));
+fn operation(operation: &Value, is_custom: bool) -> Value {
+    let body = &operation["requestBody"];
+    let mut parameters = shown(&operation["parameters"]);
+    let mut produces = Vec::new();
+    let mut responses = Map::new();
+    let mut is_text = false;
+    for (code, response) in operation["responses"].as_object().into_iter().flatten() {
+        let mut shown = json!({"description": response["description"]});
+        if let Some(content) = response["content"].as_object() {
+            produces = content.keys().cloned().collect();
+            if let Some(content) = content.values().next() {
+                shown["schema"] = definition(&content["schema"]);
+                is_text |= content["schema"]["type"] == "string";
+            }
         }
+        responses.insert(code.clone(), shown);
     }
-
-    fn operation(&mut self, operation: &Value) -> Value {
-        let body = &operation["requestBody"];
-        let mut parameters = self.shown(operation["parameters"].as_array().map(Vec::as_slice).unwrap_or_default());
-        let mut consumes = vec!["*/*".to_owned()];
-        if let Some(content) = body["content"].as_object() {
-            consumes = content.keys().cloned().collect();
+    let is_about_objects = operation.get("x-kubernetes-action").is_some();
+    let consumes: Vec<String> = match body["content"].as_object() {
+        Some(content) => {
             let schema = content.values().next().map(|content| definition(&content["schema"]));
             let mut sent = json!({"name": "body", "in": "body", "schema": schema});
             if body["required"] == true {
@@ -134,58 +253,61 @@ impl Operations {
             if let Value::Array(parameters) = &mut parameters {
                 parameters.insert(0, sent);
             }
+            content.keys().cloned().collect()
         }
-        let mut produces = Vec::new();
-        let mut responses = Map::new();
-        for (code, response) in operation["responses"].as_object().into_iter().flatten() {
-            let mut shown = json!({"description": response["description"]});
-            if let Some(content) = response["content"].as_object() {
-                produces = content.keys().cloned().collect();
-                if let Some(content) = content.values().next() {
-                    shown["schema"] = definition(&content["schema"]);
-                }
-            }
-            responses.insert(code.clone(), shown);
-        }
-        let mut shown = json!({
-            "description": operation["description"],
-            "consumes": consumes,
-            "produces": produces,
-            "schemes": ["https"],
-            "tags": operation["tags"],
-            "operationId": operation["operationId"],
-            "parameters": parameters,
-            "responses": responses,
-        });
-        for (name, value) in operation.as_object().into_iter().flatten().filter(|(name, _)| name.starts_with("x-")) {
-            shown[name] = value.clone();
-        }
-        shown
+        None if is_custom => negotiate::ANSWERED.iter().map(|media_type| (*media_type).to_owned()).collect(),
+        None if is_about_objects => vec!["*/*".to_owned()],
+        None if is_text => Vec::new(),
+        None => produces.clone(),
+    };
+    let mut shown = json!({
+        "description": operation["description"],
+        "produces": produces,
+        "schemes": ["https"],
+        "tags": operation["tags"],
+        "operationId": operation["operationId"],
+        "responses": responses,
+    });
+    if !consumes.is_empty() {
+        shown["consumes"] = json!(consumes);
     }
+    if parameters.as_array().is_some_and(|parameters| !parameters.is_empty()) {
+        shown["parameters"] = parameters;
+    }
+    for (name, value) in operation.as_object().into_iter().flatten().filter(|(name, _)| name.starts_with("x-")) {
+        shown[name] = value.clone();
+    }
+    shown
+}
 
-    /// Points to parameters, and remembers them.
-    fn shown(&mut self, parameters: &[Value]) -> Value {
-        parameters.iter().map(|parameter| self.pointer(parameter)).collect()
-    }
+/// Points to parameters.
+fn shown(parameters: &Value) -> Value {
+    parameters.as_array().into_iter().flatten().map(pointer).collect()
+}
 
-    fn pointer(&mut self, parameter: &Value) -> Value {
-        let name = parameter["name"].as_str().unwrap_or_default();
-        let known = self.known.entry(name.to_owned()).or_default();
-        if let Some((_, pointer)) = known.iter().find(|(known, _)| known == parameter) {
-            return pointer.clone();
-        }
-        let mut shown = parameter.clone();
-        let kind = shown.as_object_mut().and_then(|shown| shown.remove("schema"));
-        shown["type"] = kind.map(|kind| kind["type"].clone()).unwrap_or_default();
-        shown["uniqueItems"] = json!(true);
-        // Named by what they are, so that they keep their names when others come.
-        let hash = Sha256::digest(shown.to_string());
-        let name = format!("{name}-{:02x}{:02x}{:02x}{:02x}", hash[0], hash[1], hash[2], hash[3]);
-        let pointer = json!({"$ref": format!("#/parameters/{name}")});
-        known.push((parameter.clone(), pointer.clone()));
-        self.parameters.insert(name, shown);
-        pointer
+/// Points to a parameter, unless it is said of one kind only.
+fn pointer(parameter: &Value) -> Value {
+    let shown = shown_parameter(parameter);
+    if shown["in"] == "path" && shown["name"] == "name" {
+        return shown;
     }
+    json!({"$ref": format!("#/parameters/{}", parameter_name(&shown))})
+}
+
+fn shown_parameter(parameter: &Value) -> Value {
+    let mut shown = parameter.clone();
+    let schema = shown.as_object_mut().and_then(|shown| shown.remove("schema")).unwrap_or_default();
+    for (name, value) in schema.as_object().into_iter().flatten() {
+        shown[name] = value.clone();
+    }
+    shown
+}
+
+/// Parameters are named by what they are: the same name can mean different things.
+fn parameter_name(parameter: &Value) -> String {
+    let hash = Sha256::digest(parameter.to_string());
+    let name = parameter["name"].as_str().unwrap_or_default();
+    format!("{name}-{:02x}{:02x}{:02x}{:02x}", hash[0], hash[1], hash[2], hash[3])
 }
 
 #[cfg(test)]

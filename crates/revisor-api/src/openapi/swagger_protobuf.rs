@@ -1,52 +1,35 @@
 //! Swagger 2 in protobuf, as kubectl asks for it: it checks files with lists against that.
 //!
 //! The messages are those of the public description of this encoding (`openapi.v2.Document` of gnostic); a field is a
-//! number and a way to write it. What has no field of its own, extensions, is written as text that reads as YAML.
+//! number and a way to write it.
 
-use http::HeaderMap;
-use http::header::ACCEPT;
 use serde_json::Value;
+
+use super::wire::{Message, any, entry, items, named};
+use super::{Encoding, JSON};
 
 /// What the answer is called.
 pub(super) const MEDIA_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// What clients ask for. The sign in it is not allowed there, which is why the answer is called otherwise.
-const ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// What clients can ask for. The sign in the last is not allowed there, which is why the answer is called otherwise.
+pub(super) const OFFERED: &[(&str, Encoding)] = &[
+    (JSON, Encoding::Json),
+    (MEDIA_TYPE, Encoding::Protobuf),
+    ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", Encoding::Protobuf),
+];
 
-/// How the document can be written.
-pub(super) const WRITTEN: &[&str] = &["application/json", MEDIA_TYPE];
-
-/// How the document is to be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SwaggerEncoding {
-    pub(super) is_protobuf: bool,
-}
-
-/// The first of what the client accepts that is on offer.
-pub(super) fn negotiate(headers: &HeaderMap) -> Option<SwaggerEncoding> {
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if accept.is_empty() {
-        return Some(SwaggerEncoding { is_protobuf: false });
-    }
-    accept.split(',').find_map(|clause| match clause.split(';').next().unwrap_or_default().trim() {
-        "application/json" | "application/*" | "*/*" => Some(SwaggerEncoding { is_protobuf: false }),
-        ASKED | MEDIA_TYPE => Some(SwaggerEncoding { is_protobuf: true }),
-        _ => None,
-    })
-}
-
-/// Writes a document.
-pub(super) fn encode(document: &Value) -> Vec<u8> {
+/// Writes a document whose large parts are written already: entries of paths and of definitions.
+pub(super) fn encode(head: &Value, paths: &[u8], definitions: &[u8]) -> Vec<u8> {
     let mut message = Message::default();
-    message.text(1, &document["swagger"]);
+    message.text(1, &head["swagger"]);
     let mut info = Message::default();
-    info.text(1, &document["info"]["title"]);
-    info.text(2, &document["info"]["version"]);
+    info.text(1, &head["info"]["title"]);
+    info.text(2, &head["info"]["version"]);
     message.message(2, &info);
-    message.message(8, &named(2, &document["paths"], path_item));
-    message.message(9, &named(1, &document["definitions"], schema));
-    message.message(10, &named(1, &document["parameters"], parameter));
-    for requirement in items(&document["security"]) {
+    message.bytes(8, paths);
+    message.bytes(9, definitions);
+    message.message(10, &named(1, &head["parameters"], parameter));
+    for requirement in items(&head["security"]) {
         let scopes = |scopes: &Value| {
             let mut message = Message::default();
             message.texts(1, scopes);
@@ -54,99 +37,20 @@ pub(super) fn encode(document: &Value) -> Vec<u8> {
         };
         message.message(12, &named(1, requirement, scopes));
     }
-    message.message(13, &named(1, &document["securityDefinitions"], security_definition));
+    message.message(13, &named(1, &head["securityDefinitions"], security_definition));
     message.0
 }
 
-/// A message under way.
-#[derive(Debug, Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(&mut self, mut number: u64) {
-        while number >= 0x80 {
-            self.0.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        self.0.push(number as u8);
-    }
-
-    fn bytes(&mut self, field: u32, bytes: &[u8]) {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn message(&mut self, field: u32, message: &Message) {
-        self.bytes(field, &message.0);
-    }
-
-    fn text(&mut self, field: u32, value: &Value) {
-        if let Some(text) = value.as_str().filter(|text| !text.is_empty()) {
-            self.bytes(field, text.as_bytes());
-        }
-    }
-
-    fn texts(&mut self, field: u32, values: &Value) {
-        for value in items(values) {
-            self.text(field, value);
-        }
-    }
-
-    fn flag(&mut self, field: u32, value: &Value) {
-        if value == true {
-            self.varint(u64::from(field) << 3);
-            self.varint(1);
-        }
-    }
-
-    fn integer(&mut self, field: u32, value: &Value) {
-        if let Some(number) = value.as_i64().filter(|number| *number != 0) {
-            self.varint(u64::from(field) << 3);
-            self.varint(number as u64);
-        }
-    }
-
-    fn double(&mut self, field: u32, value: &Value) {
-        if let Some(number) = value.as_f64().filter(|number| *number != 0.0) {
-            self.varint(u64::from(field) << 3 | 1);
-            self.0.extend_from_slice(&number.to_le_bytes());
-        }
-    }
-
-    /// Extensions: everything whose name says so.
-    fn extensions(&mut self, field: u32, of: &Value) {
-        for (name, value) in of.as_object().into_iter().flatten().filter(|(name, _)| name.starts_with("x-")) {
-            self.message(field, &entry(name, &any(value)));
-        }
-    }
+/// The entries of these paths.
+pub(super) fn path_entries(paths: &Value) -> Vec<u8> {
+    named(2, paths, path_item).0
 }
 
-fn items(value: &Value) -> &[Value] {
-    value.as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Any value: JSON reads as YAML.
-fn any(value: &Value) -> Message {
+/// The entry of a definition.
+pub(super) fn definition_entry(name: &str, of: &Value) -> Vec<u8> {
     let mut message = Message::default();
-    message.bytes(2, format!("{value}\n").as_bytes());
-    message
-}
-
-fn entry(name: &str, value: &Message) -> Message {
-    let mut message = Message::default();
-    message.bytes(1, name.as_bytes());
-    message.message(2, value);
-    message
-}
-
-/// A message whose field has an entry for each member.
-fn named(field: u32, members: &Value, write: impl Fn(&Value) -> Message) -> Message {
-    let mut message = Message::default();
-    for (name, value) in members.as_object().into_iter().flatten() {
-        message.message(field, &entry(name, &write(value)));
-    }
-    message
+    message.message(1, &entry(name, &schema(of)));
+    message.0
 }
 
 fn path_item(item: &Value) -> Message {
@@ -263,6 +167,9 @@ fn schema(of: &Value) -> Message {
     ] {
         message.integer(field, &of[name]);
     }
+    if let Some(default) = of.get("default") {
+        message.message(5, &any(default));
+    }
     message.texts(19, &of["required"]);
     for value in items(&of["enum"]) {
         message.message(20, &any(value));
@@ -270,9 +177,7 @@ fn schema(of: &Value) -> Message {
     match &of["additionalProperties"] {
         Value::Bool(is_allowed) => {
             let mut item = Message::default();
-            // An alternative is written also if it says no.
-            item.varint(2 << 3);
-            item.varint(u64::from(*is_allowed));
+            item.chosen_flag(2, *is_allowed);
             message.message(21, &item);
         }
         members @ Value::Object(_) => {
@@ -294,6 +199,15 @@ fn schema(of: &Value) -> Message {
     }
     if of["properties"].is_object() {
         message.message(25, &named(1, &of["properties"], schema));
+    }
+    if of["externalDocs"].is_object() {
+        let mut documents = Message::default();
+        documents.text(1, &of["externalDocs"]["description"]);
+        documents.text(2, &of["externalDocs"]["url"]);
+        message.message(29, &documents);
+    }
+    if let Some(example) = of.get("example") {
+        message.message(30, &any(example));
     }
     message.extensions(31, of);
     message

@@ -1,8 +1,10 @@
 //! The documents as clients meet them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 
+use http::Method;
 use http::header::{ACCEPT, IF_NONE_MATCH};
 use revisor_catalog::{Catalog, Route};
 
@@ -23,7 +25,8 @@ fn catalog() -> Catalog {
 }
 
 fn document(publication: &Publication, path: &str) -> Value {
-    publication.describe(publication.version(path).expect("is served"))
+    let known = &publication.version(path).expect("is served").known;
+    serde_json::from_str(&publication.source().version(known)).expect("JSON")
 }
 
 fn ask(openapi: &Publication, method: Method, address: &str, headers: &[(http::HeaderName, &str)]) -> Response<Body> {
@@ -57,8 +60,11 @@ fn the_root_leads_to_every_document() {
             "" => format!("api/{}", known.version),
             group => format!("apis/{group}/{}", known.version),
         })
-        .chain(["version".to_owned()])
+        .chain(document::OTHERS.iter().map(|path| path.trim_start_matches('/').to_owned()))
         .collect();
+    let groups = catalog().group_versions().iter().map(|known| known.group.to_string()).collect::<BTreeSet<_>>();
+    let groups = groups.into_iter().filter(|group| !["", "disco.example.com"].contains(&group.as_str()));
+    served.extend(groups.map(|group| format!("apis/{group}")));
     served.sort();
     assert_eq!(paths.keys().collect::<Vec<_>>(), served.iter().collect::<Vec<_>>());
     for (name, entry) in paths {
@@ -103,24 +109,37 @@ fn clients_are_told_what_they_may_keep() {
 }
 
 #[test]
-fn other_requests_are_refused() {
+fn documents_are_written_as_clients_accept_them() {
     let openapi = openapi();
-    let protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
-    let fallback = format!("{protobuf},application/json");
-    for (method, address, accept, code) in [
-        (Method::GET, "/openapi/v3", "*/*", 200),
-        (Method::HEAD, "/openapi/v3/api/v1", "*/*", 200),
-        (Method::GET, "/openapi/v3/api/v1", &*fallback, 200),
-        (Method::GET, "/openapi/v3/api/v1", protobuf, 406),
-        (Method::GET, "/openapi/v3", "text/html", 406),
-        (Method::POST, "/openapi/v3/api/v1", "*/*", 405),
-        (Method::GET, "/openapi/v3/", "*/*", 404),
-        (Method::GET, "/openapi/v3/api/v2", "*/*", 404),
-        (Method::GET, "/openapi/v3api/v1", "*/*", 404),
+    let asked = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
+    let protobuf = document_protobuf::MEDIA_TYPE;
+    let with_fallback = format!("{asked}, application/json;q=0.9");
+    let rather_json = format!("{asked};q=0.5, application/json");
+    let document = "/openapi/v3/api/v1";
+    for (method, address, accept, code, content_type) in [
+        (Method::GET, "/openapi/v3", "*/*", 200, "application/json"),
+        (Method::GET, "/openapi/v3", "text/html", 200, "application/json"),
+        (Method::GET, document, "*/*", 200, "application/json"),
+        (Method::GET, document, "", 200, "application/json"),
+        (Method::GET, document, asked, 200, protobuf),
+        (Method::GET, document, protobuf, 200, protobuf),
+        (Method::GET, document, &*with_fallback, 200, protobuf),
+        (Method::GET, document, &*rather_json, 200, "application/json"),
+        (Method::GET, document, "application/yaml, */*;q=0.1", 200, "application/json"),
+        (Method::GET, document, "application/yaml", 406, ""),
+        (Method::HEAD, document, "*/*", 200, "application/json"),
+        (Method::POST, document, "*/*", 200, "application/json"),
+        (Method::GET, "/openapi/v3/", "*/*", 404, ""),
+        (Method::GET, "/openapi/v3/api/v2", "*/*", 404, ""),
+        (Method::GET, "/openapi/v3api/v1", "*/*", 404, ""),
     ] {
         let response = ask(&openapi, method.clone(), address, &[(ACCEPT, accept)]);
         assert_eq!(response.status().as_u16(), code, "{method} {address} {accept}");
+        assert_eq!(header(&response, CONTENT_TYPE), content_type, "{method} {address} {accept}");
     }
+    let tags = ["*/*", asked]
+        .map(|accept| header(&ask(&openapi, Method::GET, document, &[(ACCEPT, accept)]), ETAG).to_owned());
+    assert_eq!(tags[0], tags[1], "a document has one hash");
 }
 
 /// Every `$ref` in a document.
@@ -141,7 +160,7 @@ fn references(value: &Value, found: &mut BTreeSet<String>) {
 fn documents_hold_together() {
     let publication = openapi();
     for version in &publication.versions {
-        let document = publication.describe(version);
+        let document = document(&publication, &path_of(&version.known));
         let mut used = BTreeSet::new();
         references(&document, &mut used);
         let defined: BTreeSet<String> = document["components"]["schemas"]
@@ -151,11 +170,15 @@ fn documents_hold_together() {
             .map(|name| format!("#/components/schemas/{name}"))
             .collect();
         assert!(used.is_subset(&defined), "{:?}", used.difference(&defined));
+        let unused = defined.difference(&used).filter(|target| !target.ends_with("APIResourceList"));
+        let unused: Vec<&String> = unused.collect();
+        assert!(unused.is_empty(), "{unused:?}");
 
         let mut ids = BTreeSet::new();
         for (path, item) in document["paths"].as_object().expect("paths") {
-            let real = path.replace("{namespace}", "n").replace("{name}", "a");
-            assert!(matches!(Route::parse(&publication.catalog, &real), Route::Objects(_)), "{path} is served");
+            let real = path.replace("{namespace}", "n").replace("{name}", "a").replace("{path}", "p");
+            let route = Route::parse(&publication.catalog, real.trim_end_matches('/'));
+            assert!(matches!(route, Route::Objects(_) | Route::Resources { .. }), "{path} is served");
             for (method, operation) in
                 item.as_object().expect("an item").iter().filter(|(name, _)| *name != "parameters")
             {
@@ -216,7 +239,7 @@ fn every_verb_is_an_operation() {
     }
     let eviction = &document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}/eviction"]["post"];
     assert_eq!(
-        eviction["requestBody"]["content"]["application/json"]["schema"]["$ref"],
+        eviction["requestBody"]["content"]["*/*"]["schema"]["$ref"],
         "#/components/schemas/io.k8s.api.policy.v1.Eviction"
     );
     let kind = json!({"group": "policy", "version": "v1", "kind": "Eviction"});
@@ -294,6 +317,72 @@ fn a_definition_changes_its_own_document_only() {
     assert_eq!(changes, ["apis/disco.example.com/v1"]);
 }
 
+/// What was made for a publication, by where it is kept: to be made anew is to be elsewhere.
+fn made(publication: &Publication) -> BTreeMap<String, (Arc<Tag>, *const swagger::Part)> {
+    let version = |version: &Arc<PublishedVersion>| {
+        let never = || panic!("{} was made before", path_of(&version.known));
+        let part: *const _ = version.openapi.swagger.get().expect("was made before");
+        (path_of(&version.known), (version.openapi.tag(never), part))
+    };
+    publication.versions.iter().map(version).collect()
+}
+
+#[test]
+fn of_a_thousand_definitions_the_one_that_changes_is_described_anew() {
+    let group = |number: usize| format!("g{number}.example.com");
+    let mut catalog = Catalog::default();
+    for number in 0..1000 {
+        catalog =
+            with_definition(&catalog, &defined(&group(number), "Gadget", r#"{"type":"object"}"#), number as u64 + 1);
+    }
+    let publications = Publications::new("1.36");
+    let ask_everything = |publication: &Publication| {
+        let root = ask(publication, Method::GET, "/openapi/v3", &[]);
+        let request = Request::builder().uri("/openapi/v2").body(()).expect("a request");
+        (body(&root), header(&publication.openapi_v2(&request), ETAG).to_owned())
+    };
+    let first = publications.of(&Arc::new(catalog));
+    let (root, tag) = ask_everything(&first);
+    let changed = defined(&group(500), "Gadget", r#"{"type":"object","description":"new"}"#);
+    let second = publications.of(&Arc::new(with_definition(&first.catalog, &changed, 1001)));
+    let (new_root, new_tag) = ask_everything(&second);
+    assert_ne!(tag, new_tag);
+
+    let (before, after) = (made(&first), made(&second));
+    assert_eq!(before.len(), after.len());
+    let is_same = |path: &&String| Arc::ptr_eq(&before[*path].0, &after[*path].0) && before[*path].1 == after[*path].1;
+    let anew: Vec<&String> = after.keys().filter(|path| !is_same(path)).collect();
+    let path = format!("/apis/{}/v1", group(500));
+    assert_eq!(anew, [&path]);
+    let address = |root: &Value, path: &str| root["paths"][path]["serverRelativeURL"].clone();
+    let moved = root["paths"]
+        .as_object()
+        .expect("paths")
+        .keys()
+        .filter(|path| address(&root, path) != address(&new_root, path));
+    assert_eq!(moved.collect::<Vec<_>>(), [path.trim_start_matches('/')]);
+}
+
+#[test]
+fn who_asks_for_what_is_being_made_waits_for_it() {
+    let document = VersionOpenApi::default();
+    let (times, started) = (AtomicUsize::new(0), Barrier::new(8));
+    let write = || {
+        times.fetch_add(1, Ordering::SeqCst);
+        "{}".to_owned()
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                started.wait();
+                let (_, body) = document.read(write, |_| true);
+                assert_eq!(body.as_deref(), Some(&b"{}"[..]));
+            });
+        }
+    });
+    assert_eq!(times.load(Ordering::SeqCst), 1);
+}
+
 #[test]
 fn the_older_document_is_kept_by_its_tag() {
     let publication = openapi();
@@ -310,8 +399,8 @@ fn the_older_document_is_kept_by_its_tag() {
         ("protobuf", Method::GET, protobuf, "\"other\"", 200, swagger_protobuf::MEDIA_TYPE),
         ("JSON that is known", Method::GET, "*/*", &*tag, 304, ""),
         ("protobuf that is known", Method::GET, protobuf, &*tag, 304, ""),
-        ("another form", Method::GET, "application/yaml", &*tag, 406, "application/json"),
-        ("another method", Method::POST, "*/*", &*tag, 405, "application/json"),
+        ("another form", Method::GET, "application/yaml", &*tag, 406, ""),
+        ("another method", Method::POST, "*/*", "\"other\"", 200, "application/json"),
     ] {
         let response = ask(method, accept, known);
         assert_eq!(response.status().as_u16(), code, "{name}");
@@ -323,8 +412,7 @@ fn the_older_document_is_kept_by_its_tag() {
 #[test]
 fn types_are_shaped_as_the_table_says() {
     let catalog = Catalog::default();
-    let known = catalog.group_version("", "v1").expect("is served");
-    let schemas = schemas::of(catalog.types(), known, &Descriptions::default(), Form::V3);
+    let schemas = schemas::built_in(&catalog, &Descriptions::default());
     let meta_reference = |name: &str| json!([{"$ref": format!("#/components/schemas/{}", schemas::meta(name))}]);
     assert_eq!(
         schemas["io.k8s.api.core.v1.Secret"],

@@ -56,7 +56,20 @@ fn what_may_hold_anything_forbids_nothing() {
 fn members_are_shown_in_the_words_of_each_form() {
     let both = json!([{"type": "integer"}, {"type": "string"}]);
     let either = json!({"x-kubernetes-int-or-string": true});
+    let noted = json!({
+        "type": "object",
+        "example": {"b": 1},
+        "externalDocs": {"description": "d", "url": "u"},
+        "x-kubernetes-map-type": "granular",
+    });
     for (name, schema, v3, v2) in [
+        (
+            "notes",
+            r#"{"type":"object","example":{"b":1},"externalDocs":{"description":"d","url":"u"},
+                "x-kubernetes-map-type":"granular"}"#,
+            noted.clone(),
+            noted,
+        ),
         (
             "bounds",
             r#"{"type":"integer","format":"int32","minimum":1,"exclusiveMinimum":true,"maximum":9.5,"default":3}"#,

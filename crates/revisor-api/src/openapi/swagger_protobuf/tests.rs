@@ -3,65 +3,7 @@
 use serde_json::json;
 
 use super::*;
-
-/// One field of a message: its number, and its content.
-#[derive(Debug, PartialEq)]
-enum Content<'a> {
-    Number(u64),
-    Double(f64),
-    Bytes(&'a [u8]),
-}
-
-fn varint(bytes: &mut &[u8]) -> u64 {
-    let mut number = 0;
-    for shift in (0..).step_by(7) {
-        let (first, rest) = bytes.split_first().expect("a number ends");
-        *bytes = rest;
-        number |= u64::from(first & 0x7f) << shift;
-        if first & 0x80 == 0 {
-            break;
-        }
-    }
-    number
-}
-
-fn fields(mut bytes: &[u8]) -> Vec<(u64, Content<'_>)> {
-    let mut found = Vec::new();
-    while !bytes.is_empty() {
-        let key = varint(&mut bytes);
-        let content = match key & 7 {
-            0 => Content::Number(varint(&mut bytes)),
-            1 => {
-                let (number, rest) = bytes.split_first_chunk().expect("eight bytes");
-                bytes = rest;
-                Content::Double(f64::from_le_bytes(*number))
-            }
-            2 => {
-                let length = varint(&mut bytes) as usize;
-                let (content, rest) = bytes.split_at(length);
-                bytes = rest;
-                Content::Bytes(content)
-            }
-            other => panic!("no such wire type: {other}"),
-        };
-        found.push((key >> 3, content));
-    }
-    found
-}
-
-/// What stands at these numbers, from the outermost message inwards.
-fn at<'a>(bytes: &'a [u8], path: &[u64]) -> Vec<Content<'a>> {
-    let (number, rest) = path.split_first().expect("a path");
-    let here = fields(bytes).into_iter().filter(|(found, _)| found == number).map(|(_, content)| content);
-    if rest.is_empty() {
-        return here.collect();
-    }
-    here.flat_map(|content| match content {
-        Content::Bytes(bytes) => at(bytes, rest),
-        other => panic!("no message: {other:?}"),
-    })
-    .collect()
-}
+use crate::openapi::wire::reading::{Content, at};
 
 #[test]
 fn types_are_written_by_their_numbers() {
@@ -117,7 +59,8 @@ fn operations_are_written_by_their_numbers() {
         "securityDefinitions": {"B": {"type": "apiKey", "name": "authorization", "in": "header"}},
         "security": [{"B": []}],
     });
-    let bytes = encode(&document);
+    let definition = definition_entry("T", &document["definitions"]["T"]);
+    let bytes = encode(&document, &path_entries(&document["paths"]), &definition);
     for (name, path, want) in [
         ("swagger", &[1][..], &b"2.0"[..]),
         ("title", &[2, 1], b"t"),
@@ -140,21 +83,4 @@ fn operations_are_written_by_their_numbers() {
         assert_eq!(at(&bytes, path), [Content::Bytes(want)], "{name}");
     }
     assert_eq!(at(&bytes, &[10, 1, 2, 2, 3, 20]), [Content::Number(1)]);
-}
-
-#[test]
-fn the_first_of_what_is_on_offer_is_written() {
-    for (accept, want) in [
-        ("", Some(false)),
-        ("*/*", Some(false)),
-        ("application/json", Some(false)),
-        (ASKED, Some(true)),
-        (MEDIA_TYPE, Some(true)),
-        ("text/html, application/com.github.proto-openapi.spec.v2@v1.0+protobuf;q=0.5, */*", Some(true)),
-        ("application/yaml", None),
-        ("text/plain", None),
-    ] {
-        let headers = HeaderMap::from_iter([(ACCEPT, accept.parse().expect("a header"))]);
-        assert_eq!(negotiate(&headers).map(|encoding| encoding.is_protobuf), want, "{accept}");
-    }
 }
