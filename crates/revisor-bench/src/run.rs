@@ -89,6 +89,7 @@ async fn phases(
     for (name, operation, workers) in [
         ("get", Operation::Get, everyone),
         ("update", Operation::Update, everyone),
+        ("apply", Operation::Apply, everyone),
         ("list", Operation::List, LISTERS),
         ("list as a table", Operation::Table, LISTERS),
         ("list, pages of 500", Operation::Page, LISTERS),

@@ -11,6 +11,9 @@ use crate::objects::{self, Item, Namespace, PAYLOAD};
 const WHOLE: &str = "application/json";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
+/// The form of what is applied. JSON is YAML.
+const APPLIED: &str = "application/apply-patch+yaml";
+
 /// Objects per page of a paged list.
 const PAGE: u32 = 500;
 
@@ -26,6 +29,8 @@ pub(crate) enum Operation {
     Get,
     /// Replace one of the worker's objects, in turn, at its newest revision.
     Update,
+    /// Apply one of the worker's objects, in turn, with a change: server-side, in the name of one manager.
+    Apply,
     /// List all objects.
     List,
     /// List all objects as a table, as kubectl does.
@@ -132,6 +137,14 @@ impl Worker {
                 let (method, media_type, body) = self.namespace.change(index, self.turn, revision);
                 let path = self.namespace.path(index);
                 self.items[item].revision = self.write(method, &path, media_type, &body).await?;
+            }
+            Operation::Apply => {
+                let Some(item) = self.take_turn() else { return Ok(None) };
+                let Item { index, .. } = self.items[item];
+                // Whoever created the object gives way the first time.
+                let path = format!("{}?fieldManager=bench&force=true", self.namespace.path(index));
+                let body = self.namespace.object(index, self.turn, None);
+                self.items[item].revision = self.write("PATCH", &path, APPLIED, &body).await?;
             }
             Operation::Delete => {
                 if self.items.len() <= self.keep {

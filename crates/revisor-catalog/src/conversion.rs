@@ -10,6 +10,11 @@ pub trait Conversion: Send + Sync + 'static {
     /// Brings an object of this version, defaulted in this version, to the stored shape.
     fn to_stored(&self, object: &mut Object);
 
+    /// The same for an object whose defaults are filled in later, in the stored shape: nothing stands in their way.
+    fn to_stored_plainly(&self, object: &mut Object) {
+        self.to_stored(object);
+    }
+
     /// Brings a stored object to the shape of this version.
     fn to_shown(&self, object: &mut Object);
 }

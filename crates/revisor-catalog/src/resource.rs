@@ -290,7 +290,7 @@ impl Resource {
         };
         let mut object = conformed(self, object.clone())?;
         if let Some(stored) = &self.stored {
-            stored.conversion.to_stored(&mut object);
+            stored.conversion.to_stored_plainly(&mut object);
         }
         other.to_shown(&mut object);
         let mut object = conformed(other, object)?;

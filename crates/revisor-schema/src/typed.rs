@@ -43,15 +43,23 @@ impl Walk<'_> {
         self.path.truncate(before);
     }
 
+    fn member(&mut self, name: &str, look: impl FnOnce(&mut Self)) {
+        let before = self.path.len();
+        self.path.push('.');
+        self.path.push_str(name);
+        look(self);
+        self.path.truncate(before);
+    }
+
     fn object(&mut self, id: StructId, object: &Object) {
         let of = self.types.get(id);
         for (name, value) in object.iter() {
             let Some(field) = of.member(name) else {
                 // Nothing is said of the members behind it.
-                self.below(&format!(".{name}"), |walk| walk.say("field not declared in schema"));
+                self.member(name, |walk| walk.say("field not declared in schema"));
                 return;
             };
-            self.below(&format!(".{name}"), |walk| walk.value(&field.shape, &field.topology, value));
+            self.member(name, |walk| walk.value(&field.shape, &field.topology, value));
         }
     }
 
@@ -71,7 +79,7 @@ impl Walk<'_> {
             }
             (Shape::Map(element), Value::Object(object)) => {
                 for (name, member) in object.iter() {
-                    self.below(&format!(".{name}"), |walk| walk.value(element, &Topology::Usual, member));
+                    self.member(name, |walk| walk.value(element, &Topology::Usual, member));
                 }
             }
             (Shape::List(element), Value::Array(items)) => self.items(element, topology, items),
@@ -100,10 +108,13 @@ impl Walk<'_> {
             };
             match step {
                 Ok(step) => {
-                    if !seen.insert(step.clone()) {
+                    if seen.contains(&step) {
                         self.say(&format!("duplicate entries for key {step}"));
                     }
                     self.below(&step, |walk| walk.value(element, &Topology::Usual, item));
+                    if matches!(topology, Topology::Set | Topology::ByKeys(_)) {
+                        seen.insert(step);
+                    }
                 }
                 Err(problem) => {
                     // An element without a name cannot be spoken of, nor can those behind it.

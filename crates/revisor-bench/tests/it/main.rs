@@ -29,7 +29,7 @@ async fn every_phase_does_its_work() {
     let names: Vec<&str> = phases.iter().map(|(name, _)| *name).collect();
     let events = "events to 3 watchers";
     let lists = ["list", "list as a table", "list, pages of 500"];
-    assert_eq!(names, [&["create", "get", "update"], &lists[..], &[events, "delete"]].concat());
+    assert_eq!(names, [&["create", "get", "update", "apply"], &lists[..], &[events, "delete"]].concat());
     for (name, operations) in &phases {
         match *name {
             "create" | "delete" => assert_eq!(*operations, 1200, "{name}"),

@@ -42,7 +42,7 @@ impl Comparison {
     }
 }
 
-type Steps = Vec<(CompactString, Value)>;
+pub(super) type Steps = Vec<(CompactString, Value)>;
 
 /// The places below one place that were added, modified and removed. The sets grow from the leaves, so that nothing is
 /// looked up in them while they do.
@@ -95,7 +95,8 @@ impl Places {
     }
 }
 
-fn node(is_member: bool, mut below: Steps) -> Option<Value> {
+/// A node of a set, if there is anything to it.
+pub(super) fn node(is_member: bool, mut below: Steps) -> Option<Value> {
     if is_member && !below.is_empty() {
         below.push((SELF.into(), Value::Object(Object::new())));
     }

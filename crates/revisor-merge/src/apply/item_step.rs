@@ -14,6 +14,12 @@ pub(crate) fn item_step(types: &Types, field: &Field, item: &Value) -> Option<Co
             let of = types.get(id);
             let item = item.as_object()?;
             let mut shown = Object::new();
+            // Most lists have one key, and most items have a value under it.
+            if let [key] = &keys[..]
+                && let Some(value) = item.get(key)
+            {
+                return Some(format_compact!("k:{{\"{key}\":{}}}", value.to_json()));
+            }
             for key in keys {
                 let default = || of.field(key).and_then(|field| field.default.clone());
                 // A key without a value is left out; it tells items apart as well as any value.

@@ -1,5 +1,6 @@
 //! What a user relies on, whatever the kind: reading, writing, deleting, and in which form objects travel.
 
+mod applying;
 mod deleting;
 mod discovery;
 mod forms;

@@ -26,6 +26,7 @@ use tokio_rustls::client::TlsStream;
 use crate::harness::within;
 
 pub(crate) const MERGE: &str = "application/merge-patch+json";
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 
 /// Why there was no answer. Tests that kill servers expect that; all others fail.

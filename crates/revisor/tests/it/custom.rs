@@ -1,5 +1,6 @@
 //! Custom resources, from their definitions to their last objects, as those who write them meet them.
 
+mod applying;
 mod bad_input;
 mod controller;
 mod conversion;

@@ -36,6 +36,16 @@ impl Conversion for FirstVersion {
         v1_to_v2(object);
     }
 
+    fn to_stored_plainly(&self, object: &mut Object) {
+        v1_to_v2(object);
+        let Some(behavior) = object.object_mut("spec").get_mut("behavior").and_then(Value::as_object_mut) else {
+            return;
+        };
+        for rules in behavior.iter_mut().filter_map(|(_, rules)| rules.as_object_mut()) {
+            rules.retain(|name, value| name != "policies" || value.as_array() != Some(&[]));
+        }
+    }
+
     fn to_shown(&self, object: &mut Object) {
         v2_to_v1(object);
     }
