@@ -2,6 +2,7 @@
 //!
 //! A request that cannot be authorised is answered before its body is read (A2).
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -223,39 +224,36 @@ impl Api {
             Route::NoSuchResource => answer::status(&Status::no_such_resource()),
             Route::CoreVersions => self.discover(&request, Aggregated::Core),
             Route::Groups => self.discover(&request, Aggregated::Groups),
-            Route::Group(name) => {
-                let document =
-                    negotiate::accept_plain(request.headers()).map(|()| self.publication().group_document(&name));
-                discovered(&request, document)
-            }
+            Route::Group(name) => discovered(
+                negotiate::accept_plain(request.headers()).map(|()| self.publication().group_document(&name)),
+            ),
+            Route::Resources { .. } if request.method() != Method::GET => answer::status(&Status::method_not_allowed()),
             Route::Resources { group, version } => {
                 let path =
                     if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-                let document =
-                    negotiate::accept_plain_route(request.headers()).map(|()| self.publication().resources(&path));
-                discovered(&request, document)
+                discovered(
+                    negotiate::accept_plain_route(request.headers()).map(|()| self.publication().resources(&path)),
+                )
             }
             Route::Other => self.serve_other(request).await,
         }
     }
 
-    /// `/api` and `/apis`, in the form that the client accepts.
+    /// `/api` and `/apis`, in the form that the client accepts. The latter is told whatever the method is.
     fn discover(&self, request: &Request<UnreadBody>, which: Aggregated) -> Response<Body> {
         let headers = request.headers();
+        if which == Aggregated::Core && request.method() != Method::GET {
+            return answer::status(&Status::method_not_allowed());
+        }
         // One of them looks at the type alone before.
         let passes = if which == Aggregated::Core { negotiate::accept_route(headers) } else { Ok(()) };
         let publication = self.publication();
         match passes.and_then(|()| negotiate::negotiate_discovery(headers)) {
-            Ok(DiscoveryForm::Aggregated(encoding)) if request.method() == Method::GET => {
-                publication.aggregated(which, encoding, headers)
-            }
-            form => discovered(
-                request,
-                form.map(|_| match which {
-                    Aggregated::Core => Some(publication.core_versions(request)),
-                    Aggregated::Groups => Some(publication.group_list()),
-                }),
-            ),
+            Ok(DiscoveryForm::Aggregated(encoding)) => publication.aggregated(which, encoding, headers),
+            form => discovered(form.map(|_| match which {
+                Aggregated::Core => Some(publication.core_versions(request)),
+                Aggregated::Groups => Some(publication.group_list()),
+            })),
         }
     }
 
@@ -278,9 +276,28 @@ impl Api {
             "/openapi/v2" => self.publish(request, |publication, request| publication.openapi_v2(request)).await,
             "/version" | "/version/" => read_only(&request, || self.options.version.to_string().into()),
             "/metrics" => self.options.metrics.response(),
-            "/" => read_only(&request, || paths(&self.options.registry.catalog())),
+            "/" => answer::json(StatusCode::OK, self.paths()),
             _ => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
         }
+    }
+
+    /// `/`: where a person can go from here.
+    fn paths(&self) -> bytes::Bytes {
+        let own = ["/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"];
+        let mut paths: BTreeSet<String> = own.map(str::to_owned).into();
+        paths.extend(self.options.health.paths());
+        if self.options.authenticator.service_accounts().is_some() {
+            paths.extend(issuer::PATHS.map(str::to_owned));
+        }
+        for known in self.options.registry.catalog().group_versions() {
+            if known.group.is_empty() {
+                paths.insert(format!("/api/{}", known.version));
+            } else {
+                paths.insert(format!("/apis/{}", known.group));
+                paths.insert(format!("/apis/{}/{}", known.group, known.version));
+            }
+        }
+        serde_json::json!({"paths": paths}).to_string().into()
     }
 
     /// What is told to clients of what is served now.
@@ -310,24 +327,6 @@ fn without_body(mut response: Response<Body>) -> Response<Body> {
     response.map(|_| Body::Empty)
 }
 
-/// `/`: where a person can go from here.
-fn paths(catalog: &revisor_catalog::Catalog) -> bytes::Bytes {
-    let mut paths: Vec<String> =
-        ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
-            .map(str::to_owned)
-            .into();
-    for known in catalog.group_versions() {
-        if known.group.is_empty() {
-            paths.push(format!("/api/{}", known.version));
-        } else {
-            paths.push(format!("/apis/{}", known.group));
-            paths.push(format!("/apis/{}/{}", known.group, known.version));
-        }
-    }
-    paths.sort();
-    serde_json::json!({"paths": paths}).to_string().into()
-}
-
 fn read_only(request: &Request<UnreadBody>, body: impl FnOnce() -> bytes::Bytes) -> Response<Body> {
     if request.method() != Method::GET {
         return answer::status(&Status::method_not_allowed());
@@ -336,9 +335,9 @@ fn read_only(request: &Request<UnreadBody>, body: impl FnOnce() -> bytes::Bytes)
 }
 
 /// Answers with a document of discovery, if the client accepts it and there is one.
-fn discovered(request: &Request<UnreadBody>, document: Result<Option<bytes::Bytes>, Box<Status>>) -> Response<Body> {
+fn discovered(document: Result<Option<bytes::Bytes>, Box<Status>>) -> Response<Body> {
     match document {
-        Ok(Some(body)) => read_only(request, || body),
+        Ok(Some(body)) => answer::json(StatusCode::OK, body),
         Ok(None) => answer::status(&Status::no_such_resource()),
         Err(refusal) => answer::status(&refusal),
     }

@@ -55,6 +55,15 @@ impl HealthChecks {
         HealthChecks { checks: all }
     }
 
+    /// All paths that are about health.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = String> {
+        ["healthz", "livez", "readyz"].into_iter().flat_map(|endpoint| {
+            let checks = self.checks.iter().filter(move |check| endpoint == "readyz" || !check.ready_only);
+            let single = checks.map(move |check| format!("/{endpoint}/{}", check.name));
+            std::iter::once(format!("/{endpoint}")).chain(single)
+        })
+    }
+
     /// The answer to a request for `path` with this query, or nothing if the path is not about health.
     pub fn answer(&self, path: &str, query: Option<&str>) -> Option<Response<Body>> {
         let path = path.strip_prefix('/')?;

@@ -7,6 +7,9 @@ use revisor_object::Status;
 
 use crate::{Body, answer};
 
+/// Where both are found.
+pub(crate) const PATHS: [&str; 2] = [CONFIGURATION, KEYS];
+
 const CONFIGURATION: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/openid/v1/jwks";
 

@@ -39,7 +39,7 @@ use time::OffsetDateTime;
 use self::document::Source;
 use self::library::Library;
 use self::swagger::{SwaggerParts, VersionSwagger};
-use crate::publication::{Publication, PublishedVersion, path_of};
+use crate::publication::{Publication, path_of};
 use crate::query::Query;
 use crate::tag::Tag;
 use crate::{Body, answer, negotiate};
@@ -60,8 +60,10 @@ enum Encoding {
 #[derive(Debug)]
 pub(crate) struct Constants {
     /// What the documents call their version.
-    release: Box<str>,
-    texts: OnceLock<Descriptions>,
+    release: Arc<str>,
+    texts: Arc<OnceLock<Descriptions>>,
+    /// The paths of the groups and versions that this is about.
+    built_in: Vec<String>,
     library: OnceLock<Library>,
     /// The documents that are not about the resources of a group and version, by their paths.
     others: OnceLock<BTreeMap<String, VersionOpenApi>>,
@@ -94,14 +96,20 @@ pub(crate) struct OpenApiDocuments {
 }
 
 impl Constants {
-    pub(crate) fn new(release: &str) -> Constants {
+    pub(crate) fn new(release: Arc<str>, texts: Arc<OnceLock<Descriptions>>, built_in: Vec<String>) -> Constants {
         Constants {
-            release: release.into(),
-            texts: OnceLock::new(),
+            release,
+            texts,
+            built_in,
             library: OnceLock::new(),
             others: OnceLock::new(),
             swagger: SwaggerParts::default(),
         }
+    }
+
+    /// Whether the groups and versions at these paths are the built-in ones.
+    pub(crate) fn is_about(&self, built_in: &[String]) -> bool {
+        self.built_in == built_in
     }
 }
 
@@ -198,7 +206,7 @@ impl Publication {
     /// The documents that are not about the resources of a group and version.
     fn others(&self) -> &BTreeMap<String, VersionOpenApi> {
         self.constants.others.get_or_init(|| {
-            let built_in = self.versions.iter().filter(|version| is_built_in(version));
+            let built_in = self.versions.iter().filter(|version| version.is_built_in());
             let groups = built_in.map(|version| &*version.known.group).filter(|group| !group.is_empty());
             let paths = groups.map(|group| format!("/apis/{group}"));
             let all = document::OTHERS.iter().map(|path| (*path).to_owned()).chain(paths);
@@ -224,11 +232,6 @@ impl Publication {
         });
         made.clone()
     }
-}
-
-/// Whether what is told of this group and version is about what is built in.
-fn is_built_in(version: &PublishedVersion) -> bool {
-    version.known.resources.iter().any(|resource| resource.custom().is_none())
 }
 
 /// Answers with a document that has its hash in its address.

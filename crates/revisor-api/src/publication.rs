@@ -10,20 +10,22 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use revisor_catalog::{Catalog, GroupVersion};
 
 use crate::discovery::{GroupDocuments, ListDocuments, VersionDocuments};
-use crate::openapi::{Constants, OpenApiDocuments, VersionOpenApi};
+use crate::openapi::{Constants, Descriptions, OpenApiDocuments, VersionOpenApi};
 
 /// The publication of the newest catalog.
 #[derive(Debug)]
 pub(crate) struct Publications {
     newest: Mutex<Option<Arc<Publication>>>,
-    constants: Arc<Constants>,
+    /// What the documents call their version.
+    release: Arc<str>,
+    texts: Arc<OnceLock<Descriptions>>,
 }
 
 /// All that is told of one catalog.
 #[derive(Debug)]
 pub(crate) struct Publication {
     pub(crate) catalog: Arc<Catalog>,
-    /// What is said of all that is built in, and stays the same whatever is defined.
+    /// What is said of all that is built in, and outlives the catalog if the next one has the same.
     pub(crate) constants: Arc<Constants>,
     /// In the order of discovery.
     pub(crate) versions: Vec<Arc<PublishedVersion>>,
@@ -54,7 +56,7 @@ pub(crate) struct PublishedVersion {
 
 impl Publications {
     pub(crate) fn new(release: &str) -> Publications {
-        Publications { newest: Mutex::new(None), constants: Arc::new(Constants::new(release)) }
+        Publications { newest: Mutex::new(None), release: release.into(), texts: Arc::default() }
     }
 
     /// The publication of this catalog.
@@ -89,9 +91,16 @@ impl Publications {
             versions_by_path.entry(path).or_insert(versions.len());
             versions.push(version);
         }
+        let built_in: Vec<String> = versions
+            .iter()
+            .filter(|version: &&Arc<PublishedVersion>| version.is_built_in())
+            .map(|version| path_of(&version.known))
+            .collect();
+        let kept = before.map(|before| &before.constants).filter(|kept| kept.is_about(&built_in));
+        let make = || Arc::new(Constants::new(self.release.clone(), self.texts.clone(), built_in.clone()));
         Publication {
             catalog: catalog.clone(),
-            constants: self.constants.clone(),
+            constants: kept.cloned().unwrap_or_else(make),
             versions,
             groups,
             versions_by_path,
@@ -121,6 +130,11 @@ impl PublishedVersion {
             documents: VersionDocuments::default(),
             openapi: VersionOpenApi::default(),
         }
+    }
+
+    /// Whether something built in is among its resources.
+    pub(crate) fn is_built_in(&self) -> bool {
+        self.known.resources.iter().any(|resource| resource.custom().is_none())
     }
 }
 
@@ -160,6 +174,7 @@ mod tests {
             let version = |publication: &Publication| publication.version(path).expect("is served").clone();
             assert!(Arc::ptr_eq(&version(&second), &version(&third)), "{path}");
         }
+        assert!(Arc::ptr_eq(&first.constants, &third.constants), "what is built in stayed the same");
         let redefined = defined("a.example.com", "Gadget", r#"{"type":"object","description":"new"}"#);
         let fourth = publications.of(&Arc::new(with_definition(&with_two, &redefined, 3)));
         let version = |publication: &Publication, path| publication.version(path).expect("is served").clone();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::header::IF_NONE_MATCH;
-use revisor_catalog::Catalog;
+use revisor_catalog::{Catalog, CatalogOptions};
 
 use super::*;
 use crate::custom_fixture::{defined, with_definition};
@@ -80,6 +80,60 @@ fn everything_is_told_at_once() {
             ],
         })
     );
+}
+
+/// What Kubernetes 1.36 tells when everything is switched on, in the order in which it tells it.
+const SERVED: &str = include_str!("served-1.36.tsv");
+
+/// The same lines of an aggregated document.
+fn lines(document: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let texts = |value: &Value| value.as_array().into_iter().flatten().map(text).collect::<Vec<_>>().join(",");
+    let kind = |kind: &Value| match (text(&kind["group"]), text(&kind["version"]), text(&kind["kind"])) {
+        (group, version, kind) if group.is_empty() && version.is_empty() => kind,
+        (group, version, kind) => format!("{group}/{version}/{kind}"),
+    };
+    let mut lines = Vec::new();
+    let members = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    for group in members(&document["items"]) {
+        for version in members(&group["versions"]) {
+            assert_eq!(version["freshness"], "Current");
+            let of = format!("{}\t{}", text(&group["metadata"]["name"]), text(&version["version"]));
+            for known in members(&version["resources"]) {
+                let name = text(&known["resource"]);
+                lines.push(format!(
+                    "{of}\t{name}\t{}\t{}\t{}\t{}\t{}\t{}",
+                    kind(&known["responseKind"]),
+                    text(&known["scope"]),
+                    texts(&known["verbs"]),
+                    text(&known["singularResource"]),
+                    texts(&known["shortNames"]),
+                    texts(&known["categories"]),
+                ));
+                lines.extend(members(&known["subresources"]).iter().map(|part| {
+                    let (part, kind, verbs) =
+                        (text(&part["subresource"]), kind(&part["responseKind"]), texts(&part["verbs"]));
+                    format!("{of}\t{name}/{part}\t{kind}\t\t{verbs}\t\t\t")
+                }));
+            }
+        }
+    }
+    lines
+}
+
+#[test]
+fn everything_that_there_is_is_told_as_the_original_tells_it() {
+    let runtime_config = Catalog::read_runtime_config("api/all=true").expect("is known");
+    let catalog = Catalog::with(&CatalogOptions { runtime_config, ..CatalogOptions::default() });
+    let publication = Publications::new("1.36").of(&Arc::new(catalog));
+    let told = [Aggregated::Core, Aggregated::Groups].map(|which| lines(&aggregated(&publication, which))).concat();
+    // The server's own group is not in the original.
+    let told: Vec<String> = told.into_iter().filter(|line| !line.starts_with("versioning.revisor.dev\t")).collect();
+    let served: Vec<&str> = SERVED.lines().skip(1).collect();
+    assert_eq!(told.len(), served.len());
+    for (told, served) in told.iter().zip(served) {
+        assert_eq!(told, served);
+    }
 }
 
 #[test]

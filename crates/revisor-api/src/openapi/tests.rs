@@ -10,7 +10,7 @@ use revisor_catalog::{Catalog, Route};
 
 use super::*;
 use crate::custom_fixture::{defined, with_definition};
-use crate::publication::Publications;
+use crate::publication::{Publications, PublishedVersion};
 
 const EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
 

@@ -315,7 +315,7 @@ async fn media_types_and_methods() {
         cases.push(bad("POST", CONFIG_MAPS, 406, "NotAcceptable").body(JSON, object).header("accept", accept));
     }
     for method in ["HEAD", "OPTIONS", "TRACE", "FOO"] {
-        for path in [CONFIG_MAPS, DEFAULT, "/api/v1", "/version"] {
+        for path in [CONFIG_MAPS, DEFAULT, "/api", "/api/v1", "/apis/apps/v1", "/version"] {
             cases.push(bad(method, path, 405, "MethodNotAllowed"));
         }
         cases.push(bad(method, "/none", 404, ""));
