@@ -28,20 +28,154 @@ macro_rules! features {
 }
 
 features! {
+    /// Access reviews and authorizers are told of selectors.
+    AuthorizeWithSelectors,
+    /// Drivers of volumes can take the tokens of service accounts as secrets.
+    CSIServiceAccountTokenSecrets,
+    /// A pod that is bound to a node is nominated for none.
+    ClearingNominatedNodeNameAfterBinding,
     /// Bundles of trusted certificates are served.
     ClusterTrustBundle,
+    /// Volumes of pods show bundles of trusted certificates.
+    ClusterTrustBundleProjection,
+    /// Containers have a restart policy of their own, with rules by exit code.
+    ContainerRestartRules,
+    /// Containers say which signal stops them.
+    ContainerStopSignals,
+    /// Leases say by which strategy a leader is chosen, and who is to follow.
+    CoordinatedLeaderElection,
+    /// Claims of volumes are filled from sources in other namespaces.
+    CrossNamespaceVolumeDataSource,
+    /// Claims of devices ask for access beside those that use the devices.
+    DRAAdminAccess,
+    /// Devices are shared by parts of their capacity.
+    DRAConsumableCapacity,
+    /// Devices have conditions that must be met before pods are bound.
+    DRADeviceBindingConditions,
+    /// Devices have taints, and claims tolerate them.
+    DRADeviceTaints,
+    /// Classes of devices stand for an extended resource.
+    DRAExtendedResource,
+    /// Attributes of devices are lists.
+    DRAListTypeAttributes,
+    /// Devices stand for what nodes can allocate otherwise.
+    DRANodeAllocatableResources,
+    /// Devices are parts that consume shared counters.
+    DRAPartitionableDevices,
+    /// Claims of devices ask for the first available of several.
+    DRAPrioritizedList,
+    /// Claims show what their drivers say of the devices.
+    DRAResourceClaimDeviceStatus,
+    /// Workloads and groups of pods have claims of devices.
+    DRAWorkloadResourceClaims,
+    /// Deployments and replica sets count the pods that are ending.
+    DeploymentReplicaSetTerminatingReplicas,
+    /// Pods have claims of devices.
+    DynamicResourceAllocation,
+    /// Variables of containers come from files in a volume.
+    EnvFiles,
     /// Workloads and groups of pods are served, and pods can belong to one.
     GenericWorkload,
+    /// Volumes from repositories work, and warnings do not say otherwise.
+    GitRepoVolumeDriver,
     /// Autoscalers say how far from its target a metric may be.
     HPAConfigurableTolerance,
     /// Autoscalers may scale down to nothing.
     HPAScaleToZero,
+    /// Pods give their host a name that is not theirs.
+    HostnameOverride,
+    /// Volumes are images.
+    ImageVolume,
+    /// The status of a pod says which image a volume is.
+    ImageVolumeWithDigest,
+    /// What pods as a whole ask for can be changed while they run.
+    InPlacePodLevelResourcesVerticalScaling,
     /// What containers ask for can be changed while they run.
     InPlacePodVerticalScaling,
+    /// The same for containers that run before the others.
+    InPlacePodVerticalScalingInitContainers,
+    /// Jobs name the controller that looks after them.
+    JobManagedBy,
+    /// Jobs say when pods are replaced.
+    JobPodReplacementPolicy,
+    /// Names of policies and webhooks that end in `.static.k8s.io` are kept for those in files.
+    ManifestBasedAdmissionControlConfig,
+    /// Spread constraints name label keys whose values come from the pod.
+    MatchLabelKeysInPodTopologySpread,
+    /// These values become part of the selectors when a pod is made.
+    MatchLabelKeysInPodTopologySpreadSelectorMerge,
+    /// Rolling updates of stateful sets say how many pods may be missing.
+    MaxUnavailableStatefulSet,
+    /// Drivers say how often the number of volumes that fit on a node is looked up anew.
+    MutableCSINodeAllocatableCount,
+    /// The nodes from which a volume can be reached may change.
+    MutablePVNodeAffinity,
+    /// The resources in the templates of suspended jobs may change.
+    MutablePodResourcesForSuspendedJobs,
+    /// What places the pods of a job may change whenever it is suspended.
+    MutableSchedulingDirectivesForSuspendedJobs,
+    /// Nodes declare the features that they have.
+    NodeDeclaredFeatures,
     /// Pods ask for certificates.
     PodCertificateRequest,
+    /// What it costs to delete a pod is a number.
+    PodDeletionCost,
+    /// Pods ask for resources as a whole.
+    PodLevelResources,
+    /// Hooks of containers sleep.
+    PodLifecycleSleepAction,
+    /// They may sleep for no time at all.
+    PodLifecycleSleepActionAllowZero,
+    /// The status of a pod says which generation it is about.
+    PodObservedGenerationTracking,
+    /// Pods get the labels that say where their node stands.
+    PodTopologyLabelsAdmission,
+    /// Services prefer endpoints in the same zone or on the same node.
+    PreferSameTrafficDistribution,
+    /// Containers choose how much of `/proc` is masked.
+    ProcMountType,
+    /// Claims of volumes recover from an expansion that failed.
+    RecoverVolumeExpansionFailure,
+    /// Search domains of pods may be a dot or have underscores.
+    RelaxedDNSSearchValidation,
+    /// Names of variables are nearly any printable text.
+    RelaxedEnvironmentVariableValidation,
+    /// Names of services may begin with a digit.
+    RelaxedServiceNameValidation,
+    /// The status of a pod says how its devices are.
+    ResourceHealthStatus,
+    /// And what is the matter with them.
+    ResourceHealthStatusMessage,
+    /// Rules restart all containers of a pod.
+    RestartAllContainersOnContainerExits,
+    /// Pods say how volumes are relabelled.
+    SELinuxChangePolicy,
+    /// Volumes of every sort are relabelled by mounting them so.
+    SELinuxMount,
+    /// The same for volumes that only one pod uses.
+    SELinuxMountReadWriteOncePod,
+    /// The status of ranges of addresses is only written apart from them.
+    ServiceCIDRStatusFieldWiping,
     /// Requests to rewrite stored objects are served.
     StorageVersionMigrator,
+    /// Addresses are not written in ways that other programs read differently.
+    StrictIPCIDRValidation,
+    /// Pods say which groups of their image count.
+    SupplementalGroupsPolicy,
+    /// Tolerations compare numbers.
+    TaintTolerationComparisonOperators,
+    /// Workloads and groups of pods say which parts of a topology they keep to.
+    TopologyAwareWorkloadScheduling,
+    /// Pods on the network of the host may have users of their own.
+    UserNamespacesHostNetworkSupport,
+    /// Pods have users of their own.
+    UserNamespacesSupport,
+    /// Volumes have classes of attributes that can change.
+    VolumeAttributesClass,
+    /// Drivers keep pods from nodes that they are missing on.
+    VolumeLimitScaling,
+    /// Workloads and groups of pods have a priority, and are disrupted as a whole.
+    WorkloadAwarePreemption,
 }
 
 impl Feature {

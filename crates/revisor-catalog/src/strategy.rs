@@ -79,9 +79,14 @@ pub trait Strategy: Send + Sync + 'static {
     }
 
     /// Brings what a client says about an object into the form that is stored, for instance without the fields whose
-    /// feature is off and that the old object, if there is one, does not use. Writes of the status have no need of it.
+    /// feature is off and that the old object, if there is one, does not use. Writes of the status have one of their own.
     fn settle(&self, object: &mut Object, old: Option<&Object>, circumstances: Circumstances<'_>) {
         let _ = (object, old, circumstances);
+    }
+
+    /// The same for the status of an object, where it has writes of its own.
+    fn settle_status(&self, object: &mut Object, old: &Object) {
+        let _ = (object, old);
     }
 
     /// What is unwise about a new object that is no longer seen once it was prepared.
@@ -102,7 +107,9 @@ pub trait Strategy: Send + Sync + 'static {
     /// object.
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
         put_back(object, old, self.untouched(part));
-        if part != Part::STATUS {
+        if part == Part::STATUS {
+            self.settle_status(object, old);
+        } else {
             self.settle(object, Some(old), circumstances);
         }
     }

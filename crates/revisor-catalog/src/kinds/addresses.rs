@@ -5,6 +5,12 @@ use std::net::IpAddr;
 use revisor_object::{FieldError, FieldPath, Strictness, legacy_cidr_problems, legacy_ip_problems, parse_ip_sloppy};
 
 use crate::checks::problems;
+use crate::{Feature, Features};
+
+/// How addresses may be written in fields that are older than the rules for addresses.
+pub(crate) fn strictness(features: Features) -> Strictness {
+    if features.has(Feature::StrictIPCIDRValidation) { Strictness::Strict } else { Strictness::Lenient }
+}
 
 /// An address in a field that is older than the rules for addresses. What the object had before is let pass.
 pub(crate) fn legacy_ip(path: FieldPath<'_>, text: &str, is_known: impl FnOnce(&str) -> bool) -> Vec<FieldError> {

@@ -22,6 +22,7 @@ mod profiles;
 mod qos;
 pub(crate) mod resource_list;
 mod resources;
+pub(crate) mod restart_rules;
 mod security_context;
 mod spec;
 mod topology_spread;
@@ -45,24 +46,19 @@ pub(crate) struct PodPolicy {
 }
 
 /// Fills in the spec of a pod template (`{metadata, spec}`).
-pub(crate) fn default_template(template: &mut Object) {
+pub(crate) fn default_template(template: &mut Object, features: Features) {
     if let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) {
         default_annotations(metadata);
     }
     if let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut) {
-        default_spec(spec);
+        defaults::default_spec(spec, features);
     }
 }
 
-/// Fills in the spec of a pod template, or the part that pods share with it.
-pub(crate) fn default_spec(spec: &mut Object) {
-    defaults::default_spec(spec);
-}
-
 /// Fills in the spec of a pod: what templates get too, and what only pods do.
-pub(crate) fn default_pod_spec(spec: &mut Object) {
-    defaults::default_spec(spec);
-    defaults::default_pod_spec(spec);
+pub(crate) fn default_pod_spec(spec: &mut Object, features: Features) {
+    defaults::default_spec(spec, features);
+    defaults::default_pod_spec(spec, features);
 }
 
 /// Drops annotations by which older releases meant fields of the spec. Templates have it done to them already.
@@ -79,9 +75,8 @@ pub(crate) fn validate_template(
     policy: PodPolicy,
 ) -> Vec<FieldError> {
     let (metadata, spec) = (part(template, "metadata"), part(template, "spec"));
-    let options = Options::new(false, old.map(|old| part(old, "spec")))
-        .with_metadata(old.map(|old| part(old, "metadata")))
-        .with_policy(policy);
+    let options = Options::new(false, spec, old.map(|old| part(old, "spec")), policy)
+        .with_metadata(old.map(|old| part(old, "metadata")));
     let at_spec = path.child("spec");
     // The paths of labels and annotations are the original's, which leaves metadata out.
     let mut errors = checks::labels(path.child("labels"), metadata.object("labels"));
@@ -104,15 +99,21 @@ pub(crate) fn validate_spec(
     old: Option<&Object>,
     policy: PodPolicy,
 ) -> Vec<FieldError> {
-    spec::validate(path, spec, Some(metadata), Options::new(true, old).with_policy(policy))
+    spec::validate(path, spec, Some(metadata), Options::new(true, spec, old, policy))
 }
 
 /// What is wrong with the annotations of a pod (`{metadata, spec}`) that mean something to the server.
-pub(crate) fn validate_annotations(path: FieldPath<'_>, pod: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let options =
-        Options::new(true, old.map(|old| part(old, "spec"))).with_metadata(old.map(|old| part(old, "metadata")));
+pub(crate) fn validate_annotations(
+    path: FieldPath<'_>,
+    pod: &Object,
+    old: Option<&Object>,
+    policy: PodPolicy,
+) -> Vec<FieldError> {
+    let spec = part(pod, "spec");
+    let options = Options::new(true, spec, old.map(|old| part(old, "spec")), policy)
+        .with_metadata(old.map(|old| part(old, "metadata")));
     let mut errors = Vec::new();
-    annotations::validate(path, part(pod, "metadata"), part(pod, "spec"), options, &mut errors);
+    annotations::validate(path, part(pod, "metadata"), spec, options, &mut errors);
     errors
 }
 
@@ -123,9 +124,9 @@ pub(crate) fn validate_profiles_match(path: FieldPath<'_>, pod: &Object) -> Vec<
 }
 
 /// What is unwise about a pod template, or about a pod if the path leads nowhere. That it was so before is no excuse.
-pub(crate) fn template_warnings(path: FieldPath<'_>, template: &Object, _: Option<&Object>) -> Vec<String> {
+pub(crate) fn template_warnings(path: FieldPath<'_>, template: &Object, features: Features) -> Vec<String> {
     let is_template = path.to_string() != FieldPath::none().to_string();
-    warnings::of(path, is_template, template)
+    warnings::of(path, is_template, template, features)
 }
 
 /// What is unwise about the annotations of a pod (`{metadata, spec}`) as it was sent: those that become fields.
@@ -139,13 +140,13 @@ pub(crate) fn annotation_warnings(path: FieldPath<'_>, pod: &Object) -> Vec<Stri
 }
 
 /// Drops the fields of a spec whose feature is off, unless the old spec uses them already.
-pub(crate) fn drop_disabled_fields(spec: &mut Object, old: Option<&Object>) {
-    disabled::drop_fields(spec, old);
+pub(crate) fn drop_disabled_fields(spec: &mut Object, old: Option<&Object>, features: Features) {
+    disabled::drop_fields(spec, old, features);
 }
 
 /// The class of service of a pod with this spec.
-pub(crate) fn qos_class(spec: &Object) -> &'static str {
-    qos::qos_class(spec)
+pub(crate) fn qos_class(spec: &Object, features: Features) -> &'static str {
+    qos::qos_class(spec, features)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use revisor_object::{
 };
 
 use super::pod_spec;
-use crate::checks;
+use crate::{Feature, Features, checks};
 
 pub(crate) use super::members::{NONE as NOTHING, given_number, number, text};
 
@@ -51,36 +51,46 @@ pub(crate) fn shown(object: &Object, name: &str) -> BadValue {
 }
 
 /// Fills in the template of a spec.
-pub(crate) fn default_template(spec: &mut Object) {
+pub(crate) fn default_template(spec: &mut Object, features: Features) {
     let template = spec.object_mut("template");
     template.object_mut("spec");
-    pod_spec::default_template(template);
+    pod_spec::default_template(template, features);
 }
 
 /// Drops the fields of a spec's template whose feature is off, unless the old one uses them already.
-pub(crate) fn drop_disabled_fields(spec: &mut Object, old: Option<&Object>) {
+pub(crate) fn drop_disabled_fields(spec: &mut Object, old: Option<&Object>, features: Features) {
     let template = spec.get_mut("template").and_then(Value::as_object_mut);
     if let Some(new) = template.and_then(|template| template.get_mut("spec")).and_then(Value::as_object_mut) {
-        pod_spec::drop_disabled_fields(new, old.map(pod));
+        pod_spec::drop_disabled_fields(new, old.map(pod), features);
+    }
+}
+
+/// Drops the count of pods that are ending, unless the feature is on or they were counted before.
+pub(crate) fn drop_terminating_replicas(object: &mut Object, old: &Object, features: Features) {
+    if !features.has(Feature::DeploymentReplicaSetTerminatingReplicas)
+        && !status(old).contains("terminatingReplicas")
+        && status(object).contains("terminatingReplicas")
+    {
+        object.object_mut("status").remove("terminatingReplicas");
     }
 }
 
 /// What is unwise about a new object: about its name, which its pods inherit, and about its template.
-pub(crate) fn warnings_on_create(object: &Object) -> Vec<String> {
+pub(crate) fn warnings_on_create(object: &Object, features: Features) -> Vec<String> {
     let mut warnings: Vec<String> = name_warning(object).into_iter().collect();
-    warnings.extend(template_warnings(spec(object), None));
+    warnings.extend(template_warnings(spec(object), features));
     warnings
 }
 
 /// What is unwise about the template of a spec.
-pub(crate) fn template_warnings(spec: &Object, old: Option<&Object>) -> Vec<String> {
+pub(crate) fn template_warnings(spec: &Object, features: Features) -> Vec<String> {
     let path = FieldPath::root("spec");
-    pod_spec::template_warnings(path.child("template"), template(spec), old.map(template))
+    pod_spec::template_warnings(path.child("template"), template(spec), features)
 }
 
 /// What is unwise about the template of a spec that was changed.
-pub(crate) fn warnings_on_update(object: &Object, old: &Object) -> Vec<String> {
-    if is_counted(object, old) { template_warnings(spec(object), Some(spec(old))) } else { Vec::new() }
+pub(crate) fn warnings_on_update(object: &Object, old: &Object, features: Features) -> Vec<String> {
+    if is_counted(object, old) { template_warnings(spec(object), features) } else { Vec::new() }
 }
 
 /// Whether a write was one of a status. Others leave it as it was.

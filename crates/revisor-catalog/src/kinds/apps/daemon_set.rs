@@ -24,7 +24,7 @@ pub(crate) struct DaemonSets {
 impl Strategy for DaemonSets {
     fn default(&self, object: &mut Object) {
         let spec = object.object_mut("spec");
-        default_template(spec);
+        default_template(spec, self.policy.features);
         let strategy = spec.object_mut("updateStrategy");
         if text(strategy, "type") == "RollingUpdate" {
             let rolling = strategy.object_mut("rollingUpdate");
@@ -46,7 +46,7 @@ impl Strategy for DaemonSets {
     }
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        drop_disabled_fields(object.object_mut("spec"), old.map(spec));
+        drop_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
         let generation = match old {
             None => template_generation(object).max(1),
             Some(old) => {
@@ -85,7 +85,7 @@ impl Strategy for DaemonSets {
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         match old {
             Some(old) if template(spec(object)) == template(spec(old)) => Vec::new(),
-            old => template_warnings(spec(object), old.map(spec)),
+            _ => template_warnings(spec(object), self.policy.features),
         }
     }
 }

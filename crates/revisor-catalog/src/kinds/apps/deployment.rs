@@ -6,8 +6,8 @@ use crate::checks::immutable;
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
     NOTHING, available_beyond_ready, beyond_replicas, collisions_forgotten, default_template, drop_disabled_fields,
-    fill, given_number, has_readable_selector, negative, number, share, shown, spec, status, template, text,
-    validate_lasting_pods, validate_selector, warnings_on_create, warnings_on_update,
+    drop_terminating_replicas, fill, given_number, has_readable_selector, negative, number, share, shown, spec, status,
+    template, text, validate_lasting_pods, validate_selector, warnings_on_create, warnings_on_update,
 };
 use crate::{Circumstances, Part, Places, Strategy};
 
@@ -23,7 +23,7 @@ pub(crate) struct Deployments {
 impl Strategy for Deployments {
     fn default(&self, object: &mut Object) {
         let spec = object.object_mut("spec");
-        default_template(spec);
+        default_template(spec, self.policy.features);
         let strategy = spec.object_mut("strategy");
         if text(strategy, "type") == "RollingUpdate" {
             let rolling = strategy.object_mut("rollingUpdate");
@@ -44,7 +44,11 @@ impl Strategy for Deployments {
     }
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        drop_disabled_fields(object.object_mut("spec"), old.map(spec));
+        drop_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
+    }
+
+    fn settle_status(&self, object: &mut Object, old: &Object) {
+        drop_terminating_replicas(object, old, self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
@@ -62,8 +66,8 @@ impl Strategy for Deployments {
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         match old {
-            None => warnings_on_create(object),
-            Some(old) => warnings_on_update(object, old),
+            None => warnings_on_create(object, self.policy.features),
+            Some(old) => warnings_on_update(object, old, self.policy.features),
         }
     }
 }

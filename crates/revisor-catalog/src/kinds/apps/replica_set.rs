@@ -5,8 +5,9 @@ use revisor_object::{FieldError, FieldPath, Object};
 use crate::checks::immutable;
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
-    available_beyond_ready, beyond_replicas, default_template, drop_disabled_fields, has_readable_selector, negative,
-    spec, status, template, validate_lasting_pods, validate_selector, warnings_on_create, warnings_on_update,
+    available_beyond_ready, beyond_replicas, default_template, drop_disabled_fields, drop_terminating_replicas,
+    has_readable_selector, negative, spec, status, template, validate_lasting_pods, validate_selector,
+    warnings_on_create, warnings_on_update,
 };
 use crate::strategy::spec_or_status;
 use crate::{Circumstances, Part, Places, Strategy};
@@ -19,7 +20,7 @@ pub(crate) struct ReplicaSets {
 
 impl Strategy for ReplicaSets {
     fn default(&self, object: &mut Object) {
-        default_template(object.object_mut("spec"));
+        default_template(object.object_mut("spec"), self.policy.features);
     }
 
     fn tracked(&self) -> Places {
@@ -31,7 +32,11 @@ impl Strategy for ReplicaSets {
     }
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        drop_disabled_fields(object.object_mut("spec"), old.map(spec));
+        drop_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
+    }
+
+    fn settle_status(&self, object: &mut Object, old: &Object) {
+        drop_terminating_replicas(object, old, self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
@@ -49,8 +54,8 @@ impl Strategy for ReplicaSets {
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         match old {
-            None => warnings_on_create(object),
-            Some(old) => warnings_on_update(object, old),
+            None => warnings_on_create(object, self.policy.features),
+            Some(old) => warnings_on_update(object, old, self.policy.features),
         }
     }
 }

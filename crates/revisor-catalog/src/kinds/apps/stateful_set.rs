@@ -12,7 +12,7 @@ use crate::kinds::workload::{
     template as template_of, template_warnings, text, validate_lasting_pods, validate_selector, warnings_on_update,
 };
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -38,14 +38,18 @@ pub(crate) struct StatefulSets {
 impl Strategy for StatefulSets {
     fn default(&self, object: &mut Object) {
         let spec = object.object_mut("spec");
-        default_template(spec);
+        default_template(spec, self.policy.features);
         let strategy = spec.object_mut("updateStrategy");
         if text(strategy, "type").is_empty() {
             strategy.insert("type", "RollingUpdate");
             strategy.object_mut("rollingUpdate");
         }
         if text(strategy, "type") == "RollingUpdate" && strategy.contains("rollingUpdate") {
-            fill(strategy.object_mut("rollingUpdate"), "partition", 0);
+            let rolling = strategy.object_mut("rollingUpdate");
+            fill(rolling, "partition", 0);
+            if self.policy.features.has(Feature::MaxUnavailableStatefulSet) {
+                fill(rolling, "maxUnavailable", 1);
+            }
         }
         for claim in spec.array_mut("volumeClaimTemplates").into_iter().flatten().filter_map(Value::as_object_mut) {
             claim.insert("kind", "PersistentVolumeClaim");
@@ -63,7 +67,7 @@ impl Strategy for StatefulSets {
     }
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        drop_own_disabled_fields(object.object_mut("spec"), old.map(spec));
+        drop_own_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
@@ -98,9 +102,9 @@ impl Strategy for StatefulSets {
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         let mut warnings = match old {
-            None => template_warnings(spec(object), None),
+            None => template_warnings(spec(object), self.policy.features),
             Some(old) if is_about_status(object, old) => return Vec::new(),
-            Some(old) => warnings_on_update(object, old),
+            Some(old) => warnings_on_update(object, old, self.policy.features),
         };
         let path = SPEC.child("volumeClaimTemplates");
         for (at, claim) in claims(spec(object)).enumerate() {
@@ -130,9 +134,12 @@ fn claims(spec: &Object) -> impl Iterator<Item = &Object> {
     spec.array("volumeClaimTemplates").iter().filter_map(Value::as_object)
 }
 
-/// Updating several pods at once is behind a gate that is off.
-fn drop_own_disabled_fields(spec: &mut Object, old: Option<&Object>) {
-    drop_disabled_fields(spec, old);
+/// Updating several pods at once is a feature of its own.
+fn drop_own_disabled_fields(spec: &mut Object, old: Option<&Object>, features: Features) {
+    drop_disabled_fields(spec, old, features);
+    if features.has(Feature::MaxUnavailableStatefulSet) {
+        return;
+    }
     let path = ["updateStrategy", "rollingUpdate", "maxUnavailable"];
     let was_used = old.is_some_and(|old| old.at(&path).is_some());
     if !was_used && spec.at(&path).is_some() {
@@ -212,7 +219,12 @@ fn validate_template(spec: &Object, old: Option<&Object>, mode: Template, policy
     if mode == Template::Tolerated {
         let mut errors = checks::labels(path.child("labels"), metadata.object("labels"));
         errors.extend(checks::annotations(path.child("annotations"), metadata.object("annotations")));
-        errors.extend(pod_spec::validate_annotations(path.child("annotations"), template, old.map(template_of)));
+        errors.extend(pod_spec::validate_annotations(
+            path.child("annotations"),
+            template,
+            old.map(template_of),
+            policy,
+        ));
         return errors;
     }
     let old_template = old.map(template_of);

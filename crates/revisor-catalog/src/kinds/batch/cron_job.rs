@@ -24,7 +24,8 @@ pub(crate) struct CronJobs {
 impl Strategy for CronJobs {
     fn default(&self, object: &mut Object) {
         // What jobs are given by default they are given when they are made.
-        default_template(object.object_mut("spec").object_mut("jobTemplate").object_mut("spec"));
+        let job = object.object_mut("spec").object_mut("jobTemplate").object_mut("spec");
+        default_template(job, self.policy.features);
     }
 
     fn tracked(&self) -> Places {
@@ -37,7 +38,7 @@ impl Strategy for CronJobs {
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
         let job = object.object_mut("spec").object_mut("jobTemplate").object_mut("spec");
-        drop_disabled_fields(job, old.map(job_spec));
+        drop_disabled_fields(job, old.map(job_spec), self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
@@ -61,12 +62,12 @@ impl Strategy for CronJobs {
         let path = template.child("spec");
         let Some(old) = old else {
             let mut warnings: Vec<String> = name_warning(object).into_iter().collect();
-            warnings.extend(job_spec_warnings(path, job_spec(object), None));
+            warnings.extend(job_spec_warnings(path, job_spec(object), self.policy.features));
             return warnings;
         };
         let mut warnings = Vec::new();
         if is_counted(object, old) {
-            warnings.extend(job_spec_warnings(path, job_spec(object), Some(job_spec(old))));
+            warnings.extend(job_spec_warnings(path, job_spec(object), self.policy.features));
         }
         if !is_about_status(object, old) && cron_names_time_zone(text(spec_of(object), "schedule")) {
             warnings.push(

@@ -21,7 +21,7 @@ use crate::kinds::workload::{
 };
 use crate::kinds::{Kind, field};
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Part, Places, SelectableField, Strategy};
+use crate::{Circumstances, Feature, Part, Places, SelectableField, Strategy};
 
 pub(super) use spec::{validate as validate_job_spec, warnings as job_spec_warnings};
 
@@ -44,7 +44,7 @@ pub(crate) struct Jobs {
 impl Strategy for Jobs {
     fn default(&self, object: &mut Object) {
         let spec = object.object_mut("spec");
-        default_template(spec);
+        default_template(spec, self.policy.features);
         if !spec.contains("completions") && !spec.contains("parallelism") {
             spec.insert("completions", 1);
         }
@@ -53,8 +53,10 @@ impl Strategy for Jobs {
         fill(spec, "backoffLimit", limit);
         fill(spec, "completionMode", "NonIndexed");
         fill(spec, "suspend", false);
-        let replacement = if spec.contains("podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
-        fill(spec, "podReplacementPolicy", replacement);
+        if self.policy.features.has(Feature::JobPodReplacementPolicy) {
+            let replacement = if spec.contains("podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
+            fill(spec, "podReplacementPolicy", replacement);
+        }
         fill(spec, "manualSelector", false);
         // A new job inherits the labels of its template together with those that are made up for it.
         let is_complete = has_manual_selector(spec)
@@ -73,10 +75,20 @@ impl Strategy for Jobs {
     }
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        drop_disabled_fields(object.object_mut("spec"), old.map(spec_of));
+        let features = self.policy.features;
+        let spec = object.object_mut("spec");
+        // Who manages a job is fixed once it is made, so nobody comes to it later.
+        if !features.has(Feature::JobManagedBy) && old.is_none() {
+            spec.remove("managedBy");
+        }
+        let had_policy = old.is_some_and(|old| spec_of(old).contains("podReplacementPolicy"));
+        if !features.has(Feature::JobPodReplacementPolicy) && !had_policy {
+            spec.remove("podReplacementPolicy");
+        }
+        drop_disabled_fields(spec, old.map(spec_of), features);
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
+    fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
         object.remove("status");
         let had_labels = template_labels(spec_of(object)).is_some();
         if !has_manual_selector(spec_of(object)) {
@@ -88,7 +100,7 @@ impl Strategy for Jobs {
                 inherit_labels(object);
             }
         }
-        drop_disabled_fields(object.object_mut("spec"), None);
+        self.settle(object, None, circumstances);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
@@ -97,14 +109,14 @@ impl Strategy for Jobs {
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         if part == Part::STATUS {
-            return status::validate(object, old);
+            return status::validate(object, old, self.policy.features);
         }
         let mut errors = validate_whole(object, Some(old), self.policy);
         let (new, old_spec) = (spec_of(object), spec_of(old));
         errors.extend(validate_completions(new, old_spec));
         let frozen = |name| immutable(SPEC.child(name), new.get(name), old_spec.get(name));
         errors.extend(frozen("selector"));
-        errors.extend(template::validate_update(object, old));
+        errors.extend(template::validate_update(object, old, self.policy.features));
         let rest = ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];
         errors.extend(rest.into_iter().filter_map(frozen));
         errors
@@ -114,10 +126,10 @@ impl Strategy for Jobs {
         match old {
             None => {
                 let mut warnings: Vec<String> = name_warning(object).into_iter().collect();
-                warnings.extend(spec::warnings(SPEC, spec_of(object), None));
+                warnings.extend(spec::warnings(SPEC, spec_of(object), self.policy.features));
                 warnings
             }
-            Some(old) if is_counted(object, old) => spec::warnings(SPEC, spec_of(object), Some(spec_of(old))),
+            Some(old) if is_counted(object, old) => spec::warnings(SPEC, spec_of(object), self.policy.features),
             Some(_) => Vec::new(),
         }
     }

@@ -7,6 +7,7 @@
 mod app_armor;
 mod conditions;
 mod container_status;
+mod disabled;
 mod label_keys;
 mod resize;
 mod status;
@@ -46,7 +47,7 @@ pub(crate) struct Pods {
 impl Strategy for Pods {
     fn default(&self, object: &mut Object) {
         pod_spec::default_annotations(object.object_mut("metadata"));
-        pod_spec::default_pod_spec(object.object_mut("spec"));
+        pod_spec::default_pod_spec(object.object_mut("spec"), self.policy.features);
         if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
             status::match_addresses(status);
         }
@@ -69,9 +70,10 @@ impl Strategy for Pods {
     }
 
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
+        let features = self.policy.features;
         let spec = object.object_mut("spec");
-        pod_spec::drop_disabled_fields(spec, None);
-        let qos_class = pod_spec::qos_class(spec);
+        pod_spec::drop_disabled_fields(spec, None, features);
+        let qos_class = pod_spec::qos_class(spec, features);
         let is_gated = !spec.array("schedulingGates").is_empty();
         let mut status: Object =
             [("phase", Value::from("Pending")), ("qosClass", Value::from(qos_class))].into_iter().collect();
@@ -79,30 +81,36 @@ impl Strategy for Pods {
             conditions::set_scheduling_gated(&mut status, circumstances.now);
         }
         object.insert("status", status);
-        label_keys::merge_into_selectors(object);
+        label_keys::merge_into_selectors(object, features);
         app_armor::copy_annotations(object);
     }
 
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
+        let features = self.policy.features;
         match part {
             Part::Whole => {
                 put_back(object, old, self.untouched(part));
-                pod_spec::drop_disabled_fields(object.object_mut("spec"), old.object("spec"));
+                pod_spec::drop_disabled_fields(object.object_mut("spec"), old.object("spec"), features);
+                if let (Some(status), Some(before)) =
+                    (object.get_mut("status").and_then(Value::as_object_mut), old.object("status"))
+                {
+                    disabled::drop_fields(status, before, spec_of(old), features);
+                }
             }
             Part::STATUS => {
                 put_back(object, old, self.untouched(part));
-                status::prepare(object, old);
+                status::prepare(object, old, features);
             }
             Part::Subresource("ephemeralcontainers") => {
                 let added = object.object_mut("spec").remove("ephemeralContainers");
                 keep_all_else(object, old);
                 let spec = object.object_mut("spec");
                 spec.set("ephemeralContainers", added);
-                pod_spec::drop_disabled_fields(spec, old.object("spec"));
+                pod_spec::drop_disabled_fields(spec, old.object("spec"), features);
             }
             Part::Subresource(_) => {
-                resize::prepare(object, old);
-                pod_spec::drop_disabled_fields(object.object_mut("spec"), old.object("spec"));
+                resize::prepare(object, old, features);
+                pod_spec::drop_disabled_fields(object.object_mut("spec"), old.object("spec"), features);
             }
         }
     }
@@ -125,7 +133,7 @@ impl Strategy for Pods {
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         match part {
             Part::Whole => update::validate(object, old, self.policy),
-            Part::STATUS => status::validate(object, old),
+            Part::STATUS => status::validate(object, old, self.policy.features),
             Part::Subresource("ephemeralcontainers") => validate_ephemeral_containers(object, old, self.policy),
             Part::Subresource(_) => resize::validate(object, old, self.policy),
         }
@@ -146,7 +154,7 @@ impl Strategy for Pods {
                 problems.join(" ")
             ));
         }
-        warnings.extend(pod_spec::template_warnings(FieldPath::none(), object, None));
+        warnings.extend(pod_spec::template_warnings(FieldPath::none(), object, self.policy.features));
         warnings
     }
 
@@ -187,7 +195,7 @@ fn validate_metadata_and_spec(object: &Object, old: Option<&Object>, policy: Pod
     let spec = spec_of(object);
     let empty = Object::new();
     let metadata = object.object("metadata").unwrap_or(&empty);
-    let mut errors = pod_spec::validate_annotations(METADATA.child("annotations"), object, old);
+    let mut errors = pod_spec::validate_annotations(METADATA.child("annotations"), object, old, policy);
     errors.extend(pod_spec::validate_spec(SPEC, spec, metadata, old.map(spec_of), policy));
     if spec.str("serviceAccountName").unwrap_or_default().is_empty() {
         let volumes = SPEC.child("volumes");

@@ -13,7 +13,7 @@ pub(crate) struct PodTemplates {
 
 impl Strategy for PodTemplates {
     fn default(&self, object: &mut Object) {
-        pod_spec::default_template(object.object_mut("template"));
+        pod_spec::default_template(object.object_mut("template"), self.policy.features);
     }
 
     fn tracked(&self) -> Places {
@@ -22,7 +22,7 @@ impl Strategy for PodTemplates {
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
         let before = old.and_then(|old| old.object("template")).and_then(|template| template.object("spec"));
-        pod_spec::drop_disabled_fields(object.object_mut("template").object_mut("spec"), before);
+        pod_spec::drop_disabled_fields(object.object_mut("template").object_mut("spec"), before, self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
@@ -36,8 +36,8 @@ impl Strategy for PodTemplates {
         pod_spec::validate_template(TEMPLATE, template, old.object("template"), self.policy)
     }
 
-    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
         let Some(template) = object.object("template") else { return Vec::new() };
-        pod_spec::template_warnings(TEMPLATE, template, old.and_then(|old| old.object("template")))
+        pod_spec::template_warnings(TEMPLATE, template, self.policy.features)
     }
 }

@@ -34,7 +34,7 @@ impl Strategy for ReplicationControllers {
         let spec = object.object_mut("spec");
         let Some(template) = spec.get_mut("template").and_then(Value::as_object_mut) else { return };
         template.object_mut("spec");
-        pod_spec::default_template(template);
+        pod_spec::default_template(template, self.policy.features);
         let Some(labels) = template_labels(spec).cloned() else { return };
         if spec.object("selector").is_none_or(Object::is_empty) {
             spec.insert("selector", labels.clone());
@@ -54,7 +54,7 @@ impl Strategy for ReplicationControllers {
     }
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        drop_disabled_fields(object.object_mut("spec"), old.map(spec));
+        drop_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
@@ -72,9 +72,9 @@ impl Strategy for ReplicationControllers {
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
         match old {
-            None => warnings_on_create(object),
+            None => warnings_on_create(object, self.policy.features),
             // As the original: of the two, the template that is replaced is the one that is looked at.
-            Some(old) if is_counted(object, old) => template_warnings(spec(old), Some(spec(object))),
+            Some(old) if is_counted(object, old) => template_warnings(spec(old), self.policy.features),
             Some(_) => Vec::new(),
         }
     }

@@ -4,23 +4,17 @@
 use std::collections::{BTreeSet, HashSet};
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use super::members::{objects, part, text};
 use super::mounts::{self, Volumes};
 use super::options::Options;
 use super::resource_list::is_sidecar;
-use super::{env, handlers, ports, resources, security_context};
-use crate::checks::{one_of, problems, required, required_one_of};
+use super::{env, handlers, ports, resources, restart_rules, security_context};
+use crate::checks::{problems, required, required_one_of};
 
 const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
 const MESSAGE_POLICIES: &[&str] = &["File", "FallbackToLogsOnError"];
-const RESTART_POLICIES: &[&str] = &["Always", "Never", "OnFailure"];
-const RESTART_ACTIONS: &[&str] = &["Restart", "RestartAllContainers"];
-const EXIT_CODE_OPERATORS: &[&str] = &["In", "NotIn"];
-
-const MAX_RESTART_RULES: usize = 20;
-const MAX_EXIT_CODES: usize = 255;
 
 /// What containers that look inside may not have, in the order in which the original finds it.
 const NOT_EPHEMERAL: &[&str] = &[
@@ -57,8 +51,8 @@ pub(super) fn validate(path: FieldPath<'_>, around: &Surroundings<'_>, errors: &
         if !names.insert(name) {
             errors.push(FieldError::duplicate(path.child("name"), name));
         }
-        handlers::validate(path, container, around.spec, errors);
-        validate_restart_policy(path, container, errors);
+        handlers::validate(path, container, around.spec, around.options, errors);
+        restart_rules::validate(path, container, around.options.restart_rules, errors);
     }
     ports::validate_host_ports(path, objects(around.spec, "containers"), errors);
 }
@@ -70,12 +64,7 @@ pub(super) fn validate_init(path: FieldPath<'_>, around: &Surroundings<'_>, erro
         let list_path = path;
         let path = path.index(at);
         validate_common(path, container, around, errors);
-        if container.contains("restartPolicy") || container.array("restartPolicyRules").is_empty() {
-            validate_restart_policy(path, container, errors);
-        } else {
-            let detail = "must specify restartPolicy when restart rules are used";
-            errors.push(FieldError::required(path.child("restartPolicy"), detail));
-        }
+        restart_rules::validate_init(path, container, around.options.restart_rules, errors);
         let name = text(container, "name");
         if names.contains(name) {
             errors.push(FieldError::duplicate(path.child("name"), name));
@@ -85,11 +74,15 @@ pub(super) fn validate_init(path: FieldPath<'_>, around: &Surroundings<'_>, erro
         // They run one after the other, so each is looked at by itself, as if it were the first.
         ports::validate_host_ports(list_path, std::iter::once((0, container)), errors);
         if is_sidecar(container) {
-            handlers::validate(path, container, around.spec, errors);
-            continue;
+            handlers::validate(path, container, around.spec, around.options, errors);
+        } else {
+            handlers::forbid(path, container, errors);
         }
-        handlers::forbid(path, container, errors);
-        if around.options.restarting_init_containers {
+        if !around.options.resize_of_init_containers && !container.array("resizePolicy").is_empty() {
+            let shown = container.get("resizePolicy").map_or_else(|| BadValue::of(&Value::Null), BadValue::of);
+            errors.push(FieldError::invalid(path.child("resizePolicy"), shown, "must not be set for init containers"));
+        }
+        if is_sidecar(container) || around.options.restarting_init_containers {
             continue;
         }
         let path = path.child("resizePolicy");
@@ -161,8 +154,8 @@ fn validate_common(path: FieldPath<'_>, container: &Object, around: &Surrounding
     let message_policy = text(container, "terminationMessagePolicy");
     errors.extend(required_one_of(path.child("terminationMessagePolicy"), message_policy, MESSAGE_POLICIES));
     ports::validate(path.child("ports"), container, errors);
-    env::validate(path.child("env"), container, errors);
-    env::validate_sources(path.child("envFrom"), container, errors);
+    env::validate(path.child("env"), container, *options, errors);
+    env::validate_sources(path.child("envFrom"), container, *options, errors);
     mounts::validate(path.child("volumeMounts"), container, volumes, errors);
     mounts::validate_devices(path.child("volumeDevices"), container, volumes, errors);
     errors.extend(validate_pull_policy(path.child("imagePullPolicy"), text(container, "imagePullPolicy")));
@@ -177,35 +170,4 @@ fn validate_common(path: FieldPath<'_>, container: &Object, around: &Surrounding
 /// What is wrong with the word on when an image is pulled.
 pub(super) fn validate_pull_policy(path: FieldPath<'_>, policy: &str) -> Option<FieldError> {
     required_one_of(path, policy, PULL_POLICIES)
-}
-
-/// What is wrong with the rules by which one container restarts, where they are not those of the pod.
-fn validate_restart_policy(path: FieldPath<'_>, container: &Object, errors: &mut Vec<FieldError>) {
-    let rules = container.array("restartPolicyRules");
-    let at_policy = path.child("restartPolicy");
-    match container.str("restartPolicy") {
-        None if rules.is_empty() => return,
-        None => {
-            errors.push(FieldError::required(at_policy, "must specify restartPolicy when restart rules are used"));
-        }
-        Some(policy) => errors.extend(one_of(at_policy, policy, RESTART_POLICIES)),
-    }
-    let path = path.child("restartPolicyRules");
-    if rules.len() > MAX_RESTART_RULES {
-        errors.push(FieldError::too_many(path, rules.len(), MAX_RESTART_RULES));
-    }
-    for (at, rule) in objects(container, "restartPolicyRules") {
-        let path = path.index(at);
-        errors.extend(one_of(path.child("action"), text(rule, "action"), RESTART_ACTIONS));
-        let path = path.child("exitCodes");
-        let Some(codes) = rule.object("exitCodes") else {
-            errors.push(FieldError::required(path, "must be specified"));
-            continue;
-        };
-        errors.extend(one_of(path.child("operator"), text(codes, "operator"), EXIT_CODE_OPERATORS));
-        let count = codes.array("values").len();
-        if count > MAX_EXIT_CODES {
-            errors.push(FieldError::too_many(path.child("values"), count, MAX_EXIT_CODES));
-        }
-    }
 }

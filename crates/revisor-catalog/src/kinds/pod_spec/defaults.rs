@@ -7,6 +7,7 @@ use super::resource_list::{is_pod_level, sum_of_containers};
 use crate::kinds::amounts::{amount, round};
 use crate::kinds::core::claim;
 use crate::kinds::resource_names::{allows_overcommit, is_huge_page};
+use crate::{Feature, Features};
 
 /// Where init containers stood before they had a field. They are dropped, or old nodes would believe them.
 const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
@@ -20,7 +21,7 @@ const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
 pub(super) const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 /// What every spec gets.
-pub(super) fn default_spec(spec: &mut Object) {
+pub(super) fn default_spec(spec: &mut Object, features: Features) {
     mirror_service_account(spec);
     for list in CONTAINER_LISTS {
         for container in objects_mut(spec, list) {
@@ -28,14 +29,14 @@ pub(super) fn default_spec(spec: &mut Object) {
         }
     }
     for volume in objects_mut(spec, "volumes") {
-        default_volume(volume);
+        default_volume(volume, features);
     }
     round(spec, "overhead");
     round_requirements(spec);
 }
 
 /// What the spec of a pod gets, but not that of a template.
-pub(super) fn default_pod_spec(spec: &mut Object) {
+pub(super) fn default_pod_spec(spec: &mut Object, features: Features) {
     if spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).is_some_and(|seconds| seconds < 0) {
         spec.insert("terminationGracePeriodSeconds", 1);
     }
@@ -51,8 +52,10 @@ pub(super) fn default_pod_spec(spec: &mut Object) {
             }
         }
     }
-    default_pod_limits(spec);
-    default_pod_requests(spec);
+    if features.has(Feature::PodLevelResources) {
+        default_pod_limits(spec);
+        default_pod_requests(spec);
+    }
 }
 
 /// Drops what older releases noted about init containers.
@@ -88,12 +91,13 @@ fn pull_policy(image: &str) -> &'static str {
     if is_latest(image) { "Always" } else { "IfNotPresent" }
 }
 
-fn default_volume(volume: &mut Object) {
+fn default_volume(volume: &mut Object, features: Features) {
     // A volume that says nothing but its name is an empty directory.
     if volume.iter().all(|(member, _)| member == "name") {
         volume.insert("emptyDir", Object::new());
     }
-    if let Some(image) = volume.get_mut("image").and_then(Value::as_object_mut)
+    if features.has(Feature::ImageVolume)
+        && let Some(image) = volume.get_mut("image").and_then(Value::as_object_mut)
         && !image.contains("pullPolicy")
     {
         let policy = pull_policy(image.str("reference").unwrap_or_default());
@@ -191,13 +195,13 @@ pub(super) fn objects_mut<'a>(object: &'a mut Object, name: &str) -> impl Iterat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::tests::object;
+    use crate::kinds::tests::{object, terms};
 
     #[track_caller]
-    fn check(default: fn(&mut Object), given: &str, want: &str) {
+    fn check(default: fn(&mut Object, Features), features: Features, given: &str, want: &str) {
         let mut spec = object(given);
         for time in ["once", "twice"] {
-            default(&mut spec);
+            default(&mut spec, features);
             assert_eq!(spec, object(want), "{given} {time}: {}", Value::from(spec.clone()).to_json());
         }
     }
@@ -222,8 +226,10 @@ mod tests {
             ),
             (r#"{"overhead":{"cpu":"100u","memory":"1Gi"}}"#, r#"{"overhead":{"cpu":"1m","memory":"1Gi"}}"#),
         ] {
-            check(default_spec, given, want);
+            check(default_spec, terms().features, given, want);
         }
+        let image = r#"{"volumes":[{"name":"b","image":{"reference":"x:1"}}]}"#;
+        check(default_spec, terms().features.without(Feature::ImageVolume), image, image);
     }
 
     #[test]
@@ -254,7 +260,9 @@ mod tests {
                     "containers":[{"resources":{"limits":{"hugepages-2Mi":"2Mi"},"requests":{"hugepages-2Mi":"2Mi"}}}]"#,
             ),
         ] {
-            check(default_pod_spec, &format!("{given}}}"), &format!("{want},{links}}}"));
+            check(default_pod_spec, terms().features, &format!("{given}}}"), &format!("{want},{links}}}"));
         }
+        let of_pod = r#"{"resources":{"limits":{"cpu":"4"}},"enableServiceLinks":true}"#;
+        check(default_pod_spec, terms().features.without(Feature::PodLevelResources), of_pod, of_pod);
     }
 }

@@ -1,9 +1,10 @@
 //! Names: how a pod resolves those of others, and which it has itself.
 
 use revisor_object::names::{dns1123_subdomain, dns1123_subdomain_with_underscore};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Strictness, Value, legacy_ip_problems};
+use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, legacy_ip_problems};
 
 use super::members::{is_true, objects, text, texts};
+use super::options::Options;
 use crate::checks::problems;
 
 const MAX_NAMESERVERS: usize = 3;
@@ -12,7 +13,7 @@ const MAX_SEARCH_CHARACTERS: usize = 2048;
 const MAX_HOSTNAME: usize = 64;
 
 /// What is wrong with how a pod resolves names.
-pub(super) fn validate(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut Vec<FieldError>) {
     let config = spec.object("dnsConfig");
     if text(spec, "dnsPolicy") == "None" {
         match config {
@@ -36,7 +37,7 @@ pub(super) fn validate(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<Fiel
         errors.push(FieldError::invalid(at_servers, shown("nameservers"), detail));
     }
     for (at, server) in texts(config, "nameservers") {
-        errors.extend(problems(at_servers.index(at), server, legacy_ip_problems(server, Strictness::Strict)));
+        errors.extend(problems(at_servers.index(at), server, legacy_ip_problems(server, options.addresses)));
     }
     let at_searches = path.child("searches");
     let searches = config.array("searches");
@@ -50,9 +51,10 @@ pub(super) fn validate(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<Fiel
             format!("must not have more than {MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list");
         errors.push(FieldError::invalid(at_searches, shown("searches"), detail));
     }
-    for (at, search) in texts(config, "searches").filter(|(_, search)| *search != ".") {
+    let rule = if options.relaxed_searches { dns1123_subdomain_with_underscore } else { dns1123_subdomain };
+    for (at, search) in texts(config, "searches").filter(|(_, search)| *search != "." || !options.relaxed_searches) {
         let search = search.strip_suffix('.').unwrap_or(search);
-        errors.extend(problems(at_searches.index(at), search, dns1123_subdomain_with_underscore(search)));
+        errors.extend(problems(at_searches.index(at), search, rule(search)));
     }
     let at_options = path.child("options");
     for (at, option) in objects(config, "options") {
@@ -62,12 +64,18 @@ pub(super) fn validate(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<Fiel
     }
 }
 
+/// Whether a search domain of a spec is one that only the relaxed rule lets pass.
+pub(super) fn has_relaxed_search(spec: &Object) -> bool {
+    spec.object("dnsConfig")
+        .is_some_and(|config| texts(config, "searches").any(|(_, search)| search == "." || search.contains('_')))
+}
+
 /// What is wrong with the names that a pod adds to its file of hosts.
-pub(super) fn validate_aliases(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_aliases(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut Vec<FieldError>) {
     for (at, alias) in objects(spec, "hostAliases") {
         let path = path.index(at);
         let ip = text(alias, "ip");
-        errors.extend(problems(path.child("ip"), ip, legacy_ip_problems(ip, Strictness::Strict)));
+        errors.extend(problems(path.child("ip"), ip, legacy_ip_problems(ip, options.addresses)));
         let path = path.child("hostnames");
         for (at, name) in texts(alias, "hostnames") {
             errors.extend(problems(path.index(at), name, dns1123_subdomain(name)));

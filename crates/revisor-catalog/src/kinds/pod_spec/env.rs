@@ -1,10 +1,13 @@
 //! The environment of containers: variables, and where their values come from.
 
-use revisor_object::names::{NameRule, config_map_key, dns1123_label, qualified_name, relaxed_env_var_name};
+use revisor_object::names::{
+    NameRule, config_map_key, dns1123_label, env_var_name, qualified_name, relaxed_env_var_name,
+};
 use revisor_object::{FieldError, FieldPath, Object};
 
 use super::file_path;
 use super::members::{all_containers, objects, part, text};
+use super::options::Options;
 use crate::checks::{problems, required};
 use crate::kinds::amounts::amount;
 
@@ -38,20 +41,44 @@ const RESOURCES: &[&str] = &[
 const SIZES: &[&str] = &["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
 /// What is wrong with the variables of one container.
-pub(super) fn validate(path: FieldPath<'_>, container: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(path: FieldPath<'_>, container: &Object, options: Options, errors: &mut Vec<FieldError>) {
     for (at, variable) in objects(container, "env") {
         let path = path.index(at);
         match text(variable, "name") {
             "" => errors.push(FieldError::required(path.child("name"), "")),
-            name => errors.extend(problems(path.child("name"), name, relaxed_env_var_name(name))),
+            name => errors.extend(problems(path.child("name"), name, name_problems(name, options))),
         }
         if let Some(source) = variable.object("valueFrom") {
-            validate_source(path.child("valueFrom"), source, !text(variable, "value").is_empty(), errors);
+            validate_source(path.child("valueFrom"), source, !text(variable, "value").is_empty(), options, errors);
         }
     }
 }
 
-fn validate_source(path: FieldPath<'_>, source: &Object, has_value: bool, errors: &mut Vec<FieldError>) {
+fn name_problems(name: &str, options: Options) -> Vec<&'static str> {
+    if options.relaxed_variables { relaxed_env_var_name(name) } else { env_var_name(name) }
+}
+
+/// Whether a variable or prefix of the new spec is one of the old that only the relaxed rule lets pass.
+pub(super) fn keeps_relaxed_name(spec: &Object, old: &Object) -> bool {
+    let is_relaxed = |name: &str| !env_var_name(name).is_empty() && relaxed_env_var_name(name).is_empty();
+    names(spec).filter(|name| is_relaxed(name)).any(|name| names(old).any(|other| other == name))
+}
+
+/// The names of all variables of a spec, and the prefixes of those that come many at once.
+fn names(spec: &Object) -> impl Iterator<Item = &str> {
+    all_containers(spec).flat_map(|(_, _, container)| {
+        let variables = objects(container, "env").map(|(_, variable)| text(variable, "name"));
+        variables.chain(objects(container, "envFrom").map(|(_, source)| text(source, "prefix")))
+    })
+}
+
+fn validate_source(
+    path: FieldPath<'_>,
+    source: &Object,
+    has_value: bool,
+    options: Options,
+    errors: &mut Vec<FieldError>,
+) {
     let mut sources = 0;
     if let Some(field) = source.object("fieldRef") {
         sources += 1;
@@ -72,7 +99,10 @@ fn validate_source(path: FieldPath<'_>, source: &Object, has_value: bool, errors
         validate_file(path.child("fileKeyRef"), file, errors);
     }
     let detail = match sources {
-        0 => "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
+        0 if options.variable_files => {
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        }
+        0 => "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`",
         _ if has_value => "may not be specified when `value` is not empty",
         1 => return,
         _ => "may not have more than one field specified at a time",
@@ -179,12 +209,17 @@ fn validate_file(path: FieldPath<'_>, reference: &Object, errors: &mut Vec<Field
 }
 
 /// What is wrong with the sources of many variables at once.
-pub(super) fn validate_sources(path: FieldPath<'_>, container: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_sources(
+    path: FieldPath<'_>,
+    container: &Object,
+    options: Options,
+    errors: &mut Vec<FieldError>,
+) {
     for (at, source) in objects(container, "envFrom") {
         let at_source = path.index(at);
         let prefix = text(source, "prefix");
         if !prefix.is_empty() {
-            errors.extend(problems(at_source.child("prefix"), prefix, relaxed_env_var_name(prefix)));
+            errors.extend(problems(at_source.child("prefix"), prefix, name_problems(prefix, options)));
         }
         let mut sources = 0;
         for kind in ["configMapRef", "secretRef"] {

@@ -3,7 +3,8 @@
 use revisor_object::names::{http_header_name, port_name};
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
-use super::members::{given_number, number, objects, part, text};
+use super::members::{all_containers, given_number, number, objects, part, text};
+use super::options::Options;
 use crate::checks::{self, not_negative, one_of, problems, required};
 
 const SCHEMES: &[&str] = &["HTTP", "HTTPS"];
@@ -78,13 +79,19 @@ const LINUX_SIGNALS: &[&str] = &[
 const WINDOWS_SIGNALS: &[&str] = &["SIGKILL", "SIGTERM"];
 
 /// What is wrong with the probes and hooks of a container that may have them.
-pub(super) fn validate(path: FieldPath<'_>, container: &Object, spec: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(
+    path: FieldPath<'_>,
+    container: &Object,
+    spec: &Object,
+    options: Options,
+    errors: &mut Vec<FieldError>,
+) {
     let grace_period = given_number(spec, "terminationGracePeriodSeconds");
     if let Some(lifecycle) = container.object("lifecycle") {
         let path = path.child("lifecycle");
         for name in ["postStart", "preStop"] {
             if let Some(hook) = lifecycle.object(name) {
-                validate_handler(path.child(name), hook, grace_period, errors);
+                validate_handler(path.child(name), hook, grace_period, options, errors);
             }
         }
         if let Some(signal) = lifecycle.str("stopSignal") {
@@ -94,7 +101,7 @@ pub(super) fn validate(path: FieldPath<'_>, container: &Object, spec: &Object, e
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
         let Some(probe) = container.object(name) else { continue };
         let path = path.child(name);
-        validate_probe(path, probe, grace_period, errors);
+        validate_probe(path, probe, grace_period, options, errors);
         if name == "readinessProbe" {
             if let Some(period) = given_number(probe, "terminationGracePeriodSeconds") {
                 let path = path.child("terminationGracePeriodSeconds");
@@ -107,8 +114,14 @@ pub(super) fn validate(path: FieldPath<'_>, container: &Object, spec: &Object, e
     }
 }
 
-fn validate_probe(path: FieldPath<'_>, probe: &Object, grace_period: Option<i64>, errors: &mut Vec<FieldError>) {
-    validate_handler(path, probe, grace_period, errors);
+fn validate_probe(
+    path: FieldPath<'_>,
+    probe: &Object,
+    grace_period: Option<i64>,
+    options: Options,
+    errors: &mut Vec<FieldError>,
+) {
+    validate_handler(path, probe, grace_period, options, errors);
     for name in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
         errors.extend(not_negative(path.child(name), number(probe, name)));
     }
@@ -118,7 +131,13 @@ fn validate_probe(path: FieldPath<'_>, probe: &Object, grace_period: Option<i64>
     }
 }
 
-fn validate_handler(path: FieldPath<'_>, handler: &Object, grace_period: Option<i64>, errors: &mut Vec<FieldError>) {
+fn validate_handler(
+    path: FieldPath<'_>,
+    handler: &Object,
+    grace_period: Option<i64>,
+    options: Options,
+    errors: &mut Vec<FieldError>,
+) {
     let given = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"]
         .into_iter()
         .filter_map(|name| Some((name, handler.object(name)?)));
@@ -136,7 +155,7 @@ fn validate_handler(path: FieldPath<'_>, handler: &Object, grace_period: Option<
             }
             "exec" => {}
             "httpGet" => validate_http(path, action, errors),
-            "sleep" => errors.extend(validate_sleep(path, number(action, "seconds"), grace_period)),
+            "sleep" => errors.extend(validate_sleep(path, number(action, "seconds"), grace_period, options)),
             _ => validate_port(path.child("port"), action.get("port"), errors),
         }
     }
@@ -163,11 +182,33 @@ fn validate_port(path: FieldPath<'_>, port: Option<&Value>, errors: &mut Vec<Fie
     }
 }
 
-fn validate_sleep(path: FieldPath<'_>, seconds: i64, grace_period: Option<i64>) -> Option<FieldError> {
+fn validate_sleep(
+    path: FieldPath<'_>,
+    seconds: i64,
+    grace_period: Option<i64>,
+    options: Options,
+) -> Option<FieldError> {
     // A missing grace period is a fault of its own.
     let most = grace_period?;
-    let detail = || format!("must be non-negative and less than terminationGracePeriodSeconds ({most})");
-    (seconds < 0 || seconds > most).then(|| FieldError::invalid(path, seconds, detail()))
+    let detail = if options.zero_sleeps {
+        format!("must be non-negative and less than terminationGracePeriodSeconds ({most})")
+    } else {
+        format!(
+            "must be greater than 0 and less than terminationGracePeriodSeconds ({most}). Enable \
+             AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep."
+        )
+    };
+    let least = if options.zero_sleeps { 0 } else { 1 };
+    (seconds < least || seconds > most).then(|| FieldError::invalid(path, seconds, detail))
+}
+
+/// Whether a hook of a spec sleeps for no time at all.
+pub(super) fn has_zero_sleep(spec: &Object) -> bool {
+    all_containers(spec).any(|(_, _, container)| {
+        let lifecycle = part(container, "lifecycle");
+        let sleeps = ["preStop", "postStart"].iter().filter_map(|hook| part(lifecycle, hook).object("sleep"));
+        sleeps.into_iter().any(|sleep| number(sleep, "seconds") == 0)
+    })
 }
 
 fn validate_signal(path: FieldPath<'_>, signal: &str, os: Option<&Object>) -> Option<FieldError> {

@@ -1,18 +1,26 @@
-//! What is let pass because an older release, or an older object, did.
+//! What is let pass because a feature is on, or because an older object had it.
 
-use revisor_object::{FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
+use revisor_object::{FieldPath, LabelSelectorOptions, Object, Strictness, StructuredLabelSelector};
 
-use super::members::{NONE, all_containers, entries, is_true, objects, part, text};
-use super::{PodPolicy, affinity, annotations, file_path, resources, security_context, topology_spread};
-use crate::kinds::node_selectors;
+use super::members::{NONE, all_containers, entries, flag, is_true, objects, part, text};
+use super::resource_list::is_sidecar;
+use super::restart_rules::RestartRules;
+use super::{
+    PodPolicy, affinity, annotations, disabled, dns, env, file_path, handlers, resources, security_context,
+    topology_spread,
+};
+use crate::Feature;
+use crate::kinds::{addresses, node_selectors};
 
 /// How strictly a spec is looked at.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Options {
     /// Whether the spec is that of a pod rather than of a template.
     pub(super) is_pod: bool,
     /// Containers that are privileged, and processes of the host.
     pub(super) allow_privileged: bool,
+    /// How addresses may be written.
+    pub(super) addresses: Strictness,
     /// Costs of deletion that are no numbers.
     pub(super) any_deletion_cost: bool,
     /// Huge pages that are not whole.
@@ -33,60 +41,106 @@ pub(super) struct Options {
     pub(super) any_relabelling: bool,
     /// Tolerations that compare numbers.
     pub(super) comparing_tolerations: bool,
+    /// What containers may say about when they restart.
+    pub(super) restart_rules: RestartRules,
+    /// Init containers that say what a change of their resources means.
+    pub(super) resize_of_init_containers: bool,
     /// Init containers that restart when resized.
     pub(super) restarting_init_containers: bool,
     /// Block devices together with user namespaces.
     pub(super) devices_in_user_namespaces: bool,
     /// The host's network together with user namespaces.
     pub(super) host_network_in_user_namespaces: bool,
+    /// Names of variables that are nearly any text.
+    pub(super) relaxed_variables: bool,
+    /// Search domains that are a dot or have underscores.
+    pub(super) relaxed_searches: bool,
+    /// Variables that come from files.
+    pub(super) variable_files: bool,
+    /// Hooks that sleep for no time.
+    pub(super) zero_sleeps: bool,
+    /// Whether the resources of the pod as a whole are looked at.
+    pub(super) pod_resources: bool,
 }
 
 impl Options {
     /// For a new spec, or for one in place of an old one.
-    pub(super) fn new(is_pod: bool, old: Option<&Object>) -> Options {
-        let Some(old) = old else { return Options { is_pod, ..Options::default() } };
-        let in_user_namespace = old.get("hostUsers").and_then(revisor_object::Value::as_bool) == Some(false);
+    pub(super) fn new(is_pod: bool, spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Options {
+        let features = policy.features;
+        let on_or_used =
+            |feature: Feature, is_used: fn(&Object) -> bool| features.has(feature) || old.is_some_and(is_used);
         Options {
             is_pod,
-            allow_privileged: false,
-            any_deletion_cost: false,
-            partial_huge_pages: has_partial_huge_pages(old),
-            bad_affinity_values: has_bad_affinity_selector(old),
-            bad_node_values: node_selectors::has_invalid_value(part(
-                part(part(old, "affinity"), "nodeAffinity"),
-                affinity::REQUIRED,
-            )),
-            bad_spread_selectors: objects(old, "topologySpreadConstraints")
-                .any(|(_, constraint)| !selector_is_sound(constraint, "labelSelector")),
-            older_spread_keys: objects(old, "topologySpreadConstraints")
-                .any(|(_, constraint)| !topology_spread::keys_are_sound(constraint)),
-            tokens_anywhere: has_token_elsewhere(old),
-            host_sysctls: objects(part(old, "securityContext"), "sysctls")
-                .any(|(_, sysctl)| security_context::shared_namespace(old, text(sysctl, "name")).is_some()),
-            any_relabelling: part(old, "securityContext").contains("seLinuxChangePolicy"),
-            comparing_tolerations: objects(old, "tolerations")
-                .any(|(_, toleration)| matches!(text(toleration, "operator"), "Lt" | "Gt")),
-            restarting_init_containers: objects(old, "initContainers").any(|(_, container)| {
-                !super::resource_list::is_sidecar(container)
-                    && objects(container, "resizePolicy")
-                        .any(|(_, policy)| text(policy, "restartPolicy") == "RestartContainer")
+            allow_privileged: policy.allow_privileged,
+            addresses: addresses::strictness(features),
+            any_deletion_cost: !features.has(Feature::PodDeletionCost),
+            partial_huge_pages: old.is_some_and(has_partial_huge_pages),
+            bad_affinity_values: old.is_some_and(has_bad_affinity_selector),
+            bad_node_values: old.is_some_and(has_bad_node_value),
+            bad_spread_selectors: old.is_some_and(has_bad_spread_selector),
+            older_spread_keys: topology_spread::has_older_keys(old, features),
+            tokens_anywhere: old.is_some_and(has_token_elsewhere),
+            host_sysctls: old.is_some_and(has_host_sysctl),
+            any_relabelling: on_or_used(Feature::SELinuxMount, |old| {
+                part(old, "securityContext").contains("seLinuxChangePolicy")
             }),
-            devices_in_user_namespaces: in_user_namespace
-                && all_containers(old).any(|(_, _, container)| !container.array("volumeDevices").is_empty()),
-            host_network_in_user_namespaces: in_user_namespace && is_true(old, "hostNetwork"),
+            comparing_tolerations: on_or_used(Feature::TaintTolerationComparisonOperators, |old| {
+                objects(old, "tolerations").any(|(_, toleration)| matches!(text(toleration, "operator"), "Lt" | "Gt"))
+            }),
+            restart_rules: RestartRules::new(old, features),
+            resize_of_init_containers: on_or_used(Feature::InPlacePodVerticalScaling, |old| {
+                objects(old, "initContainers")
+                    .any(|(_, container)| is_sidecar(container) && !container.array("resizePolicy").is_empty())
+            }),
+            restarting_init_containers: old.is_some_and(has_restarting_init_container),
+            devices_in_user_namespaces: old.is_some_and(|old| {
+                has_user_namespace(old)
+                    && all_containers(old).any(|(_, _, container)| !container.array("volumeDevices").is_empty())
+            }),
+            host_network_in_user_namespaces: on_or_used(Feature::UserNamespacesHostNetworkSupport, |old| {
+                has_user_namespace(old) && is_true(old, "hostNetwork")
+            }),
+            relaxed_variables: features.has(Feature::RelaxedEnvironmentVariableValidation)
+                || old.is_some_and(|old| env::keeps_relaxed_name(spec, old)),
+            relaxed_searches: on_or_used(Feature::RelaxedDNSSearchValidation, dns::has_relaxed_search),
+            variable_files: on_or_used(Feature::EnvFiles, disabled::has_variable_file),
+            zero_sleeps: on_or_used(Feature::PodLifecycleSleepActionAllowZero, handlers::has_zero_sleep),
+            pod_resources: features.has(Feature::PodLevelResources),
         }
     }
 
     /// The same, given what the old object said of itself.
     pub(super) fn with_metadata(self, old: Option<&Object>) -> Options {
-        let any_deletion_cost = old.is_some_and(|metadata| !annotations::has_sound_deletion_cost(metadata));
-        Options { any_deletion_cost, ..self }
+        let is_unsound = old.is_some_and(|metadata| !annotations::has_sound_deletion_cost(metadata));
+        Options { any_deletion_cost: self.any_deletion_cost || is_unsound, ..self }
     }
+}
 
-    /// The same, under a policy. Without one nothing is privileged.
-    pub(super) fn with_policy(self, policy: PodPolicy) -> Options {
-        Options { allow_privileged: policy.allow_privileged, ..self }
-    }
+fn has_user_namespace(spec: &Object) -> bool {
+    flag(spec, "hostUsers") == Some(false)
+}
+
+fn has_bad_node_value(spec: &Object) -> bool {
+    let affinity = part(part(spec, "affinity"), "nodeAffinity");
+    node_selectors::has_invalid_value(part(affinity, affinity::REQUIRED))
+}
+
+fn has_bad_spread_selector(spec: &Object) -> bool {
+    objects(spec, "topologySpreadConstraints").any(|(_, constraint)| !selector_is_sound(constraint, "labelSelector"))
+}
+
+fn has_host_sysctl(spec: &Object) -> bool {
+    objects(part(spec, "securityContext"), "sysctls")
+        .any(|(_, sysctl)| security_context::shared_namespace(spec, text(sysctl, "name")).is_some())
+}
+
+fn has_restarting_init_container(spec: &Object) -> bool {
+    objects(spec, "initContainers").any(|(_, container)| {
+        let restarts = || {
+            objects(container, "resizePolicy").any(|(_, policy)| text(policy, "restartPolicy") == "RestartContainer")
+        };
+        !is_sidecar(container) && restarts()
+    })
 }
 
 fn has_partial_huge_pages(spec: &Object) -> bool {

@@ -6,17 +6,19 @@ use revisor_object::{Object, Quantity, Value};
 
 use super::resource_list::{objects, of_container};
 use crate::kinds::amounts::amount;
+use crate::{Feature, Features};
 
 const BEST_EFFORT: &str = "BestEffort";
 const BURSTABLE: &str = "Burstable";
 const GUARANTEED: &str = "Guaranteed";
 
 /// The class of a pod with this spec. Ephemeral containers have no resources and do not count.
-pub(super) fn qos_class(spec: &Object) -> &'static str {
+pub(super) fn qos_class(spec: &Object, features: Features) -> &'static str {
     let mut requests = BTreeMap::new();
     let mut limits = BTreeMap::new();
     let mut has_all_limits = true;
-    if let Some(resources) = spec.object("resources") {
+    let of_pod = spec.object("resources").filter(|_| features.has(Feature::PodLevelResources));
+    if let Some(resources) = of_pod {
         count(&mut requests, resources.object("requests").into_iter().flat_map(Object::iter));
         let given = resources.object("limits");
         let counted = count(&mut limits, given.into_iter().flat_map(Object::iter));
@@ -53,7 +55,7 @@ fn count<'a>(sum: &mut BTreeMap<&'a str, Quantity>, list: impl Iterator<Item = (
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::tests::object;
+    use crate::kinds::tests::{object, terms};
 
     #[test]
     fn the_class_follows_from_requests_and_limits() {
@@ -76,7 +78,9 @@ mod tests {
             ),
             (r#"{"containers":[{}],"resources":{"requests":{"cpu":"1"},"limits":{"cpu":"1"}}}"#, BURSTABLE),
         ] {
-            assert_eq!(qos_class(&object(spec)), want, "{spec}");
+            assert_eq!(qos_class(&object(spec), terms().features), want, "{spec}");
         }
+        let of_pod = object(r#"{"containers":[{}],"resources":{"requests":{"cpu":"1"}}}"#);
+        assert_eq!(qos_class(&of_pod, terms().features.without(Feature::PodLevelResources)), BEST_EFFORT);
     }
 }

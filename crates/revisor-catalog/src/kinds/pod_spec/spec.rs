@@ -43,7 +43,9 @@ pub(super) fn validate(
     containers::validate(path.child("containers"), &around, errors);
     containers::validate_init(path.child("initContainers"), &around, errors);
     containers::validate_ephemeral(path.child("ephemeralContainers"), spec, &around, errors);
-    resources::validate_of_pod(path, spec, &around.claims, options.partial_huge_pages, errors);
+    if options.pod_resources {
+        resources::validate_of_pod(path, spec, &around.claims, options.partial_huge_pages, errors);
+    }
     ports::validate_on_host(path, spec, options.is_pod, errors);
     errors.extend(required_one_of(path.child("restartPolicy"), text(spec, "restartPolicy"), RESTART_POLICIES));
     errors.extend(required_one_of(path.child("dnsPolicy"), text(spec, "dnsPolicy"), DNS_POLICIES));
@@ -52,7 +54,7 @@ pub(super) fn validate(
     if let Some(given) = spec.object("affinity") {
         affinity::validate(path.child("affinity"), given, options, errors);
     }
-    dns::validate(path.child("dnsConfig"), spec, errors);
+    dns::validate(path.child("dnsConfig"), spec, options, errors);
     validate_gates(path, spec, errors);
     topology_spread::validate(path.child("topologySpreadConstraints"), spec, options, errors);
     windows::validate_host_processes(path, spec, options, errors);
@@ -61,7 +63,7 @@ pub(super) fn validate(
     validate_values(path, spec, errors);
     let may_compare = options.comparing_tolerations;
     errors.extend(validate_tolerations(path.child("tolerations"), spec.array("tolerations"), may_compare));
-    dns::validate_aliases(path.child("hostAliases"), spec, errors);
+    dns::validate_aliases(path.child("hostAliases"), spec, options, errors);
     if let Some(overhead) = spec.object("overhead") {
         resources::validate_overhead(path.child("overhead"), overhead, options.partial_huge_pages, errors);
     }

@@ -3,6 +3,7 @@
 use revisor_object::FieldPath;
 
 use super::*;
+use crate::Feature;
 use crate::kinds::tests::{object, terms};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
@@ -482,6 +483,83 @@ fn what_is_unwise_is_said() {
         ),
     ] {
         let pod: Object = [("spec", Value::from(spec(extra)))].into_iter().collect();
-        assert_eq!(template_warnings(FieldPath::none(), &pod, None), want, "{extra}");
+        assert_eq!(template_warnings(FieldPath::none(), &pod, terms().features), want, "{extra}");
+    }
+    let pod = object(r#"{"spec":{"volumes":[{"name":"v","gitRepo":{}}]}}"#);
+    let features = terms().features.with(Feature::GitRepoVolumeDriver);
+    assert_eq!(template_warnings(FieldPath::none(), &pod, features), ["spec.volumes[0].gitRepo: deprecated in v1.11"]);
+}
+
+#[test]
+fn what_a_feature_allows_is_otherwise_only_kept() {
+    let metadata = object(r#"{"name":"p"}"#);
+    let sleep = container(r#""lifecycle":{"preStop":{"sleep":{"seconds":0}}}"#);
+    let sidecar = container(
+        r#""name":"i","restartPolicy":"Always","resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"}]"#,
+    );
+    let merged = r#""topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule",
+        "matchLabelKeys":["k"],"labelSelector":{"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]}}]"#;
+    for (feature, extra) in [
+        (Feature::StrictIPCIDRValidation, String::new()),
+        (Feature::SELinuxMount, r#""securityContext":{"seLinuxChangePolicy":"MountOption"}"#.to_owned()),
+        (
+            Feature::TaintTolerationComparisonOperators,
+            r#""tolerations":[{"key":"a","operator":"Gt","value":"1"}]"#.to_owned(),
+        ),
+        (Feature::UserNamespacesHostNetworkSupport, r#""hostUsers":false,"hostNetwork":true"#.to_owned()),
+        (
+            Feature::RelaxedEnvironmentVariableValidation,
+            format!(r#""containers":[{}]"#, container(r#""env":[{"name":"a b","value":"c"}]"#)),
+        ),
+        (
+            Feature::RelaxedEnvironmentVariableValidation,
+            format!(r#""containers":[{}]"#, container(r#""envFrom":[{"prefix":"a b","secretRef":{"name":"s"}}]"#)),
+        ),
+        (Feature::RelaxedDNSSearchValidation, r#""dnsConfig":{"searches":["."]}"#.to_owned()),
+        (Feature::RelaxedDNSSearchValidation, r#""dnsConfig":{"searches":["_a.b"]}"#.to_owned()),
+        (Feature::PodLifecycleSleepActionAllowZero, format!(r#""containers":[{sleep}]"#)),
+        (Feature::InPlacePodVerticalScaling, format!(r#""initContainers":[{sidecar}]"#)),
+        (Feature::ContainerRestartRules, format!(r#""containers":[{}]"#, container(r#""restartPolicy":"Never""#))),
+        (Feature::MatchLabelKeysInPodTopologySpreadSelectorMerge, merged.to_owned()),
+    ] {
+        let spec = spec(&extra);
+        let policy = |is_on: bool| {
+            let features = terms().features;
+            let features = if is_on { features.with(feature) } else { features.without(feature) };
+            PodPolicy { features, ..strict() }
+        };
+        let found = |old, is_on| validate_spec(SPEC, &spec, &metadata, old, policy(is_on));
+        assert_eq!(found(None, true), [], "{feature:?}: {extra}");
+        assert_eq!(found(Some(&spec), false), [], "{feature:?}: {extra}");
+        assert_eq!(found(None, false).is_empty(), extra.is_empty(), "{feature:?}: {extra}");
+    }
+}
+
+#[test]
+fn what_a_feature_forbids_is_otherwise_let_pass() {
+    let metadata = object(r#"{"name":"p"}"#);
+    for (feature, extra, want) in [
+        (
+            Feature::StrictIPCIDRValidation,
+            r#""hostAliases":[{"ip":"010.0.0.1"}],"dnsConfig":{"nameservers":["::ffff:1.2.3.4"]}"#,
+            vec!["Invalid spec.dnsConfig.nameservers[0]", "Invalid spec.hostAliases[0].ip"],
+        ),
+        (
+            Feature::PodLevelResources,
+            r#""resources":{"limits":{"example.com/a":"1"}}"#,
+            vec!["NotSupported spec.resources.limits[example.com/a]"],
+        ),
+    ] {
+        let spec = spec(extra);
+        let features = terms().features;
+        let found = |features| shown(&validate_spec(SPEC, &spec, &metadata, None, PodPolicy { features, ..strict() }));
+        assert_eq!(found(features.with(feature)), want, "{feature:?}");
+        assert!(found(features.without(feature)).is_empty(), "{feature:?}");
+    }
+    let cost = r#"{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":"x"}}}"#;
+    let features = terms().features;
+    for (features, want) in [(features, 1), (features.without(Feature::PodDeletionCost), 0)] {
+        let policy = PodPolicy { features, ..strict() };
+        assert_eq!(validate_annotations(FieldPath::root("a"), &object(cost), None, policy).len(), want);
     }
 }

@@ -8,6 +8,7 @@ use revisor_object::{FieldError, FieldPath, LabelSelectorOptions, Object, Struct
 use super::members::{NONE, entries, given_number, number, objects, part, text, texts};
 use super::options::Options;
 use crate::checks::{one_of, positive, problems};
+use crate::{Feature, Features};
 
 const ACTIONS: &[&str] = &["DoNotSchedule", "ScheduleAnyway"];
 const POLICIES: &[&str] = &["Honor", "Ignore"];
@@ -55,11 +56,25 @@ pub(super) fn validate(path: FieldPath<'_>, spec: &Object, options: Options, err
     }
 }
 
-/// Whether the label keys of a constraint stand the newer rule.
-pub(super) fn keys_are_sound(constraint: &Object) -> bool {
-    let mut errors = Vec::new();
-    validate_keys(FieldPath::none(), constraint, &mut errors);
-    errors.is_empty()
+/// Whether the label keys of a spec's constraints are looked at by the older rule. Where those of the old spec do not
+/// stand the rule that the features ask for, it is the other one: they cannot be changed any more.
+pub(super) fn has_older_keys(old: Option<&Object>, features: Features) -> bool {
+    if !features.has(Feature::MatchLabelKeysInPodTopologySpread) {
+        return true;
+    }
+    let is_merged = features.has(Feature::MatchLabelKeysInPodTopologySpreadSelectorMerge);
+    let is_sound = |constraint: &Object| {
+        let mut errors = Vec::new();
+        if is_merged {
+            validate_keys(FieldPath::none(), constraint, &mut errors);
+        } else {
+            validate_keys_by_older_rule(FieldPath::none(), constraint, &mut errors);
+        }
+        errors.is_empty()
+    };
+    let are_sound =
+        old.is_none_or(|old| objects(old, "topologySpreadConstraints").all(|(_, constraint)| is_sound(constraint)));
+    is_merged != are_sound
 }
 
 /// What is wrong with keys whose values a pod takes from its own labels: `matchLabelKeys` and `mismatchLabelKeys`,

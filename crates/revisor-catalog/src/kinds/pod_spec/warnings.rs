@@ -13,6 +13,7 @@ use super::members::{all_containers, number, objects, part, text, texts};
 use super::profiles::{APP_ARMOR, SECCOMP_OF_CONTAINER, SECCOMP_OF_POD, is_same_app_armor};
 use crate::kinds::amounts::amount;
 use crate::kinds::node_selectors::deprecated_label;
+use crate::{Feature, Features};
 
 const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
 const OLD_SECCOMP: &str = r#"non-functional in v1.27+; use the "seccompProfile" field instead"#;
@@ -27,10 +28,10 @@ const ANNOTATIONS: &[(&str, &str)] = &[
     ("security.alpha.kubernetes.io/unsafe-sysctls", r#"non-functional in v1.11+; use the "sysctls" field instead"#),
 ];
 
-/// Volumes that do nothing any more, with the names under which they are shown.
+/// Volumes that do nothing any more or are not to be used, with the names under which they are shown.
 const VOLUMES: &[(&str, &str, &str)] = &[
     ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
-    ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    ("gitRepo", "gitRepo", "deprecated in v1.11"),
     ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
     ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
     ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
@@ -41,7 +42,7 @@ const VOLUMES: &[(&str, &str, &str)] = &[
 ];
 
 /// What is unwise about a pod or a template (`{metadata, spec}`).
-pub(super) fn of(path: FieldPath<'_>, is_template: bool, template: &Object) -> Vec<String> {
+pub(super) fn of(path: FieldPath<'_>, is_template: bool, template: &Object, features: Features) -> Vec<String> {
     let mut warnings = Vec::new();
     let found = &mut warnings;
     let spec = part(template, "spec");
@@ -55,7 +56,7 @@ pub(super) fn of(path: FieldPath<'_>, is_template: bool, template: &Object) -> V
             found.push(format!("{}: {message}", at_annotations.key(key)));
         }
     }
-    of_volumes(at_spec.child("volumes"), spec, found);
+    of_volumes(at_spec.child("volumes"), spec, features, found);
     found.extend(paths::of(spec));
     of_repetitions(at_spec, spec, found);
     fractions(at_spec.child("overhead"), part(spec, "overhead"), &["memory", "ephemeral-storage"], found);
@@ -143,12 +144,14 @@ fn of_node_term(path: FieldPath<'_>, term: &Object, is_wish: bool, found: &mut V
     }
 }
 
-fn of_volumes(path: FieldPath<'_>, spec: &Object, found: &mut Vec<String>) {
+fn of_volumes(path: FieldPath<'_>, spec: &Object, features: Features, found: &mut Vec<String>) {
     for (at, volume) in objects(spec, "volumes") {
         let path = path.index(at);
         for (name, shown, message) in VOLUMES {
             if volume.contains(name) {
-                found.push(format!("{}: {message}", path.child(shown)));
+                let is_disabled = *name == "gitRepo" && !features.has(Feature::GitRepoVolumeDriver);
+                let more = if is_disabled { ", and disabled by default in v1.33+" } else { "" };
+                found.push(format!("{}: {message}{more}", path.child(shown)));
             }
         }
         if let Some(template) = part(volume, "ephemeral").object("volumeClaimTemplate") {

@@ -102,8 +102,24 @@ fn claims_become_volumes_of_the_template() {
 fn updating_several_at_once_needs_a_gate() {
     let mut spec = object(r#"{"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}}}"#);
     let old = spec.clone();
-    drop_own_disabled_fields(&mut spec, Some(&old));
-    assert_eq!(spec, old);
-    drop_own_disabled_fields(&mut spec, None);
+    let off = terms().features.without(Feature::MaxUnavailableStatefulSet);
+    let on = off.with(Feature::MaxUnavailableStatefulSet);
+    for (features, old) in [(off, Some(&old)), (on, None), (on, Some(&Object::new()))] {
+        drop_own_disabled_fields(&mut spec, old, features);
+        assert_eq!(spec, self::object(r#"{"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}}}"#));
+    }
+    drop_own_disabled_fields(&mut spec, None, off);
     assert_eq!(Value::Object(spec).to_json(), r#"{"updateStrategy":{"rollingUpdate":{}}}"#);
+}
+
+#[test]
+fn where_several_may_be_updated_one_is_the_default() {
+    for (is_on, want) in [(false, r#"{"partition":0}"#), (true, r#"{"maxUnavailable":1,"partition":0}"#)] {
+        let gate = Feature::MaxUnavailableStatefulSet;
+        let features = if is_on { terms().features.with(gate) } else { terms().features.without(gate) };
+        let sets = StatefulSets { policy: PodPolicy { features, ..terms().pods() } };
+        let mut set = object(r#"{"spec":{}}"#);
+        sets.default(&mut set);
+        assert_eq!(set.at(&["spec", "updateStrategy", "rollingUpdate"]).map(Value::to_json).as_deref(), Some(want));
+    }
 }

@@ -4,6 +4,7 @@ use revisor_object::names::domain_prefixed_path;
 use revisor_object::{FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
 
 use super::{failure_policy, is_indexed, mismatch, success_policy};
+use crate::Features;
 use crate::checks::{not_negative, one_of};
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{given_number, pod, shown, template, template_labels, text};
@@ -158,7 +159,7 @@ pub(super) fn validate_selector(spec: &Object, old: Option<&Object>) -> Vec<Fiel
 }
 
 /// What is unwise about a spec.
-pub(crate) fn warnings(path: FieldPath<'_>, spec: &Object, old: Option<&Object>) -> Vec<String> {
+pub(crate) fn warnings(path: FieldPath<'_>, spec: &Object, features: Features) -> Vec<String> {
     let mut warnings = Vec::new();
     let exceeds = |name, bound| given_number(spec, name).is_some_and(|count| count > bound);
     if is_indexed(spec) && exceeds("completions", MANY_COMPLETIONS) && exceeds("parallelism", MAX_PARALLELISM_OF_MANY) {
@@ -167,6 +168,6 @@ pub(crate) fn warnings(path: FieldPath<'_>, spec: &Object, old: Option<&Object>)
              Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
         ));
     }
-    warnings.extend(pod_spec::template_warnings(path.child("template"), template(spec), old.map(template)));
+    warnings.extend(pod_spec::template_warnings(path.child("template"), template(spec), features));
     warnings
 }

@@ -9,6 +9,7 @@ use super::{indexes, is_indexed};
 use crate::kinds::workload::{
     NOTHING, given_number, negative, number, shown, spec as spec_of, status as status_of, text,
 };
+use crate::{Feature, Features};
 
 const STATUS: FieldPath<'static> = FieldPath::root("status");
 
@@ -62,12 +63,16 @@ impl Change<'_> {
     }
 }
 
-pub(super) fn validate(object: &Object, old: &Object) -> Vec<FieldError> {
+pub(super) fn validate(object: &Object, old: &Object, features: Features) -> Vec<FieldError> {
     let (new, old) = (status_of(object), status_of(old));
     let change = Change { spec: spec_of(object), new, old, now: Verdict::of(new), before: Verdict::of(old) };
     let mut errors = negative(STATUS, new, &["active", "succeeded", "failed", "ready", "terminating"]);
     errors.extend(validate_uncounted(new));
-    validate_conditions(&change, &mut errors);
+    validate_conditions(&change, features, &mut errors);
+    if !features.has(Feature::JobManagedBy) {
+        // Only where others may write it is the status held to all of this.
+        return errors;
+    }
     validate_times(&change, &mut errors);
     validate_finished(&change, &mut errors);
     validate_indexes(&change, &mut errors);
@@ -98,11 +103,11 @@ fn validate_uncounted(status: &Object) -> Vec<FieldError> {
 }
 
 /// Conditions that exclude each other or need each other, and those that cannot be taken back.
-fn validate_conditions(change: &Change<'_>, errors: &mut Vec<FieldError>) {
+fn validate_conditions(change: &Change<'_>, features: Features, errors: &mut Vec<FieldError>) {
     let (now, before) = (change.now, change.before);
     let completes = now.complete != before.complete;
     let fails = now.failed != before.failed;
-    let contradictions = [
+    let of_others = [
         ((completes || fails) && now.complete && now.failed, "cannot set Complete=True and Failed=true conditions"),
         (
             (completes || now.failure_target != before.failure_target) && now.complete && now.failure_target,
@@ -118,6 +123,22 @@ fn validate_conditions(change: &Change<'_>, errors: &mut Vec<FieldError>) {
                 && !now.success_criteria_met,
             "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
         ),
+        (before.failed && !now.failed, "cannot disable the terminal Failed=True condition"),
+        (before.complete && !now.complete, "cannot disable the terminal Complete=True condition"),
+        (before.failure_target && !now.failure_target, "cannot disable the terminal FailureTarget=True condition"),
+    ];
+    let is_limited = !features.has(Feature::JobManagedBy)
+        && !features.has(Feature::JobPodReplacementPolicy)
+        && !before.success_criteria_met;
+    let of_all = [
+        (
+            is_limited && now.success_criteria_met && !is_indexed(change.spec),
+            "cannot set SuccessCriteriaMet to NonIndexed Job",
+        ),
+        (
+            is_limited && now.success_criteria_met && !change.spec.contains("successPolicy"),
+            "cannot set SuccessCriteriaMet=True for Job without SuccessPolicy",
+        ),
         (now.success_criteria_met && now.failed, "cannot set SuccessCriteriaMet=True and Failed=true conditions"),
         (
             now.success_criteria_met && now.failure_target,
@@ -127,9 +148,6 @@ fn validate_conditions(change: &Change<'_>, errors: &mut Vec<FieldError>) {
             change.spec.contains("successPolicy") && now.complete && !now.success_criteria_met,
             "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True",
         ),
-        (before.failed && !now.failed, "cannot disable the terminal Failed=True condition"),
-        (before.complete && !now.complete, "cannot disable the terminal Complete=True condition"),
-        (before.failure_target && !now.failure_target, "cannot disable the terminal FailureTarget=True condition"),
         (
             before.success_criteria_met && !now.success_criteria_met,
             "cannot disable the SuccessCriteriaMet=True condition",
@@ -139,7 +157,8 @@ fn validate_conditions(change: &Change<'_>, errors: &mut Vec<FieldError>) {
             "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
         ),
     ];
-    let broken = contradictions.into_iter().filter(|(is_broken, _)| *is_broken);
+    let of_others = of_others.into_iter().filter(|_| features.has(Feature::JobManagedBy));
+    let broken = of_others.chain(of_all).filter(|(is_broken, _)| *is_broken);
     let path = STATUS.child("conditions");
     errors.extend(broken.map(|(_, detail)| FieldError::invalid(path, BadValue::Omitted, detail)));
 }

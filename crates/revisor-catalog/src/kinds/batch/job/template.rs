@@ -5,8 +5,9 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use super::status::has_condition;
 use crate::kinds::workload::{NOTHING, number, spec as spec_of, status as status_of, template, text};
+use crate::{Feature, Features};
 
-pub(super) fn validate_update(object: &Object, old: &Object) -> Option<FieldError> {
+pub(super) fn validate_update(object: &Object, old: &Object, features: Features) -> Option<FieldError> {
     let new = template(spec_of(object));
     let before = template(spec_of(old));
     if new == before {
@@ -14,11 +15,18 @@ pub(super) fn validate_update(object: &Object, old: &Object) -> Option<FieldErro
     }
     let root = FieldPath::root("spec");
     let path = root.child("template");
-    if !is_at_rest(old) {
-        return Some(frozen(path, new));
-    }
     let mut allowed = before.clone();
-    allow_placement(&mut allowed, new);
+    let may_move = if features.has(Feature::MutableSchedulingDirectivesForSuspendedJobs) {
+        is_at_rest(old)
+    } else {
+        is_suspended(old) && !status_of(old).contains("startTime")
+    };
+    if may_move {
+        allow_placement(&mut allowed, new);
+    }
+    if !features.has(Feature::MutablePodResourcesForSuspendedJobs) || !is_at_rest(old) {
+        return (allowed != *new).then(|| frozen(path, new));
+    }
     let (pod, new_pod) = (allowed.object_mut("spec"), new.object("spec").unwrap_or(NOTHING));
     for list in ["containers", "initContainers"] {
         allow_resources(pod, new_pod, list);
@@ -31,16 +39,26 @@ fn frozen(path: FieldPath<'_>, value: &Object) -> FieldError {
     FieldError::invalid(path, BadValue::of(value), "field is immutable")
 }
 
+fn is_suspended(old: &Object) -> bool {
+    spec_of(old).get("suspend").and_then(Value::as_bool) == Some(true)
+}
+
 /// Whether a job is suspended and none of its pods are left.
 fn is_at_rest(old: &Object) -> bool {
     let status = status_of(old);
-    let is_suspended = spec_of(old).get("suspend").and_then(Value::as_bool) == Some(true);
     let was_stopped = !status.contains("startTime") || has_condition(status, "Suspended", "True");
-    is_suspended && was_stopped && number(status, "active") == 0
+    is_suspended(old) && was_stopped && number(status, "active") == 0
 }
 
 /// Takes over from the new template what decides where its pods go.
 fn allow_placement(allowed: &mut Object, new: &Object) {
+    let (metadata, new_metadata) = (allowed.object_mut("metadata"), new.object("metadata").unwrap_or(NOTHING));
+    for name in ["annotations", "labels"] {
+        metadata.set(name, new_metadata.get(name).cloned());
+    }
+    if metadata.is_empty() && !new.contains("metadata") {
+        allowed.remove("metadata");
+    }
     let new_pod = new.object("spec").unwrap_or(NOTHING);
     let pod = allowed.object_mut("spec");
     for name in ["nodeSelector", "tolerations", "schedulingGates"] {

@@ -201,9 +201,69 @@ fn a_job_at_rest_may_be_placed_elsewhere() {
         let mut new = old.clone();
         pod(&mut new, name, value);
         assert_eq!(
-            template::validate_update(&new, &old).map(|error| causes(vec![error])).unwrap_or_default(),
+            template::validate_update(&new, &old, terms().features)
+                .map(|error| causes(vec![error]))
+                .unwrap_or_default(),
             want,
             "{name} {status}"
         );
     }
+}
+
+#[test]
+fn what_may_change_at_rest_is_for_the_features_to_say() {
+    let all = terms().features;
+    let no_resources = all.without(Feature::MutablePodResourcesForSuspendedJobs);
+    let older = no_resources.without(Feature::MutableSchedulingDirectivesForSuspendedJobs);
+    let (fresh, stopped) =
+        ("{}", r#"{"startTime":"2026-01-01T00:00:00Z","conditions":[{"type":"Suspended","status":"True"}]}"#);
+    let placement = |job: &mut Object| {
+        let template = job.object_mut("spec").object_mut("template");
+        template.object_mut("metadata").object_mut("labels").insert("more", "x");
+        template.object_mut("spec").insert("nodeSelector", object(r#"{"a":"b"}"#));
+    };
+    let resources = |job: &mut Object| {
+        let containers = job.object_mut("spec").object_mut("template").object_mut("spec").array_mut("containers");
+        let container = containers.and_then(|all| all.first_mut()).and_then(Value::as_object_mut).expect("has one");
+        container.insert("resources", object(r#"{"requests":{"cpu":"2"}}"#));
+    };
+    type Change<'a> = &'a dyn Fn(&mut Object);
+    let (placement, resources): (Change<'_>, Change<'_>) = (&placement, &resources);
+    for (name, features, status, change, is_allowed) in [
+        ("placed", all, fresh, placement, true),
+        ("placed later", all, stopped, placement, true),
+        ("resized", all, stopped, resources, true),
+        ("resized without the feature", no_resources, fresh, resources, false),
+        ("placed without the other", no_resources, stopped, placement, true),
+        ("placed before it started", older, fresh, placement, true),
+        ("placed after it started", older, stopped, placement, false),
+    ] {
+        let mut old = job(r#"{"suspend":true}"#);
+        old.insert("status", object(status));
+        let mut new = old.clone();
+        change(&mut new);
+        assert_eq!(template::validate_update(&new, &old, features).is_none(), is_allowed, "{name}");
+    }
+}
+
+#[test]
+fn fields_of_jobs_are_dropped_with_their_features() {
+    let given = r#"{"managedBy":"example.com/x","podReplacementPolicy":"Failed"}"#;
+    let features = terms().features.without(Feature::JobManagedBy).without(Feature::JobPodReplacementPolicy);
+    let off = Jobs { policy: PodPolicy { features, ..terms().pods() } };
+    for (jobs, old, want) in [
+        (jobs(), None, ["managedBy", "podReplacementPolicy"].as_slice()),
+        (Jobs { ..off }, None, &[]),
+        (Jobs { ..off }, Some(r#"{"podReplacementPolicy":"Failed"}"#), &["managedBy", "podReplacementPolicy"]),
+        (Jobs { ..off }, Some("{}"), &["managedBy"]),
+    ] {
+        let whole = |spec: &str| object(&format!(r#"{{"spec":{spec}}}"#));
+        let mut new = whole(given);
+        jobs.settle(&mut new, old.map(whole).as_ref(), NOW);
+        let names: Vec<&str> = spec_of(&new).iter().map(|(name, _)| name).collect();
+        assert_eq!(names, want, "{old:?}");
+    }
+    let mut plain = object(r#"{"spec":{}}"#);
+    off.default(&mut plain);
+    assert!(!spec_of(&plain).contains("podReplacementPolicy"));
 }

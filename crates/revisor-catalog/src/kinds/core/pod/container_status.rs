@@ -6,6 +6,9 @@ use super::objects;
 use super::status::STATUS;
 use crate::checks::in_range;
 use crate::kinds::pod_spec;
+use crate::kinds::pod_spec::resource_list::is_sidecar;
+use crate::kinds::pod_spec::restart_rules::RestartRules;
+use crate::{Feature, Features};
 
 /// The three lists of container statuses, each with the list of containers that it is about.
 pub(super) const STATUS_LISTS: [(&str, &str); 3] = [
@@ -13,6 +16,9 @@ pub(super) const STATUS_LISTS: [(&str, &str); 3] = [
     ("initContainerStatuses", "initContainers"),
     ("ephemeralContainerStatuses", "ephemeralContainers"),
 ];
+
+/// A reference to an image may be this long.
+const MAX_IMAGE_REFERENCE: usize = 256;
 
 /// A message about the health of a resource may be this long.
 const MAX_HEALTH_MESSAGE: usize = 1024;
@@ -27,10 +33,40 @@ pub(super) fn validate(status: &Object, spec: &Object) -> Vec<FieldError> {
     errors
 }
 
+/// What is wrong with what the statuses say of volumes that are images.
+pub(super) fn validate_image_volumes(status: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (list, _) in STATUS_LISTS {
+        let path = STATUS.child(list);
+        for (at, container) in objects(status, list).enumerate() {
+            for (of, mount) in objects(container, "volumeMounts").enumerate() {
+                let Some(image) = mount.object("volumeStatus").and_then(|status| status.object("image")) else {
+                    continue;
+                };
+                let field = format!("{}.volumeMounts[{of}].volumeStatus.imageVolumeStatus.imageRef", path.index(at));
+                let reference = image.str("imageRef").unwrap_or_default();
+                if reference.is_empty() {
+                    errors.push(FieldError::required(field, "imageRef must not be empty"));
+                } else if reference.len() > MAX_IMAGE_REFERENCE {
+                    errors.push(FieldError::too_long(field, MAX_IMAGE_REFERENCE));
+                }
+            }
+        }
+    }
+    errors
+}
+
 /// A container that ended stays so, unless it is to be started again.
-pub(super) fn validate_transitions(status: &Object, before: &Object, spec: &Object) -> Vec<FieldError> {
+pub(super) fn validate_transitions(
+    status: &Object,
+    before: &Object,
+    spec: &Object,
+    features: Features,
+) -> Vec<FieldError> {
     let lists = STATUS_LISTS.into_iter();
-    lists.flat_map(|(list, containers)| validate_transitions_of(list, containers, status, before, spec)).collect()
+    lists
+        .flat_map(|(list, containers)| validate_transitions_of(list, containers, status, before, spec, features))
+        .collect()
 }
 
 fn validate_transitions_of(
@@ -39,14 +75,16 @@ fn validate_transitions_of(
     status: &Object,
     before: &Object,
     spec: &Object,
+    features: Features,
 ) -> Vec<FieldError> {
+    let rules = RestartRules::new(Some(spec), features);
     let is_ephemeral = containers == "ephemeralContainers";
     let restarts_all = |container: &Object| {
         objects(container, "restartPolicyRules").any(|rule| rule.str("action") == Some("RestartAllContainers"))
     };
     let any_restarts_all =
         ["initContainers", "containers"].iter().flat_map(|list| objects(spec, list)).any(restarts_all);
-    if any_restarts_all && !is_ephemeral {
+    if any_restarts_all && rules.of_containers && rules.of_all && !is_ephemeral {
         return Vec::new();
     }
     let terminated = |status: &Object| status.object("state").and_then(|state| state.object("terminated")).cloned();
@@ -61,7 +99,13 @@ fn validate_transitions_of(
         }
         let exit_code = end.get("exitCode").and_then(Value::as_i64).unwrap_or_default();
         let container = objects(spec, containers).find(|container| container.str("name") == Some(name));
-        let is_allowed = !is_ephemeral && container.is_some_and(|container| restarts(container, spec, exit_code));
+        let is_allowed = !is_ephemeral
+            && if rules.of_containers {
+                container.is_some_and(|container| restarts(container, spec, exit_code, features))
+            } else {
+                by_policy(spec.str("restartPolicy").unwrap_or_default(), exit_code) == Some(true)
+                    || list == "initContainerStatuses" && container.is_some_and(is_sidecar)
+            };
         if !is_allowed {
             let detail = "may not be transitioned to non-terminated state";
             let path = STATUS.child(list);
@@ -72,13 +116,7 @@ fn validate_transitions_of(
 }
 
 /// Whether a container is started again after it ended with this code.
-fn restarts(container: &Object, spec: &Object, exit_code: i64) -> bool {
-    let by_policy = |policy: &str| match policy {
-        "Always" => Some(true),
-        "OnFailure" => Some(exit_code != 0),
-        "Never" => Some(false),
-        _ => None,
-    };
+fn restarts(container: &Object, spec: &Object, exit_code: i64, features: Features) -> bool {
     if let Some(policy) = container.str("restartPolicy") {
         let matching = objects(container, "restartPolicyRules").find(|rule| {
             rule.object("exitCodes").is_some_and(|codes| {
@@ -90,14 +128,27 @@ fn restarts(container: &Object, spec: &Object, exit_code: i64) -> bool {
                 }
             })
         });
-        if matching.is_some_and(|rule| matches!(rule.str("action"), Some("Restart" | "RestartAllContainers"))) {
-            return true;
+        let restarts_all = features.has(Feature::RestartAllContainersOnContainerExits);
+        match matching.and_then(|rule| rule.str("action")) {
+            Some("Restart") => return true,
+            Some("RestartAllContainers") if restarts_all => return true,
+            _ => {}
         }
-        if let Some(answer) = by_policy(policy) {
+        if let Some(answer) = by_policy(policy, exit_code) {
             return answer;
         }
     }
-    by_policy(spec.str("restartPolicy").unwrap_or_default()).unwrap_or(true)
+    by_policy(spec.str("restartPolicy").unwrap_or_default(), exit_code).unwrap_or(true)
+}
+
+/// Whether a policy restarts what ended with this code; `None` if it is no policy.
+fn by_policy(policy: &str, exit_code: i64) -> Option<bool> {
+    match policy {
+        "Always" => Some(true),
+        "OnFailure" => Some(exit_code != 0),
+        "Never" => Some(false),
+        _ => None,
+    }
 }
 
 fn validate_users(list: &str, status: &Object, spec: &Object) -> Vec<FieldError> {

@@ -3,8 +3,10 @@
 
 use revisor_object::{Object, Value};
 
+use crate::{Feature, Features};
+
 /// Writes the values of the named labels into the selectors beside them.
-pub(super) fn merge_into_selectors(pod: &mut Object) {
+pub(super) fn merge_into_selectors(pod: &mut Object, features: Features) {
     let Some(labels) = pod.object("metadata").and_then(|metadata| metadata.object("labels")).cloned() else { return };
     let spec = pod.object_mut("spec");
     if let Some(affinity) = spec.get_mut("affinity").and_then(Value::as_object_mut) {
@@ -18,7 +20,11 @@ pub(super) fn merge_into_selectors(pod: &mut Object) {
             list(rules, "requiredDuringSchedulingIgnoredDuringExecution").for_each(|term| merge(term, &labels));
         }
     }
-    list(spec, "topologySpreadConstraints").for_each(|constraint| merge(constraint, &labels));
+    let are_merged = features.has(Feature::MatchLabelKeysInPodTopologySpread)
+        && features.has(Feature::MatchLabelKeysInPodTopologySpreadSelectorMerge);
+    if are_merged {
+        list(spec, "topologySpreadConstraints").for_each(|constraint| merge(constraint, &labels));
+    }
 }
 
 fn list<'a>(object: &'a mut Object, name: &str) -> impl Iterator<Item = &'a mut Object> {

@@ -6,9 +6,10 @@ use super::{MIRROR, SPEC, annotations_of, keep_all_else, objects, spec_of, valid
 use crate::checks::keep;
 use crate::kinds::pod_spec::resource_list::is_sidecar;
 use crate::kinds::pod_spec::{self, PodPolicy};
+use crate::{Feature, Features};
 
 /// Puts back everything but resources and how a change of them is done.
-pub(super) fn prepare(pod: &mut Object, old: &Object) {
+pub(super) fn prepare(pod: &mut Object, old: &Object, features: Features) {
     let (new_spec, old_spec) = (spec_of(pod), spec_of(old));
     let lists = ["containers", "initContainers"];
     // Containers that were added or taken away are left for validation to find.
@@ -19,7 +20,9 @@ pub(super) fn prepare(pod: &mut Object, old: &Object) {
     let resources = new_spec.get("resources").cloned();
     keep_all_else(pod, old);
     let spec = pod.object_mut("spec");
-    spec.set("resources", resources);
+    if features.has(Feature::InPlacePodLevelResourcesVerticalScaling) {
+        spec.set("resources", resources);
+    }
     for (list, containers) in lists.into_iter().zip(resized) {
         if !containers.is_empty() {
             spec.insert(list, containers);
@@ -53,9 +56,15 @@ pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> Vec<Fie
         return vec![FieldError::forbidden("[]", "windows pods cannot be resized")];
     }
     let mut errors = validate_metadata_and_spec(pod, Some(old), policy);
-    errors.extend(validate_support(spec, old_spec, old.object("status")));
+    errors.extend(validate_support(spec, old_spec, old.object("status"), policy.features));
     let mut rest = spec.clone();
     if has_resources(spec) || has_resources(old_spec) {
+        if !policy.features.has(Feature::InPlacePodLevelResourcesVerticalScaling) {
+            let detail = "resize of pods with pod-level resources is forbidden when \
+                          InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled";
+            errors.push(FieldError::forbidden("[]", detail));
+            return errors;
+        }
         errors.extend(take_back_pod_resources(&mut rest, spec, old_spec));
     }
     let order = validate_order(spec, old_spec);
@@ -66,6 +75,9 @@ pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> Vec<Fie
     for list in ["initContainers", "containers"] {
         let path = SPEC.child(list);
         for (at, (new, old)) in objects(spec, list).zip(objects(old_spec, list)).enumerate() {
+            if list == "initContainers" && !is_resizable(old, policy.features) {
+                continue;
+            }
             let container = path.index(at);
             let resources = container.child("resources");
             for (name, detail) in
@@ -77,18 +89,23 @@ pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> Vec<Fie
             }
         }
     }
-    errors.extend(take_back_container_resources(&mut rest, old_spec));
+    errors.extend(take_back_container_resources(&mut rest, old_spec, policy.features));
     if errors.is_empty() && rest != *old_spec {
         errors.push(FieldError::forbidden(SPEC, "only cpu and memory resources are mutable"));
     }
     errors
 }
 
-fn validate_support(spec: &Object, old_spec: &Object, status: Option<&Object>) -> Vec<FieldError> {
+/// Whether the resources of a container that runs before the others can be changed while the pod runs.
+fn is_resizable(container: &Object, features: Features) -> bool {
+    is_sidecar(container) || features.has(Feature::InPlacePodVerticalScalingInitContainers)
+}
+
+fn validate_support(spec: &Object, old_spec: &Object, status: Option<&Object>, features: Features) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let recorded = status.and_then(|status| status.str("qosClass")).unwrap_or_default();
-    let before = if recorded.is_empty() { pod_spec::qos_class(old_spec) } else { recorded };
-    if before != pod_spec::qos_class(spec) {
+    let before = if recorded.is_empty() { pod_spec::qos_class(old_spec, features) } else { recorded };
+    if before != pod_spec::qos_class(spec, features) {
         let detail = "Pod QOS Class may not change as a result of resizing";
         errors.push(FieldError::invalid(SPEC, before, detail));
     }
@@ -165,13 +182,18 @@ fn take_back_pod_resources(rest: &mut Object, spec: &Object, old_spec: &Object) 
 }
 
 /// Puts back the cpu and memory of every container, and says what else is different.
-fn take_back_container_resources(rest: &mut Object, old_spec: &Object) -> Vec<FieldError> {
+fn take_back_container_resources(rest: &mut Object, old_spec: &Object, features: Features) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for list in ["containers", "initContainers"] {
         let path = SPEC.child(list);
         let containers = rest.array_mut(list).into_iter().flatten().filter_map(Value::as_object_mut);
         for (at, (container, old)) in containers.zip(objects(old_spec, list)).enumerate() {
             let is_changed = container != old;
+            if list == "initContainers" && !is_resizable(container, features) {
+                let detail = "resources for non-sidecar init containers are immutable";
+                errors.extend(is_changed.then(|| FieldError::forbidden(SPEC, detail)));
+                continue;
+            }
             let resources = container.object_mut("resources");
             take_back_cpu_and_memory(resources, old.object("resources"));
             resources.remove("claims");

@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, legacy_ip_problems, parse_ip_sloppy};
 
-use super::container_status::{self, STATUS_LISTS};
-use super::{objects, spec_of, update};
+use super::{container_status, disabled, objects, spec_of, update};
 use crate::checks::{immutable, problems};
-use crate::kinds::pod_spec;
+use crate::kinds::amounts::amount;
+use crate::kinds::{addresses, pod_spec};
+use crate::{Feature, Features};
 
 pub(super) const STATUS: FieldPath<'static> = FieldPath::root("status");
 
@@ -30,7 +31,7 @@ pub(super) fn match_addresses(status: &mut Object) {
 }
 
 /// Puts back what a write to the status may not change of it.
-pub(super) fn prepare(pod: &mut Object, old: &Object) {
+pub(super) fn prepare(pod: &mut Object, old: &Object, features: Features) {
     let empty = Object::new();
     let before = old.object("status").unwrap_or(&empty);
     let status = pod.object_mut("status");
@@ -40,7 +41,7 @@ pub(super) fn prepare(pod: &mut Object, old: &Object) {
         }
     }
     keep_observed_generations(status, before);
-    drop_disabled_fields(status, before);
+    disabled::drop_fields(status, before, spec_of(old), features);
 }
 
 /// A condition that does not say which generation it is about is still about the one that it was about.
@@ -61,48 +62,31 @@ fn keep_observed_generations(status: &mut Object, before: &Object) {
     }
 }
 
-/// Drops what belongs to features that are off, unless it was there already.
-fn drop_disabled_fields(status: &mut Object, before: &Object) {
-    if !before.contains("nodeAllocatableResourceClaimStatuses") {
-        status.remove("nodeAllocatableResourceClaimStatuses");
-    }
-    let mounts_of = |status: &Object| {
-        let lists = STATUS_LISTS.iter().flat_map(|(list, _)| objects(status, list));
-        lists.flat_map(|container| objects(container, "volumeMounts")).any(|mount| mount.contains("volumeStatus"))
-    };
-    if mounts_of(status) && !mounts_of(before) {
-        for (list, _) in STATUS_LISTS {
-            for container in status.array_mut(list).into_iter().flatten().filter_map(Value::as_object_mut) {
-                let mounts = container.array_mut("volumeMounts").into_iter().flatten();
-                for mount in mounts.filter_map(Value::as_object_mut) {
-                    mount.remove("volumeStatus");
-                }
-            }
-        }
-    }
-}
-
 /// What is wrong with the status of a pod in place of the old one.
-pub(super) fn validate(pod: &Object, old: &Object) -> Vec<FieldError> {
+pub(super) fn validate(pod: &Object, old: &Object, features: Features) -> Vec<FieldError> {
     let empty = Object::new();
     let status = pod.object("status").unwrap_or(&empty);
     let before = old.object("status").unwrap_or(&empty);
     let spec = spec_of(pod);
     let mut errors = update::validate_annotations(pod, old);
     errors.extend(validate_conditions(status));
-    errors.extend(validate_nomination(status, before, spec));
+    errors.extend(validate_nomination(status, before, spec, features));
     let generation = status.get("observedGeneration").and_then(Value::as_i64).unwrap_or_default();
     if generation < 0 {
         let detail = "must be a non-negative integer";
         errors.push(FieldError::invalid(STATUS.child("observedGeneration"), generation, detail));
     }
     errors.extend(immutable(STATUS.child("qosClass"), status.get("qosClass"), before.get("qosClass")));
-    errors.extend(container_status::validate_transitions(status, before, spec));
+    errors.extend(container_status::validate_transitions(status, before, spec, features));
     errors.extend(validate_claims(status, spec));
     errors.extend(validate_extended_claim(status, spec));
-    errors.extend(validate_addresses("podIPs", status, before));
-    errors.extend(validate_host_addresses(status, before));
+    errors.extend(validate_node_claims(status, spec));
+    errors.extend(validate_addresses("podIPs", status, before, features));
+    errors.extend(validate_host_addresses(status, before, features));
     errors.extend(container_status::validate(status, spec));
+    if features.has(Feature::ImageVolumeWithDigest) {
+        errors.extend(container_status::validate_image_volumes(status));
+    }
     errors
 }
 
@@ -124,14 +108,15 @@ fn validate_conditions(status: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_nomination(status: &Object, before: &Object, spec: &Object) -> Vec<FieldError> {
+fn validate_nomination(status: &Object, before: &Object, spec: &Object, features: Features) -> Vec<FieldError> {
     let name = status.str("nominatedNodeName").unwrap_or_default();
     if name.is_empty() || before.str("nominatedNodeName") == Some(name) {
         return Vec::new();
     }
     let path = STATUS.child("nominatedNodeName");
     let mut errors = problems(path, name, dns1123_subdomain(name));
-    if !spec.str("nodeName").unwrap_or_default().is_empty() {
+    let is_bound = !spec.str("nodeName").unwrap_or_default().is_empty();
+    if is_bound && features.has(Feature::ClearingNominatedNodeNameAfterBinding) {
         errors.push(FieldError::forbidden(path, "may not be set on pods that are already bound to a node"));
     }
     errors
@@ -206,21 +191,61 @@ fn validate_extended_claim(status: &Object, spec: &Object) -> Vec<FieldError> {
     errors
 }
 
+/// What the claims for resources that nodes could allocate themselves come to.
+fn validate_node_claims(status: &Object, spec: &Object) -> Vec<FieldError> {
+    let list = "nodeAllocatableResourceClaimStatuses";
+    let path = STATUS.child(list);
+    let mut errors = Vec::new();
+    for (at, claim) in objects(status, list).enumerate() {
+        let path = path.index(at);
+        let name = claim.str("resourceClaimName").unwrap_or_default();
+        if name.is_empty() {
+            errors.push(FieldError::required(path.child("resourceClaimName"), "must not be empty"));
+        }
+        // Claims are named by the spec, or made from a template and named by the status.
+        let is_known = objects(spec, "resourceClaims")
+            .chain(objects(status, "resourceClaimStatuses"))
+            .any(|known| known.str("resourceClaimName") == Some(name));
+        if !is_known {
+            let detail = "no mapping found in pod reference";
+            errors.push(FieldError::invalid(path.child("resourceClaimName"), name, detail));
+        }
+        if claim.array("containers").is_empty() {
+            errors.push(FieldError::required(path.child("containers"), "must not be empty"));
+        }
+        let resources = claim.object("resources");
+        let path = path.child("resources");
+        if resources.is_none_or(Object::is_empty) {
+            errors.push(FieldError::required(path, "must not be empty"));
+        }
+        for (name, value) in resources.into_iter().flat_map(Object::iter) {
+            if name.contains('/') && !name.contains("kubernetes.io/") {
+                errors.push(FieldError::invalid(path.key(name), name, "must be a node allocatable resource name"));
+            }
+            let amount = amount(value);
+            if amount.is_negative() {
+                errors.push(FieldError::invalid(path.key(name), amount.to_string(), "must be non-negative"));
+            }
+        }
+    }
+    errors
+}
+
 /// New addresses must be well formed, and there may be one of each family.
-fn validate_addresses(list: &str, status: &Object, before: &Object) -> Vec<FieldError> {
+fn validate_addresses(list: &str, status: &Object, before: &Object, features: Features) -> Vec<FieldError> {
     let path = STATUS.child(list);
     let text = |ip: &Object| ip.str("ip").unwrap_or_default().to_owned();
     let known: Vec<String> = objects(before, list).map(text).collect();
     let ips: Vec<String> = objects(status, list).map(text).collect();
     let mut errors = Vec::new();
     for (at, ip) in ips.iter().enumerate() {
-        if !known.contains(ip) && ip.parse::<IpAddr>().is_err() {
-            let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-            errors.push(FieldError::invalid(path.index(at), ip.as_str(), detail));
+        if !known.contains(ip) {
+            let found = legacy_ip_problems(ip, addresses::strictness(features));
+            errors.extend(problems(path.index(at), ip, found));
         }
     }
     if ips.len() > 1 {
-        let parsed: Vec<IpAddr> = ips.iter().filter_map(|ip| ip.parse().ok()).collect();
+        let parsed: Vec<IpAddr> = ips.iter().filter_map(|ip| parse_ip_sloppy(ip)).collect();
         if parsed.len() != ips.len() {
             errors.push(FieldError::internal(path, "failed to check for dual stack with error: invalid IP"));
         }
@@ -233,7 +258,7 @@ fn validate_addresses(list: &str, status: &Object, before: &Object) -> Vec<Field
     errors
 }
 
-fn validate_host_addresses(status: &Object, before: &Object) -> Vec<FieldError> {
+fn validate_host_addresses(status: &Object, before: &Object, features: Features) -> Vec<FieldError> {
     let Some(first) = objects(status, "hostIPs").next() else { return Vec::new() };
     let first = first.str("ip").unwrap_or_default();
     let mut errors = Vec::new();
@@ -242,6 +267,6 @@ fn validate_host_addresses(status: &Object, before: &Object) -> Vec<FieldError> 
         let path = path.index(0);
         errors.push(FieldError::invalid(path.child("ip"), first, "must be equal to `hostIP`"));
     }
-    errors.extend(validate_addresses("hostIPs", status, before));
+    errors.extend(validate_addresses("hostIPs", status, before, features));
     errors
 }

@@ -1,8 +1,8 @@
 //! The rules for pods, case by case.
 
 use super::*;
-use crate::Requester;
 use crate::kinds::tests::{object, terms};
+use crate::{Feature, Requester};
 
 fn pods() -> Pods {
     Pods { policy: terms().pods() }
@@ -198,6 +198,101 @@ fn a_resize_is_about_cpu_and_memory() {
         pods().prepare_update(&mut new, &old, Part::Subresource("resize"), CIRCUMSTANCES);
         assert_eq!(shown(&pods().validate_update(&new, &old, Part::Subresource("resize"))), want, "{requests}");
         assert_eq!(new.at(&["spec", "restartPolicy"]), old.at(&["spec", "restartPolicy"]), "all else stays");
+    }
+}
+
+#[test]
+fn features_decide_what_can_be_resized() {
+    let with = |resources: &str, init: &str| {
+        let container = r#"{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}"#;
+        pod(&format!(
+            r#"{{"metadata":{{"name":"p"}},"spec":{{"resources":{resources},"containers":[{container}],
+                "initContainers":[{{"name":"i","image":"i","terminationMessagePolicy":"File",
+                "resources":{{"requests":{{"cpu":"{init}"}}}}}}]}}}}"#
+        ))
+    };
+    for (feature, old, new, want) in [
+        (Feature::InPlacePodVerticalScalingInitContainers, with("{}", "1"), with("{}", "2"), vec!["Forbidden spec"]),
+        (
+            Feature::InPlacePodLevelResourcesVerticalScaling,
+            with(r#"{"requests":{"cpu":"2"}}"#, "1"),
+            with(r#"{"requests":{"cpu":"3"}}"#, "1"),
+            vec!["Forbidden []"],
+        ),
+    ] {
+        for (is_on, want) in [(true, vec![]), (false, want)] {
+            let features = if is_on { terms().features.with(feature) } else { terms().features.without(feature) };
+            let pods = Pods { policy: PodPolicy { features, ..terms().pods() } };
+            let (mut old, mut new) = (old.clone(), new.clone());
+            pods.prepare_create(&mut old, CIRCUMSTANCES);
+            pods.prepare_update(&mut new, &old, Part::Subresource("resize"), CIRCUMSTANCES);
+            assert_eq!(shown(&pods.validate_update(&new, &old, Part::Subresource("resize"))), want, "{feature:?}");
+        }
+    }
+}
+
+#[test]
+fn features_decide_what_a_status_may_say() {
+    let old = pod(r#"{"metadata":{"name":"p"},"spec":{"nodeName":"n","restartPolicy":"Never",
+            "containers":[{"name":"c","image":"i"}],"initContainers":[{"name":"s","restartPolicy":"Always"}]},
+            "status":{"containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":1}}}],
+            "initContainerStatuses":[{"name":"s","state":{"terminated":{"exitCode":1}}}]}}"#);
+    let digest = r#"{"containerStatuses":[{"name":"c","state":{"terminated":{}},
+        "volumeMounts":[{"volumeStatus":{"image":{"imageRef":""}}}]}]}"#;
+    let claim = r#"{"nodeAllocatableResourceClaimStatuses":[{"resourceClaimName":"x","containers":["c"],
+        "resources":{"example.com/a":"1"}}]}"#;
+    let node_claim = "status.nodeAllocatableResourceClaimStatuses[0]";
+    for (feature, status, on, off) in [
+        (
+            Feature::ClearingNominatedNodeNameAfterBinding,
+            r#"{"nominatedNodeName":"m"}"#,
+            vec!["Forbidden status.nominatedNodeName".to_owned()],
+            vec![],
+        ),
+        (
+            Feature::StrictIPCIDRValidation,
+            r#"{"podIP":"010.0.0.1"}"#,
+            vec!["Invalid status.podIPs[0]".to_owned()],
+            vec![],
+        ),
+        (
+            Feature::ImageVolumeWithDigest,
+            digest,
+            vec![
+                "Required status.containerStatuses[0].volumeMounts[0].volumeStatus.imageVolumeStatus.imageRef"
+                    .to_owned(),
+            ],
+            vec![],
+        ),
+        (
+            Feature::DRANodeAllocatableResources,
+            claim,
+            vec![
+                format!("Invalid {node_claim}.resourceClaimName"),
+                format!("Invalid {node_claim}.resources[example.com/a]"),
+            ],
+            vec![],
+        ),
+        (
+            Feature::ContainerRestartRules,
+            r#"{"initContainerStatuses":[{"name":"s","state":{"running":{}}}]}"#,
+            vec![],
+            vec![],
+        ),
+        (
+            Feature::ContainerRestartRules,
+            r#"{"containerStatuses":[{"name":"c","state":{"running":{}}}]}"#,
+            vec!["Forbidden status.containerStatuses[0].state".to_owned()],
+            vec!["Forbidden status.containerStatuses[0].state".to_owned()],
+        ),
+    ] {
+        for (is_on, want) in [(true, on), (false, off)] {
+            let features = if is_on { terms().features.with(feature) } else { terms().features.without(feature) };
+            let pods = Pods { policy: PodPolicy { features, ..terms().pods() } };
+            let mut new = pod(&format!(r#"{{"metadata":{{"name":"p"}},"status":{status}}}"#));
+            pods.prepare_update(&mut new, &old, Part::STATUS, CIRCUMSTANCES);
+            assert_eq!(shown(&pods.validate_update(&new, &old, Part::STATUS)), want, "{feature:?} on: {is_on}");
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The rules for the status of jobs, case by case.
 
 use super::*;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
 
 #[test]
 fn statuses_follow_each_other_in_order() {
@@ -119,12 +119,32 @@ fn statuses_follow_each_other_in_order() {
         ),
     ] {
         let whole = |status: &str| object(&format!(r#"{{"spec":{spec},"status":{status}}}"#));
-        let errors = validate(&whole(&new), &whole(&old));
+        let errors = validate(&whole(&new), &whole(&old), terms().features);
         let mut found: Vec<String> = errors
             .iter()
             .map(|error| format!("{} {}", error.kind.reason().trim_start_matches("FieldValue"), error.field))
             .collect();
         found.dedup();
         assert_eq!(found, want, "{name}");
+    }
+}
+
+#[test]
+fn where_only_one_controller_writes_it_the_status_is_hardly_looked_at() {
+    let met = r#"{"conditions":[{"type":"SuccessCriteriaMet","status":"True"}]}"#;
+    let all = terms().features;
+    let alone = all.without(Feature::JobManagedBy);
+    let older = alone.without(Feature::JobPodReplacementPolicy);
+    for (features, old, new, want) in [
+        (all, r#"{"failed":2}"#, r#"{"failed":1}"#, 1),
+        (alone, r#"{"failed":2}"#, r#"{"failed":1}"#, 0),
+        (alone, r#"{"failed":2}"#, r#"{"failed":-1}"#, 1),
+        (alone, "{}", met, 0),
+        (older, "{}", met, 2),
+        (older, met, met, 0),
+        (older, met, "{}", 1),
+    ] {
+        let whole = |status: &str| object(&format!(r#"{{"spec":{{"completions":3}},"status":{status}}}"#));
+        assert_eq!(validate(&whole(new), &whole(old), features).len(), want, "{old} {new}");
     }
 }
