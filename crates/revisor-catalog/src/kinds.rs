@@ -140,7 +140,7 @@ pub(crate) fn kind(group: &str, plural: &str, terms: &Terms) -> Option<Kind> {
         "authentication.k8s.io" => authentication::kind(plural),
         "authorization.k8s.io" => authorization::kind(plural),
         "certificates.k8s.io" => certificates::kind(plural),
-        "coordination.k8s.io" => coordination::kind(plural),
+        "coordination.k8s.io" => coordination::kind(plural, terms),
         "events.k8s.io" => events::kind(plural),
         "flowcontrol.apiserver.k8s.io" => flowcontrol::kind(plural),
         "rbac.authorization.k8s.io" => rbac::kind(plural),
@@ -148,11 +148,11 @@ pub(crate) fn kind(group: &str, plural: &str, terms: &Terms) -> Option<Kind> {
         "policy" => policy::kind(plural),
         "resource.k8s.io" => resource::kind(plural, terms),
         "scheduling.k8s.io" => scheduling::kind(plural),
-        "storage.k8s.io" => storage::kind(plural),
+        "storage.k8s.io" => storage::kind(plural, terms),
         "storagemigration.k8s.io" => storagemigration::kind(plural),
         "internal.apiserver.k8s.io" => internal::kind(plural),
-        "discovery.k8s.io" => discovery::kind(plural),
-        "networking.k8s.io" => networking::kind(plural),
+        "discovery.k8s.io" => discovery::kind(plural, terms),
+        "networking.k8s.io" => networking::kind(plural, terms),
         _ => None,
     }
 }

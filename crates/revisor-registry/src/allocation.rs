@@ -120,7 +120,8 @@ impl Registry {
             keep_allocated(service, old);
         }
         match_cluster_ips(service, review.old);
-        initialize_families(service, review.old, &self.allocation.families).map_err(invalid)?;
+        initialize_families(service, review.old, &self.allocation.families, self.catalog.features())
+            .map_err(invalid)?;
         self.allocate_cluster_ips(service, review.old, reservation).await.map_err(|error| error.named(review))?;
         self.allocation.node_ports.allocate(service, review.old, reservation).map_err(|error| error.named(review))
     }

@@ -1,5 +1,6 @@
 //! Binding: a pod is put on a node, once.
 
+use revisor_catalog::{Feature, Features};
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
 use crate::admission::copy_labels;
@@ -35,6 +36,7 @@ impl Registry {
             return Err(RegistryError::Invalid { resource: bindings.clone(), name: named, errors });
         }
         let node = target.str("name").unwrap_or_default();
+        let features = self.catalog.features();
         if target.str("kind") == Some("Node") {
             copy_labels(self, node, binding.object_mut("metadata"));
         }
@@ -42,7 +44,7 @@ impl Registry {
         let now = self.environment.timestamp();
         self.overwrite(pods, namespace, &named, dry_run, |entry, pod| {
             require(pods, entry, pod, &preconditions)?;
-            assign(pod, node, metadata, &now).map_err(|why| RegistryError::SubresourceConflict {
+            assign(pod, node, metadata, features, &now).map_err(|why| RegistryError::SubresourceConflict {
                 resource: pods.clone(),
                 subresource: "binding",
                 name: named.clone(),
@@ -72,13 +74,15 @@ fn validate(target: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn assign(pod: &mut Object, node: &str, binding: &Object, now: &str) -> Result<(), String> {
+fn assign(pod: &mut Object, node: &str, binding: &Object, features: Features, now: &str) -> Result<(), String> {
     let metadata = pod.object_mut("metadata");
     let name = metadata.str("name").unwrap_or_default().to_owned();
     if metadata.contains("deletionTimestamp") {
         return Err(format!("pod {name} is being deleted, cannot be assigned to a host"));
     }
-    for list in ["annotations", "labels"] {
+    let lists: &[&str] =
+        if features.has(Feature::PodTopologyLabelsAdmission) { &["annotations", "labels"] } else { &["annotations"] };
+    for list in lists {
         for (key, value) in binding.object(list).into_iter().flat_map(Object::iter) {
             metadata.object_mut(list).insert(key, value.clone());
         }
@@ -91,7 +95,9 @@ fn assign(pod: &mut Object, node: &str, binding: &Object, now: &str) -> Result<(
         return Err(format!("pod {name} has non-empty .spec.schedulingGates"));
     }
     spec.insert("nodeName", node);
-    if let Some(status) = pod.get_mut("status").and_then(Value::as_object_mut) {
+    if features.has(Feature::ClearingNominatedNodeNameAfterBinding)
+        && let Some(status) = pod.get_mut("status").and_then(Value::as_object_mut)
+    {
         // The node was chosen, so the hint where it might go is stale.
         status.remove("nominatedNodeName");
     }

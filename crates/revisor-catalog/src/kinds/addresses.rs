@@ -13,13 +13,23 @@ pub(crate) fn strictness(features: Features) -> Strictness {
 }
 
 /// An address in a field that is older than the rules for addresses. What the object had before is let pass.
-pub(crate) fn legacy_ip(path: FieldPath<'_>, text: &str, is_known: impl FnOnce(&str) -> bool) -> Vec<FieldError> {
-    if is_known(text) { Vec::new() } else { problems(path, text, legacy_ip_problems(text, Strictness::Strict)) }
+pub(crate) fn legacy_ip(
+    path: FieldPath<'_>,
+    text: &str,
+    features: Features,
+    is_known: impl FnOnce(&str) -> bool,
+) -> Vec<FieldError> {
+    if is_known(text) { Vec::new() } else { problems(path, text, legacy_ip_problems(text, strictness(features))) }
 }
 
 /// A range in a field that is older than the rules for ranges. What the object had before is let pass.
-pub(crate) fn legacy_cidr(path: FieldPath<'_>, text: &str, is_known: impl FnOnce(&str) -> bool) -> Vec<FieldError> {
-    if is_known(text) { Vec::new() } else { problems(path, text, legacy_cidr_problems(text, Strictness::Strict)) }
+pub(crate) fn legacy_cidr(
+    path: FieldPath<'_>,
+    text: &str,
+    features: Features,
+    is_known: impl FnOnce(&str) -> bool,
+) -> Vec<FieldError> {
+    if is_known(text) { Vec::new() } else { problems(path, text, legacy_cidr_problems(text, strictness(features))) }
 }
 
 /// An address that traffic can be sent to. Multicast addresses beyond the link are let pass, as the original does.

@@ -5,13 +5,13 @@ mod lease_candidate;
 
 use revisor_object::names::NameRule;
 
-use super::{Kind, USUAL};
+use super::{Kind, Terms, USUAL};
 use crate::Rules;
 
-pub(super) fn kind(plural: &str) -> Option<Kind> {
+pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
     let rules = Rules { create_on_update: true, unconditional_update: false, ..USUAL };
     Some(match plural {
-        "leases" => Kind { rules, ..Kind::usual(lease::Leases) },
+        "leases" => Kind { rules, ..Kind::usual(lease::Leases { features: terms.features }) },
         "leasecandidates" => Kind {
             rules: Rules { names: NameRule::ConfigMapKey, ..rules },
             ..Kind::usual(lease_candidate::LeaseCandidates)

@@ -21,7 +21,7 @@ mod service_account;
 use revisor_object::names::NameRule;
 
 use super::{Kind, Terms, USUAL, field};
-use crate::{DeleteAnswer, Rules, SelectableField};
+use crate::{DeleteAnswer, Feature, Rules, SelectableField};
 
 const EVENT_FIELDS: &[SelectableField] = &[
     field("involvedObject.kind", &[&["involvedObject", "kind"]]),
@@ -42,13 +42,16 @@ const NODE_FIELDS: &[SelectableField] =
 
 pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
     let policy = terms.pods();
+    let features = terms.features;
     Some(match plural {
         "bindings" => Kind::usual(binding::Bindings),
         "componentstatuses" => {
             Kind { selects_namespace: Some(true), ..Kind::usual(component_status::ComponentStatuses) }
         }
         "configmaps" => Kind::usual(config_map::ConfigMaps),
-        "endpoints" => Kind { rules: Rules { create_on_update: true, ..USUAL }, ..Kind::usual(endpoints::Endpoints) },
+        "endpoints" => {
+            Kind { rules: Rules { create_on_update: true, ..USUAL }, ..Kind::usual(endpoints::Endpoints { features }) }
+        }
         "events" => Kind {
             rules: Rules { names: NameRule::PathSegment, create_on_update: true, validates_metadata: false, ..USUAL },
             selectable: EVENT_FIELDS.to_vec(),
@@ -63,14 +66,15 @@ pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
             selectable: vec![field("status.phase", &[&["status", "phase"]])],
             ..Kind::usual(namespace::Namespaces)
         },
-        "nodes" => Kind { selectable: NODE_FIELDS.to_vec(), ..Kind::usual(node::Nodes) },
-        "persistentvolumeclaims" => {
-            Kind { rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL }, ..Kind::usual(claim::Claims) }
-        }
+        "nodes" => Kind { selectable: NODE_FIELDS.to_vec(), ..Kind::usual(node::Nodes { features }) },
+        "persistentvolumeclaims" => Kind {
+            rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
+            ..Kind::usual(claim::Claims { features })
+        },
         "persistentvolumes" => Kind {
             rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
             selects_namespace: Some(true),
-            ..Kind::usual(persistent_volume::PersistentVolumes)
+            ..Kind::usual(persistent_volume::PersistentVolumes { features })
         },
         "resourcequotas" => Kind {
             rules: Rules { delete_answer: DeleteAnswer::Object, ..USUAL },
@@ -93,7 +97,11 @@ pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
         },
         "services" => Kind {
             rules: Rules {
-                names: NameRule::Dns1123Label,
+                names: if features.has(Feature::RelaxedServiceNameValidation) {
+                    NameRule::Dns1123Label
+                } else {
+                    NameRule::Dns1035Label
+                },
                 create_on_update: true,
                 delete_answer: DeleteAnswer::Object,
                 ..USUAL
@@ -102,7 +110,7 @@ pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
                 field("spec.clusterIP", &[&["spec", "clusterIP"]]),
                 field("spec.type", &[&["spec", "type"]]),
             ],
-            ..Kind::usual(service::Services)
+            ..Kind::usual(service::Services { features })
         },
         _ => return None,
     })

@@ -2,11 +2,11 @@
 
 mod endpoint_slice;
 
-use super::Kind;
+use super::{Kind, Terms};
 
-pub(super) fn kind(plural: &str) -> Option<Kind> {
+pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
     Some(match plural {
-        "endpointslices" => Kind::usual(endpoint_slice::EndpointSlices),
+        "endpointslices" => Kind::usual(endpoint_slice::EndpointSlices { features: terms.features }),
         _ => return None,
     })
 }

@@ -8,21 +8,24 @@ mod service_cidr;
 
 use revisor_object::names::NameRule;
 
-use super::{Kind, USUAL};
+use super::{Kind, Terms, USUAL};
 use crate::Rules;
 
-pub(super) fn kind(plural: &str) -> Option<Kind> {
+pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
+    let features = terms.features;
     Some(match plural {
         "ingressclasses" => Kind { selects_namespace: Some(true), ..Kind::usual(ingress_class::IngressClasses) },
-        "ingresses" => Kind::usual(ingress::Ingresses),
+        "ingresses" => Kind::usual(ingress::Ingresses { features }),
         // Names of addresses are checked by their strategy, because they are addresses.
         "ipaddresses" => Kind {
             rules: Rules { names: NameRule::PathSegment, ..USUAL },
             selects_namespace: Some(true),
             ..Kind::usual(ip_address::IpAddresses)
         },
-        "networkpolicies" => Kind::usual(network_policy::NetworkPolicies),
-        "servicecidrs" => Kind { selects_namespace: Some(true), ..Kind::usual(service_cidr::ServiceCidrs) },
+        "networkpolicies" => Kind::usual(network_policy::NetworkPolicies { features }),
+        "servicecidrs" => {
+            Kind { selects_namespace: Some(true), ..Kind::usual(service_cidr::ServiceCidrs { features }) }
+        }
         _ => return None,
     })
 }

@@ -24,18 +24,24 @@ pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
     let kind = match plural {
         "deviceclasses" => Kind {
             selects_namespace: Some(true),
-            ..Kind::usual(device_class::DeviceClasses { selectors: Selectors::new(terms) })
+            ..Kind::usual(device_class::DeviceClasses { selectors: Selectors::new(terms), features: terms.features })
         },
         "devicetaintrules" => Kind::usual(device_taint_rule::DeviceTaintRules).selecting_namespace(),
-        "resourceclaims" => Kind::usual(resource_claim::ResourceClaims { selectors: Selectors::new(terms) }),
-        "resourceclaimtemplates" => {
-            Kind::usual(resource_claim_template::ResourceClaimTemplates { selectors: Selectors::new(terms) })
+        "resourceclaims" => {
+            Kind::usual(resource_claim::ResourceClaims { selectors: Selectors::new(terms), features: terms.features })
         }
+        "resourceclaimtemplates" => Kind::usual(resource_claim_template::ResourceClaimTemplates {
+            selectors: Selectors::new(terms),
+            features: terms.features,
+        }),
         "resourcepoolstatusrequests" => {
             rules.unconditional_update = false;
             Kind::usual(resource_pool_status_request::ResourcePoolStatusRequests).selecting_namespace()
         }
-        "resourceslices" => Kind { selectable: SLICE_FIELDS.to_vec(), ..Kind::usual(resource_slice::ResourceSlices) },
+        "resourceslices" => Kind {
+            selectable: SLICE_FIELDS.to_vec(),
+            ..Kind::usual(resource_slice::ResourceSlices { features: terms.features })
+        },
         _ => return None,
     };
     Some(Kind { rules, ..kind })

@@ -1,5 +1,6 @@
 //! PodTopologyLabels: a pod on a node is labelled with the zone and region of the node.
 
+use revisor_catalog::Feature;
 use revisor_object::Object;
 
 use super::pod_fields::{labels, spec, text};
@@ -22,7 +23,7 @@ impl Admission for PodTopologyLabels {
 
 /// Writes where a node is into the labels of metadata. A node that does not exist is nowhere.
 pub(crate) fn copy_labels(registry: &Registry, node: &str, metadata: &mut Object) {
-    if node.is_empty() {
+    if node.is_empty() || !registry.catalog.features().has(Feature::PodTopologyLabelsAdmission) {
         return;
     }
     let Some(node) = registry.stored("", "v1", "nodes", None, node) else { return };

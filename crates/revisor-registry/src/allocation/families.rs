@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use revisor_catalog::{ServiceSpec, validate_cluster_ips};
+use revisor_catalog::{Features, ServiceSpec, validate_cluster_ips};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, parse_ip_sloppy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
@@ -52,13 +52,14 @@ pub(super) fn initialize_families(
     service: &mut Object,
     old: Option<&Object>,
     configured: &[Family],
+    features: Features,
 ) -> Result<(), Vec<FieldError>> {
     if ServiceSpec::of(service).is_external_name() || is_left_as_it_was(service, old) {
         return Ok(());
     }
     initialize_policy(service, old);
     // What is malformed would only lead to odd answers below.
-    let malformed = validate_cluster_ips(service, old);
+    let malformed = validate_cluster_ips(service, old, features);
     if !malformed.is_empty() {
         return Err(malformed);
     }
@@ -213,6 +214,7 @@ fn texts(values: &[Value]) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use revisor_catalog::Catalog;
     use revisor_object::parse_json;
 
     const FOUR: &[Family] = &[Family::V4];
@@ -226,7 +228,7 @@ mod tests {
     /// The policy and families, or the fields that are at fault.
     fn initialized(spec: &str, old: Option<&str>, configured: &[Family]) -> String {
         let mut object = service(spec);
-        match initialize_families(&mut object, old.map(service).as_ref(), configured) {
+        match initialize_families(&mut object, old.map(service).as_ref(), configured, Catalog::default().features()) {
             Ok(()) => {
                 let spec = ServiceSpec::of(&object);
                 let families: Vec<&str> = texts(spec.ip_families()).collect();

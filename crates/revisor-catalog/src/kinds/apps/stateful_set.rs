@@ -76,7 +76,7 @@ impl Strategy for StatefulSets {
         let path = SPEC.child("volumeClaimTemplates");
         for (at, claim) in claims(spec).enumerate() {
             let claim_spec = claim.object("spec").unwrap_or(NOTHING);
-            errors.extend(claim::validate_claim_spec(path.index(at).child("spec"), claim_spec));
+            errors.extend(claim::validate_claim_spec(path.index(at).child("spec"), claim_spec, self.policy.features));
         }
         let service = text(spec, "serviceName");
         if !service.is_empty() {

@@ -8,7 +8,7 @@ use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Obje
 use crate::checks::{self, problems};
 use crate::kinds::amounts;
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
 
 /// How volumes can be used. Also the order in which messages list them.
 pub(super) const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -18,6 +18,9 @@ pub(super) const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
 
 /// The annotation that named the class before there was a field for it.
 pub(crate) const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+
+/// What a status says of a change of size.
+const ALLOCATED: [&str; 2] = ["allocatedResources", "allocatedResourceStatuses"];
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -30,19 +33,34 @@ pub(crate) fn default_claim_spec(spec: &mut Object) {
 }
 
 /// What is wrong with the spec of a claim or of a template for claims.
-pub(crate) fn validate_claim_spec(path: FieldPath<'_>, spec: &Object) -> Vec<FieldError> {
-    validate_spec(path, spec, Allowances::default())
+pub(crate) fn validate_claim_spec(path: FieldPath<'_>, spec: &Object, features: Features) -> Vec<FieldError> {
+    validate_spec(path, spec, Allowances::new(features))
 }
 
-/// What is let pass because the old claim had it.
-#[derive(Debug, Clone, Copy, Default)]
+/// What is let pass or looked at because a feature is on, or because the old claim had it.
+#[derive(Debug, Clone, Copy)]
 struct Allowances {
     invalid_selector_values: bool,
     invalid_source_groups: bool,
+    /// Whether the class of attributes is looked at.
+    attributes_class: bool,
+    /// Whether a claim whose growth failed may ask for less.
+    recovery: bool,
 }
 
 impl Allowances {
-    fn of(old: &Object) -> Allowances {
+    fn new(features: Features) -> Allowances {
+        Allowances {
+            invalid_selector_values: false,
+            invalid_source_groups: false,
+            attributes_class: features.has(Feature::VolumeAttributesClass),
+            recovery: features.has(Feature::RecoverVolumeExpansionFailure),
+        }
+    }
+
+    fn of(old: &Object, features: Features) -> Allowances {
+        let new = Allowances::new(features);
+        let has_allocated = ALLOCATED.iter().any(|name| old.at(&["status", name]).is_some());
         let empty = Object::new();
         let spec = old.object("spec").unwrap_or(&empty);
         let names_group = |name| spec.object(name).is_some_and(|source| source.contains("apiGroup"));
@@ -53,11 +71,15 @@ impl Allowances {
                 .object("selector")
                 .is_some_and(|selector| !selector_errors(selector).is_empty()),
             invalid_source_groups: names_group("dataSource") || names_group("dataSourceRef"),
+            attributes_class: new.attributes_class || spec.contains("volumeAttributesClassName"),
+            recovery: new.recovery || has_allocated,
         }
     }
 }
 
-pub(crate) struct Claims;
+pub(crate) struct Claims {
+    pub(crate) features: Features,
+}
 
 impl Strategy for Claims {
     fn default(&self, object: &mut Object) {
@@ -73,29 +95,52 @@ impl Strategy for Claims {
     }
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        settle_sources(object.object_mut("spec"), old.and_then(|old| old.object("spec")));
+        let (spec, old) = (object.object_mut("spec"), old.and_then(|old| old.object("spec")));
+        let had_class = old.is_some_and(|old| old.contains("volumeAttributesClassName"));
+        if !self.features.has(Feature::VolumeAttributesClass) && !had_class {
+            spec.remove("volumeAttributesClassName");
+        }
+        settle_sources(spec, old, self.features);
     }
 
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
+    fn settle_status(&self, object: &mut Object, old: &Object) {
+        for (feature, names) in [
+            (Feature::VolumeAttributesClass, ["currentVolumeAttributesClassName", "modifyVolumeStatus"]),
+            (Feature::RecoverVolumeExpansionFailure, ALLOCATED),
+        ] {
+            for name in names {
+                let was_said = old.at(&["status", name]).is_some();
+                if !self.features.has(feature)
+                    && !was_said
+                    && let Some(Value::Object(status)) = object.get_mut("status")
+                {
+                    status.remove(name);
+                }
+            }
+        }
+    }
+
+    fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
         let pending: Object = [("phase", Value::from("Pending"))].into_iter().collect();
         object.insert("status", pending);
-        settle_sources(object.object_mut("spec"), None);
+        self.settle(object, None, circumstances);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
         let empty = Object::new();
-        validate_claim_spec(SPEC, object.object("spec").unwrap_or(&empty))
+        validate_claim_spec(SPEC, object.object("spec").unwrap_or(&empty), self.features)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+        let allowances = Allowances::of(old, self.features);
         match part {
             Part::Whole => {
                 let empty = Object::new();
-                let mut errors = validate_spec(SPEC, object.object("spec").unwrap_or(&empty), Allowances::of(old));
-                errors.extend(update::validate(object, old));
+                let mut errors = validate_spec(SPEC, object.object("spec").unwrap_or(&empty), allowances);
+                errors.extend(update::validate(object, old, allowances, self.features));
                 errors
             }
-            Part::Subresource(_) => update::validate_status(object),
+            Part::Subresource(_) => update::validate_status(object, allowances),
         }
     }
 
@@ -152,8 +197,10 @@ fn validate_spec(path: FieldPath<'_>, spec: &Object, allowances: Allowances) -> 
         errors.extend(checks::one_of(path.child("volumeMode"), mode, VOLUME_MODES));
     }
     errors.extend(validate_sources(path, spec, allowances));
-    let attributes_class = spec.str("volumeAttributesClassName").unwrap_or_default();
-    errors.extend(class_name(path.child("volumeAttributesClassName"), attributes_class));
+    if allowances.attributes_class {
+        let attributes_class = spec.str("volumeAttributesClassName").unwrap_or_default();
+        errors.extend(class_name(path.child("volumeAttributesClassName"), attributes_class));
+    }
     errors
 }
 
@@ -210,11 +257,12 @@ fn validate_sources(path: FieldPath<'_>, spec: &Object, allowances: Allowances) 
 }
 
 /// Brings the two fields for a source in line. A source of another kind than the old field ever knew counts only if it
-/// is in the new field; a source in another namespace needs a feature that is off.
-fn settle_sources(spec: &mut Object, old: Option<&Object>) {
+/// is in the new field; a source in another namespace is a feature of its own.
+fn settle_sources(spec: &mut Object, old: Option<&Object>, features: Features) {
     let old_has = |name| old.is_some_and(|old| old.contains(name));
     let crosses = spec.object("dataSourceRef").and_then(|source| source.str("namespace")).unwrap_or_default();
-    if !crosses.is_empty() && !old_has("dataSourceRef") {
+    let may_cross = features.has(Feature::CrossNamespaceVolumeDataSource) || old_has("dataSourceRef");
+    if !crosses.is_empty() && !may_cross {
         spec.remove("dataSourceRef");
     }
     if !old_has("dataSource") && !old_has("dataSourceRef") && !spec.contains("dataSourceRef") {

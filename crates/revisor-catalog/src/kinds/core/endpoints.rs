@@ -5,7 +5,7 @@ use revisor_object::{FieldError, FieldPath, Object, Value, ip_warnings};
 
 use crate::checks::{problems, required_one_of};
 use crate::kinds::addresses::{endpoint_ip, legacy_ip};
-use crate::{Part, Strategy};
+use crate::{Features, Part, Strategy};
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
@@ -15,14 +15,16 @@ const LISTS: [&str; 2] = ["addresses", "notReadyAddresses"];
 /// Who made the object, as far as a label says so.
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 
-pub(crate) struct Endpoints;
+pub(crate) struct Endpoints {
+    pub(crate) features: Features,
+}
 
 impl Strategy for Endpoints {
     fn validate(&self, object: &Object) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let path = FieldPath::root("subsets");
         for (at, subset) in object.array("subsets").iter().filter_map(Value::as_object).enumerate() {
-            validate_subset(path.index(at), subset, &mut errors);
+            validate_subset(path.index(at), subset, self.features, &mut errors);
         }
         errors
     }
@@ -59,14 +61,14 @@ fn ip_of(address: &Object) -> &str {
     address.str("ip").unwrap_or_default()
 }
 
-fn validate_subset(path: FieldPath<'_>, subset: &Object, errors: &mut Vec<FieldError>) {
+fn validate_subset(path: FieldPath<'_>, subset: &Object, features: Features, errors: &mut Vec<FieldError>) {
     if LISTS.iter().all(|list| subset.array(list).is_empty()) {
         errors.push(FieldError::required(path, "must specify `addresses` or `notReadyAddresses`"));
     }
     for list in LISTS {
         let path = path.child(list);
         for (at, address) in addresses(subset, list).enumerate() {
-            validate_address(path.index(at), address, errors);
+            validate_address(path.index(at), address, features, errors);
         }
     }
     let ports = subset.array("ports");
@@ -76,9 +78,9 @@ fn validate_subset(path: FieldPath<'_>, subset: &Object, errors: &mut Vec<FieldE
     }
 }
 
-fn validate_address(path: FieldPath<'_>, address: &Object, errors: &mut Vec<FieldError>) {
+fn validate_address(path: FieldPath<'_>, address: &Object, features: Features, errors: &mut Vec<FieldError>) {
     let ip = ip_of(address);
-    errors.extend(legacy_ip(path.child("ip"), ip, |_| false));
+    errors.extend(legacy_ip(path.child("ip"), ip, features, |_| false));
     if let Some(host) = address.str("hostname") {
         errors.extend(problems(path.child("hostname"), host, dns1123_label(host)));
     }
@@ -108,6 +110,11 @@ fn validate_port(path: FieldPath<'_>, port: &Object, must_have_name: bool, error
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::tests::terms;
+
+    fn endpoints_kind() -> Endpoints {
+        Endpoints { features: terms().features }
+    }
     use crate::kinds::tests::object;
 
     #[test]
@@ -130,9 +137,10 @@ mod tests {
             ),
         ] {
             let endpoints = object(&format!(r#"{{"subsets":[{subset}]}}"#));
-            let fields: Vec<String> = Endpoints.validate(&endpoints).into_iter().map(|error| error.field).collect();
+            let fields: Vec<String> =
+                endpoints_kind().validate(&endpoints).into_iter().map(|error| error.field).collect();
             assert_eq!(fields, want, "{subset}");
-            let unchanged = Endpoints.validate_update(&endpoints, &endpoints, Part::Whole);
+            let unchanged = endpoints_kind().validate_update(&endpoints, &endpoints, Part::Whole);
             assert!(unchanged.is_empty(), "{subset}");
         }
     }
@@ -140,8 +148,8 @@ mod tests {
     #[test]
     fn odd_addresses_are_warned_of_unless_the_controller_wrote_them() {
         let subsets = r#""subsets":[{"addresses":[{"ip":"2001:DB8::1"}]}]"#;
-        assert_eq!(Endpoints.warnings(&object(&format!("{{{subsets}}}")), None).len(), 1);
+        assert_eq!(endpoints_kind().warnings(&object(&format!("{{{subsets}}}")), None).len(), 1);
         let labels = r#""metadata":{"labels":{"endpoints.kubernetes.io/managed-by":"endpoint-controller"}}"#;
-        assert!(Endpoints.warnings(&object(&format!("{{{labels},{subsets}}}")), None).is_empty());
+        assert!(endpoints_kind().warnings(&object(&format!("{{{labels},{subsets}}}")), None).is_empty());
     }
 }

@@ -3,14 +3,13 @@
 mod config_source;
 
 use revisor_object::{
-    BadValue, FieldError, FieldPath, Object, Strictness, Value, cidr_warnings, legacy_cidr_problems, parse_cidr_sloppy,
-    parse_json,
+    BadValue, FieldError, FieldPath, Object, Value, cidr_warnings, legacy_cidr_problems, parse_cidr_sloppy, parse_json,
 };
 
 use crate::checks::{self, problems, put_back};
-use crate::kinds::{amounts, taints};
+use crate::kinds::{addresses, amounts, taints};
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
 
 const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
@@ -22,7 +21,9 @@ const AVOID_PODS_ANNOTATION: &str = "scheduler.alpha.kubernetes.io/preferAvoidPo
 /// The longest name of a feature that a node declares.
 const MAX_FEATURE_NAME: usize = 253;
 
-pub(crate) struct Nodes;
+pub(crate) struct Nodes {
+    pub(crate) features: Features,
+}
 
 impl Strategy for Nodes {
     fn default(&self, object: &mut Object) {
@@ -46,6 +47,7 @@ impl Strategy for Nodes {
     fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
         drop_member(object, "spec", "configSource");
         drop_member(object, "status", "config");
+        self.drop_features(object, None);
     }
 
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
@@ -53,6 +55,10 @@ impl Strategy for Nodes {
         let (holder, name) = if part == Part::Whole { ("spec", "configSource") } else { ("status", "config") };
         if old.at(&[holder, name]).is_none() {
             drop_member(object, holder, name);
+        }
+        // In the original, writes of the status are not held to features.
+        if part == Part::Whole {
+            self.drop_features(object, Some(old));
         }
     }
 
@@ -65,7 +71,7 @@ impl Strategy for Nodes {
         let swap = object.at(&["status", "nodeInfo", "swap", "capacity"]).and_then(Value::as_i64);
         let swap_path = METADATA.child("nodeSwapStatus");
         errors.extend(swap.and_then(|capacity| checks::positive(swap_path.child("capacity"), capacity)));
-        errors.extend(validate_ranges(spec));
+        errors.extend(validate_ranges(spec, self.features));
         errors
     }
 
@@ -92,6 +98,20 @@ impl Strategy for Nodes {
     }
 }
 
+impl Nodes {
+    /// Drops what nodes say of features that are off, unless the old one says it already.
+    fn drop_features(&self, object: &mut Object, old: Option<&Object>) {
+        for (feature, name) in
+            [(Feature::SupplementalGroupsPolicy, "features"), (Feature::NodeDeclaredFeatures, "declaredFeatures")]
+        {
+            let was_said = old.is_some_and(|old| old.at(&["status", name]).is_some());
+            if !self.features.has(feature) && !was_said {
+                drop_member(object, "status", name);
+            }
+        }
+    }
+}
+
 fn drop_member(object: &mut Object, holder: &str, name: &str) {
     if let Some(Value::Object(holder)) = object.get_mut(holder) {
         holder.remove(name);
@@ -114,12 +134,12 @@ fn settle_ranges(spec: &mut Object) {
     }
 }
 
-fn validate_ranges(spec: &Object) -> Vec<FieldError> {
+fn validate_ranges(spec: &Object, features: Features) -> Vec<FieldError> {
     let path = SPEC.child("podCIDRs");
     let ranges = || spec.array("podCIDRs").iter().filter_map(Value::as_str);
     let mut errors = Vec::new();
     for (at, range) in ranges().enumerate() {
-        errors.extend(problems(path.index(at), range, legacy_cidr_problems(range, Strictness::Strict)));
+        errors.extend(problems(path.index(at), range, legacy_cidr_problems(range, addresses::strictness(features))));
     }
     if ranges().count() > 1 {
         let parsed: Vec<_> = ranges().map(parse_cidr_sloppy).collect();
@@ -295,6 +315,11 @@ fn validate_change(object: &Object, old: &Object) -> Vec<FieldError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::tests::terms;
+
+    fn nodes() -> Nodes {
+        Nodes { features: terms().features }
+    }
     use crate::kinds::tests::object;
 
     fn causes(errors: &[FieldError]) -> Vec<String> {
@@ -339,7 +364,7 @@ mod tests {
                 ],
             ),
         ] {
-            assert_eq!(causes(&Nodes.validate(&object(node))), want, "{node}");
+            assert_eq!(causes(&nodes().validate(&object(node))), want, "{node}");
         }
     }
 
@@ -350,8 +375,27 @@ mod tests {
         };
         let bare = object(r#"{"spec":{}}"#);
         let new = node("10.1.0.0/24", "a");
-        assert!(Nodes.validate_update(&new, &bare, Part::Whole).is_empty());
-        let errors = Nodes.validate_update(&node("10.2.0.0/24", "b"), &new, Part::Whole);
+        assert!(nodes().validate_update(&new, &bare, Part::Whole).is_empty());
+        let errors = nodes().validate_update(&node("10.2.0.0/24", "b"), &new, Part::Whole);
         assert_eq!(causes(&errors), ["FieldValueForbidden spec.podCIDRs", "FieldValueForbidden spec.providerID"]);
+    }
+
+    #[test]
+    fn features_of_nodes_are_told_where_they_may_be_or_were() {
+        let nobody = Circumstances { now: "", requester: crate::Requester::default() };
+        for (feature, name) in
+            [(Feature::SupplementalGroupsPolicy, "features"), (Feature::NodeDeclaredFeatures, "declaredFeatures")]
+        {
+            let given = object(&format!(r#"{{"status":{{"{name}":["a"]}}}}"#));
+            let (on, off) = (terms().features.with(feature), terms().features.without(feature));
+            for (features, is_kept) in [(on, true), (off, false)] {
+                let mut new = given.clone();
+                Nodes { features }.prepare_create(&mut new, nobody);
+                assert_eq!(new.at(&["status", name]).is_some(), is_kept, "{feature:?}");
+            }
+            let mut new = given.clone();
+            Nodes { features: off }.prepare_update(&mut new, &given, Part::Whole, nobody);
+            assert_eq!(new, given);
+        }
     }
 }

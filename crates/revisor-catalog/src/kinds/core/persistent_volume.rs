@@ -9,9 +9,11 @@ use super::claim::{self, CLASS_ANNOTATION, VOLUME_MODES};
 use crate::checks::{self, immutable, put_back};
 use crate::kinds::{amounts, node_selectors};
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
+
+const ATTRIBUTES_CLASS: &str = "volumeAttributesClassName";
 
 const MOUNT_OPTIONS_ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options";
 
@@ -44,7 +46,9 @@ const REMOVED_SOURCES: &[(&str, &str, &str)] = &[
     ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-pub(crate) struct PersistentVolumes;
+pub(crate) struct PersistentVolumes {
+    pub(crate) features: Features,
+}
 
 impl Strategy for PersistentVolumes {
     fn default(&self, object: &mut Object) {
@@ -61,7 +65,15 @@ impl Strategy for PersistentVolumes {
         spec_or_status(part)
     }
 
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        let had_class = old.is_some_and(|old| old.at(&["spec", ATTRIBUTES_CLASS]).is_some());
+        if !self.features.has(Feature::VolumeAttributesClass) && !had_class {
+            object.object_mut("spec").remove(ATTRIBUTES_CLASS);
+        }
+    }
+
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
+        self.settle(object, None, circumstances);
         let members = [("phase", Value::from("Pending")), ("lastPhaseTransitionTime", Value::from(circumstances.now))];
         let status: Object = members.into_iter().collect();
         object.insert("status", status);
@@ -70,6 +82,7 @@ impl Strategy for PersistentVolumes {
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
         put_back(object, old, self.untouched(part));
         if part == Part::Whole {
+            self.settle(object, Some(old), circumstances);
             return;
         }
         let time = |object: &Object| object.at(&["status", "lastPhaseTransitionTime"]).cloned();
@@ -84,7 +97,8 @@ impl Strategy for PersistentVolumes {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = validate_volume(object, false);
+        let attributes_class = self.features.has(Feature::VolumeAttributesClass);
+        let mut errors = validate_volume(object, false, attributes_class);
         errors.extend(mount_options(object));
         errors
     }
@@ -95,12 +109,14 @@ impl Strategy for PersistentVolumes {
         }
         let old_selector = old.at(&["spec", "nodeAffinity", "required"]).and_then(Value::as_object);
         let allow_invalid_values = old_selector.is_some_and(node_selectors::has_invalid_value);
-        let own = validate_volume(object, allow_invalid_values);
+        let attributes_class =
+            self.features.has(Feature::VolumeAttributesClass) || old.at(&["spec", ATTRIBUTES_CLASS]).is_some();
+        let own = validate_volume(object, allow_invalid_values, attributes_class);
         // The original looks at the volume twice and says everything twice.
         let mut errors = own.clone();
         errors.extend(mount_options(object));
         errors.extend(own);
-        errors.extend(validate_change(object, old));
+        errors.extend(validate_change(object, old, self.features));
         errors
     }
 
@@ -135,10 +151,10 @@ impl Strategy for PersistentVolumes {
     }
 }
 
-fn validate_volume(object: &Object, allow_invalid_values: bool) -> Vec<FieldError> {
+fn validate_volume(object: &Object, allow_invalid_values: bool, attributes_class: bool) -> Vec<FieldError> {
     let empty = Object::new();
     let name = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
-    let context = Context { volume: name, is_inline: false, allow_invalid_values };
+    let context = Context { volume: name, is_inline: false, allow_invalid_values, attributes_class };
     validate_volume_spec(SPEC, object.object("spec").unwrap_or(&empty), context)
 }
 
@@ -151,6 +167,8 @@ pub(crate) struct Context<'a> {
     pub(crate) is_inline: bool,
     /// Whether values that cannot be those of labels are let pass.
     pub(crate) allow_invalid_values: bool,
+    /// Whether the class of attributes is looked at. Of an inline volume it is not.
+    pub(crate) attributes_class: bool,
 }
 
 /// What is wrong with the spec of a volume.
@@ -252,9 +270,8 @@ fn validate_class_and_mode(path: FieldPath<'_>, spec: &Object, context: Context<
             errors.push(FieldError::forbidden(mode_path, detail));
         }
     }
-    // Of an inline volume the attributes class is not looked at.
-    if let (Some(attributes), false) = (spec.str("volumeAttributesClassName"), context.is_inline) {
-        let attributes_path = path.child("volumeAttributesClassName");
+    if let Some(attributes) = spec.str(ATTRIBUTES_CLASS).filter(|_| context.attributes_class) {
+        let attributes_path = path.child(ATTRIBUTES_CLASS);
         if attributes.is_empty() {
             errors.push(FieldError::required(attributes_path, "an empty string is disallowed"));
         }
@@ -274,7 +291,7 @@ fn mount_options(object: &Object) -> Option<FieldError> {
     (!is_mountable).then(|| FieldError::forbidden(path, "may not specify mount options for this volume type"))
 }
 
-fn validate_change(object: &Object, old: &Object) -> Vec<FieldError> {
+fn validate_change(object: &Object, old: &Object, features: Features) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let empty = Object::new();
     let (spec, old_spec) = (object.object("spec").unwrap_or(&empty), old.object("spec").unwrap_or(&empty));
@@ -284,16 +301,22 @@ fn validate_change(object: &Object, old: &Object) -> Vec<FieldError> {
     }
     errors.extend(immutable(FieldPath::root("volumeMode"), spec.get("volumeMode"), old_spec.get("volumeMode")));
     let affinity = spec.get("nodeAffinity");
-    if let Some(old_affinity) = old_spec.get("nodeAffinity")
+    if !features.has(Feature::MutablePVNodeAffinity)
+        && let Some(old_affinity) = old_spec.get("nodeAffinity")
         && !affinity.is_some_and(|affinity| same_affinity(affinity, old_affinity))
     {
         let value = affinity.map_or(BadValue::of(&Value::Null), BadValue::of);
         let detail = "field is immutable, except for updating from beta label to GA";
         errors.push(FieldError::invalid("nodeAffinity", value, detail));
     }
-    if old_spec.contains("volumeAttributesClassName") && !spec.contains("volumeAttributesClassName") {
-        let detail = "update from non-nil value to nil is forbidden";
-        errors.push(FieldError::forbidden(SPEC.child("volumeAttributesClassName"), detail));
+    let class_path = SPEC.child(ATTRIBUTES_CLASS);
+    let is_same_class = spec.get(ATTRIBUTES_CLASS) == old_spec.get(ATTRIBUTES_CLASS);
+    if !is_same_class && !features.has(Feature::VolumeAttributesClass) {
+        let detail = "update is forbidden when the VolumeAttributesClass feature gate is disabled";
+        errors.push(FieldError::forbidden(class_path, detail));
+    }
+    if old_spec.contains(ATTRIBUTES_CLASS) && !spec.contains(ATTRIBUTES_CLASS) {
+        errors.push(FieldError::forbidden(class_path, "update from non-nil value to nil is forbidden"));
     }
     errors
 }

@@ -12,7 +12,7 @@ pub use self::cluster_ips::validate_cluster_ips;
 pub use self::spec::{ServicePort, ServiceSpec};
 use self::validation::{validate_changes, validate_service, validate_status};
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Circumstances, Features, Part, Places, Strategy};
 
 /// For how long a client stays with its pod, if the Service does not say.
 const AFFINITY_SECONDS: i32 = 10800;
@@ -21,7 +21,9 @@ const AFFINITY_SECONDS: i32 = 10800;
 const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 
-pub(crate) struct Services;
+pub(crate) struct Services {
+    pub(crate) features: Features,
+}
 
 impl Strategy for Services {
     fn default(&self, object: &mut Object) {
@@ -64,17 +66,17 @@ impl Strategy for Services {
     }
 
     fn validate(&self, object: &Object) -> Vec<revisor_object::FieldError> {
-        validate_service(object, None)
+        validate_service(object, None, self.features)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<revisor_object::FieldError> {
         match part {
             Part::Whole => {
                 let mut errors = validate_changes(object, old);
-                errors.extend(validate_service(object, Some(old)));
+                errors.extend(validate_service(object, Some(old), self.features));
                 errors
             }
-            Part::Subresource(_) => validate_status(object, old),
+            Part::Subresource(_) => validate_status(object, old, self.features),
         }
     }
 

@@ -7,7 +7,7 @@ use revisor_object::{FieldError, FieldPath, Object, Value, ip_problems, ip_warni
 
 use crate::checks::{immutable, labels, problems, required_one_of};
 use crate::kinds::addresses::{endpoint_ip, legacy_ip};
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
 
 const ADDRESS_TYPES: [&str; 3] = ["FQDN", "IPv4", "IPv6"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
@@ -26,7 +26,9 @@ const CONTROLLERS: [&str; 2] = ["endpointslice-controller.k8s.io", "endpointslic
 /// The key of a topology that once told the node.
 const HOST_NAME: &str = "kubernetes.io/hostname";
 
-pub(crate) struct EndpointSlices;
+pub(crate) struct EndpointSlices {
+    pub(crate) features: Features,
+}
 
 impl Strategy for EndpointSlices {
     fn default(&self, object: &mut Object) {
@@ -47,17 +49,20 @@ impl Strategy for EndpointSlices {
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
         drop_topology(object, old);
+        if !self.features.has(Feature::PreferSameTrafficDistribution) && !old.is_some_and(has_node_hints) {
+            drop_node_hints(object);
+        }
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
         let mut errors = validate_head(object);
-        errors.extend(validate_endpoints(object));
+        errors.extend(validate_endpoints(object, self.features));
         errors
     }
 
     fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
         let mut errors = validate_head(object);
-        let found = validate_endpoints(object);
+        let found = validate_endpoints(object, self.features);
         // What was once let in may stay.
         if !found.is_empty() && object.array("endpoints") != old.array("endpoints") {
             errors.extend(found);
@@ -114,6 +119,18 @@ fn drop_topology(object: &mut Object, old: Option<&Object>) {
     }
 }
 
+fn has_node_hints(object: &Object) -> bool {
+    endpoints(object).any(|endpoint| endpoint.object("hints").is_some_and(|hints| hints.contains("forNodes")))
+}
+
+fn drop_node_hints(object: &mut Object) {
+    for endpoint in object.array_mut("endpoints").into_iter().flatten().filter_map(Value::as_object_mut) {
+        if let Some(hints) = endpoint.get_mut("hints").and_then(Value::as_object_mut) {
+            hints.remove("forNodes");
+        }
+    }
+}
+
 /// What is wrong with everything but the endpoints.
 fn validate_head(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
@@ -149,7 +166,7 @@ fn validate_head(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_endpoints(object: &Object) -> Vec<FieldError> {
+fn validate_endpoints(object: &Object, features: Features) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let path = FieldPath::root("endpoints");
     let count = endpoints(object).len();
@@ -158,12 +175,18 @@ fn validate_endpoints(object: &Object) -> Vec<FieldError> {
     }
     let address_type = object.str("addressType").unwrap_or_default();
     for (at, endpoint) in endpoints(object).enumerate() {
-        validate_endpoint(path.index(at), endpoint, address_type, &mut errors);
+        validate_endpoint(path.index(at), endpoint, address_type, features, &mut errors);
     }
     errors
 }
 
-fn validate_endpoint(path: FieldPath<'_>, endpoint: &Object, address_type: &str, errors: &mut Vec<FieldError>) {
+fn validate_endpoint(
+    path: FieldPath<'_>,
+    endpoint: &Object,
+    address_type: &str,
+    features: Features,
+    errors: &mut Vec<FieldError>,
+) {
     let addresses_path = path.child("addresses");
     let addresses = endpoint.array("addresses");
     if addresses.is_empty() {
@@ -172,7 +195,15 @@ fn validate_endpoint(path: FieldPath<'_>, endpoint: &Object, address_type: &str,
         errors.push(FieldError::too_many(addresses_path, addresses.len(), MAX_ADDRESSES));
     }
     for (at, address) in texts(addresses).enumerate() {
-        validate_address(addresses_path, at, address, address_type, errors);
+        let malformed = match address_type {
+            "IPv4" => legacy_ip(addresses_path.index(at), address, features, |_| false),
+            "IPv6" => problems(addresses_path.index(at), address, ip_problems(address)),
+            _ => Vec::new(),
+        };
+        if malformed.is_empty() {
+            validate_address(addresses_path, at, address, address_type, errors);
+        }
+        errors.extend(malformed);
     }
     if let Some(node) = endpoint.str("nodeName") {
         errors.extend(problems(path.child("nodeName"), node, dns1123_subdomain(node)));
@@ -192,21 +223,18 @@ fn validate_endpoint(path: FieldPath<'_>, endpoint: &Object, address_type: &str,
     }
 }
 
+/// What is wrong with an address that is well formed.
 fn validate_address(path: FieldPath<'_>, at: usize, address: &str, address_type: &str, errors: &mut Vec<FieldError>) {
     let is_six = || parse_ip_sloppy(address).is_some_and(|ip| ip.is_ipv6());
-    let (malformed, is_right, wanted) = match address_type {
-        "IPv4" => (legacy_ip(path.index(at), address, |_| false), !is_six(), "must be an IPv4 address"),
-        "IPv6" => (problems(path.index(at), address, ip_problems(address)), is_six(), "must be an IPv6 address"),
+    let (is_right, wanted) = match address_type {
+        "IPv4" => (!is_six(), "must be an IPv4 address"),
+        "IPv6" => (is_six(), "must be an IPv6 address"),
         "FQDN" => {
             errors.extend(fully_qualified_domain_name(&path.index(at), address));
             return;
         }
         _ => return,
     };
-    if !malformed.is_empty() {
-        errors.extend(malformed);
-        return;
-    }
     if !is_right {
         // The original blames the list.
         errors.push(FieldError::invalid(path, address, wanted));
@@ -237,6 +265,11 @@ fn validate_hints(path: FieldPath<'_>, hints: &Object, errors: &mut Vec<FieldErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::tests::terms;
+
+    fn slices() -> EndpointSlices {
+        EndpointSlices { features: terms().features }
+    }
     use crate::kinds::tests::object;
 
     #[test]
@@ -259,8 +292,7 @@ mod tests {
                 vec!["ports[1].name", "ports[1].protocol", "ports[2].protocol"],
             ),
         ] {
-            let fields: Vec<String> =
-                EndpointSlices.validate(&object(text)).into_iter().map(|error| error.field).collect();
+            let fields: Vec<String> = slices().validate(&object(text)).into_iter().map(|error| error.field).collect();
             assert_eq!(fields, want, "{text}");
         }
     }
@@ -278,5 +310,24 @@ mod tests {
         let mut same = object(text);
         drop_topology(&mut same, Some(&old));
         assert_eq!(same, old);
+    }
+
+    #[test]
+    fn hints_for_nodes_are_given_where_they_may_be_or_were() {
+        let slice = |hints: &str| {
+            let text = format!(r#"{{"endpoints":[{{"addresses":["10.0.0.1"],"hints":{{{hints}}}}}]}}"#);
+            crate::kinds::tests::object(&text)
+        };
+        let (given, bare) = (slice(r#""forNodes":[{"name":"n"}]"#), slice(""));
+        let on = terms().features;
+        let off = on.without(Feature::PreferSameTrafficDistribution);
+        let nobody = Circumstances { now: "", requester: crate::Requester::default() };
+        for (features, old, want) in
+            [(on, None, &given), (off, None, &bare), (off, Some(&bare), &bare), (off, Some(&given), &given)]
+        {
+            let mut new = given.clone();
+            EndpointSlices { features }.settle(&mut new, old, nobody);
+            assert_eq!(new, *want, "{old:?}");
+        }
     }
 }

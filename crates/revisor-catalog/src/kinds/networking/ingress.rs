@@ -1,13 +1,15 @@
 //! Ingresses: which requests from outside go to which services.
 
-use revisor_object::names::{dns1123_label, dns1123_subdomain, port_name, port_number, wildcard_dns1123_subdomain};
+use revisor_object::names::{
+    dns1035_label, dns1123_label, dns1123_subdomain, port_name, port_number, wildcard_dns1123_subdomain,
+};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, ip_warnings};
 
 use super::ingress_class::validate_reference;
 use crate::checks::problems;
 use crate::kinds::addresses::{legacy_ip, not_an_address};
 use crate::strategy::spec_or_status;
-use crate::{Part, Places, Strategy};
+use crate::{Feature, Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
@@ -17,13 +19,25 @@ const BAD_ENDS: [&str; 2] = ["/..", "/."];
 /// The older way to name a class.
 pub(crate) const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
-pub(crate) struct Ingresses;
+pub(crate) struct Ingresses {
+    pub(crate) features: Features,
+}
 
 /// What is let pass because the object had it before.
 #[derive(Debug, Clone, Copy, Default)]
 struct Allowances {
     bad_secret_names: bool,
     bad_rules_of_wildcards: bool,
+    /// Services whose names begin with a digit.
+    relaxed_services: bool,
+}
+
+impl Allowances {
+    /// Of a new object.
+    fn new(features: Features) -> Allowances {
+        let relaxed_services = features.has(Feature::RelaxedServiceNameValidation);
+        Allowances { relaxed_services, ..Allowances::default() }
+    }
 }
 
 impl Strategy for Ingresses {
@@ -36,7 +50,7 @@ impl Strategy for Ingresses {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = validate_spec(object, Allowances::default());
+        let mut errors = validate_spec(object, Allowances::new(self.features));
         let class = object.at(&["spec", "ingressClassName"]).and_then(Value::as_str);
         if let (Some(annotated), Some(class)) = (annotated_class(object), class)
             && annotated != class
@@ -50,8 +64,8 @@ impl Strategy for Ingresses {
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         match part {
-            Part::Whole => validate_spec(object, allowances(old)),
-            Part::Subresource(_) => validate_status(object, old),
+            Part::Whole => validate_spec(object, allowances(old, self.features)),
+            Part::Subresource(_) => validate_status(object, old, self.features),
         }
     }
 
@@ -76,19 +90,33 @@ fn annotated_class(object: &Object) -> Option<&str> {
 }
 
 /// An object that was stored when less was asked of it may stay as it is.
-fn allowances(old: &Object) -> Allowances {
+fn allowances(old: &Object, features: Features) -> Allowances {
     let spec = old.object("spec");
     let objects = |name| spec.map(|spec| spec.array(name)).unwrap_or_default().iter().filter_map(Value::as_object);
     let is_bad_secret = |tls: &Object| !secret_name_problems(tls).is_empty();
     let is_bad_wildcard = |rule: &Object| {
         let mut errors = Vec::new();
-        validate_http(FieldPath::none(), rule, &mut errors);
+        validate_http(FieldPath::none(), rule, Allowances::default(), &mut errors);
         rule.str("host").unwrap_or_default().contains('*') && !errors.is_empty()
     };
     Allowances {
         bad_secret_names: objects("tls").any(is_bad_secret),
         bad_rules_of_wildcards: objects("rules").any(is_bad_wildcard),
+        relaxed_services: features.has(Feature::RelaxedServiceNameValidation) || has_relaxed_service(old),
     }
+}
+
+/// Whether a backend is a service whose name only the relaxed rule lets pass.
+fn has_relaxed_service(object: &Object) -> bool {
+    let spec = object.object("spec");
+    let rules = spec.map(|spec| spec.array("rules")).unwrap_or_default().iter().filter_map(Value::as_object);
+    let paths = rules.filter_map(|rule| rule.object("http")).flat_map(|http| http.array("paths"));
+    let backends = paths.filter_map(Value::as_object).filter_map(|path| path.object("backend"));
+    let services =
+        backends.chain(spec.and_then(|spec| spec.object("defaultBackend"))).filter_map(|it| it.object("service"));
+    services
+        .filter_map(|service| service.str("name"))
+        .any(|name| dns1123_label(name).is_empty() && !dns1035_label(name).is_empty())
 }
 
 fn validate_spec(object: &Object, allowances: Allowances) -> Vec<FieldError> {
@@ -101,7 +129,7 @@ fn validate_spec(object: &Object, allowances: Allowances) -> Vec<FieldError> {
         errors.push(FieldError::invalid(SPEC, BadValue::of(&Value::Null), detail));
     }
     if let Some(backend) = backend {
-        validate_backend(SPEC.child("defaultBackend"), backend, &mut errors);
+        validate_backend(SPEC.child("defaultBackend"), backend, allowances, &mut errors);
     }
     let path = SPEC.child("rules");
     for (at, rule) in spec.array("rules").iter().filter_map(Value::as_object).enumerate() {
@@ -140,11 +168,11 @@ fn validate_rule(path: FieldPath<'_>, rule: &Object, allowances: Allowances, err
         errors.extend(problems(path.child("host"), host, host_problems(host)));
     }
     if !(host.contains('*') && allowances.bad_rules_of_wildcards) {
-        validate_http(path, rule, errors);
+        validate_http(path, rule, allowances, errors);
     }
 }
 
-fn validate_http(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<FieldError>) {
+fn validate_http(path: FieldPath<'_>, rule: &Object, allowances: Allowances, errors: &mut Vec<FieldError>) {
     let Some(http) = rule.object("http") else { return };
     let http_path = path.child("http");
     let path = http_path.child("paths");
@@ -152,11 +180,11 @@ fn validate_http(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<FieldError
         errors.push(FieldError::required(path, ""));
     }
     for (at, entry) in http.array("paths").iter().filter_map(Value::as_object).enumerate() {
-        validate_path(path.index(at), entry, errors);
+        validate_path(path.index(at), entry, allowances, errors);
     }
 }
 
-fn validate_path(at: FieldPath<'_>, entry: &Object, errors: &mut Vec<FieldError>) {
+fn validate_path(at: FieldPath<'_>, entry: &Object, allowances: Allowances, errors: &mut Vec<FieldError>) {
     let Some(path_type) = entry.str("pathType") else {
         errors.push(FieldError::required(at.child("pathType"), "pathType must be specified"));
         return;
@@ -184,10 +212,10 @@ fn validate_path(at: FieldPath<'_>, entry: &Object, errors: &mut Vec<FieldError>
         other => errors.push(FieldError::not_supported(at.child("pathType"), other, &PATH_TYPES)),
     }
     let empty = Object::new();
-    validate_backend(at.child("backend"), entry.object("backend").unwrap_or(&empty), errors);
+    validate_backend(at.child("backend"), entry.object("backend").unwrap_or(&empty), allowances, errors);
 }
 
-fn validate_backend(path: FieldPath<'_>, backend: &Object, errors: &mut Vec<FieldError>) {
+fn validate_backend(path: FieldPath<'_>, backend: &Object, allowances: Allowances, errors: &mut Vec<FieldError>) {
     let service = match (backend.object("resource"), backend.object("service")) {
         (Some(_), Some(_)) => {
             errors.push(FieldError::invalid(path, "", "cannot set both resource and service backends"));
@@ -206,7 +234,10 @@ fn validate_backend(path: FieldPath<'_>, backend: &Object, errors: &mut Vec<Fiel
     let service_path = path.child("service");
     match service.str("name").unwrap_or_default() {
         "" => errors.push(FieldError::required(service_path.child("name"), "")),
-        name => errors.extend(problems(service_path.child("name"), name, dns1123_label(name))),
+        name => {
+            let rule = if allowances.relaxed_services { dns1123_label } else { dns1035_label };
+            errors.extend(problems(service_path.child("name"), name, rule(name)));
+        }
     }
     let port_path = service_path.child("port");
     let port = service.object("port");
@@ -223,7 +254,7 @@ fn validate_backend(path: FieldPath<'_>, backend: &Object, errors: &mut Vec<Fiel
     }
 }
 
-fn validate_status(object: &Object, old: &Object) -> Vec<FieldError> {
+fn validate_status(object: &Object, old: &Object, features: Features) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let status = FieldPath::root("status");
     let balancer = status.child("loadBalancer");
@@ -232,7 +263,8 @@ fn validate_status(object: &Object, old: &Object) -> Vec<FieldError> {
         let path = path.index(at);
         let ip = ip_of(entry);
         if !ip.is_empty() {
-            errors.extend(legacy_ip(path.child("ip"), ip, |ip| entries(old).iter().any(|entry| ip_of(entry) == ip)));
+            let is_known = |ip: &str| entries(old).iter().any(|entry| ip_of(entry) == ip);
+            errors.extend(legacy_ip(path.child("ip"), ip, features, is_known));
         }
         if let Some(host) = entry.as_object().and_then(|entry| entry.str("hostname")) {
             errors.extend(problems(path.child("hostname"), host, dns1123_subdomain(host)));
@@ -253,6 +285,11 @@ fn ip_of(entry: &Value) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::tests::terms;
+
+    fn ingresses() -> Ingresses {
+        Ingresses { features: terms().features }
+    }
     use revisor_object::parse_json;
 
     fn object(spec: &str) -> Object {
@@ -292,7 +329,7 @@ mod tests {
                     .to_vec(),
             ),
         ] {
-            let fields: Vec<String> = Ingresses.validate(&ingress).into_iter().map(|error| error.field).collect();
+            let fields: Vec<String> = ingresses().validate(&ingress).into_iter().map(|error| error.field).collect();
             assert_eq!(fields, want, "{name}");
         }
     }
@@ -302,7 +339,7 @@ mod tests {
         let backend = r#""defaultBackend":{"service":{"name":"s","port":{"number":80}}}"#;
         let old =
             object(&format!(r#"{{{backend},"tls":[{{"secretName":"A"}}],"rules":[{{"host":"*.a","http":{{}}}}]}}"#));
-        assert!(Ingresses.validate_update(&old, &old, Part::Whole).is_empty());
-        assert_eq!(Ingresses.validate(&old).len(), 2);
+        assert!(ingresses().validate_update(&old, &old, Part::Whole).is_empty());
+        assert_eq!(ingresses().validate(&old).len(), 2);
     }
 }

@@ -8,7 +8,7 @@ use revisor_object::{
 
 use crate::checks::problems;
 use crate::kinds::addresses::legacy_cidr;
-use crate::{Part, Places, Strategy};
+use crate::{Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
@@ -17,7 +17,9 @@ const POLICY_TYPES: [&str; 2] = ["Ingress", "Egress"];
 /// Both directions, and what their rules call the other side.
 const DIRECTIONS: [(&str, &str); 2] = [("ingress", "from"), ("egress", "to")];
 
-pub(crate) struct NetworkPolicies;
+pub(crate) struct NetworkPolicies {
+    pub(crate) features: Features,
+}
 
 impl Strategy for NetworkPolicies {
     fn default(&self, object: &mut Object) {
@@ -36,7 +38,7 @@ impl Strategy for NetworkPolicies {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_spec(object, LabelSelectorOptions::default(), &[])
+        validate_spec(object, LabelSelectorOptions::default(), Ranges { known: &[], features: self.features })
     }
 
     fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
@@ -45,7 +47,7 @@ impl Strategy for NetworkPolicies {
             !found.is_empty()
         });
         let options = LabelSelectorOptions { allow_invalid_values: was_invalid, ..LabelSelectorOptions::default() };
-        validate_spec(object, options, &known_ranges(old))
+        validate_spec(object, options, Ranges { known: &known_ranges(old), features: self.features })
     }
 
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
@@ -97,7 +99,15 @@ fn known_ranges(old: &Object) -> Vec<&str> {
     known
 }
 
-fn validate_spec(object: &Object, options: LabelSelectorOptions, known: &[&str]) -> Vec<FieldError> {
+/// How ranges may be written.
+#[derive(Clone, Copy)]
+struct Ranges<'a> {
+    /// Those that may stay as they are.
+    known: &'a [&'a str],
+    features: Features,
+}
+
+fn validate_spec(object: &Object, options: LabelSelectorOptions, ranges: Ranges<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(selector) = selector(object) {
         errors.extend(selector.validate(&SPEC.child("podSelector"), options));
@@ -112,7 +122,7 @@ fn validate_spec(object: &Object, options: LabelSelectorOptions, known: &[&str])
             }
             let peers = path.child(side);
             for (index, peer) in rule.array(side).iter().filter_map(Value::as_object).enumerate() {
-                validate_peer(peers.index(index), peer, options, known, &mut errors);
+                validate_peer(peers.index(index), peer, options, ranges, &mut errors);
             }
         }
     }
@@ -166,7 +176,7 @@ fn validate_peer(
     path: FieldPath<'_>,
     peer: &Object,
     options: LabelSelectorOptions,
-    known: &[&str],
+    ranges: Ranges<'_>,
     errors: &mut Vec<FieldError>,
 ) {
     let mut count = 0;
@@ -179,7 +189,7 @@ fn validate_peer(
     let block = peer.object("ipBlock");
     if let Some(block) = block {
         count += 1;
-        validate_block(path.child("ipBlock"), block, known, errors);
+        validate_block(path.child("ipBlock"), block, ranges, errors);
     }
     if count == 0 {
         errors.push(FieldError::required(path, "must specify a peer"));
@@ -188,17 +198,18 @@ fn validate_peer(
     }
 }
 
-fn validate_block(path: FieldPath<'_>, block: &Object, known: &[&str], errors: &mut Vec<FieldError>) {
+fn validate_block(path: FieldPath<'_>, block: &Object, ranges: Ranges<'_>, errors: &mut Vec<FieldError>) {
+    let Ranges { known, features } = ranges;
     let text = block.str("cidr").unwrap_or_default();
     if text.is_empty() {
         errors.push(FieldError::required(path.child("cidr"), ""));
         return;
     }
-    errors.extend(legacy_cidr(path.child("cidr"), text, |range| known.contains(&range)));
+    errors.extend(legacy_cidr(path.child("cidr"), text, features, |range| known.contains(&range)));
     let Some(range) = parse_cidr_sloppy(text) else { return };
     let path = path.child("except");
     for (at, text) in texts(block.array("except")).enumerate() {
-        errors.extend(legacy_cidr(path.index(at), text, |range| known.contains(&range)));
+        errors.extend(legacy_cidr(path.index(at), text, features, |range| known.contains(&range)));
         let Some(except) = parse_cidr_sloppy(text) else { continue };
         if !range.contains(except.network()) || range.prefix() >= except.prefix() {
             errors.push(FieldError::invalid(path.index(at), text, "must be a strict subset of `cidr`"));
@@ -213,6 +224,11 @@ fn texts(values: &[Value]) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::tests::terms;
+
+    fn policies() -> NetworkPolicies {
+        NetworkPolicies { features: terms().features }
+    }
     use revisor_object::parse_json;
 
     fn object(spec: &str) -> Object {
@@ -228,7 +244,7 @@ mod tests {
             (r#"{"policyTypes":["Egress"]}"#, r#"["Egress"]"#),
         ] {
             let mut policy = object(spec);
-            NetworkPolicies.default(&mut policy);
+            policies().default(&mut policy);
             let types = policy.at(&["spec", "policyTypes"]).expect("is set").to_json();
             assert_eq!(types, want, "{spec}");
             assert!(policy.at(&["spec", "podSelector"]).is_some(), "{spec}");
@@ -256,7 +272,7 @@ mod tests {
             ),
             (r#"{"policyTypes":["Ingress","Other"]}"#, vec!["spec.policyTypes[1]"]),
         ] {
-            let errors = NetworkPolicies.validate(&object(spec));
+            let errors = policies().validate(&object(spec));
             assert_eq!(errors.into_iter().map(|error| error.field).collect::<Vec<_>>(), want, "{spec}");
         }
     }
@@ -265,7 +281,7 @@ mod tests {
     fn ranges_that_were_stored_may_move() {
         let old = object(r#"{"ingress":[{"from":[{"ipBlock":{"cidr":"10.0.0.1/8"}}]}]}"#);
         let new = object(r#"{"egress":[{"to":[{"ipBlock":{"cidr":"10.0.0.1/8"}}]}]}"#);
-        assert_eq!(NetworkPolicies.validate(&new).len(), 1);
-        assert!(NetworkPolicies.validate_update(&new, &old, Part::Whole).is_empty());
+        assert_eq!(policies().validate(&new).len(), 1);
+        assert!(policies().validate_update(&new, &old, Part::Whole).is_empty());
     }
 }

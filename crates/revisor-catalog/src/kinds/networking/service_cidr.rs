@@ -4,15 +4,21 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, cidr_proble
 
 use crate::checks::problems;
 use crate::strategy::spec_and_metadata_or_status;
-use crate::{Part, Places, Strategy};
+use crate::{Feature, Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const IMMUTABLE: &str = "field is immutable";
 
-pub(crate) struct ServiceCidrs;
+pub(crate) struct ServiceCidrs {
+    pub(crate) features: Features,
+}
 
 impl Strategy for ServiceCidrs {
     fn untouched(&self, part: Part<'_>) -> Places {
+        // Earlier releases let the status be written with the rest.
+        if part == Part::Whole && !self.features.has(Feature::ServiceCIDRStatusFieldWiping) {
+            return &[];
+        }
         spec_and_metadata_or_status(part)
     }
 
@@ -71,7 +77,12 @@ fn validate_ranges(ranges: &[Value]) -> Vec<FieldError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::tests::terms;
     use revisor_object::parse_json;
+
+    fn cidrs() -> ServiceCidrs {
+        ServiceCidrs { features: terms().features }
+    }
 
     fn object(ranges: &str) -> Object {
         let text = format!(r#"{{"spec":{{"cidrs":{ranges}}}}}"#);
@@ -93,7 +104,7 @@ mod tests {
             (r#"["10.0.0.1/24","x"]"#, vec!["spec.cidrs[0]", "spec.cidrs[1]"]),
             (r#"["10.0.0.0/24","2001:db8::/108","10.1.0.0/24"]"#, vec!["spec.cidrs"]),
         ] {
-            assert_eq!(fields(ServiceCidrs.validate(&object(ranges))), want, "{ranges}");
+            assert_eq!(fields(cidrs().validate(&object(ranges))), want, "{ranges}");
         }
     }
 
@@ -107,8 +118,22 @@ mod tests {
             (r#"["10.0.0.0/24","2001:db8::/108"]"#, r#"["10.0.0.0/24"]"#, vec!["spec.cidrs"]),
             (r#"["10.0.0.0/24"]"#, "[]", vec!["spec.cidrs"]),
         ] {
-            let errors = ServiceCidrs.validate_update(&object(new), &object(old), Part::Whole);
+            let errors = cidrs().validate_update(&object(new), &object(old), Part::Whole);
             assert_eq!(fields(errors), want, "{old} to {new}");
+        }
+    }
+
+    #[test]
+    fn the_status_is_apart_where_the_feature_is_on() {
+        for (is_on, want) in [(true, None), (false, Some("True"))] {
+            let features = terms().features;
+            let gate = Feature::ServiceCIDRStatusFieldWiping;
+            let features = if is_on { features.with(gate) } else { features.without(gate) };
+            let mut new = object("[]");
+            new.object_mut("status").insert("ready", "True");
+            let nobody = crate::Circumstances { now: "", requester: crate::Requester::default() };
+            ServiceCidrs { features }.prepare_create(&mut new, nobody);
+            assert_eq!(new.at(&["status", "ready"]).and_then(Value::as_str), want);
         }
     }
 }

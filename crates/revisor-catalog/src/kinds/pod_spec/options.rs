@@ -9,8 +9,8 @@ use super::{
     PodPolicy, affinity, annotations, disabled, dns, env, file_path, handlers, resources, security_context,
     topology_spread,
 };
-use crate::Feature;
 use crate::kinds::{addresses, node_selectors};
+use crate::{Feature, Features};
 
 /// How strictly a spec is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +19,8 @@ pub(super) struct Options {
     pub(super) is_pod: bool,
     /// Containers that are privileged, and processes of the host.
     pub(super) allow_privileged: bool,
+    /// The features that are on.
+    pub(super) features: Features,
     /// How addresses may be written.
     pub(super) addresses: Strictness,
     /// Costs of deletion that are no numbers.
@@ -72,6 +74,7 @@ impl Options {
         Options {
             is_pod,
             allow_privileged: policy.allow_privileged,
+            features,
             addresses: addresses::strictness(features),
             any_deletion_cost: !features.has(Feature::PodDeletionCost),
             partial_huge_pages: old.is_some_and(has_partial_huge_pages),

@@ -126,7 +126,7 @@ fn validate_source(path: FieldPath<'_>, volume: &Object, pod: &str, options: Opt
                 }
                 "csi" => validate_csi(at_source, source, errors),
                 "ephemeral" => {
-                    validate_ephemeral(at_source, source, errors);
+                    validate_ephemeral(at_source, source, options, errors);
                     validate_claim_name(path, pod, text(volume, "name"), errors);
                 }
                 "image" => {
@@ -188,7 +188,7 @@ pub(crate) fn validate_driver(path: FieldPath<'_>, name: &str) -> Vec<FieldError
     errors
 }
 
-fn validate_ephemeral(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldError>) {
+fn validate_ephemeral(path: FieldPath<'_>, source: &Object, options: Options, errors: &mut Vec<FieldError>) {
     let path = path.child("volumeClaimTemplate");
     let Some(template) = source.object("volumeClaimTemplate") else {
         errors.push(FieldError::required(path, ""));
@@ -203,7 +203,7 @@ fn validate_ephemeral(path: FieldPath<'_>, source: &Object, errors: &mut Vec<Fie
         let shown = if name == "uid" { "uID" } else { name };
         errors.push(FieldError::forbidden(at_metadata.child(shown), "cannot be set"));
     }
-    errors.extend(claim::validate_claim_spec(path.child("spec"), part(template, "spec")));
+    errors.extend(claim::validate_claim_spec(path.child("spec"), part(template, "spec"), options.features));
 }
 
 /// The claim for an ephemeral volume is named after its pod and its volume.

@@ -8,6 +8,7 @@ use super::selectors::Selectors;
 use super::{lists, names};
 use crate::checks::{self, problems};
 use crate::kinds::members::text;
+use crate::{Feature, Features};
 
 /// At most so many requests, and so many names of them in one place.
 pub(super) const MAX_REQUESTS: usize = 32;
@@ -22,6 +23,91 @@ const MAX_PARAMETER_BYTES: usize = 10 * 1024;
 
 /// What taints do, as tolerations and taints of devices name it.
 pub(super) const EFFECTS: &[&str] = &["NoExecute", "NoSchedule", "None"];
+
+/// A feature, whether a spec uses it, and how it is taken out of one.
+type Gated = (Feature, fn(&Object) -> bool, fn(&mut Object));
+
+/// The features of claims. Alternatives come first: where they go, what they ask for goes with them.
+const GATED: &[Gated] = &[
+    (
+        Feature::DRAPrioritizedList,
+        |spec| requests(spec).any(|request| !request.array("firstAvailable").is_empty()),
+        |spec| for_each_of(spec, "requests", |request| drop_member(request, "firstAvailable")),
+    ),
+    (
+        Feature::DRADeviceTaints,
+        |spec| wishes(spec).any(|wish| !wish.array("tolerations").is_empty()),
+        |spec| for_each_wish(spec, |wish| drop_member(wish, "tolerations")),
+    ),
+    (Feature::DRAAdminAccess, asks_for_admin_access, |spec| {
+        for_each_of(spec, "requests", |request| {
+            if let Some(Value::Object(exactly)) = request.get_mut("exactly") {
+                exactly.remove("adminAccess");
+            }
+        });
+    }),
+    (Feature::DRAConsumableCapacity, asks_for_capacity, |spec| {
+        for_each_of(spec, "constraints", |constraint| drop_member(constraint, "distinctAttribute"));
+        for_each_wish(spec, |wish| drop_member(wish, "capacity"));
+    }),
+];
+
+/// Drops the fields of a spec whose feature is off, unless the old spec uses them already.
+pub(super) fn drop_disabled_fields(spec: &mut Object, old: Option<&Object>, features: Features) {
+    for (feature, is_used, drop) in GATED {
+        if !features.has(*feature) && !old.is_some_and(is_used) {
+            drop(spec);
+        }
+    }
+}
+
+/// Whether a spec asks for access beside those that use the devices.
+pub(super) fn asks_for_admin_access(spec: &Object) -> bool {
+    requests(spec).filter_map(|request| request.object("exactly")).any(|exactly| exactly.contains("adminAccess"))
+}
+
+/// Whether a spec speaks of parts of devices.
+pub(super) fn asks_for_capacity(spec: &Object) -> bool {
+    members(spec, "constraints").any(|constraint| constraint.contains("distinctAttribute"))
+        || wishes(spec).any(|wish| wish.contains("capacity"))
+}
+
+fn members<'a>(spec: &'a Object, list: &str) -> impl Iterator<Item = &'a Object> {
+    let devices = spec.object("devices").map(|devices| devices.array(list)).unwrap_or_default();
+    devices.iter().filter_map(Value::as_object)
+}
+
+fn requests(spec: &Object) -> impl Iterator<Item = &Object> {
+    members(spec, "requests")
+}
+
+/// What is asked for, by each request or each of its alternatives.
+fn wishes(spec: &Object) -> impl Iterator<Item = &Object> {
+    requests(spec).flat_map(|request| {
+        let alternatives = request.array("firstAvailable").iter().filter_map(Value::as_object);
+        request.object("exactly").into_iter().chain(alternatives)
+    })
+}
+
+fn drop_member(object: &mut Object, name: &str) {
+    object.remove(name);
+}
+
+fn for_each_of(spec: &mut Object, list: &str, change: fn(&mut Object)) {
+    let Some(Value::Object(devices)) = spec.get_mut("devices") else { return };
+    devices.array_mut(list).into_iter().flatten().filter_map(Value::as_object_mut).for_each(change);
+}
+
+fn for_each_wish(spec: &mut Object, change: fn(&mut Object)) {
+    let Some(Value::Object(devices)) = spec.get_mut("devices") else { return };
+    for request in devices.array_mut("requests").into_iter().flatten().filter_map(Value::as_object_mut) {
+        if let Some(Value::Object(exactly)) = request.get_mut("exactly") {
+            change(exactly);
+        }
+        let alternatives = request.array_mut("firstAvailable").into_iter().flatten();
+        alternatives.filter_map(Value::as_object_mut).for_each(change);
+    }
+}
 
 /// Fills in how many devices each request asks for.
 pub(super) fn default_spec(spec: &mut Object) {
@@ -90,7 +176,12 @@ impl<'a> RequestNames<'a> {
 }
 
 /// What is wrong with the spec of a claim.
-pub(super) fn validate_spec(path: FieldPath<'_>, spec: &Object, selectors: &Selectors) -> Vec<FieldError> {
+pub(super) fn validate_spec(
+    path: FieldPath<'_>,
+    spec: &Object,
+    selectors: &Selectors,
+    features: Features,
+) -> Vec<FieldError> {
     let empty = Object::new();
     let devices = spec.object("devices").unwrap_or(&empty);
     let path = path.child("devices");
@@ -101,7 +192,7 @@ pub(super) fn validate_spec(path: FieldPath<'_>, spec: &Object, selectors: &Sele
         });
     let constraints = devices.array("constraints");
     errors.extend(lists::objects(path.child("constraints"), constraints, MAX_CONSTRAINTS, |path, constraint| {
-        validate_constraint(path, constraint, &requests)
+        validate_constraint(path, constraint, &requests, features)
     }));
     errors.extend(lists::objects(path.child("config"), devices.array("config"), MAX_CONFIGURATIONS, |path, config| {
         let mut errors = requests.validate_all(path.child("requests"), config.array("requests"));
@@ -183,11 +274,19 @@ fn validate_toleration(path: FieldPath<'_>, toleration: &Object) -> Vec<FieldErr
     errors
 }
 
-fn validate_constraint(path: FieldPath<'_>, constraint: &Object, requests: &RequestNames<'_>) -> Vec<FieldError> {
+fn validate_constraint(
+    path: FieldPath<'_>,
+    constraint: &Object,
+    requests: &RequestNames<'_>,
+    features: Features,
+) -> Vec<FieldError> {
     let mut errors = requests.validate_all(path.child("requests"), constraint.array("requests"));
     match (constraint.str("matchAttribute"), constraint.str("distinctAttribute")) {
         (Some(name), _) => errors.extend(names::fully_qualified(path.child("matchAttribute"), name)),
         (None, Some(name)) => errors.extend(names::fully_qualified(path.child("distinctAttribute"), name)),
+        (None, None) if !features.has(Feature::DRAConsumableCapacity) => {
+            errors.push(FieldError::required(path.child("matchAttribute"), ""));
+        }
         (None, None) => {
             let detail = "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields \
                           are set";
@@ -213,5 +312,48 @@ pub(super) fn validate_raw(path: FieldPath<'_>, value: Option<&Value>, most: usi
         Some(value) if value.to_json().len() > most => Some(FieldError::too_long(path, most)),
         Some(Value::Object(_)) => None,
         Some(_) => Some(FieldError::invalid(path, "<value omitted>", "must be a valid JSON object")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tests::{object, terms};
+
+    #[test]
+    fn what_is_off_is_dropped_unless_it_is_in_use() {
+        for (feature, given, want) in [
+            (
+                Feature::DRAPrioritizedList,
+                r#"{"devices":{"requests":[{"name":"a","firstAvailable":[{}]}]}}"#,
+                r#"{"devices":{"requests":[{"name":"a"}]}}"#,
+            ),
+            (
+                Feature::DRADeviceTaints,
+                r#"{"devices":{"requests":[{"exactly":{"tolerations":[{}]}},{"firstAvailable":[{"tolerations":[{}]}]}]}}"#,
+                r#"{"devices":{"requests":[{"exactly":{}},{"firstAvailable":[{}]}]}}"#,
+            ),
+            (
+                Feature::DRAAdminAccess,
+                r#"{"devices":{"requests":[{"exactly":{"adminAccess":true}}]}}"#,
+                r#"{"devices":{"requests":[{"exactly":{}}]}}"#,
+            ),
+            (
+                Feature::DRAConsumableCapacity,
+                r#"{"devices":{"constraints":[{"distinctAttribute":"a.b/c"}],
+                    "requests":[{"exactly":{"capacity":{}}},{"firstAvailable":[{"capacity":{}}]}]}}"#,
+                r#"{"devices":{"constraints":[{}],"requests":[{"exactly":{}},{"firstAvailable":[{}]}]}}"#,
+            ),
+        ] {
+            let features = terms().features;
+            for (is_on, old, want) in
+                [(false, None, want), (false, Some("{}"), want), (false, Some(given), given), (true, None, given)]
+            {
+                let features = if is_on { features.with(feature) } else { features.without(feature) };
+                let mut spec = object(given);
+                drop_disabled_fields(&mut spec, old.map(object).as_ref(), features);
+                assert_eq!(spec, object(want), "{feature:?} on: {is_on}, old: {old:?}");
+            }
+        }
     }
 }

@@ -6,14 +6,15 @@ use revisor_object::{FieldError, FieldPath, Object};
 
 use super::device_claim;
 use super::selectors::Selectors;
-use crate::checks::{immutable, put_back};
+use crate::checks::immutable;
 use crate::strategy::spec_and_metadata_or_status;
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Circumstances, Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
 pub(crate) struct ResourceClaims {
     pub(super) selectors: Selectors,
+    pub(super) features: Features,
 }
 
 impl Strategy for ResourceClaims {
@@ -25,16 +26,19 @@ impl Strategy for ResourceClaims {
         spec_and_metadata_or_status(part)
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
-        put_back(object, old, self.untouched(part));
-        if part != Part::Whole {
-            status::forget_deallocated(object, old);
-        }
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        let before = old.and_then(|old| old.object("spec"));
+        device_claim::drop_disabled_fields(object.object_mut("spec"), before, self.features);
+    }
+
+    fn settle_status(&self, object: &mut Object, old: &Object) {
+        status::drop_disabled_fields(object, old, self.features);
+        status::forget_deallocated(object, old);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
         let empty = Object::new();
-        device_claim::validate_spec(SPEC, object.object("spec").unwrap_or(&empty), &self.selectors)
+        device_claim::validate_spec(SPEC, object.object("spec").unwrap_or(&empty), &self.selectors, self.features)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {

@@ -1,21 +1,28 @@
 //! Templates from which a claim is made for each pod.
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldPath, Object, Value};
 
 use super::device_claim;
 use super::selectors::Selectors;
 use crate::checks::{self, immutable};
-use crate::{Part, Strategy};
+use crate::{Circumstances, Features, Part, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
 pub(crate) struct ResourceClaimTemplates {
     pub(super) selectors: Selectors,
+    pub(super) features: Features,
 }
 
 impl Strategy for ResourceClaimTemplates {
     fn default(&self, object: &mut Object) {
         device_claim::default_spec(object.object_mut("spec").object_mut("spec"));
+    }
+
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        let before = old.and_then(|old| old.at(&["spec", "spec"])).and_then(Value::as_object);
+        let spec = object.object_mut("spec").object_mut("spec");
+        device_claim::drop_disabled_fields(spec, before, self.features);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
@@ -28,7 +35,7 @@ impl Strategy for ResourceClaimTemplates {
         let others = metadata.iter().filter(|(name, _)| !matches!(*name, "annotations" | "labels"));
         errors.extend(others.map(|(name, _)| FieldError::forbidden(path.child(name), "cannot be set")));
         let spec = template.object("spec").unwrap_or(&empty);
-        errors.extend(device_claim::validate_spec(SPEC.child("spec"), spec, &self.selectors));
+        errors.extend(device_claim::validate_spec(SPEC.child("spec"), spec, &self.selectors, self.features));
         errors
     }
 

@@ -2,6 +2,7 @@
 
 mod capacity;
 mod device;
+mod disabled;
 
 use revisor_object::names::{dns1123_subdomain, qualified_name};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
@@ -11,7 +12,7 @@ use super::{lists, names};
 use crate::checks::{immutable, problems};
 use crate::kinds::members::{is_true, text};
 use crate::kinds::node_selectors;
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Circumstances, Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -24,7 +25,7 @@ const MAX_COUNTER_SETS: usize = 8;
 const MAX_COUNTERS: usize = 32;
 const MAX_BINDING_CONDITIONS: usize = 4;
 
-/// Attributes that are lists need a feature that is off.
+/// Attributes that are lists, which are a feature of their own.
 const LIST_ATTRIBUTES: [&str; 4] = ["bools", "ints", "strings", "versions"];
 
 fn devices(object: &Object) -> impl Iterator<Item = &Object> {
@@ -36,7 +37,9 @@ fn attributes(device: &Object) -> impl Iterator<Item = &Object> {
     device.object("attributes").into_iter().flat_map(Object::iter).filter_map(|(_, value)| value.as_object())
 }
 
-pub(crate) struct ResourceSlices;
+pub(crate) struct ResourceSlices {
+    pub(super) features: Features,
+}
 
 impl Strategy for ResourceSlices {
     fn tracked(&self) -> Places {
@@ -44,7 +47,9 @@ impl Strategy for ResourceSlices {
     }
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, circumstances: Circumstances<'_>) {
-        prepare_devices(object, old, circumstances.now);
+        let Some(Value::Object(spec)) = object.get_mut("spec") else { return };
+        note_taints(spec, circumstances.now);
+        disabled::drop_fields(spec, old.and_then(|old| old.object("spec")), self.features);
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
@@ -64,27 +69,12 @@ impl Strategy for ResourceSlices {
     }
 }
 
-/// Notes when taints were added, and drops what needs a feature that is off, unless the old slice makes use of it.
-fn prepare_devices(object: &mut Object, old: Option<&Object>, now: &str) {
-    let uses = |used: &dyn Fn(&Object) -> bool| old.is_some_and(|old| devices(old).any(used));
-    let keeps_mappings = uses(&|device| device.contains("nodeAllocatableResourceMappings"));
-    let keeps_lists =
-        uses(&|device| attributes(device).any(|attribute| LIST_ATTRIBUTES.iter().any(|name| attribute.contains(name))));
-    let Some(Value::Object(spec)) = object.get_mut("spec") else { return };
+/// Notes when taints were added.
+fn note_taints(spec: &mut Object, now: &str) {
     for device in spec.array_mut("devices").into_iter().flatten().filter_map(Value::as_object_mut) {
         for taint in device.array_mut("taints").into_iter().flatten().filter_map(Value::as_object_mut) {
             if !taint.contains("timeAdded") {
                 taint.insert("timeAdded", now);
-            }
-        }
-        if !keeps_mappings {
-            device.remove("nodeAllocatableResourceMappings");
-        }
-        if !keeps_lists && let Some(Value::Object(attributes)) = device.get_mut("attributes") {
-            for (_, attribute) in attributes.iter_mut() {
-                if let Value::Object(attribute) = attribute {
-                    attribute.retain(|name, _| !LIST_ATTRIBUTES.contains(&name));
-                }
             }
         }
     }

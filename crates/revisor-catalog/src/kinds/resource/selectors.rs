@@ -3,6 +3,7 @@
 use revisor_cel::{Environment, Library, ObjectType, Type};
 use revisor_object::{FieldError, FieldPath, Object};
 
+use crate::Feature;
 use crate::kinds::Terms;
 
 /// The longest expression of a selector.
@@ -16,9 +17,11 @@ pub(crate) struct Selectors {
 impl Selectors {
     pub(crate) fn new(terms: &Terms) -> Selectors {
         let by_domain = |kind| Type::map(Type::String, Type::map(Type::String, kind));
-        let device = ObjectType::new("kubernetes.DRADevice")
-            .with_field("driver", Type::String)
-            .with_field("allowMultipleAllocations", Type::Bool)
+        let mut device = ObjectType::new("kubernetes.DRADevice").with_field("driver", Type::String);
+        if terms.features.has(Feature::DRAConsumableCapacity) {
+            device = device.with_field("allowMultipleAllocations", Type::Bool);
+        }
+        let device = device
             .with_field("attributes", by_domain(Type::Any))
             .with_field("capacity", by_domain(Type::object("kubernetes.Quantity")));
         // An expression must make sense to the release to which a cluster may go back.

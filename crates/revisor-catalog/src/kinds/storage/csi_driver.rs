@@ -3,7 +3,7 @@
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use crate::checks::{self, immutable};
-use crate::{Circumstances, Part, Strategy};
+use crate::{Circumstances, Feature, Features, Part, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -17,18 +17,41 @@ const REQUIRED: &[(&str, &str)] = &[
 const TOKENS_IN_SECRETS: &str = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to \
                                  true to prevent possible logging of tokens in volume attributes";
 
-pub(crate) struct CsiDrivers;
+/// Members that are features, and what they are if nobody says it.
+const GATED: &[(Feature, &str, Option<bool>)] = &[
+    (Feature::SELinuxMountReadWriteOncePod, "seLinuxMount", Some(false)),
+    (Feature::MutableCSINodeAllocatableCount, "nodeAllocatableUpdatePeriodSeconds", None),
+    (Feature::CSIServiceAccountTokenSecrets, "serviceAccountTokenInSecrets", None),
+    (Feature::VolumeLimitScaling, "preventPodSchedulingIfMissing", Some(false)),
+];
+
+pub(crate) struct CsiDrivers {
+    pub(crate) features: Features,
+}
 
 impl Strategy for CsiDrivers {
-    fn prepare_create(&self, object: &mut Object, _: Circumstances<'_>) {
-        // The feature is off.
-        object.object_mut("spec").remove("preventPodSchedulingIfMissing");
+    fn default(&self, object: &mut Object) {
+        let spec = object.object_mut("spec");
+        for (feature, name, default) in GATED {
+            if let Some(default) = default
+                && self.features.has(*feature)
+                && !spec.contains(name)
+            {
+                spec.insert(name, *default);
+            }
+        }
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, _: Part<'_>, _: Circumstances<'_>) {
-        if old.at(&["spec", "preventPodSchedulingIfMissing"]).is_none() {
-            object.object_mut("spec").remove("preventPodSchedulingIfMissing");
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        for (feature, name, _) in GATED {
+            if !self.features.has(*feature) && !old.is_some_and(|old| old.at(&["spec", name]).is_some()) {
+                object.object_mut("spec").remove(name);
+            }
         }
+    }
+
+    fn prepare_update(&self, object: &mut Object, old: &Object, _: Part<'_>, circumstances: Circumstances<'_>) {
+        self.settle(object, Some(old), circumstances);
         // Unlike others, drivers only begin to count with their first change.
         if object.get("spec") != old.get("spec") {
             let before = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
@@ -53,8 +76,10 @@ impl Strategy for CsiDrivers {
         for mode in spec.array("volumeLifecycleModes").iter().filter_map(Value::as_str) {
             errors.extend(checks::one_of(SPEC.child("volumeLifecycleModes"), mode, &["Persistent", "Ephemeral"]));
         }
-        if !spec.contains("seLinuxMount") {
-            errors.push(FieldError::required(SPEC.child("seLinuxMount"), ""));
+        for (feature, name, default) in GATED {
+            if default.is_some() && self.features.has(*feature) && !spec.contains(name) {
+                errors.push(FieldError::required(SPEC.child(name), ""));
+            }
         }
         if let Some(period) = spec.get("nodeAllocatableUpdatePeriodSeconds").and_then(Value::as_i64)
             && period < 10
@@ -85,7 +110,12 @@ impl Strategy for CsiDrivers {
         let requests = tokens(object);
         let changed = old.is_none_or(|old| tokens(old) != requests);
         let in_secrets = object.at(&["spec", "serviceAccountTokenInSecrets"]).is_some();
-        if requests.is_some() && changed && !in_secrets { vec![TOKENS_IN_SECRETS.to_owned()] } else { Vec::new() }
+        let is_advised = self.features.has(Feature::CSIServiceAccountTokenSecrets);
+        if is_advised && requests.is_some() && changed && !in_secrets {
+            vec![TOKENS_IN_SECRETS.to_owned()]
+        } else {
+            Vec::new()
+        }
     }
 }
 
@@ -110,4 +140,45 @@ fn validate_tokens(path: FieldPath<'_>, requests: &[Value]) -> Vec<FieldError> {
         }
     }
     errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Requester;
+    use crate::kinds::tests::{object, terms};
+
+    #[test]
+    fn members_of_features_are_given_where_they_may_be_or_were() {
+        let nobody = Circumstances { now: "", requester: Requester::default() };
+        for (feature, name, default) in GATED {
+            let given = object(&format!(r#"{{"spec":{{"{name}":20}}}}"#));
+            let bare = object(r#"{"spec":{}}"#);
+            let on = CsiDrivers { features: terms().features.with(*feature) };
+            let off = CsiDrivers { features: terms().features.without(*feature) };
+            for (drivers, old, want) in
+                [(&on, None, &given), (&off, None, &bare), (&off, Some(&bare), &bare), (&off, Some(&given), &given)]
+            {
+                let mut new = given.clone();
+                drivers.settle(&mut new, old, nobody);
+                assert_eq!(new, *want, "{feature:?}");
+            }
+            for (drivers, want) in [(&on, *default), (&off, None)] {
+                let mut new = bare.clone();
+                drivers.default(&mut new);
+                assert_eq!(new.at(&["spec", name]).and_then(Value::as_bool), want, "{feature:?}");
+                let is_missing = |error: &FieldError| error.field == format!("spec.{name}");
+                assert_eq!(drivers.validate(&bare).iter().any(is_missing), want.is_some(), "{feature:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn tokens_are_advised_to_be_secrets_where_they_can_be() {
+        let driver = object(r#"{"spec":{"tokenRequests":[{}]}}"#);
+        let on = terms().features;
+        for (features, want) in [(on, 1), (on.without(Feature::CSIServiceAccountTokenSecrets), 0)] {
+            assert_eq!(CsiDrivers { features }.warnings(&driver, None).len(), want);
+        }
+    }
 }

@@ -5,14 +5,16 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use crate::checks::{not_negative, problems};
 use crate::kinds::core::persistent_volume::csi_driver_name;
-use crate::{Part, Strategy};
+use crate::{Feature, Features, Part, Strategy};
 
 const DRIVERS: FieldPath<'static> = FieldPath::root("spec.drivers");
 
 /// The longest identity that a driver can give a node.
 const MAX_NODE_ID: usize = 256;
 
-pub(crate) struct CsiNodes;
+pub(crate) struct CsiNodes {
+    pub(crate) features: Features,
+}
 
 impl Strategy for CsiNodes {
     fn validate(&self, object: &Object) -> Vec<FieldError> {
@@ -36,8 +38,13 @@ impl Strategy for CsiNodes {
         let mut errors = self.validate(object);
         for before in drivers(old) {
             for driver in drivers(object).filter(|driver| driver.get("name") == before.get("name")) {
-                // Only how much a node can hold may change.
-                if ["nodeID", "topologyKeys"].iter().any(|name| driver.get(name) != before.get(name)) {
+                // How much a node can hold may change, but only where that is a feature.
+                let frozen: &[&str] = if self.features.has(Feature::MutableCSINodeAllocatableCount) {
+                    &["nodeID", "topologyKeys"]
+                } else {
+                    &["nodeID", "topologyKeys", "allocatable"]
+                };
+                if frozen.iter().any(|name| driver.get(name) != before.get(name)) {
                     errors.push(FieldError::invalid(DRIVERS, BadValue::of(driver), "field is immutable"));
                 }
             }
@@ -82,4 +89,26 @@ fn validate_topology_keys(path: FieldPath<'_>, driver: &Object) -> Vec<FieldErro
         errors.extend(problems(path, key, qualified_name(key)));
     }
     errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tests::{object, terms};
+
+    #[test]
+    fn how_much_fits_changes_where_that_is_a_feature() {
+        let node = |count: i64, id: &str| {
+            object(&format!(
+                r#"{{"spec":{{"drivers":[{{"name":"d.io","nodeID":"{id}","allocatable":{{"count":{count}}}}}]}}}}"#
+            ))
+        };
+        let on = terms().features;
+        let off = on.without(Feature::MutableCSINodeAllocatableCount);
+        for (features, new, want) in
+            [(on, node(2, "a"), 0), (off, node(2, "a"), 1), (off, node(1, "a"), 0), (on, node(1, "b"), 1)]
+        {
+            assert_eq!(CsiNodes { features }.validate_update(&new, &node(1, "a"), Part::Whole).len(), want);
+        }
+    }
 }

@@ -1,7 +1,11 @@
 //! The rules for claims, case by case.
 
 use super::*;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
+
+fn claims() -> Claims {
+    Claims { features: terms().features }
+}
 
 fn claim(spec: &str, status: &str) -> Object {
     object(&format!(r#"{{"metadata":{{"name":"c"}},"spec":{spec},"status":{status}}}"#))
@@ -41,7 +45,7 @@ fn what_is_wrong_with_a_spec_is_found() {
             ],
         ),
     ] {
-        assert_eq!(causes(&Claims.validate(&claim(spec, "{}"))), want, "{spec}");
+        assert_eq!(causes(&claims().validate(&claim(spec, "{}"))), want, "{spec}");
     }
 }
 
@@ -67,7 +71,7 @@ fn sources_are_brought_in_line() {
         ),
     ] {
         let mut spec = object(spec);
-        settle_sources(&mut spec, None);
+        settle_sources(&mut spec, None, terms().features);
         assert_eq!(Value::from(spec).to_json(), want, "{name}");
     }
 }
@@ -87,7 +91,7 @@ fn only_some_of_a_spec_changes() {
         ("the class", GOOD.replace("\"c\"", "\"d\""), "{}", vec!["FieldValueForbidden spec"]),
     ] {
         let (old, new) = (claim(GOOD, status), claim(&spec, status));
-        assert_eq!(causes(&Claims.validate_update(&new, &old, Part::Whole)), want, "{name}");
+        assert_eq!(causes(&claims().validate_update(&new, &old, Part::Whole)), want, "{name}");
     }
 }
 
@@ -95,14 +99,14 @@ fn only_some_of_a_spec_changes() {
 fn a_claim_without_a_class_may_get_one() {
     let bare = GOOD.replace(r#","storageClassName":"c""#, "");
     let (old, new) = (claim(&bare, "{}"), claim(GOOD, "{}"));
-    assert!(Claims.validate_update(&new, &old, Part::Whole).is_empty());
+    assert!(claims().validate_update(&new, &old, Part::Whole).is_empty());
     let annotated = |class: &str, spec: &str| {
         let mut claim = claim(spec, "{}");
         claim.object_mut("metadata").object_mut("annotations").insert(CLASS_ANNOTATION, class);
         claim
     };
-    assert!(Claims.validate_update(&new, &annotated("c", &bare), Part::Whole).is_empty());
-    let errors = Claims.validate_update(&annotated("x", GOOD), &annotated("x", &bare), Part::Whole);
+    assert!(claims().validate_update(&new, &annotated("c", &bare), Part::Whole).is_empty());
+    let errors = claims().validate_update(&annotated("x", GOOD), &annotated("x", &bare), Part::Whole);
     assert_eq!(causes(&errors), ["FieldValueForbidden spec"]);
 }
 
@@ -112,7 +116,7 @@ fn the_status_is_checked() {
         "allocatedResourceStatuses":{"storage":"Odd"}}"#;
     let new = claim(GOOD, status);
     assert_eq!(
-        causes(&Claims.validate_update(&new, &new, Part::Subresource("status"))),
+        causes(&claims().validate_update(&new, &new, Part::Subresource("status"))),
         [
             "FieldValueInvalid status.capacity[storage]",
             "FieldValueNotSupported status.allocatedResourceStatuses",
@@ -120,4 +124,36 @@ fn the_status_is_checked() {
             "FieldValueInvalid status.allocatedResources[storage]",
         ]
     );
+}
+
+#[test]
+fn features_decide_what_claims_and_their_statuses_say() {
+    let nobody = Circumstances { now: "", requester: crate::Requester::default() };
+    let with = |feature, is_on: bool| {
+        let features = terms().features;
+        Claims { features: if is_on { features.with(feature) } else { features.without(feature) } }
+    };
+    let crossing = r#"{"dataSourceRef":{"kind":"X","name":"x","apiGroup":"a.b","namespace":"other"}}"#;
+    for (feature, spec, status) in [
+        (Feature::VolumeAttributesClass, r#"{"volumeAttributesClassName":"gold"}"#, r#"{"modifyVolumeStatus":{}}"#),
+        (Feature::CrossNamespaceVolumeDataSource, crossing, "{}"),
+        (Feature::RecoverVolumeExpansionFailure, "{}", r#"{"allocatedResources":{"storage":"1"}}"#),
+    ] {
+        for (is_on, is_known, is_kept) in [(true, false, true), (false, false, false), (false, true, true)] {
+            let (mut new, bare) = (claim(spec, status), claim("{}", "{}"));
+            let old = if is_known { new.clone() } else { bare.clone() };
+            let given = new.clone();
+            with(feature, is_on).settle(&mut new, Some(&old), nobody);
+            with(feature, is_on).settle_status(&mut new, &old);
+            assert_eq!(new, if is_kept { given } else { bare }, "{feature:?} on: {is_on}, known: {is_known}");
+        }
+    }
+    let good = r#"{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"SIZE"}}}"#;
+    let (bound, grown) = (r#"{"phase":"Bound","capacity":{"storage":"1Gi"}}"#, good.replace("SIZE", "5Gi"));
+    let recovering = r#"{"phase":"Bound","capacity":{"storage":"1Gi"},"allocatedResources":{"storage":"5Gi"}}"#;
+    for (is_on, status, want) in [(true, bound, 0), (false, bound, 1), (false, recovering, 0)] {
+        let (old, new) = (claim(&grown, status), claim(&good.replace("SIZE", "2Gi"), status));
+        let errors = with(Feature::RecoverVolumeExpansionFailure, is_on).validate_update(&new, &old, Part::Whole);
+        assert_eq!(errors.len(), want, "on: {is_on}, {status}: {errors:?}");
+    }
 }

@@ -3,10 +3,11 @@
 use revisor_object::names::qualified_name;
 use revisor_object::{FieldError, FieldPath, Object, Quantity, Value};
 
-use super::{CLASS_ANNOTATION, SPEC};
+use super::{Allowances, CLASS_ANNOTATION, SPEC};
 use crate::checks::{immutable, problems};
 use crate::kinds::amounts::{self, amount_of, same_amounts};
 use crate::kinds::resource_names::is_native;
+use crate::{Feature, Features};
 
 /// How far a change of size has come.
 const RESIZE_STATUSES: &[&str] = &[
@@ -18,7 +19,7 @@ const RESIZE_STATUSES: &[&str] = &[
 ];
 
 /// What is wrong with a claim in place of the old one, beyond what is wrong with it by itself.
-pub(super) fn validate(object: &Object, old: &Object) -> Vec<FieldError> {
+pub(super) fn validate(object: &Object, old: &Object, allowances: Allowances, features: Features) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let empty = Object::new();
     let spec = object.object("spec").unwrap_or(&empty);
@@ -42,13 +43,25 @@ pub(super) fn validate(object: &Object, old: &Object) -> Vec<FieldError> {
     if size < storage(old_spec) {
         let capacity = old.object("status").and_then(|status| status.object("capacity"));
         // A claim whose growth failed may ask for less again, but a volume never shrinks.
-        if size <= amount_of(capacity, "storage").unwrap_or(Quantity::ZERO) {
+        if !allowances.recovery {
+            let detail = "field can not be less than previous value";
+            errors.push(FieldError::forbidden("spec.resources.requests.storage", detail));
+        } else if size <= amount_of(capacity, "storage").unwrap_or(Quantity::ZERO) {
             let detail = "field can not be less than status.capacity";
             errors.push(FieldError::forbidden("spec.resources.requests.storage", detail));
         }
     }
     errors.extend(immutable(FieldPath::root("volumeMode"), spec.get("volumeMode"), old_spec.get("volumeMode")));
-    errors.extend(attributes_class(spec, old_spec, old));
+    let class = "volumeAttributesClassName";
+    if spec.get(class) != old_spec.get(class) {
+        if !features.has(Feature::VolumeAttributesClass) {
+            let detail = "update is forbidden when the VolumeAttributesClass feature gate is disabled";
+            errors.push(FieldError::forbidden(SPEC.child(class), detail));
+        }
+        if allowances.attributes_class {
+            errors.extend(attributes_class(spec, old));
+        }
+    }
     errors
 }
 
@@ -106,12 +119,10 @@ fn same_spec(object: &Object, spec: &Object, old: &Object, class: ClassChange) -
         && same_amounts(limits(spec).as_ref(), limits(old).as_ref())
 }
 
-fn attributes_class(spec: &Object, old_spec: &Object, old: &Object) -> Option<FieldError> {
+/// A class that was once applied cannot be taken back.
+fn attributes_class(spec: &Object, old: &Object) -> Option<FieldError> {
     let name = "volumeAttributesClassName";
-    // A class that was once applied cannot be taken back.
-    if spec.get(name) == old_spec.get(name) || old.at(&["status", "currentVolumeAttributesClassName"]).is_none() {
-        return None;
-    }
+    old.at(&["status", "currentVolumeAttributesClassName"])?;
     let what = match spec.str(name) {
         None => "nil",
         Some("") => "empty string",
@@ -122,7 +133,7 @@ fn attributes_class(spec: &Object, old_spec: &Object, old: &Object) -> Option<Fi
 }
 
 /// What is wrong with the status of a claim.
-pub(super) fn validate_status(object: &Object) -> Vec<FieldError> {
+pub(super) fn validate_status(object: &Object, allowances: Allowances) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let empty = Object::new();
     if object.object("spec").is_none_or(|spec| spec.array("accessModes").is_empty()) {
@@ -134,6 +145,9 @@ pub(super) fn validate_status(object: &Object) -> Vec<FieldError> {
     let path = root.child("capacity");
     for (name, value) in status.object("capacity").into_iter().flat_map(Object::iter) {
         errors.extend(amounts::basic(path.key(name), &amounts::amount(value)));
+    }
+    if !allowances.recovery {
+        return errors;
     }
     let path = root.child("allocatedResourceStatuses");
     for (name, value) in status.object("allocatedResourceStatuses").into_iter().flat_map(Object::iter) {

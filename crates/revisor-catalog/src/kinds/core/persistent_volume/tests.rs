@@ -1,7 +1,11 @@
 //! The rules for persistent volumes, case by case.
 
 use super::*;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
+
+fn volumes() -> PersistentVolumes {
+    PersistentVolumes { features: terms().features }
+}
 
 fn volume(rest: &str) -> Object {
     object(&format!(
@@ -54,7 +58,7 @@ fn each_source_is_checked() {
         ),
     ] {
         let want: Vec<String> = want.iter().map(|cause| format!("FieldValue{cause}")).collect();
-        assert_eq!(causes(&PersistentVolumes.validate(&volume(&format!(",{source}")))), want, "{source}");
+        assert_eq!(causes(&volumes().validate(&volume(&format!(",{source}")))), want, "{source}");
     }
 }
 
@@ -64,14 +68,14 @@ fn the_root_folder_is_never_recycled() {
         assert_eq!(sources::is_root(path), is_root, "{path}");
     }
     let new = volume(r#","hostPath":{"path":"/"},"persistentVolumeReclaimPolicy":"Recycle""#);
-    assert_eq!(causes(&PersistentVolumes.validate(&new)), ["FieldValueForbidden spec.persistentVolumeReclaimPolicy"]);
+    assert_eq!(causes(&volumes().validate(&new)), ["FieldValueForbidden spec.persistentVolumeReclaimPolicy"]);
 }
 
 #[test]
 fn the_source_is_immutable() {
     let driver = |rest: &str| volume(&format!(r#","csi":{{"driver":"d","volumeHandle":"h"{rest}}}"#));
     let secret = r#","controllerExpandSecretRef":{"name":"a","namespace":"b"}"#;
-    let update = |new: &Object, old: &Object| causes(&PersistentVolumes.validate_update(new, old, Part::Whole));
+    let update = |new: &Object, old: &Object| causes(&volumes().validate_update(new, old, Part::Whole));
     assert!(update(&driver(secret), &driver("")).is_empty());
     assert_eq!(update(&driver(""), &driver(secret)), ["FieldValueForbidden spec.persistentvolumesource"]);
     assert_eq!(update(&driver(r#","fsType":"x""#), &driver("")), ["FieldValueForbidden spec.persistentvolumesource"]);
@@ -86,7 +90,7 @@ fn an_affinity_only_changes_to_newer_labels() {
         ))
     };
     let old = with("beta.kubernetes.io/os", "a");
-    let update = |new: &Object| causes(&PersistentVolumes.validate_update(new, &old, Part::Whole));
+    let update = |new: &Object| causes(&volumes().validate_update(new, &old, Part::Whole));
     assert!(update(&with("kubernetes.io/os", "a")).is_empty());
     assert_eq!(update(&with("kubernetes.io/arch", "a")), ["FieldValueInvalid nodeAffinity"]);
     assert_eq!(update(&with("beta.kubernetes.io/os", "b")), ["FieldValueInvalid nodeAffinity"]);
@@ -108,8 +112,38 @@ fn the_time_of_a_transition_is_kept() {
     ] {
         let mut new = new;
         let old = at("Pending", Some("before"));
-        PersistentVolumes.prepare_update(&mut new, &old, Part::Subresource("status"), circumstances);
+        volumes().prepare_update(&mut new, &old, Part::Subresource("status"), circumstances);
         let time = new.at(&["status", "lastPhaseTransitionTime"]).and_then(Value::as_str);
         assert_eq!(time, Some(want), "{name}");
+    }
+}
+
+#[test]
+fn features_decide_what_of_a_volume_can_be_said_and_changed() {
+    let nobody = Circumstances { now: "", requester: crate::Requester::default() };
+    let classed = volume(r#","csi":{"driver":"d.io","volumeHandle":"h"},"volumeAttributesClassName":"gold""#);
+    let bare = volume(r#","csi":{"driver":"d.io","volumeHandle":"h"}"#);
+    let on = terms().features;
+    let off = on.without(Feature::VolumeAttributesClass);
+    for (features, old, is_kept) in [(on, &bare, true), (off, &bare, false), (off, &classed, true)] {
+        let mut new = classed.clone();
+        PersistentVolumes { features }.settle(&mut new, Some(old), nobody);
+        assert_eq!(new.at(&["spec", ATTRIBUTES_CLASS]).is_some(), is_kept);
+    }
+    let silver = volume(r#","csi":{"driver":"d.io","volumeHandle":"h"},"volumeAttributesClassName":"silver""#);
+    for (features, want) in [(on, vec![]), (off, vec!["FieldValueForbidden spec.volumeAttributesClassName"])] {
+        let errors = PersistentVolumes { features }.validate_update(&silver, &classed, Part::Whole);
+        assert_eq!(causes(&errors), want);
+    }
+    let at = |zone: &str| {
+        volume(&format!(
+            r#","hostPath":{{"path":"/a"}},"nodeAffinity":{{"required":{{"nodeSelectorTerms":[{{"matchExpressions":
+                [{{"key":"zone","operator":"In","values":["{zone}"]}}]}}]}}}}"#
+        ))
+    };
+    let mutable = on.with(Feature::MutablePVNodeAffinity);
+    for (features, want) in [(mutable, vec![]), (on, vec!["FieldValueInvalid nodeAffinity"])] {
+        let errors = PersistentVolumes { features }.validate_update(&at("a"), &at("b"), Part::Whole);
+        assert_eq!(causes(&errors), want);
     }
 }

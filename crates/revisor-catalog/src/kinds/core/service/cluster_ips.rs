@@ -3,6 +3,7 @@
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, parse_ip_sloppy};
 
 use super::ServiceSpec;
+use crate::Features;
 use crate::kinds::addresses::legacy_ip;
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
@@ -11,7 +12,7 @@ const POLICIES: [&str; 3] = ["PreferDualStack", "RequireDualStack", "SingleStack
 
 /// What is wrong with `clusterIP`, `clusterIPs`, `ipFamilies` and `ipFamilyPolicy`. Asked before addresses are given
 /// out, so that who does it need not think of malformed ones, and once more with the rest of the Service.
-pub fn validate_cluster_ips(service: &Object, old: Option<&Object>) -> Vec<FieldError> {
+pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, features: Features) -> Vec<FieldError> {
     let spec = ServiceSpec::of(service);
     let mut errors = Vec::new();
     if spec.is_external_name() {
@@ -47,7 +48,7 @@ pub fn validate_cluster_ips(service: &Object, old: Option<&Object>) -> Vec<Field
             }
             continue;
         }
-        let found = legacy_ip(path.index(at), ip, |ip| texts(known).any(|known| known == ip));
+        let found = legacy_ip(path.index(at), ip, features, |ip| texts(known).any(|known| known == ip));
         has_invalid |= !found.is_empty();
         errors.extend(found);
     }

@@ -3,6 +3,12 @@
 use revisor_object::{FieldError, Object, Value, parse_json};
 
 use super::*;
+use crate::Feature;
+use crate::kinds::tests::terms;
+
+fn services() -> Services {
+    Services { features: terms().features }
+}
 
 fn service(spec: &str) -> Object {
     let value = parse_json(format!(r#"{{"spec":{spec}}}"#).as_bytes()).expect("is JSON").value;
@@ -23,7 +29,7 @@ fn defaulted(spec: &str) -> Object {
             port.insert("protocol", "TCP");
         }
     }
-    Services.default(&mut object);
+    services().default(&mut object);
     object
 }
 
@@ -119,7 +125,7 @@ fn what_is_wrong_is_told_by_field() {
             vec!["Invalid spec.externalIPs[0]", "Invalid spec.externalIPs[1]"],
         ),
     ] {
-        assert_eq!(fields(Services.validate(&defaulted(spec))), want, "{spec}");
+        assert_eq!(fields(services().validate(&defaulted(spec))), want, "{spec}");
     }
 }
 
@@ -145,7 +151,7 @@ fn addresses_agree_with_each_other_and_with_their_families() {
             vec!["Duplicate spec.ipFamilies[1]", "NotSupported spec.ipFamilyPolicy"],
         ),
     ] {
-        assert_eq!(fields(validate_cluster_ips(&service(spec), None)), want, "{spec}");
+        assert_eq!(fields(validate_cluster_ips(&service(spec), None, terms().features)), want, "{spec}");
     }
 }
 
@@ -163,7 +169,7 @@ fn addresses_stay_and_a_second_one_needs_the_policy_to_go() {
         (dual, other, "SingleStack", vec!["Invalid spec.clusterIPs[0]"]),
     ] {
         let whole = |ips: &str| defaulted(&format!(r#"{{"ports":[{{"port":80}}],"ipFamilyPolicy":"{policy}",{ips}}}"#));
-        let errors = Services.validate_update(&whole(new), &whole(old), Part::Whole);
+        let errors = services().validate_update(&whole(new), &whole(old), Part::Whole);
         assert_eq!(fields(errors), want, "{old} to {new}, {policy}");
     }
 }
@@ -179,7 +185,7 @@ fn another_type_sheds_what_it_has_no_use_for() {
     let change = |name: &str| {
         let mut new = old.clone();
         new.object_mut("spec").insert("type", name);
-        Services.prepare_update(&mut new, &old, Part::Whole, circumstances);
+        services().prepare_update(&mut new, &old, Part::Whole, circumstances);
         new
     };
     let cluster = change("ClusterIP");
@@ -198,7 +204,7 @@ fn another_type_sheds_what_it_has_no_use_for() {
     let mut contrary = old.clone();
     contrary.object_mut("spec").insert("type", "ClusterIP");
     contrary.object_mut("spec").insert("healthCheckNodePort", 30009);
-    Services.prepare_update(&mut contrary, &old, Part::Whole, circumstances);
+    services().prepare_update(&mut contrary, &old, Part::Whole, circumstances);
     assert_eq!(ServiceSpec::of(&contrary).health_check_node_port(), 30009, "what the client set stays");
 }
 
@@ -215,7 +221,7 @@ fn a_status_says_where_a_load_balancer_is() {
             format!(r#"{{"spec":{{"type":"{of_type}"}},"status":{{"loadBalancer":{{"ingress":[{ingress}]}}}}}}"#);
         let value = parse_json(text.as_bytes()).expect("is JSON").value;
         let object = value.as_object().expect("is an object");
-        let errors = Services.validate_update(object, &Object::new(), Part::Subresource("status"));
+        let errors = services().validate_update(object, &Object::new(), Part::Subresource("status"));
         assert_eq!(fields(errors), want, "{text}");
     }
 }
@@ -230,6 +236,41 @@ fn unwise_settings_are_warned_of() {
         (r#"{"externalName":"a","trafficDistribution":"PreferClose"}"#, 2),
         (r#"{"clusterIP":"FD00::1","clusterIPs":["FD00::1"]}"#, 1),
     ] {
-        assert_eq!(Services.warnings(&defaulted(spec), None).len(), want, "{spec}");
+        assert_eq!(services().warnings(&defaulted(spec), None).len(), want, "{spec}");
+    }
+}
+
+#[test]
+fn where_traffic_goes_and_how_addresses_are_written_is_for_the_features_to_say() {
+    for (feature, spec, on, off) in [
+        (
+            Feature::PreferSameTrafficDistribution,
+            r#"{"ports":[{"port":80}],"trafficDistribution":"PreferSameNode"}"#,
+            vec![],
+            vec!["NotSupported spec.trafficDistribution"],
+        ),
+        (
+            Feature::PreferSameTrafficDistribution,
+            r#"{"ports":[{"port":80}],"trafficDistribution":"PreferClose"}"#,
+            vec![],
+            vec![],
+        ),
+        (
+            Feature::StrictIPCIDRValidation,
+            r#"{"ports":[{"port":80}],"externalIPs":["010.0.0.1"]}"#,
+            vec!["Invalid spec.externalIPs[0]"],
+            vec![],
+        ),
+        (
+            Feature::StrictIPCIDRValidation,
+            r#"{"ports":[{"port":80}],"clusterIP":"010.0.0.1","clusterIPs":["010.0.0.1"]}"#,
+            vec!["Invalid spec.clusterIPs[0]"],
+            vec![],
+        ),
+    ] {
+        let features = terms().features;
+        for (features, want) in [(features.with(feature), on), (features.without(feature), off)] {
+            assert_eq!(fields(Services { features }.validate(&defaulted(spec))), want, "{feature:?}: {spec}");
+        }
     }
 }

@@ -7,12 +7,14 @@ use super::cluster_ips::{validate_cluster_ip_changes, validate_cluster_ips, vali
 use super::{ServicePort, ServiceSpec, TOPOLOGY_HINTS, TOPOLOGY_MODE};
 use crate::checks::{labels, one_of, problems, required_one_of};
 use crate::kinds::addresses::{endpoint_ip, legacy_cidr, legacy_ip, not_an_address};
+use crate::{Feature, Features};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const AFFINITIES: [&str; 2] = ["ClientIP", "None"];
 const TRAFFIC_POLICIES: [&str; 2] = ["Cluster", "Local"];
+/// Where traffic goes if it can. All but the first are a feature.
 const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
 const IP_MODES: [&str; 2] = ["Proxy", "VIP"];
 
@@ -25,7 +27,7 @@ const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ran
 const ONLY_LOAD_BALANCERS: &str = "may only be used when `type` is 'LoadBalancer'";
 
 /// What is wrong with a Service, new or in place of the old one.
-pub(super) fn validate_service(service: &Object, old: Option<&Object>) -> Vec<FieldError> {
+pub(super) fn validate_service(service: &Object, old: Option<&Object>, features: Features) -> Vec<FieldError> {
     let spec = ServiceSpec::of(service);
     let mut errors = Vec::new();
     let annotations = service.object("metadata").and_then(|metadata| metadata.object("annotations"));
@@ -37,11 +39,12 @@ pub(super) fn validate_service(service: &Object, old: Option<&Object>) -> Vec<Fi
     validate_each_port(spec, &mut errors);
     errors.extend(labels(SPEC.child("selector"), spec.get("selector").and_then(Value::as_object)));
     validate_affinity(spec, &mut errors);
-    errors.extend(validate_cluster_ips(service, old));
+    errors.extend(validate_cluster_ips(service, old, features));
     let known = |name: &'static str| old.map(|old| ServiceSpec::of(old).array(name)).unwrap_or_default();
     for (at, ip) in texts(spec.array("externalIPs")).enumerate() {
         let path = SPEC.child("externalIPs");
-        let malformed = legacy_ip(path.index(at), ip, |ip| texts(known("externalIPs")).any(|known| known == ip));
+        let is_known = |ip: &str| texts(known("externalIPs")).any(|known| known == ip);
+        let malformed = legacy_ip(path.index(at), ip, features, is_known);
         let is_malformed = !malformed.is_empty();
         errors.extend(malformed);
         if !is_malformed {
@@ -50,9 +53,9 @@ pub(super) fn validate_service(service: &Object, old: Option<&Object>) -> Vec<Fi
     }
     errors.extend(required_one_of(SPEC.child("type"), spec.service_type(), &TYPES));
     validate_ports_together(spec, &mut errors);
-    validate_source_ranges(service, old, annotations, &mut errors);
+    validate_source_ranges(service, old, annotations, features, &mut errors);
     validate_load_balancer(spec, &mut errors);
-    validate_traffic(spec, &mut errors);
+    validate_traffic(spec, features, &mut errors);
     errors
 }
 
@@ -193,6 +196,7 @@ fn validate_source_ranges(
     service: &Object,
     old: Option<&Object>,
     annotations: Option<&Object>,
+    features: Features,
     errors: &mut Vec<FieldError>,
 ) {
     let spec = ServiceSpec::of(service);
@@ -206,7 +210,7 @@ fn validate_source_ranges(
         let known = old.map(|old| ServiceSpec::of(old).array("loadBalancerSourceRanges")).unwrap_or_default();
         for (at, range) in texts(ranges).enumerate() {
             let is_known = |range: &str| texts(known).any(|known| known.trim() == range);
-            errors.extend(legacy_cidr(path.index(at), range.trim(), is_known));
+            errors.extend(legacy_cidr(path.index(at), range.trim(), features, is_known));
         }
         return;
     }
@@ -219,7 +223,7 @@ fn validate_source_ranges(
     let before = old.and_then(|old| old.at(&["metadata", "annotations", SOURCE_RANGES])).and_then(Value::as_str);
     if before != Some(text) && !text.trim().is_empty() {
         for range in text.trim().split(',') {
-            errors.extend(legacy_cidr(path.key(SOURCE_RANGES), range.trim(), |_| false));
+            errors.extend(legacy_cidr(path.key(SOURCE_RANGES), range.trim(), features, |_| false));
         }
     }
 }
@@ -244,7 +248,7 @@ fn validate_class(spec: ServiceSpec<'_>) -> Vec<FieldError> {
     }
 }
 
-fn validate_traffic(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
+fn validate_traffic(spec: ServiceSpec<'_>, features: Features, errors: &mut Vec<FieldError>) {
     let path = SPEC.child("externalTrafficPolicy");
     let policy = spec.text("externalTrafficPolicy");
     if spec.is_externally_accessible() {
@@ -275,7 +279,8 @@ fn validate_traffic(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
         None => {}
     }
     if let Some(distribution) = spec.get("trafficDistribution").and_then(Value::as_str) {
-        errors.extend(one_of(SPEC.child("trafficDistribution"), distribution, &DISTRIBUTIONS));
+        let known = if features.has(Feature::PreferSameTrafficDistribution) { 3 } else { 1 };
+        errors.extend(one_of(SPEC.child("trafficDistribution"), distribution, &DISTRIBUTIONS[..known]));
     }
 }
 
@@ -299,7 +304,7 @@ pub(super) fn validate_changes(service: &Object, old: &Object) -> Vec<FieldError
 }
 
 /// What is wrong with where a load balancer can be reached.
-pub(super) fn validate_status(service: &Object, old: &Object) -> Vec<FieldError> {
+pub(super) fn validate_status(service: &Object, old: &Object, features: Features) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let status = FieldPath::root("status");
     let balancer = status.child("loadBalancer");
@@ -318,7 +323,7 @@ pub(super) fn validate_status(service: &Object, old: &Object) -> Vec<FieldError>
             let is_known = |ip: &str| {
                 ingress(old).iter().any(|entry| entry.as_object().and_then(|entry| entry.str("ip")) == Some(ip))
             };
-            errors.extend(legacy_ip(path.child("ip"), ip, is_known));
+            errors.extend(legacy_ip(path.child("ip"), ip, features, is_known));
         }
         let mode_path = path.child("ipMode");
         match mode {

@@ -3,7 +3,12 @@
 use revisor_object::Value;
 
 use super::*;
+use crate::Feature;
 use crate::kinds::tests::{object, terms};
+
+fn claims() -> ResourceClaims {
+    ResourceClaims { selectors: Selectors::new(&terms()), features: terms().features }
+}
 
 fn causes(errors: &[FieldError]) -> Vec<String> {
     errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect()
@@ -49,7 +54,7 @@ fn requests_are_checked() {
         ),
     ] {
         let want: Vec<String> = want.iter().map(|cause| format!("FieldValue{cause}")).collect();
-        assert_eq!(causes(&ResourceClaims { selectors: Selectors::new(&terms()) }.validate(&claim(&devices, "{}"))), want, "{devices}");
+        assert_eq!(causes(&claims().validate(&claim(&devices, "{}"))), want, "{devices}");
     }
 }
 
@@ -59,7 +64,7 @@ fn one_device_is_asked_for_if_nothing_is_said() {
         r#"{"requests":[{"name":"r","exactly":{"allocationMode":"ExactCount"},"firstAvailable":[{"allocationMode":"All"}]}]}"#,
         "{}",
     );
-    ResourceClaims { selectors: Selectors::new(&terms()) }.default(&mut claim);
+    claims().default(&mut claim);
     let requests = claim.at(&["spec", "devices", "requests"]).map(Value::to_json);
     let want = r#"[{"exactly":{"allocationMode":"ExactCount","count":1},"firstAvailable":[{"allocationMode":"All"}],"name":"r"}]"#;
     assert_eq!(requests.as_deref(), Some(want));
@@ -103,18 +108,29 @@ fn a_status_is_allocated_then_reserved() {
     ] {
         let want: Vec<String> = want.iter().map(|cause| format!("FieldValue{cause}")).collect();
         let new = claim(&devices, &status);
-        assert_eq!(
-            causes(&ResourceClaims { selectors: Selectors::new(&terms()) }.validate_update(
-                &new,
-                old,
-                Part::Subresource("status")
-            )),
-            want,
-            "{name}"
-        );
+        assert_eq!(causes(&claims().validate_update(&new, old, Part::Subresource("status"))), want, "{name}");
     }
     let reported = claim(&devices, &format!(r#"{{"allocation":{allocation},"devices":{}}}"#, device("v")));
     let mut freed = claim(&devices, &format!(r#"{{"devices":{}}}"#, device("v")));
     status::forget_deallocated(&mut freed, &reported);
     assert_eq!(freed.at(&["status", "devices"]), None);
+}
+
+#[test]
+fn statuses_say_what_features_allow_or_what_they_said_before() {
+    let result = |rest: &str| format!(r#"{{"allocation":{{"devices":{{"results":[{{"device":"d"{rest}}}]}}}}}}"#);
+    for (feature, status, want) in [
+        (Feature::DRAResourceClaimDeviceStatus, r#"{"devices":[{"device":"d"}]}"#.to_owned(), "{}".to_owned()),
+        (Feature::DRAAdminAccess, result(r#","adminAccess":true"#), result("")),
+        (Feature::DRAConsumableCapacity, result(r#","shareID":"s","consumedCapacity":{}"#), result("")),
+        (Feature::DRADeviceBindingConditions, result(r#","bindingConditions":["c"]"#), result("")),
+    ] {
+        for (is_on, old, want) in [(true, "{}", &status), (false, "{}", &want), (false, status.as_str(), &status)] {
+            let features = terms().features;
+            let features = if is_on { features.with(feature) } else { features.without(feature) };
+            let mut new = claim("{}", &status);
+            ResourceClaims { features, ..claims() }.settle_status(&mut new, &claim("{}", old));
+            assert_eq!(new, claim("{}", want), "{feature:?} on: {is_on}, old: {old}");
+        }
+    }
 }

@@ -1,11 +1,15 @@
 //! The rules for resource slices, case by case.
 
 use super::*;
-use crate::kinds::tests::object;
+use crate::kinds::tests::{object, terms};
 
 fn slice(rest: &str) -> Object {
     let pool = r#"{"name":"p","resourceSliceCount":1,"generation":1}"#;
     object(&format!(r#"{{"spec":{{"driver":"d.example","pool":{pool}{rest}}}}}"#))
+}
+
+fn slices() -> ResourceSlices {
+    ResourceSlices { features: terms().features }
 }
 
 fn causes(errors: &[FieldError]) -> Vec<String> {
@@ -60,7 +64,7 @@ fn what_is_wrong_with_a_slice_is_found() {
         ),
     ] {
         let want: Vec<String> = want.iter().map(|cause| format!("FieldValue{cause}")).collect();
-        assert_eq!(causes(&ResourceSlices.validate(&slice(rest))), want, "{rest}");
+        assert_eq!(causes(&slices().validate(&slice(rest))), want, "{rest}");
     }
 }
 
@@ -68,7 +72,7 @@ fn what_is_wrong_with_a_slice_is_found() {
 fn taints_are_dated_and_lists_are_dropped() {
     let mut new = slice(r#","devices":[{"name":"a","taints":[{"key":"k"}],"attributes":{"x":{"ints":[1]}}}]"#);
     let circumstances = Circumstances { now: "now", requester: crate::Requester::default() };
-    ResourceSlices.prepare_create(&mut new, circumstances);
+    slices().prepare_create(&mut new, circumstances);
     let devices = new.at(&["spec", "devices"]).map(Value::to_json);
     let want = r#"[{"attributes":{"x":{}},"name":"a","taints":[{"key":"k","timeAdded":"now"}]}]"#;
     assert_eq!(devices.as_deref(), Some(want));
@@ -81,7 +85,7 @@ fn where_a_slice_comes_from_is_immutable() {
         r#"{"spec":{"driver":"e.example","pool":{"name":"q","resourceSliceCount":1,"generation":2},"nodeName":"m"}}"#,
     );
     assert_eq!(
-        causes(&ResourceSlices.validate_update(&new, &old, Part::Whole)),
+        causes(&slices().validate_update(&new, &old, Part::Whole)),
         ["FieldValueInvalid spec.pool.name", "FieldValueInvalid spec.driver", "FieldValueInvalid spec.nodeName"]
     );
 }
