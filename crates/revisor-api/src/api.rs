@@ -12,8 +12,8 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use revisor_auth::{
-    Attributes, Authenticator, Authorizer, Decision, Identity, PeerIdentity, PeerVerifier, ResourceAttributes,
-    authorization_warning, forbidden_message,
+    Authenticator, Authorizer, Decision, Forbidden, Identity, Impersonated, Impersonation, PeerIdentity, PeerVerifier,
+    authorization_warning,
 };
 use revisor_catalog::{ObjectRoute, Route, Verb};
 use revisor_object::{DurationError, ResourceRef, Status};
@@ -26,6 +26,7 @@ use crate::objects::metric_name;
 use crate::publication::{Publication, Publications};
 use crate::query::Query;
 use crate::representation::yaml_from_json;
+use crate::request_info::{NoResource, RequestInfo};
 use crate::unread_body::UnreadBody;
 use crate::{
     Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, accepts_gzip, answer, issuer,
@@ -62,6 +63,7 @@ pub struct ApiOptions {
 pub struct Api {
     pub(crate) options: ApiOptions,
     publications: Publications,
+    impersonation: Impersonation,
 }
 
 impl Api {
@@ -69,7 +71,8 @@ impl Api {
     pub fn new(options: ApiOptions) -> Api {
         let release = |part: &str| options.version[part].as_str().unwrap_or_default();
         let publications = Publications::new(&format!("{}.{}", release("emulationMajor"), release("emulationMinor")));
-        Api { options, publications }
+        let impersonation = Impersonation::new(options.authorizer.clone());
+        Api { options, publications, impersonation }
     }
 }
 
@@ -148,9 +151,10 @@ impl Api {
                 return answer::status(&Status::unauthorized("Unauthorized"));
             }
         };
-        if let Err(refusal) = self.authorize(&user, &route, asked, &request) {
-            return answer::status(&refusal);
-        }
+        let user = match self.authorize(user, &request) {
+            Ok(user) => user,
+            Err(refusal) => return *refusal,
+        };
         request.extensions_mut().insert(user.clone());
         if asked.verb == Some(Verb::Watch) {
             // Bounded by connections and streams; it occupies no place while it waits for events.
@@ -166,44 +170,27 @@ impl Api {
         })
     }
 
-    fn authorize(
-        &self,
-        user: &Identity,
-        route: &Route,
-        asked: &Asked,
-        request: &Request<UnreadBody>,
-    ) -> Result<(), Box<Status>> {
-        let path = request.uri().path();
-        let resource = match route {
-            Route::Objects(route) => Some(ResourceAttributes {
-                group: &route.resource.group,
-                version: &route.resource.version,
-                resource: &route.resource.plural,
-                subresource: route.subresource.as_deref(),
-                // As in the original, a namespace is in itself: who may read what is in it may be let read it too.
-                namespace: match route.resource.plural.as_str() {
-                    "namespaces" if route.resource.group.is_empty() => route.name.as_deref(),
-                    _ => route.namespace.as_deref(),
-                },
-                name: route.name.as_deref(),
-            }),
-            _ => None,
-        };
-        let verb =
-            asked.verb.map_or_else(|| request.method().as_str().to_ascii_lowercase(), |verb| verb.as_str().to_owned());
-        let attributes = Attributes { user, verb: &verb, path, resource };
-        match self.options.authorizer.authorize(&attributes) {
-            Decision::Allow => Ok(()),
-            Decision::Forbidden { reason } => {
-                let mut status = Status::forbidden(ResourceRef::default(), "", "");
-                status.message = forbidden_message(&attributes, &reason);
-                if let (Some(resource), Some(details)) = (resource, &mut status.details) {
-                    details.group = resource.group.to_string();
-                    details.kind = resource.resource.to_owned();
-                    details.name = resource.name.unwrap_or_default().to_owned();
-                }
-                Err(Box::new(status))
+    /// Who is to be taken for the user of a request, if they may do what it asks.
+    fn authorize(&self, user: Identity, request: &Request<UnreadBody>) -> Result<Identity, Box<Response<Body>>> {
+        let refuse = |status: &Status| Box::new(answer::status(status));
+        let info = RequestInfo::of(request).map_err(|NoResource| {
+            let uri = request.uri();
+            let problem = "failed to create RequestInfo: unable to determine kind and namespace from url";
+            let message = format!("Internal Server Error: {:?}: {problem}, {uri}\n", uri.to_string());
+            Box::new(answer::text(StatusCode::INTERNAL_SERVER_ERROR, message))
+        })?;
+        let user = match Impersonated::read(request.headers()) {
+            Ok(None) => user,
+            Ok(Some(wanted)) => {
+                let impersonated = self.impersonation.resolve(&wanted, &info.attributes(&user));
+                impersonated.map_err(|refusal| refuse(&forbidden(refusal)))?
             }
+            Err(error) => return Err(refuse(&Status::bad_request(error.to_string()))),
+        };
+        let attributes = info.attributes(&user);
+        match self.options.authorizer.authorize(&attributes) {
+            Decision::Allow => Ok(user.clone()),
+            Decision::Forbidden { reason } => Err(refuse(&forbidden(Forbidden::of(&attributes, &reason)))),
         }
     }
 
@@ -316,6 +303,18 @@ impl Api {
         let answered = tokio::task::spawn_blocking(move || answer(&publication, &request)).await;
         answered.unwrap_or_else(|error| answer::status(&Status::internal_error(error)))
     }
+}
+
+/// The answer to what somebody may not.
+fn forbidden(refusal: Forbidden) -> Status {
+    let mut status = Status::forbidden(ResourceRef::default(), "", "");
+    status.message = refusal.message;
+    if let Some(details) = &mut status.details {
+        details.group = refusal.group;
+        details.kind = refusal.resource;
+        details.name = refusal.name;
+    }
+    status
 }
 
 /// The answer to a HEAD: it tells the length of what it leaves out. HTTP/1.1 would leave it out by itself, but over

@@ -27,6 +27,7 @@ mod query;
 mod raw_json;
 mod representation;
 mod request_body;
+mod request_info;
 mod reviews;
 mod server;
 mod table;

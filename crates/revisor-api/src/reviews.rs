@@ -4,9 +4,9 @@
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use revisor_auth::{Attributes, Claims, Decision, Identity, ResourceAttributes};
+use revisor_auth::{AccessRules, Attributes, Claims, Identity, PolicyRule, ResourceAttributes};
 use revisor_catalog::{ObjectRoute, Resource};
-use revisor_object::{KindRef, Object, Status, Value};
+use revisor_object::{FieldSelector, KindRef, LabelOperator, LabelSelector, Object, Requirement, Status, Value};
 use revisor_schema::{Precision, format_timestamp};
 
 use crate::Api;
@@ -69,40 +69,35 @@ impl Api {
 
     /// Whether `user` may do what is asked.
     fn may(&self, user: &Identity, mut question: Object) -> Object {
-        let decision = {
+        let mut problems = Vec::new();
+        let (allowed, reason) = {
             let empty = Object::new();
             let spec = question.object("spec").unwrap_or(&empty);
-            let given = |object: &Object, name| object.str(name).filter(|text| !text.is_empty()).map(str::to_owned);
-            match spec.object("resourceAttributes") {
-                Some(asked) => {
-                    let text = |name| asked.str(name).unwrap_or_default();
-                    let (namespace, name, subresource) =
-                        (given(asked, "namespace"), given(asked, "name"), given(asked, "subresource"));
-                    let resource = ResourceAttributes {
-                        group: text("group"),
-                        version: text("version"),
-                        resource: text("resource"),
-                        subresource: subresource.as_deref(),
-                        namespace: namespace.as_deref(),
-                        name: name.as_deref(),
-                    };
-                    let attributes = Attributes { user, verb: text("verb"), path: "", resource: Some(resource) };
-                    self.options.authorizer.authorize(&attributes)
+            let asked = spec.object("resourceAttributes");
+            let bare = spec.object("nonResourceAttributes").unwrap_or(&empty);
+            let text = |name| asked.unwrap_or(bare).str(name).unwrap_or_default();
+            let given = |name| Some(text(name)).filter(|text| !text.is_empty());
+            let resource = asked.map(|asked| {
+                problems = unread_selectors(asked);
+                ResourceAttributes {
+                    group: text("group"),
+                    version: given("version").unwrap_or("*"),
+                    resource: text("resource"),
+                    subresource: given("subresource"),
+                    namespace: given("namespace"),
+                    name: given("name"),
                 }
-                None => {
-                    let asked = spec.object("nonResourceAttributes").unwrap_or(&empty);
-                    let text = |name| asked.str(name).unwrap_or_default();
-                    let attributes = Attributes { user, verb: text("verb"), path: text("path"), resource: None };
-                    self.options.authorizer.authorize(&attributes)
-                }
-            }
+            });
+            let attributes = Attributes { user, verb: text("verb"), path: text("path"), resource };
+            self.options.authorizer.explain(&attributes)
         };
         let mut status = Object::new();
-        status.insert("allowed", decision == Decision::Allow);
-        if let Decision::Forbidden { reason } = decision
-            && !reason.is_empty()
-        {
-            status.insert("reason", reason.into_owned());
+        status.insert("allowed", allowed);
+        if !reason.is_empty() {
+            status.insert("reason", reason);
+        }
+        if !problems.is_empty() {
+            status.insert("evaluationError", problems.join("; "));
         }
         question.insert("status", status);
         question
@@ -114,28 +109,59 @@ impl Api {
         if namespace.is_empty() {
             return Err(Box::new(Status::bad_request("no namespace on request")));
         }
-        let rules = self.options.authorizer.rules_of(user);
-        let of_resources = rules.resources.iter().map(|rule| {
-            let members = [
-                ("verbs", texts(&rule.verbs)),
-                ("apiGroups", texts(&rule.groups)),
-                ("resources", texts(&rule.resources)),
-            ];
-            Value::from(members.into_iter().collect::<Object>())
+        let AccessRules { rules, is_incomplete, problem } = self.options.authorizer.rules_of(user, namespace);
+        let shown = |rule: PolicyRule| Value::from(rule.to_object());
+        let of_resources = rules.iter().filter(|rule| !rule.resources.is_empty());
+        let of_resources = of_resources.map(|rule| shown(PolicyRule { paths: Vec::new(), ..rule.clone() }));
+        let of_paths = rules.iter().filter(|rule| !rule.paths.is_empty());
+        let of_paths = of_paths.map(|rule| {
+            let (verbs, paths) = (rule.verbs.clone(), rule.paths.clone());
+            shown(PolicyRule { verbs, paths, ..PolicyRule::default() })
         });
-        let of_paths = rules.paths.iter().map(|rule| {
-            let members = [("verbs", texts(&rule.verbs)), ("nonResourceURLs", texts(&rule.paths))];
-            Value::from(members.into_iter().collect::<Object>())
-        });
-        let status: Object = [
+        let mut status: Object = [
             ("resourceRules", Value::from(of_resources.collect::<Vec<_>>())),
             ("nonResourceRules", of_paths.collect::<Vec<_>>().into()),
-            ("incomplete", false.into()),
+            ("incomplete", is_incomplete.into()),
         ]
         .into_iter()
         .collect();
+        if !problem.is_empty() {
+            status.insert("evaluationError", problem);
+        }
         Ok([("status", Value::from(status))].into_iter().collect())
     }
+}
+
+/// What is said of selectors that cannot be read, or not all of them. Roles do not look at selectors, so nothing
+/// depends on the rest.
+fn unread_selectors(asked: &Object) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut note = |name: &str, is_readable: &dyn Fn(&str) -> bool, is_term: &dyn Fn(&Object) -> bool| {
+        let Some(selector) = asked.object(name) else { return };
+        let terms = selector.array("requirements");
+        let raw = selector.str("rawSelector").unwrap_or_default();
+        let good = terms.iter().filter(|term| term.as_object().is_some_and(is_term)).count();
+        let is_whole = if terms.is_empty() { raw.is_empty() || is_readable(raw) } else { good == terms.len() };
+        if !is_whole {
+            let how_much = if good > 0 { "partially ignored" } else { "ignored" };
+            problems.push(format!("spec.resourceAttributes.{name} {how_much} due to parse error"));
+        }
+    };
+    note("fieldSelector", &|raw| raw.parse::<FieldSelector>().is_ok(), &|term| {
+        matches!(term.str("operator"), Some("In" | "NotIn")) && term.array("values").len() == 1
+    });
+    note("labelSelector", &|raw| raw.parse::<LabelSelector>().is_ok(), &|term| {
+        let operator = match term.str("operator") {
+            Some("In") => LabelOperator::In,
+            Some("NotIn") => LabelOperator::NotIn,
+            Some("Exists") => LabelOperator::Exists,
+            Some("DoesNotExist") => LabelOperator::DoesNotExist,
+            _ => return false,
+        };
+        let values = term.array("values").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        Requirement::new(term.str("key").unwrap_or_default(), operator, values).is_ok()
+    });
+    problems
 }
 
 /// What is about a namespace is asked in it: there may be no other in the object.

@@ -33,24 +33,46 @@ pub struct ResourceAttributes<'a> {
     pub name: Option<&'a str>,
 }
 
-/// The message of the answer to a request that was refused, in the words that clients know.
-///
-/// `reason` is what the authorizer gave (see [`Decision::Forbidden`](crate::Decision::Forbidden)); it may be empty.
-pub fn forbidden_message(attributes: &Attributes<'_>, reason: &str) -> String {
-    let mut message = match attributes.resource {
-        None => "forbidden: ".to_owned(),
-        Some(ResourceAttributes { group, resource, name, .. }) => {
+/// The refusal of a request, in the words that clients know, and what it was about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forbidden {
+    /// The message of the answer.
+    pub message: String,
+    /// The group of the resource; empty for the core group and for bare paths.
+    pub group: String,
+    /// The resource; empty for bare paths.
+    pub resource: String,
+    /// The name of the object; empty for collections.
+    pub name: String,
+}
+
+impl Forbidden {
+    /// The refusal of what `attributes` describe.
+    ///
+    /// `reason` is what the authorizer gave (see [`Decision::Forbidden`](crate::Decision::Forbidden)); it may be empty.
+    pub fn of(attributes: &Attributes<'_>, reason: &str) -> Forbidden {
+        let ResourceAttributes { group, resource, name, .. } = attributes.resource.unwrap_or_default();
+        let name = name.unwrap_or_default();
+        let mut message = String::new();
+        if !(group.is_empty() && resource.is_empty()) {
             let dot = if group.is_empty() { "" } else { "." };
-            let name = name.map(|name| format!(" {}", quoted(name))).unwrap_or_default();
-            format!("{resource}{dot}{group}{name} is forbidden: ")
+            let name = if name.is_empty() { String::new() } else { format!(" {}", quoted(name)) };
+            message = format!("{resource}{dot}{group}{name} is ");
         }
-    };
-    message.push_str(&without_markup(&cannot(attributes)));
-    if !reason.is_empty() {
-        message.push_str(": ");
-        message.push_str(reason);
+        message.push_str("forbidden: ");
+        message.push_str(&why_forbidden(attributes, reason));
+        Forbidden { message, group: group.to_owned(), resource: resource.to_owned(), name: name.to_owned() }
     }
-    message
+}
+
+/// Who may not do what where: the end of the message of a refusal.
+pub fn why_forbidden(attributes: &Attributes<'_>, reason: &str) -> String {
+    let mut why = without_markup(&cannot(attributes));
+    if !reason.is_empty() {
+        why.push_str(": ");
+        why.push_str(reason);
+    }
+    why
 }
 
 fn cannot(attributes: &Attributes<'_>) -> String {
@@ -58,11 +80,11 @@ fn cannot(attributes: &Attributes<'_>) -> String {
     let Some(target) = attributes.resource else {
         return format!("User {user} cannot {verb} path {}", quoted(attributes.path));
     };
-    let resource = match target.subresource {
+    let resource = match target.subresource.filter(|subresource| !subresource.is_empty()) {
         Some(subresource) => quoted(&format!("{}/{subresource}", target.resource)),
         None => quoted(target.resource),
     };
-    let scope = match target.namespace {
+    let scope = match target.namespace.filter(|namespace| !namespace.is_empty()) {
         Some(namespace) => format!("in the namespace {}", quoted(namespace)),
         None => "at the cluster scope".to_owned(),
     };
@@ -124,7 +146,7 @@ mod tests {
         ] {
             let user = Identity::authenticated(Claims { name: "bob".to_owned(), ..Claims::default() });
             let attributes = Attributes { user: &user, verb, path, resource };
-            assert_eq!(forbidden_message(&attributes, reason), want);
+            assert_eq!(Forbidden::of(&attributes, reason).message, want);
         }
     }
 
@@ -132,6 +154,8 @@ mod tests {
     fn anonymous_is_named_too() {
         let user = Identity::anonymous();
         let attributes = Attributes { user: &user, verb: "get", path: "/foo", resource: None };
-        assert_eq!(forbidden_message(&attributes, ""), r#"forbidden: User "system:anonymous" cannot get path "/foo""#);
+        let refusal = Forbidden::of(&attributes, "");
+        assert_eq!(refusal.message, r#"forbidden: User "system:anonymous" cannot get path "/foo""#);
+        assert_eq!((refusal.group, refusal.resource, refusal.name), Default::default());
     }
 }

@@ -3,20 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use crate::{Attributes, Identity, ResourceAttributes};
+use crate::rbac::Verdict;
+use crate::{Attributes, Escalation, GrantBook, Identity, PolicyRule, missing_rights};
 
-/// Paths that everybody may GET, so that load balancers and clients can find out whether, and what, this is.
-const PUBLIC_PATHS: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
-/// Paths below which everybody may GET single checks.
-const PUBLIC_FOLDERS: [&str; 3] = ["/healthz/", "/livez/", "/readyz/"];
-
-/// What everybody may ask about themselves: resources with their groups.
-const QUESTIONS: [(&str, &str); 3] = [
-    ("authorization.k8s.io", "selfsubjectaccessreviews"),
-    ("authorization.k8s.io", "selfsubjectrulesreviews"),
-    ("authentication.k8s.io", "selfsubjectreviews"),
-];
+/// What the rules of nodes say about themselves to those who want to see all rules.
+const NODE_RULES: &str = "node authorizer does not support user rule resolution";
 
 /// One way to decide, as named in `--authorization-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +21,7 @@ pub enum AuthorizationMode {
     /// Allows kubelets what their pods need. No kubelet's pods are tracked here, so it has no opinion on any
     /// request; it is known so that command lines which list it before RBAC work unchanged.
     Node,
-    /// Allows what roles grant. Granted to everybody is the public information: health and version.
+    /// Allows what roles grant to those whom bindings name.
     Rbac,
 }
 
@@ -55,6 +48,13 @@ impl AuthorizationMode {
 /// The value of `--authorization-mode`: at least one mode, none twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorizationModes(Vec<AuthorizationMode>);
+
+/// What is asked if nothing else is said: roles.
+impl Default for AuthorizationModes {
+    fn default() -> AuthorizationModes {
+        AuthorizationModes(vec![AuthorizationMode::Rbac])
+    }
+}
 
 impl AuthorizationModes {
     /// The modes, in the order in which they are asked.
@@ -135,106 +135,119 @@ pub enum Decision {
 #[derive(Debug, Clone)]
 pub struct Authorizer {
     modes: AuthorizationModes,
+    grants: Arc<dyn GrantBook>,
 }
 
 impl Authorizer {
-    /// An authorizer that asks `modes` in their order.
-    pub fn new(modes: AuthorizationModes) -> Authorizer {
-        Authorizer { modes }
+    /// An authorizer that asks `modes` in their order, of which RBAC looks into these grants.
+    pub fn new(modes: AuthorizationModes, grants: Arc<dyn GrantBook>) -> Authorizer {
+        Authorizer { modes, grants }
     }
 
     /// Whether the request that `attributes` describe may go on.
     pub fn authorize(&self, attributes: &Attributes<'_>) -> Decision {
-        if attributes.user.is_master() {
-            return Decision::Allow;
+        self.decide(attributes, |_| ()).1
+    }
+
+    /// Whether it may, and what is said about that: why it may, or what the modes had to say against it.
+    pub fn explain(&self, attributes: &Attributes<'_>) -> (bool, String) {
+        match self.decide(attributes, |verdict| verdict.reason(attributes.user)) {
+            (why, Decision::Allow) => (true, why.unwrap_or_default()),
+            (_, Decision::Forbidden { reason }) => (false, reason.into_owned()),
         }
-        let mut reason = "";
+    }
+
+    /// The decision, and what `look` makes of the verdict that allows it: most who ask do not want to be told why.
+    fn decide<R>(&self, attributes: &Attributes<'_>, look: impl Fn(&Verdict<'_>) -> R) -> (Option<R>, Decision) {
+        if attributes.user.is_master() {
+            return (None, Decision::Allow);
+        }
+        let mut reason = Cow::Borrowed("");
+        let mut add = |more: Cow<'static, str>| match (reason.is_empty(), more.is_empty()) {
+            (_, true) => {}
+            (true, false) => reason = more,
+            (false, false) => reason = format!("{reason}\n{more}").into(),
+        };
         for mode in self.modes.as_slice() {
             match mode {
-                AuthorizationMode::AlwaysAllow => return Decision::Allow,
-                AuthorizationMode::AlwaysDeny => reason = "Everything is forbidden.",
+                AuthorizationMode::AlwaysAllow => return (None, Decision::Allow),
+                AuthorizationMode::AlwaysDeny => add(Cow::Borrowed("Everything is forbidden.")),
                 AuthorizationMode::Node => {}
+                AuthorizationMode::Rbac => match self.grants.read().decide(attributes) {
+                    verdict @ Verdict::Allowed(_) => return (Some(look(&verdict)), Decision::Allow),
+                    verdict @ Verdict::Nothing { .. } => add(verdict.reason(attributes.user).into()),
+                },
+            }
+        }
+        (None, Decision::Forbidden { reason })
+    }
+
+    /// What `user` may do in a namespace.
+    pub fn rules_of(&self, user: &Identity, namespace: &str) -> AccessRules {
+        let all = || vec!["*".to_owned()];
+        let (mut rules, mut problems) = (Vec::new(), Vec::new());
+        for mode in self.modes.as_slice() {
+            match mode {
+                AuthorizationMode::AlwaysAllow => {
+                    let everything =
+                        PolicyRule { verbs: all(), groups: all(), resources: all(), ..PolicyRule::default() };
+                    rules.extend([everything, PolicyRule { verbs: all(), paths: all(), ..PolicyRule::default() }]);
+                }
+                AuthorizationMode::AlwaysDeny => {}
+                AuthorizationMode::Node => problems.push(NODE_RULES.to_owned()),
                 AuthorizationMode::Rbac => {
-                    if asks_for_public_information(attributes) || asks_about_oneself(attributes) {
-                        return Decision::Allow;
-                    }
+                    let (own, missing) = self.grants.read().rules_of(user, Some(namespace));
+                    rules.extend(own);
+                    problems.extend(Some(missing.in_decisions()).filter(|problem| !problem.is_empty()));
                 }
             }
         }
-        Decision::Forbidden { reason: Cow::Borrowed(reason) }
+        let problem = match problems.as_slice() {
+            [] => String::new(),
+            [one] => one.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        AccessRules { rules, is_incomplete: self.modes.0.contains(&AuthorizationMode::Node), problem }
     }
-}
 
-/// Everybody who is known may ask who they are and what they may do.
-fn asks_about_oneself(attributes: &Attributes<'_>) -> bool {
-    let is_question = |resource: ResourceAttributes<'_>| QUESTIONS.contains(&(resource.group, resource.resource));
-    attributes.verb == "create" && attributes.user.is_authenticated() && attributes.resource.is_some_and(is_question)
+    /// The grants that roles are looked up in, whether or not the modes ask them.
+    pub fn grants(&self) -> &Arc<dyn GrantBook> {
+        &self.grants
+    }
+
+    /// Refuses `user` who is about to grant rules in a namespace, or in the whole cluster, without having them there.
+    /// Only roles count for what they have.
+    pub fn refuse_escalation(
+        &self,
+        user: &Identity,
+        namespace: Option<&str>,
+        granted: &[PolicyRule],
+    ) -> Result<(), Escalation> {
+        let (held, unknown) = self.grants.read().rules_of(user, namespace);
+        match missing_rights(&held, granted) {
+            missing if missing.is_empty() => Ok(()),
+            missing => Err(Escalation::new(user, missing, &unknown.in_writes())),
+        }
+    }
 }
 
 /// What somebody may do, as `kubectl auth can-i --list` shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessRules {
-    /// Verbs on resources.
-    pub resources: Vec<ResourceRule>,
-    /// Verbs on bare paths.
-    pub paths: Vec<PathRule>,
-}
-
-/// Verbs on resources of groups.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResourceRule {
-    /// What may be done.
-    pub verbs: Vec<String>,
-    /// In these groups.
-    pub groups: Vec<String>,
-    /// To these resources.
-    pub resources: Vec<String>,
-}
-
-/// Verbs on bare paths.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathRule {
-    /// What may be done.
-    pub verbs: Vec<String>,
-    /// To these paths.
-    pub paths: Vec<String>,
-}
-
-impl Authorizer {
-    /// What `user` may do in any namespace.
-    pub fn rules_of(&self, user: &Identity) -> AccessRules {
-        let all = || vec!["*".to_owned()];
-        let mut rules = AccessRules::default();
-        if user.is_master() || self.modes.allow_everything() {
-            rules.resources.push(ResourceRule { verbs: all(), groups: all(), resources: all() });
-            rules.paths.push(PathRule { verbs: all(), paths: all() });
-        }
-        if self.modes.as_slice().contains(&AuthorizationMode::Rbac) && user.is_asking() {
-            let paths = PUBLIC_PATHS.iter().map(|path| (*path).to_owned()).collect();
-            rules.paths.push(PathRule { verbs: vec!["get".to_owned()], paths });
-        }
-        if self.modes.as_slice().contains(&AuthorizationMode::Rbac) && user.is_authenticated() {
-            for (group, resource) in QUESTIONS {
-                let (groups, resources) = (vec![group.to_owned()], vec![resource.to_owned()]);
-                rules.resources.push(ResourceRule { verbs: vec!["create".to_owned()], groups, resources });
-            }
-        }
-        rules
-    }
-}
-
-fn asks_for_public_information(attributes: &Attributes<'_>) -> bool {
-    attributes.resource.is_none()
-        && attributes.verb == "get"
-        && attributes.user.is_asking()
-        && (PUBLIC_PATHS.contains(&attributes.path)
-            || PUBLIC_FOLDERS.iter().any(|folder| attributes.path.starts_with(folder)))
+    /// All rules that hold.
+    pub rules: Vec<PolicyRule>,
+    /// Whether there may be more that could not be listed.
+    pub is_incomplete: bool,
+    /// What was wrong with some of them; often empty.
+    pub problem: String,
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::RwLock;
+
     use super::*;
-    use crate::Claims;
+    use crate::{Binding, Claims, Grants, ResourceAttributes, RoleKind, RoleRef, Subject};
 
     fn modes(text: &str) -> AuthorizationModes {
         text.parse().expect("the modes of the test exist")
@@ -274,6 +287,34 @@ mod tests {
         }
     }
 
+    /// Everybody may get the health, and those who are known may ask about themselves.
+    fn grants() -> Arc<RwLock<Grants>> {
+        let get = |paths: &[&str]| PolicyRule {
+            verbs: vec!["get".to_owned()],
+            paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+            ..PolicyRule::default()
+        };
+        let ask = PolicyRule {
+            verbs: vec!["create".to_owned()],
+            groups: vec!["authentication.k8s.io".to_owned()],
+            resources: vec!["selfsubjectreviews".to_owned()],
+            ..PolicyRule::default()
+        };
+        let mut grants = Grants::default();
+        grants.put_role(None, "public", vec![get(&["/healthz", "/version"])]);
+        grants.put_role(None, "basic", vec![ask]);
+        for (name, groups) in [
+            ("public", &["system:authenticated", "system:unauthenticated"][..]),
+            ("basic", &["system:authenticated"]),
+            ("lost", &["lost"]),
+        ] {
+            let subjects = groups.iter().map(|group| Subject::Group((*group).to_owned())).collect();
+            let role = RoleRef { kind: RoleKind::ClusterRole, name: name.to_owned() };
+            grants.put_binding(Binding::new(None, name, role, subjects));
+        }
+        Arc::new(RwLock::new(grants))
+    }
+
     #[test]
     fn who_may_do_what() {
         let master = Identity::authenticated(Claims { groups: vec!["system:masters".to_owned()], ..Claims::default() });
@@ -293,15 +334,7 @@ mod tests {
             ("RBAC", &master, "delete", "/api/v1/pods", pods, true),
             ("RBAC", &master, "get", "/metrics", None, true),
             ("RBAC", &bob, "list", "/api/v1/pods", pods, false),
-            ("RBAC", &nobody, "list", "/api/v1/pods", pods, false),
             ("RBAC", &nobody, "get", "/healthz", None, true),
-            ("RBAC", &nobody, "get", "/healthz/ping", None, true),
-            ("RBAC", &nobody, "get", "/livez", None, true),
-            ("RBAC", &nobody, "get", "/readyz/poststarthook/x", None, true),
-            ("RBAC", &bob, "get", "/version", None, true),
-            ("RBAC", &bob, "get", "/version/", None, true),
-            ("RBAC", &bob, "get", "/version/x", None, false),
-            ("RBAC", &bob, "get", "/healthzz", None, false),
             ("RBAC", &bob, "post", "/healthz", None, false),
             ("RBAC", &bob, "get", "/metrics", None, false),
             ("RBAC", &bob, "get", "/healthz", pods, false),
@@ -312,18 +345,44 @@ mod tests {
             ("AlwaysDeny", &master, "get", "/healthz", None, true),
             ("AlwaysDeny,RBAC", &nobody, "get", "/healthz", None, true),
         ] {
-            let decision = Authorizer::new(modes(mode)).authorize(&Attributes { user, verb, path, resource });
+            let authorizer = Authorizer::new(modes(mode), grants());
+            let decision = authorizer.authorize(&Attributes { user, verb, path, resource });
             assert_eq!(decision == Decision::Allow, allowed, "{mode}: {user:?} {verb} {path} {resource:?}");
         }
     }
 
     #[test]
-    fn only_always_deny_gives_a_reason() {
+    fn decisions_have_their_reasons() {
+        let lost = Claims { name: "bob".to_owned(), groups: vec!["lost".to_owned()], ..Claims::default() };
+        let bob = Identity::authenticated(lost);
+        let missing = r#"RBAC: clusterrole.rbac.authorization.k8s.io "lost" not found"#;
+        let allowed =
+            r#"RBAC: allowed by ClusterRoleBinding "public" of ClusterRole "public" to Group "system:authenticated""#;
+        let both = format!("Everything is forbidden.\n{missing}");
+        for (mode, path, want) in [
+            ("RBAC", "/x", (false, missing)),
+            ("Node", "/x", (false, "")),
+            ("AlwaysDeny,RBAC", "/x", (false, &*both)),
+            ("AlwaysDeny,RBAC", "/version", (true, allowed)),
+            ("AlwaysAllow,RBAC", "/version", (true, "")),
+        ] {
+            let attributes = Attributes { user: &bob, verb: "get", path, resource: None };
+            let (is_allowed, reason) = Authorizer::new(modes(mode), grants()).explain(&attributes);
+            assert_eq!((is_allowed, &*reason), want, "{mode} {path}");
+        }
+    }
+
+    #[test]
+    fn all_modes_have_a_say_in_the_list_of_rules() {
         let bob = Identity::authenticated(Claims { name: "bob".to_owned(), ..Claims::default() });
-        let attributes = Attributes { user: &bob, verb: "get", path: "/x", resource: None };
-        for (mode, want) in [("RBAC", ""), ("Node", ""), ("AlwaysDeny,RBAC", "Everything is forbidden.")] {
-            let want = Decision::Forbidden { reason: want.into() };
-            assert_eq!(Authorizer::new(modes(mode)).authorize(&attributes), want, "{mode}");
+        for (mode, count, is_incomplete, problem) in [
+            ("RBAC", 2, false, ""),
+            ("AlwaysAllow", 2, false, ""),
+            ("AlwaysDeny", 0, false, ""),
+            ("Node,RBAC", 2, true, NODE_RULES),
+        ] {
+            let rules = Authorizer::new(modes(mode), grants()).rules_of(&bob, "default");
+            assert_eq!((rules.rules.len(), rules.is_incomplete, &*rules.problem), (count, is_incomplete, problem));
         }
     }
 }

@@ -63,16 +63,6 @@ impl Identity {
         Identity::exactly(claims)
     }
 
-    /// Whether this is somebody who proved to be somebody.
-    pub(crate) fn is_authenticated(&self) -> bool {
-        self.groups().iter().any(|group| group == AUTHENTICATED)
-    }
-
-    /// Whether this is somebody who asks the server, and not only somebody whom others ask about.
-    pub(crate) fn is_asking(&self) -> bool {
-        self.groups().iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED)
-    }
-
     /// The identity that `claims` describe, as they are: for questions about others.
     pub fn exactly(mut claims: Claims) -> Identity {
         claims.extra.sort();

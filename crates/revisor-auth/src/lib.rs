@@ -11,23 +11,27 @@ mod certificate_authority;
 mod certificates;
 mod credential_file;
 mod identity;
+mod impersonation;
 mod kubeconfig;
 mod peer;
 mod quoted;
+mod rbac;
 mod service_accounts;
 mod tls_config;
 mod token_file;
 mod token_key;
 
-pub use attributes::{Attributes, ResourceAttributes, forbidden_message};
+pub use attributes::{Attributes, Forbidden, ResourceAttributes, why_forbidden};
 pub use authenticator::{Authenticator, Unauthenticated, authorization_warning};
-pub use authorizer::{
-    AccessRules, AuthorizationMode, AuthorizationModes, Authorizer, Decision, ModesError, PathRule, ResourceRule,
-};
+pub use authorizer::{AccessRules, AuthorizationMode, AuthorizationModes, Authorizer, Decision, ModesError};
 pub use certificates::{CertificateError, Certificates, ServingFiles, server_names};
 pub use identity::{Claims, Identity};
+pub use impersonation::{Impersonated, Impersonation, NoUser};
 pub use kubeconfig::{kubeconfig, write_kubeconfig};
 pub use peer::{PeerIdentity, PeerVerifier};
+pub use rbac::{
+    Binding, Escalation, GrantBook, Grants, MissingRoles, PolicyRule, RoleKind, RoleRef, Subject, missing_rights,
+};
 pub use service_accounts::{
     LiveObject, NewToken, ObjectLookup, ServiceAccountOptions, ServiceAccounts, TokenHolder, TokenObject, TokenSubject,
 };

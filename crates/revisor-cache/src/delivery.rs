@@ -89,6 +89,11 @@ impl Delivery {
         self.change.revision
     }
 
+    /// The key that was written.
+    pub fn key(&self) -> &Key {
+        self.change.key()
+    }
+
     /// The object before the write.
     pub fn old(&self) -> Option<&Arc<Item>> {
         self.change.old.as_ref()

@@ -15,7 +15,7 @@ use crate::index::{Index, Seat};
 use crate::layout::Layout;
 use crate::revision_cell::RevisionCell;
 use crate::snapshot::Table;
-use crate::{CacheOptions, Classify, Item, Scope, Snapshot, WatchRequest, Watcher};
+use crate::{CacheOptions, Classify, Delivery, Item, Scope, Snapshot, WatchRequest, Watcher};
 
 /// How many events the writer thread applies before it lets readers in.
 const EVENTS_PER_LOCK: usize = 64;
@@ -134,6 +134,19 @@ impl ResourceCache {
     /// Starts a watch.
     pub fn watch(self: &Arc<Self>, request: WatchRequest) -> Result<Watcher, Expired> {
         Watcher::new(self.clone(), request)
+    }
+
+    /// The last change that was delivered. One who has seen every change up to here has missed nothing.
+    pub fn delivered(&self) -> Option<Revision> {
+        self.delivered.read()
+    }
+
+    /// The next changes after `position`, in order and at most `limit`, for those who follow without waiting. Fails if
+    /// some are gone: then a [`snapshot`](ResourceCache::snapshot) has what they came to.
+    pub fn changes_after(&self, position: Option<Revision>, limit: usize) -> Result<Vec<Arc<Delivery>>, Expired> {
+        let mut found = Vec::new();
+        self.read_window(&mut { position }, &Scope::All, limit, &mut found)?;
+        Ok(found.iter().map(Change::delivery).collect())
     }
 
     /// How many watch.

@@ -3,7 +3,7 @@
 use revisor_object::Object;
 
 use crate::Catalog;
-use crate::kinds::{apiregistration, flowcontrol};
+use crate::kinds::{apiregistration, flowcontrol, rbac};
 
 /// An object without a namespace that every server has from its first moment.
 #[derive(Debug, Clone)]
@@ -18,7 +18,25 @@ pub struct BootstrapObject {
     pub object: Object,
 }
 
+/// A role or a binding that every server has, and keeps at least as wide as it was meant to be.
+#[derive(Debug, Clone)]
+pub struct BootstrapRole {
+    /// Its resource, in version v1 of `rbac.authorization.k8s.io`.
+    pub plural: &'static str,
+    /// Its namespace, if it is of one.
+    pub namespace: Option<&'static str>,
+    /// Its name.
+    pub name: &'static str,
+    /// All of it.
+    pub object: Object,
+}
+
 impl Catalog {
+    /// The roles and bindings that every server has.
+    pub fn bootstrap_roles(&self) -> Vec<BootstrapRole> {
+        rbac::bootstrap_objects()
+    }
+
     /// The objects that every server with this catalog starts with, as they are at `now`: how requests are told apart
     /// and limited, and the registrations of all built-in groups and versions that are served.
     pub fn bootstrap_objects(&self, now: &str) -> Vec<BootstrapObject> {

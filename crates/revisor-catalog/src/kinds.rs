@@ -24,7 +24,7 @@ mod node;
 pub(crate) mod node_selectors;
 pub(crate) mod pod_spec;
 mod policy;
-mod rbac;
+pub(crate) mod rbac;
 mod resource;
 pub(crate) mod resource_names;
 mod scheduling;

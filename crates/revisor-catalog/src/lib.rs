@@ -26,7 +26,7 @@ mod strategy;
 mod timed_text;
 
 pub use availability::CatalogError;
-pub use bootstrap::BootstrapObject;
+pub use bootstrap::{BootstrapObject, BootstrapRole};
 pub use catalog::{Catalog, CatalogOptions, GroupVersion, StorageVersion};
 pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;

@@ -1,10 +1,11 @@
 //! The objects that every server has from its first moment.
 
 mod kubernetes_service;
+mod roles;
 
 use std::sync::Arc;
 
-use futures_util::future::{try_join_all, try_join3};
+use futures_util::future::{try_join, try_join_all, try_join4};
 use revisor_catalog::{BootstrapObject, Resource};
 use revisor_object::{Object, Value};
 
@@ -46,8 +47,9 @@ impl Registry {
             self.ensure_with_status(group, plural, name, object)
         });
         let made = try_join_all(namespaces.into_iter().chain(classes));
-        try_join3(made, try_join_all(others), self.ensure_service_ranges()).await?;
-        self.reconcile_services().await
+        try_join4(made, try_join_all(others), self.ensure_service_ranges(), self.ensure_roles(false)).await?;
+        // The namespaces are there now.
+        try_join(self.reconcile_services(), self.ensure_roles(true)).await.map(|_| ())
     }
 
     /// Makes an object if it is missing, and then says what the server finds out about it.

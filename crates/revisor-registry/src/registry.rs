@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
+use revisor_auth::{AuthorizationModes, Authorizer};
 use revisor_cache::{Cache, ResourceCache};
 use revisor_catalog::{Catalog, Resource};
 use revisor_object::TokenSealer;
@@ -13,6 +14,7 @@ use tokio::sync::watch;
 use crate::admission::{Admission, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
 use crate::definitions::Progress;
+use crate::role_book::RoleBook;
 use crate::service_addresses::ServiceAddresses;
 use crate::version_reports::stored_version;
 use crate::version_usage::VersionUsage;
@@ -31,6 +33,8 @@ pub struct RegistryOptions {
     pub patience: Duration,
     /// From where services get their addresses and ports.
     pub services: ServiceNetwork,
+    /// Who may do what.
+    pub authorization: AuthorizationModes,
 }
 
 /// What the keys of a resource begin with that has no objects and never will.
@@ -48,6 +52,7 @@ pub struct Registry {
     pub(crate) patience: Duration,
     pub(crate) admission: Vec<Box<dyn Admission>>,
     pub(crate) allocation: Allocation,
+    pub(crate) authorizer: Authorizer,
     caches: HashMap<String, Arc<ResourceCache>>,
     /// Those of custom resources.
     custom_caches: RwLock<HashMap<String, Arc<ResourceCache>>>,
@@ -76,6 +81,7 @@ impl Registry {
             }
         }
         let nothing = cache.add(NOTHING, false).await?;
+        let roles = RoleBook::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
             webhooks: WebhookClient::new(Arc::new(ServiceAddresses(registry.clone())), Limits::default()),
             served: watch::Sender::new(options.catalog.clone()),
@@ -90,6 +96,7 @@ impl Registry {
             patience: options.patience,
             admission: chain(),
             allocation: Allocation::new(options.services),
+            authorizer: Authorizer::new(options.authorization, Arc::new(roles)),
             caches,
         });
         registry.bootstrap().await?;
@@ -110,6 +117,11 @@ impl Registry {
     /// The resources that are served, for those who want to know when they change.
     pub fn served(&self) -> watch::Receiver<Arc<Catalog>> {
         self.served.subscribe()
+    }
+
+    /// Decides who may do what, by the roles that are stored.
+    pub fn authorizer(&self) -> &Authorizer {
+        &self.authorizer
     }
 
     /// The cache that reads are served from.

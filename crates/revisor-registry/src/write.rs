@@ -57,6 +57,9 @@ pub struct WriteOptions<'a> {
     pub is_apply: bool,
     /// Whether an applier takes over what others manage.
     pub force: bool,
+    /// Whether a new object is made at an address of its own, by a write that could as well have changed one. Set by
+    /// the registry itself.
+    pub is_addressed: bool,
 }
 
 impl<'a> WriteOptions<'a> {
@@ -197,6 +200,7 @@ impl Registry {
             self.admit(&review, &mut object)?;
             // What is stored was written and read again. Only as if it had been, too, the new object can be compared.
             resource.complete(&mut object);
+            self.refuse_escalation(&review, &object, options)?;
             let mut reservation = self.reserve(&review, &mut object, options.dry_run).await?;
             let candidate = Candidate { object, warnings, is_conditional };
             let attempt = self.store_changed(&review, &current, candidate, options, &mut reservation).await;

@@ -12,8 +12,8 @@ use revisor_api::{
     ServerOptions,
 };
 use revisor_auth::{
-    Authenticator, Authorizer, Certificates, PeerVerifier, ServingFiles, TokenFile, kubeconfig, roots_from_pem_file,
-    server_config, server_names, write_kubeconfig,
+    Authenticator, Certificates, PeerVerifier, ServingFiles, TokenFile, kubeconfig, roots_from_pem_file, server_config,
+    server_names, write_kubeconfig,
 };
 use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
@@ -72,6 +72,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
             sealer: TokenSealer::new(kept_secret(&flags.data_dir.join("continue.key"))?),
             patience: PATIENCE,
             services: service_network(&flags)?,
+            authorization: flags.authorization_mode.clone(),
         },
     )
     .await
@@ -99,7 +100,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
         registry: registry.clone(),
         authenticator: Authenticator::new(tokens, flags.anonymous_auth).with_service_accounts(service_accounts),
         peers,
-        authorizer: Authorizer::new(flags.authorization_mode.clone()),
+        authorizer: registry.authorizer().clone(),
         inflight: Inflight::new(limits, &metrics),
         metrics,
         health,

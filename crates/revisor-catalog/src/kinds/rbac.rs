@@ -1,10 +1,13 @@
 //! `rbac.authorization.k8s.io`: roles, and who has them. What roles mean is the authorizer's; here is what may be
 //! written down.
 
+mod bootstrap;
 mod role;
 mod role_binding;
 
 use revisor_object::names::NameRule;
+
+pub(crate) use bootstrap::bootstrap_objects;
 
 use super::{Kind, USUAL};
 use crate::{Rules, Strategy};

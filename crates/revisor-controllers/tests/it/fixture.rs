@@ -157,6 +157,7 @@ impl Fixture {
             sealer: TokenSealer::new([7; 32]),
             patience: Duration::from_millis(50),
             services: ServiceNetwork::default(),
+            authorization: Default::default(),
         };
         let registry = Registry::start(Cache::start(Arc::new(store), options), options_of_registry).await;
         let registry = registry.expect("a new registry");

@@ -56,6 +56,7 @@ impl Registry {
         } else {
             sent
         };
+        let options = WriteOptions { is_addressed: place.name.is_some() && options.subresource.is_none(), ..options };
         resource.to_stored(&mut object);
         let saved = if is_generated {
             self.create_generated(resource, namespace, object, managed, options).await
@@ -134,6 +135,7 @@ impl Registry {
         object.object_mut("metadata").set("managedFields", managed.into_value());
         await_default_account(self, &review, &object).await;
         self.admit(&review, &mut object)?;
+        self.refuse_escalation(&review, &object, options)?;
         let reservation = self.reserve(&review, &mut object, options.dry_run).await?;
         let saved = self.store_new(&review, object, options, circumstances).await;
         reservation.settle(if saved.is_ok() { Outcome::Stored } else { Outcome::Failed }).await;
@@ -158,6 +160,7 @@ impl Registry {
         let mut errors = check_metadata(shown, object.object("metadata").unwrap_or(&empty));
         errors.extend(shown.strategy.validate(&object));
         reject_invalid(resource, name, errors)?;
+        self.require_right_to_create(review, options)?;
         self.validate_admission(review, &object)?;
         let charges = self.charge_quotas(review, &object, options.dry_run).await?;
         warnings.extend(self.admission_warnings(review, &object));

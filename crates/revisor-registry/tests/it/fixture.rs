@@ -46,6 +46,7 @@ impl Fixture {
             sealer: TokenSealer::new([7; 32]),
             patience: Duration::from_millis(50),
             services,
+            authorization: Default::default(),
         };
         let registry = Registry::start(cache, options).await.expect("a new registry");
         Fixture { registry, folder }

@@ -1,0 +1,160 @@
+//! Nobody grants what they do not have: roles and bindings are written by those who hold all that they grant, or who
+//! were given the right to write more. And who makes an object by a write that could have changed one needs the right
+//! to make it.
+
+use revisor_auth::{
+    Attributes, Claims, Decision, Identity, PolicyRule, ResourceAttributes, RoleKind, RoleRef, why_forbidden,
+};
+use revisor_catalog::Requester;
+use revisor_object::{Object, Value};
+
+use crate::admission::Review;
+use crate::role_book::GROUP;
+use crate::{Registry, RegistryError, WriteOptions};
+
+/// What of an object's metadata only says who else depends on it.
+const BOOKKEEPING: [&str; 4] = ["ownerReferences", "finalizers", "selfLink", "managedFields"];
+
+impl Registry {
+    /// Refuses a role or a binding that grants more than its writer has.
+    pub(crate) fn refuse_escalation(
+        &self,
+        review: &Review<'_>,
+        object: &Object,
+        options: WriteOptions<'_>,
+    ) -> Result<(), RegistryError> {
+        if review.resource.group != GROUP {
+            return Ok(());
+        }
+        let Some(user) = user(options.requester).filter(|user| !user.is_master()) else { return Ok(()) };
+        match review.resource.plural.as_str() {
+            "clusterroles" | "roles" => {
+                // Only who changes a role speaks of it by its name; who makes one does not.
+                let is_addressed = review.old.is_some() || options.is_addressed;
+                let name = is_addressed.then_some(review.name);
+                let resource = ResourceAttributes { resource: &review.resource.plural, name, ..of(review) };
+                if self.allows(&user, "escalate", resource) || is_bookkeeping(review, object) {
+                    return Ok(());
+                }
+                self.refuse_granting(review, &user, &PolicyRule::all_of(object))?;
+                if gathers(object) || review.old.is_some_and(gathers) {
+                    // What is gathered may be anything.
+                    let refused = self.authorizer.refuse_escalation(&user, review.namespace, &everything());
+                    let why = "must have cluster-admin privileges to use the aggregationRule";
+                    refused.map_err(|_| review.forbidden(why))?;
+                }
+                Ok(())
+            }
+            "clusterrolebindings" | "rolebindings" => {
+                if is_bookkeeping(review, object) {
+                    return Ok(());
+                }
+                // What is of no kind that there is, is not valid and grants nothing.
+                let Some(role) = RoleRef::of(object) else { return Ok(()) };
+                let plural = match role.kind {
+                    RoleKind::ClusterRole => "clusterroles",
+                    RoleKind::Role => "roles",
+                };
+                let group = object.at(&["roleRef", "apiGroup"]).and_then(Value::as_str).unwrap_or_default();
+                let resource = ResourceAttributes { group, resource: plural, name: Some(&role.name), ..of(review) };
+                if self.allows(&user, "bind", resource) {
+                    return Ok(());
+                }
+                let rules = self.authorizer.grants().read().role(&role, review.namespace).cloned();
+                match (rules, self.catalog.resource(GROUP, "v1", plural)) {
+                    (Some(rules), _) => self.refuse_granting(review, &user, &rules),
+                    (None, Some(roles)) => Err(RegistryError::not_found(roles, &role.name)),
+                    (None, None) => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses to make an object for one who may only change it.
+    pub(crate) fn require_right_to_create(
+        &self,
+        review: &Review<'_>,
+        options: WriteOptions<'_>,
+    ) -> Result<(), RegistryError> {
+        if !options.is_addressed {
+            return Ok(());
+        }
+        let Some(user) = user(options.requester).filter(|user| !user.is_master()) else { return Ok(()) };
+        let shown = review.shown;
+        let resource = ResourceAttributes {
+            version: &shown.version,
+            resource: &shown.plural,
+            name: Some(review.name),
+            ..of(review)
+        };
+        let asked = Attributes { user: &user, verb: "create", path: "", resource: Some(resource) };
+        match self.authorizer.authorize(&asked) {
+            Decision::Allow => Ok(()),
+            Decision::Forbidden { reason } => Err(review.forbidden(why_forbidden(&asked, &reason))),
+        }
+    }
+
+    fn allows(&self, user: &Identity, verb: &str, resource: ResourceAttributes<'_>) -> bool {
+        let asked = Attributes { user, verb, path: "", resource: Some(resource) };
+        self.authorizer.authorize(&asked) == Decision::Allow
+    }
+
+    fn refuse_granting(
+        &self,
+        review: &Review<'_>,
+        user: &Identity,
+        granted: &[PolicyRule],
+    ) -> Result<(), RegistryError> {
+        let refused = self.authorizer.refuse_escalation(user, review.namespace, granted);
+        refused.map_err(|escalation| review.forbidden(escalation.to_string()))
+    }
+}
+
+/// Who writes; `None` if it is the server itself. Everybody else is in a group: that of those who are known or that of
+/// those who are not.
+fn user(requester: Requester<'_>) -> Option<Identity> {
+    if requester.name.is_empty() && requester.groups.is_empty() {
+        return None;
+    }
+    Some(Identity::exactly(Claims {
+        name: requester.name.to_owned(),
+        uid: Some(requester.uid).filter(|uid| !uid.is_empty()).map(str::to_owned),
+        groups: requester.groups.to_vec(),
+        extra: requester.extra.to_vec(),
+    }))
+}
+
+/// What all questions about a write have in common.
+fn of<'a>(review: &Review<'a>) -> ResourceAttributes<'a> {
+    ResourceAttributes {
+        group: &review.resource.group,
+        version: "*",
+        namespace: review.namespace,
+        ..ResourceAttributes::default()
+    }
+}
+
+fn gathers(role: &Object) -> bool {
+    role.object("aggregationRule").is_some_and(|rule| !rule.array("clusterRoleSelectors").is_empty())
+}
+
+fn everything() -> [PolicyRule; 2] {
+    let all = || vec!["*".to_owned()];
+    let resources = PolicyRule { verbs: all(), groups: all(), resources: all(), ..PolicyRule::default() };
+    [resources, PolicyRule { verbs: all(), paths: all(), ..PolicyRule::default() }]
+}
+
+/// Whether a write changes nothing but who depends on the object: that grants nothing.
+fn is_bookkeeping(review: &Review<'_>, object: &Object) -> bool {
+    let Some(old) = review.old else { return false };
+    let bare = |object: &Object| {
+        let mut object = object.clone();
+        let metadata = object.object_mut("metadata");
+        for name in BOOKKEEPING {
+            metadata.remove(name);
+        }
+        object
+    };
+    bare(object) == bare(old)
+}
