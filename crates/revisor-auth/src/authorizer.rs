@@ -216,17 +216,18 @@ impl Authorizer {
     }
 
     /// Refuses `user` who is about to grant rules in a namespace, or in the whole cluster, without having them there.
-    /// Only roles count for what they have.
+    /// Only roles count for what they have. `plural` is the resource that they write.
     pub fn refuse_escalation(
         &self,
         user: &Identity,
         namespace: Option<&str>,
         granted: &[PolicyRule],
+        plural: &str,
     ) -> Result<(), Escalation> {
         let (held, unknown) = self.grants.read().rules_of(user, namespace);
         match missing_rights(&held, granted) {
             missing if missing.is_empty() => Ok(()),
-            missing => Err(Escalation::new(user, missing, &unknown.in_writes())),
+            missing => Err(Escalation::new(user, missing, &unknown.in_writes(plural))),
         }
     }
 }

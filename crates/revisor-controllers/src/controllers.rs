@@ -10,6 +10,7 @@ use revisor_registry::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::cluster_role_aggregation::ClusterRoleAggregation;
 use crate::garbage::GarbageCollector;
 use crate::in_every_namespace::InEveryNamespace;
 use crate::namespace::NamespaceController;
@@ -26,6 +27,8 @@ pub(crate) const FIELD_MANAGER: &str = "kube-controller-manager";
 /// A controller that can be switched on and off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Controller {
+    /// Fills cluster roles that gather the rules of others.
+    ClusterRoleAggregation,
     /// Deletes objects whose owners are gone.
     GarbageCollector,
     /// Empties namespaces that are being deleted, and lets them go.
@@ -38,12 +41,18 @@ pub enum Controller {
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Controller; 4] =
-        [Controller::GarbageCollector, Controller::Namespace, Controller::RootCaPublisher, Controller::ServiceAccount];
+    pub const ALL: [Controller; 5] = [
+        Controller::ClusterRoleAggregation,
+        Controller::GarbageCollector,
+        Controller::Namespace,
+        Controller::RootCaPublisher,
+        Controller::ServiceAccount,
+    ];
 
     /// Its name in kube-controller-manager.
     pub fn name(self) -> &'static str {
         match self {
+            Controller::ClusterRoleAggregation => "clusterrole-aggregation-controller",
             Controller::GarbageCollector => "garbage-collector-controller",
             Controller::Namespace => "namespace-controller",
             Controller::RootCaPublisher => "root-ca-certificate-publisher-controller",
@@ -54,6 +63,7 @@ impl Controller {
     /// Its older name, which kube-controller-manager still understands.
     pub fn alias(self) -> &'static str {
         match self {
+            Controller::ClusterRoleAggregation => "clusterrole-aggregation",
             Controller::GarbageCollector => "garbagecollector",
             Controller::Namespace => "namespace",
             Controller::RootCaPublisher => "root-ca-cert-publisher",
@@ -101,6 +111,9 @@ impl Controllers {
         for controller in Controller::ALL.into_iter().filter(|controller| enabled.contains(controller)) {
             let (registry, clock) = (registry.clone(), clock.clone());
             match controller {
+                Controller::ClusterRoleAggregation => {
+                    tasks.spawn(ClusterRoleAggregation::new(registry, clock).run());
+                }
                 Controller::GarbageCollector => {
                     tasks.spawn(GarbageCollector::new(registry, clock).run(resources.clone()));
                 }

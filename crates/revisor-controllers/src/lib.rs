@@ -1,5 +1,5 @@
-//! What a server needs without a cluster around it: the controllers that finish deletions and keep what every namespace
-//! has, and the expiry of events.
+//! What a server needs without a cluster around it: the controllers that finish deletions, keep what every namespace
+//! has and gather the rules of roles, and the expiry of events.
 //!
 //! ```text
 //!  cache ──feed──▶ controller ──key──▶ work queue ──▶ worker ──▶ registry
@@ -13,6 +13,7 @@
 //! polls: an idle server wakes no controller. Which resources exist is a list that may grow while they run.
 
 mod clock;
+mod cluster_role_aggregation;
 mod controllers;
 mod event_expiry;
 mod garbage;

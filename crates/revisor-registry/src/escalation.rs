@@ -13,7 +13,7 @@ use crate::role_book::GROUP;
 use crate::{Registry, RegistryError, WriteOptions};
 
 /// What of an object's metadata only says who else depends on it.
-const BOOKKEEPING: [&str; 4] = ["ownerReferences", "finalizers", "selfLink", "managedFields"];
+const BOOKKEEPING: [&str; 5] = ["ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion"];
 
 impl Registry {
     /// Refuses a role or a binding that grants more than its writer has.
@@ -39,7 +39,7 @@ impl Registry {
                 self.refuse_granting(review, &user, &PolicyRule::all_of(object))?;
                 if gathers(object) || review.old.is_some_and(gathers) {
                     // What is gathered may be anything.
-                    let refused = self.authorizer.refuse_escalation(&user, review.namespace, &everything());
+                    let refused = self.authorizer.refuse_escalation(&user, review.namespace, &everything(), "");
                     let why = "must have cluster-admin privileges to use the aggregationRule";
                     refused.map_err(|_| review.forbidden(why))?;
                 }
@@ -60,11 +60,14 @@ impl Registry {
                 if self.allows(&user, "bind", resource) {
                     return Ok(());
                 }
+                if role.kind == RoleKind::Role && review.namespace.is_none() {
+                    return Err(RegistryError::BadRequest("Namespace parameter required.".to_owned()));
+                }
                 let rules = self.authorizer.grants().read().role(&role, review.namespace).cloned();
-                match (rules, self.catalog.resource(GROUP, "v1", plural)) {
-                    (Some(rules), _) => self.refuse_granting(review, &user, &rules),
-                    (None, Some(roles)) => Err(RegistryError::not_found(roles, &role.name)),
-                    (None, None) => Ok(()),
+                match rules {
+                    Some(rules) => self.refuse_granting(review, &user, &rules),
+                    // As in the original, what is missing is called by the resource of the request.
+                    None => Err(RegistryError::not_found(review.resource, &role.name)),
                 }
             }
             _ => Ok(()),
@@ -106,7 +109,8 @@ impl Registry {
         user: &Identity,
         granted: &[PolicyRule],
     ) -> Result<(), RegistryError> {
-        let refused = self.authorizer.refuse_escalation(user, review.namespace, granted);
+        let plural = &review.resource.plural;
+        let refused = self.authorizer.refuse_escalation(user, review.namespace, granted, plural);
         refused.map_err(|escalation| review.forbidden(escalation.to_string()))
     }
 }
@@ -150,6 +154,9 @@ fn is_bookkeeping(review: &Review<'_>, object: &Object) -> bool {
     let Some(old) = review.old else { return false };
     let bare = |object: &Object| {
         let mut object = object.clone();
+        for name in ["kind", "apiVersion"] {
+            object.remove(name);
+        }
         let metadata = object.object_mut("metadata");
         for name in BOOKKEEPING {
             metadata.remove(name);

@@ -50,7 +50,7 @@ fn controller(name: &str) -> Result<Controller, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Controller::{GarbageCollector, Namespace, RootCaPublisher, ServiceAccount};
+    use Controller::{ClusterRoleAggregation, GarbageCollector, Namespace, RootCaPublisher, ServiceAccount};
 
     #[test]
     fn controllers_are_named_as_kube_controller_manager_names_them() {
@@ -61,8 +61,15 @@ mod tests {
             ("namespace-controller", Some(vec![Namespace])),
             ("namespace", Some(vec![Namespace])),
             ("serviceaccount-controller, garbagecollector", Some(vec![GarbageCollector, ServiceAccount])),
-            ("*,-root-ca-certificate-publisher-controller", Some(vec![GarbageCollector, Namespace, ServiceAccount])),
-            ("-root-ca-cert-publisher,*", Some(vec![GarbageCollector, Namespace, ServiceAccount])),
+            ("clusterrole-aggregation", Some(vec![ClusterRoleAggregation])),
+            (
+                "*,-root-ca-certificate-publisher-controller",
+                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount]),
+            ),
+            (
+                "-root-ca-cert-publisher,*",
+                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount]),
+            ),
             ("root-ca-cert-publisher,-namespace", Some(vec![RootCaPublisher])),
             ("-namespace", Some(vec![])),
             ("nothing-we-know", None),

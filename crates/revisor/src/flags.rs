@@ -172,8 +172,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub(crate) anonymous_auth: bool,
 
-    /// Who may do what: RBAC, Node, AlwaysAllow or AlwaysDeny, in the order in which they are asked. Until there are
-    /// rules, RBAC lets system:masters do all and everybody ask for health and version
+    /// Who may do what: RBAC, Node, AlwaysAllow or AlwaysDeny, in the order in which they are asked. RBAC lets everybody
+    /// do what their roles allow; Node has no opinion. Members of system:masters may do all
     #[arg(long, value_name = "MODES", default_value = "RBAC")]
     pub(crate) authorization_mode: AuthorizationModes,
 

@@ -73,19 +73,18 @@ pub struct MissingRoles(BTreeSet<RoleRef>);
 impl MissingRoles {
     /// What decisions say about them; empty if there are none.
     pub fn in_decisions(&self) -> String {
-        self.described("")
+        self.described(|role| role.kind.name().to_ascii_lowercase())
     }
 
-    /// What is said about them to those who write roles; empty if there are none.
-    pub fn in_writes(&self) -> String {
-        self.described("s")
+    /// What is said about them to those who write objects of this resource; empty if there are none. As in the
+    /// original, whatever is missing is called by the resource of the request.
+    pub fn in_writes(&self, plural: &str) -> String {
+        self.described(|_| plural.to_owned())
     }
 
-    fn described(&self, ending: &str) -> String {
-        let problem = |role: &RoleRef| {
-            let kind = role.kind.name().to_ascii_lowercase();
-            format!("{kind}{ending}.rbac.authorization.k8s.io {} not found", quoted(&role.name))
-        };
+    fn described(&self, called: impl Fn(&RoleRef) -> String) -> String {
+        let problem =
+            |role: &RoleRef| format!("{}.rbac.authorization.k8s.io {} not found", called(role), quoted(&role.name));
         let problems: Vec<String> = self.0.iter().map(problem).collect();
         if problems.len() < 2 { problems.concat() } else { format!("[{}]", problems.join(", ")) }
     }

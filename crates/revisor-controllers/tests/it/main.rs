@@ -1,5 +1,6 @@
 //! Controllers on a registry over a real store in a folder of its own.
 
+mod aggregation;
 mod events;
 mod fixture;
 mod garbage;

@@ -60,6 +60,7 @@ impl Fixture {
             "apiservices" => "apiregistration.k8s.io",
             "customresourcedefinitions" => "apiextensions.k8s.io",
             "leases" => "coordination.k8s.io",
+            "clusterroles" | "clusterrolebindings" | "roles" | "rolebindings" => "rbac.authorization.k8s.io",
             _ => "",
         };
         self.registry.catalog().resource(group, "v1", plural).expect("is served").clone()

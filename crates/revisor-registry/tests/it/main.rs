@@ -4,6 +4,7 @@ mod custom;
 mod fixture;
 mod pods;
 mod reading;
+mod roles;
 mod scaling;
 mod services;
 mod writing;

@@ -78,6 +78,7 @@ type Shared = Arc<Mutex<Option<http2::SendRequest<Full<Bytes>>>>>;
 pub(crate) struct Client {
     kubeconfig: Arc<Kubeconfig>,
     token: Option<String>,
+    acting_as: Option<String>,
     identify: bool,
     protocol: Protocol,
     shared: Shared,
@@ -86,11 +87,23 @@ pub(crate) struct Client {
 impl Client {
     /// A client without credentials, over HTTP/2.
     pub(crate) fn new(kubeconfig: Arc<Kubeconfig>) -> Client {
-        Client { kubeconfig, token: None, identify: false, protocol: Protocol::Http2, shared: Shared::default() }
+        Client {
+            kubeconfig,
+            token: None,
+            acting_as: None,
+            identify: false,
+            protocol: Protocol::Http2,
+            shared: Shared::default(),
+        }
     }
 
     pub(crate) fn with_token(self, token: &str) -> Client {
         Client { token: Some(token.to_owned()), shared: Shared::default(), ..self }
+    }
+
+    /// The same, but in the name of another user.
+    pub(crate) fn acting_as(&self, user: &str) -> Client {
+        Client { acting_as: Some(user.to_owned()), ..self.clone() }
     }
 
     /// The same with the client certificate of the kubeconfig instead of a token.
@@ -178,6 +191,9 @@ impl Client {
         }
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
+        }
+        if let Some(user) = &self.acting_as {
+            request = request.header("impersonate-user", user);
         }
         for (name, value) in headers {
             request = request.header(*name, *value);

@@ -18,6 +18,7 @@ mod lifecycle;
 mod objects;
 mod python_client;
 mod reviews;
+mod roles;
 mod runtime_config;
 mod versions;
 mod xtask;

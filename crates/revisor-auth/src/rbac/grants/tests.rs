@@ -114,7 +114,7 @@ fn roles_that_are_missing_are_named() {
     assert_eq!(reason(&grants, &dora, Some("x")), (false, both));
     let (rules, missing) = grants.rules_of(&dora, None);
     assert_eq!((rules, missing.in_decisions()), (vec![], lost.to_owned()));
-    assert_eq!(missing.in_writes(), r#"clusterroles.rbac.authorization.k8s.io "gone" not found"#);
+    assert_eq!(missing.in_writes("roles"), r#"roles.rbac.authorization.k8s.io "gone" not found"#);
 }
 
 #[test]
