@@ -19,18 +19,22 @@ use revisor_catalog::{ObjectRoute, Route, Verb};
 use revisor_object::{DurationError, ResourceRef, Status};
 use revisor_registry::Registry;
 use rustls_pki_types::CertificateDer;
+use time::OffsetDateTime;
 
 use crate::discovery::Aggregated;
+use crate::metrics::DeprecatedApi;
 use crate::negotiate::{Answer, DiscoveryForm, Encoding};
 use crate::objects::metric_name;
 use crate::publication::{Publication, Publications};
 use crate::query::Query;
 use crate::representation::yaml_from_json;
 use crate::request_info::{NoResource, RequestInfo};
+use crate::skewed_clients::SkewedClients;
+use crate::status_pages::{Circumstances, Page};
 use crate::unread_body::UnreadBody;
 use crate::{
-    Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, accepts_gzip, answer, issuer,
-    maybe_compress, negotiate, pretty,
+    Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, StatusPages, accepts_gzip,
+    answer, issuer, maybe_compress, negotiate, pretty,
 };
 
 /// What an [`Api`] is made of.
@@ -53,6 +57,8 @@ pub struct ApiOptions {
     pub drain: Drain,
     /// What `/version` answers.
     pub version: serde_json::Value,
+    /// What `/statusz` and `/flagz` answer.
+    pub pages: StatusPages,
     /// How long a request may take that is not a watch.
     pub request_timeout: Duration,
     /// How long a watch lasts at least, if the client does not say.
@@ -64,6 +70,7 @@ pub struct Api {
     pub(crate) options: ApiOptions,
     publications: Publications,
     impersonation: Impersonation,
+    skewed_clients: SkewedClients,
 }
 
 impl Api {
@@ -72,7 +79,8 @@ impl Api {
         let release = |part: &str| options.version[part].as_str().unwrap_or_default();
         let publications = Publications::new(&format!("{}.{}", release("emulationMajor"), release("emulationMinor")));
         let impersonation = Impersonation::new(options.authorizer.clone());
-        Api { options, publications, impersonation }
+        let skewed_clients = SkewedClients::new(options.pages.version, options.metrics.clone());
+        Api { options, publications, impersonation, skewed_clients }
     }
 }
 
@@ -155,6 +163,7 @@ impl Api {
             Ok(user) => user,
             Err(refusal) => return *refusal,
         };
+        self.skewed_clients.note(request.headers(), OffsetDateTime::now_utc);
         request.extensions_mut().insert(user.clone());
         if asked.verb == Some(Verb::Watch) {
             // Bounded by connections and streams; it occupies no place while it waits for events.
@@ -198,6 +207,7 @@ impl Api {
         match route {
             Route::Objects(route) => match asked.verb {
                 Some(verb) => {
+                    self.note_deprecated(&route);
                     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
                     self.options.registry.note_request(&route.resource, verb, agent.unwrap_or_default());
                     self.serve_objects(route, verb, request).await
@@ -222,8 +232,20 @@ impl Api {
                     negotiate::accept_plain_route(request.headers()).map(|()| self.publication().resources(&path)),
                 )
             }
-            Route::Other => self.serve_other(request).await,
+            Route::Other => self.serve_other(asked, request).await,
         }
+    }
+
+    /// Remembers that somebody asked for what will go.
+    fn note_deprecated(&self, route: &ObjectRoute) {
+        let Some(notice) = &route.resource.deprecation else { return };
+        self.options.metrics.deprecated_api_requested(&DeprecatedApi {
+            group: &route.resource.group,
+            version: &route.resource.version,
+            resource: &route.resource.plural,
+            subresource: route.subresource.as_deref().unwrap_or_default(),
+            removed: &notice.removed,
+        });
     }
 
     /// `/api` and `/apis`, in the form that the client accepts. The latter is told whatever the method is.
@@ -245,7 +267,7 @@ impl Api {
     }
 
     /// The server's own paths.
-    async fn serve_other(&self, request: Request<UnreadBody>) -> Response<Body> {
+    async fn serve_other(&self, asked: &Asked, request: Request<UnreadBody>) -> Response<Body> {
         let (path, query) = (request.uri().path(), request.uri().query());
         if let Some(response) = self.options.health.answer(path, query) {
             return response;
@@ -253,6 +275,9 @@ impl Api {
         let accounts = self.options.authenticator.service_accounts();
         if let Some(response) = accounts.and_then(|accounts| issuer::answer(accounts, &request)) {
             return response;
+        }
+        if let Some(page) = self.options.pages.page(path) {
+            return self.serve_page(page, asked, request.headers());
         }
         if let Some(rest) = path.strip_prefix("/openapi/v3").map(str::to_owned) {
             return self
@@ -268,11 +293,24 @@ impl Api {
         }
     }
 
+    /// A page of the server about itself.
+    fn serve_page(&self, page: Page, asked: &Asked, headers: &HeaderMap) -> Response<Body> {
+        let ApiOptions { registry, metrics, pages, .. } = &self.options;
+        let catalog = registry.catalog();
+        pages.answer(page, headers, asked.is_pretty, metrics, || Circumstances {
+            now: OffsetDateTime::now_utc(),
+            catalog: &catalog,
+            clients: self.skewed_clients.list(),
+            servers: registry.known_servers(),
+        })
+    }
+
     /// `/`: where a person can go from here.
     fn paths(&self) -> bytes::Bytes {
         let own = ["/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"];
         let mut paths: BTreeSet<String> = own.map(str::to_owned).into();
         paths.extend(self.options.health.paths());
+        paths.extend(self.options.pages.paths().map(str::to_owned));
         if self.options.authenticator.service_accounts().is_some() {
             paths.extend(issuer::PATHS.map(str::to_owned));
         }

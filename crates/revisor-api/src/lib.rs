@@ -30,6 +30,8 @@ mod request_body;
 mod request_info;
 mod reviews;
 mod server;
+mod skewed_clients;
+mod status_pages;
 mod table;
 mod tag;
 mod token_request;
@@ -47,4 +49,5 @@ pub use inflight::{Inflight, InflightGuard, InflightLimits, RequestKind, TooMany
 pub use metrics::{LongRunningGuard, Metrics, RequestLabels, RequestSeries, ResourceSample};
 pub use request_body::{MAX_REQUEST_BODY, RequestBodyError, read_body};
 pub use server::{Drained, Handler, Limits, Server, ServerOptions};
+pub use status_pages::StatusPages;
 pub use token_request::StoredObjects;

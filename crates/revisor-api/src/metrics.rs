@@ -1,16 +1,18 @@
 //! [`Metrics`]: what the server counts, and the text in which it tells.
 //!
-//! Names, labels and buckets are the original's, so that dashboards and alerts made for it work here. Three parts:
-//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`), and
-//! what the operating system knows about the process (`process`).
+//! Names, labels and buckets are the original's, so that dashboards and alerts made for it work here. Four parts:
+//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`), what
+//! releases and features are in force (`versions`), and what the operating system knows about the process (`process`).
 
 mod process;
 mod requests;
 mod resources;
+mod versions;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response};
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::body::Body;
 use crate::inflight::RequestKind;
@@ -19,6 +21,8 @@ use requests::RequestMetrics;
 pub use requests::{LongRunningGuard, RequestLabels, RequestSeries};
 use resources::ResourceCollector;
 pub use resources::ResourceSample;
+pub(crate) use versions::DeprecatedApi;
+use versions::VersionMetrics;
 
 /// Everything that the server counts. Built once and passed down.
 pub struct Metrics {
@@ -27,6 +31,7 @@ pub struct Metrics {
     inflight: IntGaugeVec,
     watch_events: IntCounterVec,
     handshake_errors: IntCounter,
+    versions: VersionMetrics,
 }
 
 impl Metrics {
@@ -63,7 +68,8 @@ impl Metrics {
         }
         registered(&registry, Ok(ResourceCollector::new(resources)));
         registered(&registry, Ok(ProcessCollector::new()));
-        Metrics { registry, requests, inflight, watch_events, handshake_errors }
+        let versions = VersionMetrics::new(&registry);
+        Metrics { registry, requests, inflight, watch_events, handshake_errors, versions }
     }
 
     /// The registry behind these metrics, for what other parts of the program want to tell.
@@ -85,6 +91,22 @@ impl Metrics {
     /// How many requests of a kind are being served.
     pub(crate) fn inflight(&self, kind: RequestKind) -> IntGauge {
         self.inflight.with_label_values(&[kind_label(kind)])
+    }
+
+    /// Says what the server is, `binary` with all that belongs to its version, and which features are on.
+    pub fn tell_version(&self, binary: &str, version: EffectiveVersion, gates: &FeatureGates) {
+        self.versions.tell(binary, version, gates);
+    }
+
+    /// Remembers that somebody asked for a deprecated API.
+    pub(crate) fn deprecated_api_requested(&self, api: &DeprecatedApi<'_>) {
+        self.versions.deprecated(api);
+    }
+
+    /// The counter of requests of components of a release that is too old or too new. Whoever asks for it bounds how
+    /// many releases there are.
+    pub(crate) fn outside_skew(&self, component: &str, version: &str) -> IntCounter {
+        self.versions.outside_skew(component, version)
     }
 
     pub(crate) fn handshake_failed(&self) {

@@ -144,6 +144,68 @@ pub(crate) fn negotiate_discovery(headers: &HeaderMap) -> Result<DiscoveryForm, 
     }
 }
 
+/// The types that the server's pages about itself can be answered in.
+const PAGES: &[&str] = &["application/json", "application/yaml", "text/plain"];
+
+/// How a page of the server about itself is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageForm {
+    /// As a text for people.
+    Text,
+    /// As an object of a kind of its own.
+    Object {
+        encoding: Encoding,
+        version: PageVersion,
+        /// Whether the header asks for an answer that is laid out for people.
+        is_pretty: bool,
+    },
+}
+
+/// The versions of the kinds of pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageVersion {
+    V1Alpha1,
+    V1Beta1,
+}
+
+impl PageVersion {
+    pub(crate) const GROUP: &str = "config.k8s.io";
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            PageVersion::V1Alpha1 => "v1alpha1",
+            PageVersion::V1Beta1 => "v1beta1",
+        }
+    }
+}
+
+/// Chooses how a page of this kind is told. An object must be asked for by its kind: whoever wants JSON of any kind gets
+/// none, because what it would be must be able to change.
+pub(crate) fn negotiate_page(headers: &HeaderMap, kind: &str) -> Result<PageForm, Box<Status>> {
+    let accept = accept(headers);
+    if accept.trim().is_empty() {
+        return Ok(PageForm::Text);
+    }
+    let mut clauses: Vec<Clause<'_>> = accept.split(',').filter_map(Clause::parse).collect();
+    sort(&mut clauses);
+    let chosen = clauses.iter().find_map(|clause| {
+        if clause.parameter("stream").or_else(|| clause.parameter("sv")).is_some() {
+            return None;
+        }
+        match (clause.parameter("as"), clause.parameter("g"), clause.parameter("v")) {
+            (None, None, None) => clause.covers_type("text", "plain").then_some(PageForm::Text),
+            (Some(wanted), Some(PageVersion::GROUP), Some(version)) if wanted == kind => {
+                let mut versions = [PageVersion::V1Alpha1, PageVersion::V1Beta1].into_iter();
+                let version = versions.find(|known| known.name() == version)?;
+                let encoding = Encoding::ALL.into_iter().find(|encoding| clause.covers(*encoding))?;
+                Some(PageForm::Object { encoding, version, is_pretty: clause.parameter("pretty") == Some("1") })
+            }
+            _ => None,
+        }
+    });
+    chosen.ok_or_else(|| Box::new(Status::not_acceptable(PAGES)))
+}
+
 /// Refuses a client that accepts nothing of what has one form only.
 pub(crate) fn accept_plain(headers: &HeaderMap) -> Result<(), Box<Status>> {
     choose(accept(headers), false).map(|_| ()).ok_or_else(|| Box::new(Status::not_acceptable(ANSWERED)))
@@ -249,6 +311,10 @@ impl<'a> Clause<'a> {
 
     fn covers(&self, encoding: Encoding) -> bool {
         let (main, sub) = encoding.media_type().split_once('/').unwrap_or_default();
+        self.covers_type(main, sub)
+    }
+
+    fn covers_type(&self, main: &str, sub: &str) -> bool {
         (self.main == main && (self.sub == sub || self.sub == "*")) || (self.main == "*" && self.sub == "*")
     }
 
@@ -477,6 +543,46 @@ mod tests {
             let refusal = accept_plain_route(&with(accept)).expect_err("is refused");
             assert_eq!(refusal.message, message, "{accept}");
         }
+    }
+
+    #[test]
+    fn pages_are_texts_unless_their_kind_is_asked_for() {
+        use PageForm::{Object, Text};
+        use PageVersion::{V1Alpha1, V1Beta1};
+        let beta = Object { encoding: Encoding::Json, version: V1Beta1, is_pretty: false };
+        for (accept, want) in [
+            ("", Some(Text)),
+            (" ", Some(Text)),
+            ("*/*", Some(Text)),
+            ("text/plain", Some(Text)),
+            ("text/*", Some(Text)),
+            ("application/json,text/plain", Some(Text)),
+            ("application/json;v=v1beta1;g=config.k8s.io;as=Statusz", Some(beta)),
+            ("*/*;v=v1beta1;g=config.k8s.io;as=Statusz", Some(beta)),
+            ("application/json;v=v1beta1;g=config.k8s.io;as=Statusz,text/plain;q=0.5", Some(beta)),
+            (
+                "application/yaml;v=v1alpha1;g=config.k8s.io;as=Statusz;pretty=1",
+                Some(Object { encoding: Encoding::Yaml, version: V1Alpha1, is_pretty: true }),
+            ),
+            ("application/json", None),
+            ("application/yaml", None),
+            ("application/*", None),
+            ("application/cbor", None),
+            ("application/cbor;v=v1beta1;g=config.k8s.io;as=Statusz", None),
+            ("application/vnd.kubernetes.protobuf;v=v1beta1;g=config.k8s.io;as=Statusz", None),
+            ("text/html", None),
+            ("text/plain;v=v1beta1;g=config.k8s.io;as=Statusz", None),
+            ("application/json;v=v1;g=config.k8s.io;as=Statusz", None),
+            ("application/json;v=v1beta1;g=config.k8s.io;as=Flagz", None),
+            ("application/json;v=v1beta1;as=Statusz", None),
+            ("application/json;v=v1beta1;g=config.k8s.io;as=Statusz;stream=watch", None),
+            ("application/json;v=v1beta1;g=config.k8s.io;as=Statusz;sv=v1", None),
+        ] {
+            assert_eq!(negotiate_page(&with(accept), "Statusz").ok(), want, "{accept}");
+        }
+        let refusal = negotiate_page(&with("application/json"), "Statusz").expect_err("is refused");
+        let types = "application/json, application/yaml, text/plain";
+        assert_eq!(refusal.message, format!("only the following media types are accepted: {types}"));
     }
 
     #[test]

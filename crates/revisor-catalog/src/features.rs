@@ -28,6 +28,8 @@ macro_rules! features {
 }
 
 features! {
+    /// Servers tell by a Lease that they are there.
+    APIServerIdentity,
     /// Access reviews and authorizers are told of selectors.
     AuthorizeWithSelectors,
     /// Drivers of volumes can take the tokens of service accounts as secrets.
@@ -38,6 +40,10 @@ features! {
     ClusterTrustBundle,
     /// Volumes of pods show bundles of trusted certificates.
     ClusterTrustBundleProjection,
+    /// The server shows how it was started.
+    ComponentFlagz,
+    /// The server shows what it is.
+    ComponentStatusz,
     /// Containers have a restart policy of their own, with rules by exit code.
     ContainerRestartRules,
     /// Containers say which signal stops them.

@@ -31,6 +31,7 @@ mod role_book;
 mod scale;
 mod scale_fields;
 mod selection;
+mod server_identity;
 mod service_addresses;
 mod version_reports;
 mod version_usage;
@@ -50,4 +51,5 @@ pub use read::{GetRequest, Got, ListItems, ListRequest, Listed, WatchRequest, Wa
 pub use read_plan::{ListPlan, ListVersions, WatchPlan, plan_list, plan_watch};
 pub use registry::{Registry, RegistryOptions};
 pub use selection::Selection;
+pub use server_identity::{KnownServer, ServerIdentity};
 pub use write::{Place, Saved, WriteOptions};

@@ -27,6 +27,7 @@ mod feature_gates;
 mod release;
 mod resource_version;
 mod revision;
+mod skew;
 
 pub use api_version::{ApiVersion, ParseApiVersionError, Stability};
 pub use effective_version::{EffectiveVersion, EffectiveVersionError};
@@ -34,3 +35,4 @@ pub use feature_gates::{FeatureGate, FeatureGateError, FeatureGates, FeatureStag
 pub use release::{ParseReleaseError, Release};
 pub use resource_version::{CompareResourceVersionError, Operand, ResourceVersionFault, compare_resource_versions};
 pub use revision::{ParseRevisionError, Revision};
+pub use skew::{Component, ComponentVersion};

@@ -33,6 +33,10 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Serve the API. This is what happens if no command is named.
     Serve(Box<ServeFlags>),
+    /// Print the feature gates of a release, how they are set, and which of them have an effect in this server.
+    Gates(ReportFlags),
+    /// Print the version in which the objects of every built-in resource are stored.
+    StorageVersions(ReportFlags),
     /// Print the version of this program and of the Kubernetes release that it behaves as.
     Version,
     /// Print a script that completes commands and flags in a shell.
@@ -85,6 +89,23 @@ pub(crate) struct CompatibilityFlags {
     /// has an effect
     #[arg(long, value_name = "GATES")]
     pub(crate) feature_gates: Vec<String>,
+}
+
+/// What is printed, and how.
+#[derive(Debug, Args)]
+pub(crate) struct ReportFlags {
+    #[command(flatten)]
+    pub(crate) compatibility: CompatibilityFlags,
+
+    /// How to print it
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OutputFormat {
+    Text,
+    Json,
 }
 
 impl CompatibilityFlags {

@@ -2,11 +2,14 @@
 
 mod controllers;
 mod duration;
+mod flag_values;
 mod flags;
 mod ip_range;
 mod kept_secret;
 mod logging;
 mod port_range;
+mod presence;
+mod reports;
 mod serve;
 mod service_accounts;
 mod version;
@@ -14,7 +17,7 @@ mod version;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use flags::{Arguments, Command};
 
@@ -24,12 +27,23 @@ use flags::{Arguments, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse_from(flags::with_default_command(std::env::args_os())) {
-        Ok(arguments) => arguments,
-        Err(error) => return refuse(&error),
+    let mut command = Arguments::command();
+    command.build();
+    let parsed = command
+        .try_get_matches_from_mut(flags::with_default_command(std::env::args_os()))
+        .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let (arguments, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => return refuse(&error.format(&mut command)),
     };
     let done = match arguments.command {
-        Command::Serve(flags) => serve::serve(*flags),
+        Command::Serve(flags) => {
+            let shown = command.find_subcommand("serve").zip(matches.subcommand_matches("serve"));
+            let shown = shown.map(|(command, matches)| flag_values::flag_values(command, matches));
+            serve::serve(*flags, shown.unwrap_or_default())
+        }
+        Command::Gates(flags) => reports::gates(&flags).and_then(|text| print(&text)),
+        Command::StorageVersions(flags) => reports::storage_versions(&flags).and_then(|text| print(&text)),
         Command::Version => print(&version::text()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

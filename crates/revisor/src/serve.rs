@@ -1,6 +1,6 @@
 //! `revisor serve`: puts the parts together, serves until a signal comes, and takes them apart in order.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context;
 use revisor_api::{
     Api, ApiOptions, HealthCheck, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample, Server,
-    ServerOptions,
+    ServerOptions, StatusPages,
 };
 use revisor_auth::{
     Authenticator, Certificates, PeerVerifier, ServingFiles, TokenFile, kubeconfig, roots_from_pem_file, server_config,
@@ -19,7 +19,7 @@ use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
 use revisor_controllers::{Controllers, ControllersOptions, SystemClock};
 use revisor_object::{Cidr, TokenSealer};
-use revisor_registry::{Advertised, Environment, Registry, RegistryOptions, ServiceNetwork};
+use revisor_registry::{Advertised, Environment, Registry, RegistryOptions, ServerIdentity, ServiceNetwork};
 use revisor_store::Store;
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
 use tokio::signal::unix::{SignalKind, signal};
@@ -27,6 +27,7 @@ use tokio::sync::watch;
 
 use crate::flags::{EndpointReconciler, ServeFlags};
 use crate::kept_secret::kept_secret;
+use crate::presence::{Presence, hostname};
 use crate::{logging, service_accounts, version};
 
 /// How long a read waits for a version that the server has not reached.
@@ -35,15 +36,16 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How often it is looked whether others can still find the server.
 const ADVERTISING: Duration = Duration::from_secs(10);
 
-/// Serves until a signal comes.
-pub(crate) fn serve(flags: ServeFlags) -> anyhow::Result<()> {
+/// Serves until a signal comes. `shown` are the flags as the server shows them to those who ask.
+pub(crate) fn serve(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Result<()> {
     logging::start(flags.verbosity, flags.logging_format);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    runtime.block_on(run(flags))
+    runtime.block_on(run(flags, shown))
 }
 
-async fn run(flags: ServeFlags) -> anyhow::Result<()> {
+async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Result<()> {
     let started = Instant::now();
+    let started_at = SystemTime::now();
     let options = flags.catalog_options()?;
     let catalog = Arc::new(Catalog::build(&options)?);
     warn_about(&options);
@@ -81,6 +83,7 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
         let registry = registry.clone();
         move || resource_samples(&registry)
     }));
+    metrics.tell_version(&version::binary_version(), options.version, &options.gates);
     let service_accounts = service_accounts::open(&flags, &certificates, registry.clone())?;
     let server = Server::bind(ServerOptions {
         address: SocketAddr::new(flags.bind_address, flags.secure_port),
@@ -106,6 +109,13 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
         health,
         drain: server.drain(),
         version: version::info(options.version),
+        pages: StatusPages {
+            started: started_at,
+            binary: version::binary_version(),
+            version: options.version,
+            has_statusz: options.gates.is_enabled(Feature::ComponentStatusz.name()),
+            flags: options.gates.is_enabled(Feature::ComponentFlagz.name()).then_some(shown),
+        },
         request_timeout: flags.request_timeout,
         min_request_timeout: Duration::from_secs(flags.min_request_timeout.into()),
     }));
@@ -113,6 +123,10 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
     let address = server.address();
     announce(&flags, address, &certificates)?;
     let stop_signal = stop_signal()?;
+    let presence = options.gates.is_enabled(Feature::APIServerIdentity.name()).then(|| {
+        let process = uuid::Uuid::new_v4().to_string();
+        Presence::begin(registry.clone(), ServerIdentity::new(&hostname(), &process, options.version))
+    });
     let controllers = start_controllers(&flags, registry, &certificates);
     let names = flags.controllers.enabled().iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",");
     tracing::info!(%address, controllers = names, elapsed = ?started.elapsed(), "serving");
@@ -122,6 +136,9 @@ async fn run(flags: ServeFlags) -> anyhow::Result<()> {
         tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");
     }
     // They write to the store: it closes after them.
+    if let Some(presence) = presence {
+        presence.end().await;
+    }
     controllers.stop().await;
     store.close().await;
     tracing::info!("stopped");

@@ -6,5 +6,6 @@ mod pods;
 mod reading;
 mod roles;
 mod scaling;
+mod server_identity;
 mod services;
 mod writing;
