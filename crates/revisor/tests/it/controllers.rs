@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::{Client, MERGE, name_of};
-use crate::harness::{Server, UNADVERTISED, eventually};
+use crate::harness::{SILENT, Server, eventually};
 use crate::objects::{CONFIG_MAPS, EVENTS, NAMESPACES, config_map, namespace};
 
 const ROOT_CA: &str = "kube-root-ca.crt";
@@ -115,7 +115,7 @@ async fn circles_do_not_hold_themselves() {
 
 #[tokio::test]
 async fn without_controllers_all_is_left_alone() {
-    let server = Server::start(&["--controllers=none", UNADVERTISED]).await;
+    let server = Server::start(&["--controllers=none", SILENT[0], SILENT[1]]).await;
     let client = server.client();
     client.post(NAMESPACES, &namespace("n")).await.expect(201);
     let owner = client.post(CONFIG_MAPS, &config_map("owner", "1")).await.expect(201).json();

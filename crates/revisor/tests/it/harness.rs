@@ -17,9 +17,9 @@ use crate::client::{Client, Kubeconfig};
 /// How long a test waits for anything. Generous, because machines that run tests are busy.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Servers of tests listen on another port after each restart, and say so in the endpoints of the service `kubernetes`:
-/// a write that tests that count them do not want.
-pub(crate) const UNADVERTISED: &str = "--endpoint-reconciler-type=none";
+/// Servers of tests listen on another port after each restart, and say so in the endpoints of the service `kubernetes`;
+/// and every few seconds they say that they are there. Those are writes that tests that count them do not want.
+pub(crate) const SILENT: [&str; 2] = ["--endpoint-reconciler-type=none", "--feature-gates=APIServerIdentity=false"];
 
 /// How much of a log is shown when a test fails.
 const SHOWN_LOG: usize = 16 * 1024;

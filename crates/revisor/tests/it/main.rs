@@ -20,5 +20,6 @@ mod python_client;
 mod reviews;
 mod roles;
 mod runtime_config;
+mod status_pages;
 mod versions;
 mod xtask;

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::client::{MERGE, name_of};
-use crate::harness::{Server, UNADVERTISED};
+use crate::harness::{SILENT, Server};
 use crate::objects::{NAMESPACES, config_map, namespace};
 
 #[tokio::test]
 async fn the_namespaces_of_a_cluster_are_there_from_the_start() {
-    let server = Server::start(&[UNADVERTISED]).await;
+    let server = Server::start(&SILENT).await;
     let client = server.client();
     assert_eq!(client.get(NAMESPACES).await.names(), ["default", "kube-node-lease", "kube-public", "kube-system"]);
     for name in ["default", "kube-system", "kube-public"] {

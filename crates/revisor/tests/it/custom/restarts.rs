@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{DEFINITIONS, anything, define, definition, gone, objects, version};
 use crate::client::MERGE;
-use crate::harness::{Server, UNADVERTISED};
+use crate::harness::{SILENT, Server};
 
 const GROUP: &str = "stone.example";
 
@@ -19,7 +19,7 @@ fn stone(name: &str) -> Value {
 
 #[tokio::test]
 async fn objects_are_served_at_once_and_versions_go_on() {
-    let mut server = Server::start(&[UNADVERTISED]).await;
+    let mut server = Server::start(&SILENT).await;
     define(&server.client(), &stones()).await;
     let mut last = server.client().post(&objects(GROUP, "v1", "stones"), &stone("first")).await.expect(201).version();
     let made = server.client().get(&format!("{DEFINITIONS}/stones.{GROUP}")).await.expect(200).body;

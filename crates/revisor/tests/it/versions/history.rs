@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{MERGE, name_of, version_of};
 use crate::dice::Dice;
-use crate::harness::{Server, UNADVERTISED};
+use crate::harness::{SILENT, Server};
 use crate::objects::{CONFIG_MAPS, config_map, make_config_maps};
 
 /// A list as a map from names to versions and data.
@@ -60,7 +60,7 @@ async fn exact_lists_at_every_version_agree_with_a_watch() {
 
 #[tokio::test]
 async fn a_restart_keeps_versions_growing_and_lets_watchers_go_on() {
-    let mut server = Server::start(&[UNADVERTISED]).await;
+    let mut server = Server::start(&SILENT).await;
     let start = server.client().get(CONFIG_MAPS).await.version();
     let mut versions = Vec::new();
     for (turn, in_order) in [true, false, true, false].into_iter().enumerate() {
