@@ -102,7 +102,7 @@ mod tests {
             (
                 "gates --emulation-version=1.34 --feature-gates=JobManagedBy=false",
                 "NAME",
-                "JobManagedBy BETA true false false false",
+                "JobManagedBy BETA true false false true",
             ),
             ("gates --emulated-version=1.34", "NAME", "HPAConfigurableTolerance ALPHA false false false true"),
             ("storage-versions", "RESOURCE KIND STORAGE VERSION", "apps/deployments Deployment apps/v1"),

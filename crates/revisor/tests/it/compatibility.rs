@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, MERGE};
 use crate::custom::{DEFINITIONS, define, definition, objects, version};
-use crate::harness::{Process, Server, UNADVERTISED};
+use crate::harness::{Process, Server};
 
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 
@@ -121,7 +121,6 @@ fn everything(release: &str) -> Vec<String> {
         "--runtime-config=api/all=true",
         "--feature-gates=AllAlpha=true,AllBeta=true",
         "--allow-alpha-under-emulation",
-        UNADVERTISED,
     ];
     flags.iter().map(|flag| (*flag).to_owned()).chain([format!("--emulation-version={release}")]).collect()
 }
@@ -193,11 +192,11 @@ fn in_version(body: &Value, version: &str, plural: &str) -> Value {
 async fn what_is_stored_in_the_way_of_another_release_is_rewritten_when_it_is_written() {
     let classes = |version: &str| format!("/apis/storage.k8s.io/{version}/volumeattributesclasses");
     let class = json!({"metadata": {"name": "a"}, "driverName": "disk.example", "parameters": {"speed": "high"}});
-    let server = Server::start(&["--emulation-version=1.34", UNADVERTISED]).await;
+    let server = Server::start(&["--emulation-version=1.34"]).await;
     let made = server.client().post(&classes("v1"), &class).await.expect(201);
     let (stopped, _) = server.terminate().await;
 
-    let server = stopped.with_flags(&[UNADVERTISED]).start().await;
+    let server = stopped.with_flags(&[]).start().await;
     let client = server.client();
     let path = format!("{}/a", classes("v1"));
     let start = client.get(&classes("v1")).await.expect(200).version();
@@ -244,7 +243,7 @@ async fn what_a_release_lacks_is_nowhere() {
 
 #[tokio::test]
 async fn expressions_that_are_stored_outlive_a_roll_back() {
-    let server = Server::start(&[UNADVERTISED]).await;
+    let server = Server::start(&[]).await;
     let client = server.client();
     let items = json!({"type": "array", "maxItems": 5, "items": {"type": "integer"}});
     let ruled = |plural: &str, rules: &[&str]| {
@@ -262,7 +261,7 @@ async fn expressions_that_are_stored_outlive_a_roll_back() {
     client.post(POLICIES, &policy("a", &[sorted])).await.expect(201);
     let (stopped, _) = server.terminate().await;
 
-    let server = stopped.with_flags(&["--emulation-version=1.33", UNADVERTISED]).start().await;
+    let server = stopped.with_flags(&["--emulation-version=1.33"]).start().await;
     let client = server.client();
     let ropes = objects("sorting.example", "v1", "ropes");
     let rope = |items: Value| json!({"apiVersion": "sorting.example/v1", "kind": "Rope", "metadata": {"generateName": "s-"}, "spec": {"items": items}});
