@@ -19,7 +19,10 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Servers of tests listen on another port after each restart, and say so in the endpoints of the service `kubernetes`;
 /// and every few seconds they say that they are there. Those are writes that tests that count them do not want.
-pub(crate) const SILENT: [&str; 2] = ["--endpoint-reconciler-type=none", "--feature-gates=APIServerIdentity=false"];
+pub(crate) const SILENT: [&str; 2] = [
+    "--endpoint-reconciler-type=none",
+    "--feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false",
+];
 
 /// How much of a log is shown when a test fails.
 const SHOWN_LOG: usize = 16 * 1024;

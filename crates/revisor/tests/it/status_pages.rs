@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::client::{Client, Reply};
-use crate::harness::{GUEST_TOKEN, Server, eventually};
+use crate::harness::{GUEST_TOKEN, SILENT, Server, eventually};
 
 const STATUSZ: &str = "application/json;v=v1beta1;g=config.k8s.io;as=Statusz";
 const FLAGZ: &str = "application/json;v=v1beta1;g=config.k8s.io;as=Flagz";
@@ -16,8 +16,12 @@ async fn ask(client: &Client, path: &str, header: &str, value: &str) -> Reply {
 
 /// The lines of a metric.
 async fn series(client: &Client, name: &str) -> Vec<String> {
-    let text = client.get("/metrics").await.expect(200).text();
-    text.lines().filter(|line| line.starts_with(&format!("{name}{{"))).map(str::to_owned).collect()
+    let reply = client.get("/metrics").await.expect(200);
+    String::from_utf8_lossy(&reply.body)
+        .lines()
+        .filter(|line| line.starts_with(&format!("{name}{{")))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[tokio::test]
@@ -105,7 +109,7 @@ async fn a_server_says_that_it_is_there_and_takes_it_back() {
     assert_eq!((&status["servers"][0]["name"], &status["servers"][0]["withinSkew"]), (&name.into(), &true.into()));
     let (stopped, ended) = server.terminate().await;
     assert!(ended.success(), "{ended}");
-    let server = stopped.with_flags(&["--feature-gates=APIServerIdentity=false"]).start().await;
+    let server = stopped.with_flags(&SILENT).start().await;
     assert_eq!(server.client().get(leases).await.expect(200).names(), Vec::<String>::new());
 }
 
