@@ -30,7 +30,10 @@ fn managers_of(object: &Value, path: &str) -> Vec<String> {
         let since = if entry["time"].is_null() { "" } else { " timed" };
         format!("{} {} {}{since}", text("manager"), text("apiVersion"), text("subresource"))
     };
-    managing.map(shown).collect()
+    let mut managers: Vec<String> = managing.map(shown).collect();
+    // Entries are in the order of their times, which tell no seconds apart.
+    managers.sort();
+    managers
 }
 
 #[tokio::test]
