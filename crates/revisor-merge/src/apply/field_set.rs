@@ -151,6 +151,27 @@ impl FieldSet {
         }
     }
 
+    /// Takes one place out of the set; those below it stay.
+    pub(crate) fn take_out(&mut self, place: &[&str]) {
+        fn take_out(object: &mut Object, place: &[&str]) {
+            let Some((first, rest)) = place.split_first() else { return };
+            let Some(below) = object.get_mut(first).and_then(Value::as_object_mut) else { return };
+            let was_leaf = below.is_empty();
+            if rest.is_empty() {
+                below.remove(SELF);
+            } else {
+                take_out(below, rest);
+            }
+            let is_left = if was_leaf { !rest.is_empty() } else { !below.is_empty() };
+            if !is_left {
+                object.remove(first);
+            } else if below.len() == 1 && below.contains(SELF) {
+                *below = Object::new();
+            }
+        }
+        take_out(&mut self.0, place);
+    }
+
     /// Whether all its places are in the other set too.
     pub(crate) fn is_within(&self, other: &FieldSet) -> bool {
         is_within(&self.0, &other.0)
@@ -342,6 +363,23 @@ mod tests {
             assert_eq!(rest, from.difference(other));
             assert_eq!(from.is_within(other), rest.is_empty());
             assert!(from.intersection(other).is_within(other));
+        }
+    }
+
+    #[test]
+    fn a_place_goes_and_those_below_it_stay() {
+        for (from, place, want) in [
+            (r#"{"f:m":{"f:name":{}},"f:s":{}}"#, &["f:m", "f:name"][..], r#"{"f:s":{}}"#),
+            (r#"{"f:m":{".":{},"f:name":{}}}"#, &["f:m", "f:name"], r#"{"f:m":{}}"#),
+            (r#"{"f:m":{".":{},"f:name":{}}}"#, &["f:m"], r#"{"f:m":{"f:name":{}}}"#),
+            (r#"{"f:m":{"f:name":{}}}"#, &["f:m"], r#"{"f:m":{"f:name":{}}}"#),
+            (r#"{"f:m":{}}"#, &["f:m"], "{}"),
+            (r#"{"f:m":{}}"#, &["f:m", "f:name"], r#"{"f:m":{}}"#),
+            (r#"{"f:m":{}}"#, &["f:x", "f:name"], r#"{"f:m":{}}"#),
+        ] {
+            let mut found = set(from);
+            found.take_out(place);
+            check(found, want);
         }
     }
 

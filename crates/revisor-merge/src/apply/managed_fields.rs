@@ -197,12 +197,15 @@ impl ManagedFields {
 
     /// Credits a manager with these places.
     pub fn take(&mut self, manager: &Manager, mut mine: FieldSet, now: &str) {
-        mine.subtract(&FieldSet::of(NOBODYS));
+        NOBODYS.iter().for_each(|place| mine.take_out(place));
         if !mine.is_empty() {
             match self.position(manager) {
                 Some(at) => {
-                    self.0[at].fields = self.0[at].fields.union(&mine);
-                    self.0[at].time = Some(now.to_owned());
+                    let entry = &mut self.0[at];
+                    if !mine.is_within(&entry.fields) {
+                        entry.fields = entry.fields.union(&mine);
+                    }
+                    entry.time = Some(now.to_owned());
                 }
                 None => {
                     self.0.push(Entry { manager: manager.clone(), time: Some(now.to_owned()), fields: mine });
@@ -340,7 +343,7 @@ impl ManagedFields {
     pub(crate) fn finish_apply(&mut self, manager: &Manager, now: Option<&str>) {
         if let Some(at) = self.position(manager) {
             let entry = &mut self.0[at];
-            entry.fields.subtract(&FieldSet::of(NOBODYS));
+            NOBODYS.iter().for_each(|place| entry.fields.take_out(place));
             if let Some(now) = now {
                 entry.time = Some(now.to_owned());
             }
