@@ -113,11 +113,11 @@ fn validate_open_parts(metadata: &Object, errors: &mut Vec<FieldError>) {
 pub fn validate_field_manager(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if name.len() > MAX_FIELD_MANAGER {
-        errors.push(FieldError::too_long(&path, MAX_FIELD_MANAGER));
+        errors.push(FieldError::too_long(path, MAX_FIELD_MANAGER));
     }
     for (at, character) in name.char_indices().filter(|(_, character)| !is_printable(*character)) {
         let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(character));
-        errors.push(FieldError::invalid(&path, name, detail));
+        errors.push(FieldError::invalid(path, name, detail));
     }
     errors
 }
