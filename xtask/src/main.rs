@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `test` | exactly what CI runs | `pipeline` |
 //! | `tidy` | the rules that the compiler cannot check | `tidy` |
-//! | `kubectl` | provides a kubectl and prints its path | `kubectl` |
+//! | `kubectl` | provides a kubectl, a current or the oldest one, and prints its path | `kubectl` |
 //! | `python` | provides a Python with the Kubernetes client and prints its path | `python` |
 //! | `fuzz` | runs the fuzz targets under a coverage-guided engine | `fuzz` |
 //! | `bench` | measures a server, alone or beside another | `bench` |
@@ -38,7 +38,11 @@ enum Task {
     /// Check the crate table, the invariants, the licences and the rules for sources
     Tidy,
     /// Print the path of a kubectl that the tests can use; build it if need be
-    Kubectl,
+    Kubectl {
+        /// Of the oldest that is to work, instead of a current one
+        #[arg(long)]
+        oldest: bool,
+    },
     /// Print the path of a Python that has the Kubernetes client; install it if need be
     Python,
     /// Run fuzz targets under libFuzzer, guided by coverage, on the stable toolchain
@@ -58,7 +62,10 @@ fn main() -> ExitCode {
     let outcome = match arguments.task {
         Task::Test => pipeline::run(&workspace),
         Task::Tidy => tidy::run(&workspace),
-        Task::Kubectl => kubectl::provide(&workspace).map(|path| println!("{}", path.display())),
+        Task::Kubectl { oldest } => {
+            let provided = if oldest { kubectl::provide_oldest(&workspace) } else { kubectl::provide(&workspace) };
+            provided.map(|path| println!("{}", path.display()))
+        }
         Task::Python => python::provide(&workspace).map(|path| println!("{}", path.display())),
         Task::Fuzz(options) => fuzz::run(&workspace, &options),
         Task::Bench { arguments } => bench::run(&workspace, &arguments),

@@ -28,10 +28,11 @@ fn steps(workspace: &Workspace, report: &mut Report) -> Result<()> {
     report.step("clippy", || workspace::run(&mut cargo("clippy --workspace --all-targets --quiet -- -D warnings")))?;
     report.step("tidy", || tidy::run(workspace))?;
     let kubectl = report.step("kubectl", || kubectl::provide(workspace))?;
+    let oldest = report.step("oldest kubectl", || kubectl::provide_oldest(workspace))?;
     let python = report.step("python client", || python::provide(workspace))?;
     let test = |arguments: &str| -> Command {
         let mut command = cargo(arguments);
-        command.env(kubectl::VARIABLE, &kubectl).env(python::VARIABLE, &python);
+        command.env(kubectl::VARIABLE, &kubectl).env(kubectl::OLDEST_VARIABLE, &oldest).env(python::VARIABLE, &python);
         command
     };
     // One build for all tests. It makes the `revisor` binary too, because whole-program tests belong to its package;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use bytes::{BufMut, BytesMut};
 use revisor_cache::Item;
-use revisor_catalog::{Moment, Resource, TimedText};
+use revisor_catalog::{Columns, Moment, Resource, TimedText};
 use revisor_object::{FieldError, FieldPath, Object, Status, Value, parse_json};
 use revisor_registry::present_item;
 
@@ -64,11 +64,13 @@ pub(crate) fn of_one(rows: Rows, resource: &Resource, object: &[u8], with_column
     let parsed = parse(object, metadata.clone());
     let version = parsed.at(&["metadata", "resourceVersion"]).and_then(Value::as_str);
     let of_table: Object = version.map(|version| ("resourceVersion", Value::from(version))).into_iter().collect();
-    let columns = if with_columns { resource.columns.definitions() } else { "null" };
-    let head = head(rows.version, &Value::from(of_table).to_json(), columns);
+    let of_part = columns_of_part(resource, &parsed);
+    let columns = of_part.as_ref().unwrap_or(&resource.columns);
+    let definitions = if with_columns { columns.definitions() } else { "null" };
+    let head = head(rows.version, &Value::from(of_table).to_json(), definitions);
     let mut table = BytesMut::with_capacity(head.len() + object.len() + 64);
     table.put_slice(head.as_bytes());
-    table.put_slice(front(resource, &parsed, rows.now).as_bytes());
+    table.put_slice(front(columns, &parsed, rows.now).as_bytes());
     rows.push_object(object, metadata, ends_initial_events(&parsed), &mut table);
     table.put_slice(b"]}");
     table
@@ -79,7 +81,7 @@ impl Rows {
     pub(crate) fn push(&self, resource: &Resource, object: &[u8], out: &mut BytesMut) {
         let metadata = raw_json::member(object, "metadata");
         let parsed = parse(object, metadata.clone());
-        out.put_slice(front(resource, &parsed, self.now).as_bytes());
+        out.put_slice(front(&resource.columns, &parsed, self.now).as_bytes());
         self.push_object(object, metadata, ends_initial_events(&parsed), out);
     }
 
@@ -122,7 +124,7 @@ impl Row {
     fn of(resource: &Resource, object: &[u8]) -> Option<Row> {
         let metadata = raw_json::member(object, "metadata");
         let parsed = parse(object, metadata.clone());
-        let front = TimedText::of(|now| front(resource, &parsed, now))?;
+        let front = TimedText::of(|now| front(&resource.columns, &parsed, now))?;
         Some(Row { front, metadata, ends_initial_events: ends_initial_events(&parsed) })
     }
 }
@@ -132,11 +134,18 @@ pub(crate) fn first_byte_of_row(item: &Item) -> Option<u8> {
     item.recall::<Option<Row>>()?.as_ref()?.front.text().bytes().next()
 }
 
+/// The columns of what a subresource shows, where that is no object of the resource: of all such kinds, only scales have
+/// columns of their own.
+fn columns_of_part(resource: &Resource, shown: &Object) -> Option<Columns> {
+    let is_scale = shown.str("kind") == Some("Scale") && resource.kind != "Scale";
+    is_scale.then(|| Columns::of("autoscaling", "scales"))
+}
+
 /// Everything in a row before what it includes of its object.
-fn front(resource: &Resource, parsed: &Object, now: Moment) -> String {
+fn front(columns: &Columns, parsed: &Object, now: Moment) -> String {
     let mut front = String::from("{\"cells\":");
-    front.push_str(&Value::Array(resource.columns.cells(parsed, now)).to_json());
-    if let Some(completion) = resource.columns.completion(parsed) {
+    front.push_str(&Value::Array(columns.cells(parsed, now)).to_json());
+    if let Some(completion) = columns.completion(parsed) {
         front.push_str(",\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"");
         front.push_str(completion.reason);
         front.push_str("\",\"message\":\"");
@@ -202,6 +211,23 @@ mod tests {
     fn rows(include: Include) -> Rows {
         let now = Moment::parse("2026-11-15T20:05:00Z").expect("a time");
         Rows { version: MetaVersion::V1, include, now }
+    }
+
+    #[test]
+    fn scales_have_columns_of_their_own() {
+        let catalog = Catalog::default();
+        let deployments = catalog.resource("apps", "v1", "deployments").expect("is served");
+        let scale = r#"{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a","creationTimestamp":"2026-11-15T20:00:00Z"},"spec":{"replicas":3},"status":{"replicas":1}}"#;
+        let table = of_one(rows(Include::Nothing), deployments, scale.as_bytes(), true);
+        let table: serde_json::Value = serde_json::from_slice(&table).expect("JSON");
+        let names: Vec<&str> = table["columnDefinitions"]
+            .as_array()
+            .expect("columns")
+            .iter()
+            .filter_map(|column| column["name"].as_str())
+            .collect();
+        assert_eq!(names, ["Name", "Desired", "Available", "Age"]);
+        assert_eq!(table["rows"][0]["cells"], serde_json::json!(["a", 3, 1, "5m"]));
     }
 
     #[test]

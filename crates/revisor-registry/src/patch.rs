@@ -49,7 +49,10 @@ impl Registry {
             let shown = value.clone();
             let claimed = CustomType::of(resource, &value);
             let fitted = fit(resource, value, Vec::new(), options.validation);
-            let Decoded { mut object, warnings } = fitted.map_err(|problem| unfit_patch(&shown, problem))?;
+            let Decoded { mut object, warnings } = fitted.map_err(|problem| match kind {
+                PatchKind::Strategic => unfit_strategic_patch(text, problem),
+                _ => unfit_patch(&shown, problem),
+            })?;
             claimed.map_or(Ok(()), |claimed| claimed.check(resource))?;
             let metadata = object.object_mut("metadata");
             check_address(metadata, name.unwrap_or_default())?;
@@ -112,4 +115,65 @@ fn patch_error(error: PatchError) -> RegistryError {
 pub(crate) fn unfit_patch(result: &Value, problem: String) -> RegistryError {
     let shown = BadValue::from(result.to_json());
     RegistryError::InvalidOptions { kind: "", errors: vec![FieldError::invalid("patch", shown, problem)] }
+}
+
+/// The same of a strategic merge patch. Clients are shown the patch, not its result, in the notation of the original.
+fn unfit_strategic_patch(text: &[u8], problem: String) -> RegistryError {
+    let mut shown = String::new();
+    if let Ok(patch) = parse_json(text) {
+        push_notation(&patch.value, &mut shown);
+    }
+    RegistryError::InvalidOptions {
+        kind: "",
+        errors: vec![FieldError::invalid("patch", BadValue::from(shown), problem)],
+    }
+}
+
+/// Appends a value as Go prints it: `map[a:1 b:[x y] c:<nil>]`.
+fn push_notation(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("<nil>"),
+        Value::String(text) => out.push_str(text),
+        Value::Object(object) => {
+            out.push_str("map[");
+            // Members of an object are sorted already.
+            for (at, (name, member)) in object.iter().enumerate() {
+                if at > 0 {
+                    out.push(' ');
+                }
+                out.push_str(name);
+                out.push(':');
+                push_notation(member, out);
+            }
+            out.push(']');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(' ');
+                }
+                push_notation(item, out);
+            }
+            out.push(']');
+        }
+        other => out.push_str(&other.to_json()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patches_are_shown_in_the_notation_of_the_original() {
+        for (patch, want) in [
+            ("{}", "map[]"),
+            (r#"{"spec":{"b":null,"a":2},"d":["x",{"y":true}]}"#, "map[d:[x map[y:true]] spec:map[a:2 b:<nil>]]"),
+        ] {
+            let mut shown = String::new();
+            push_notation(&parse_json(patch.as_bytes()).expect("JSON").value, &mut shown);
+            assert_eq!(shown, want);
+        }
+    }
 }

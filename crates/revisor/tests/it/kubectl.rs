@@ -1,7 +1,9 @@
 //! A real kubectl with the kubeconfig that the server writes.
 //!
 //! `REVISOR_KUBECTL` names the program; if it is unset, `cargo xtask kubectl` provides one. Each module below is one
-//! part of what people do with it, and each test is one story with what its user sees.
+//! part of what people do with it, and each test is one story with what its user sees. `releases` does a bit of
+//! everything with the oldest kubectl too, which is `REVISOR_KUBECTL_OLDEST` or what `cargo xtask kubectl --oldest`
+//! provides.
 
 mod applying;
 mod deleting;
@@ -10,6 +12,7 @@ mod making;
 mod nodes;
 mod objects;
 mod reading;
+mod releases;
 mod rollouts;
 mod version_reports;
 mod watching;
@@ -34,9 +37,13 @@ pub(crate) struct Kubectl {
 
 /// A server with these flags, and a kubectl for it.
 pub(crate) async fn start(flags: &[&str]) -> (Server, Arc<Kubectl>) {
+    start_program(program(), flags).await
+}
+
+async fn start_program(program: PathBuf, flags: &[&str]) -> (Server, Arc<Kubectl>) {
     let server = Server::start(flags).await;
     let home = tempfile::tempdir().expect("a temporary folder");
-    let kubectl = Kubectl { program: program(), kubeconfig: server.data().join("kubeconfig"), home };
+    let kubectl = Kubectl { program, kubeconfig: server.data().join("kubeconfig"), home };
     (server, Arc::new(kubectl))
 }
 
@@ -215,6 +222,12 @@ fn program() -> PathBuf {
     PROGRAM
         .get_or_init(|| std::env::var_os("REVISOR_KUBECTL").map_or_else(|| xtask::path_of("kubectl"), PathBuf::from))
         .clone()
+}
+
+/// The oldest kubectl that is to work.
+fn oldest_program() -> PathBuf {
+    let named = std::env::var_os("REVISOR_KUBECTL_OLDEST");
+    named.map_or_else(|| xtask::path_of("kubectl --oldest"), PathBuf::from)
 }
 
 /// The words of a command. What stands between single quotes is one word.
