@@ -147,7 +147,7 @@ pub(crate) fn kind(group: &str, plural: &str, terms: &Terms) -> Option<Kind> {
         "node.k8s.io" => node::kind(plural),
         "policy" => policy::kind(plural),
         "resource.k8s.io" => resource::kind(plural, terms),
-        "scheduling.k8s.io" => scheduling::kind(plural),
+        "scheduling.k8s.io" => scheduling::kind(plural, terms),
         "storage.k8s.io" => storage::kind(plural, terms),
         "storagemigration.k8s.io" => storagemigration::kind(plural),
         "internal.apiserver.k8s.io" => internal::kind(plural),

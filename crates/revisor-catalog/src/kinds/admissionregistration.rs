@@ -7,6 +7,7 @@ mod match_resources;
 mod mutating_policy;
 mod param;
 mod policy_binding;
+mod reserved_names;
 mod resource_rule;
 mod validating_policy;
 mod webhook_configuration;
@@ -26,18 +27,21 @@ const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
 const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
 
 pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
+    let features = terms.features;
     Some(match plural {
         "mutatingadmissionpolicies" => {
-            versioned(mutating_policy::MutatingAdmissionPolicies { expressions: Expressions::new(terms) })
+            versioned(mutating_policy::MutatingAdmissionPolicies { expressions: Expressions::new(terms), features })
         }
-        "mutatingadmissionpolicybindings" => versioned(policy_binding::MutatingAdmissionPolicyBindings),
+        "mutatingadmissionpolicybindings" => versioned(policy_binding::MutatingAdmissionPolicyBindings { features }),
         "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => {
-            versioned(webhook_configuration::WebhookConfigurations { expressions: Expressions::new(terms) })
+            versioned(webhook_configuration::WebhookConfigurations { expressions: Expressions::new(terms), features })
         }
         "validatingadmissionpolicies" => {
-            versioned(validating_policy::ValidatingAdmissionPolicies { expressions: Expressions::new(terms) })
+            versioned(validating_policy::ValidatingAdmissionPolicies { expressions: Expressions::new(terms), features })
         }
-        "validatingadmissionpolicybindings" => versioned(policy_binding::ValidatingAdmissionPolicyBindings),
+        "validatingadmissionpolicybindings" => {
+            versioned(policy_binding::ValidatingAdmissionPolicyBindings { features })
+        }
         _ => return None,
     })
 }

@@ -21,7 +21,7 @@ mod service_account;
 use revisor_object::names::NameRule;
 
 use super::{Kind, Terms, USUAL, field};
-use crate::{DeleteAnswer, Feature, Rules, SelectableField};
+use crate::{DeleteAnswer, Rules, SelectableField};
 
 const EVENT_FIELDS: &[SelectableField] = &[
     field("involvedObject.kind", &[&["involvedObject", "kind"]]),
@@ -97,11 +97,8 @@ pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
         },
         "services" => Kind {
             rules: Rules {
-                names: if features.has(Feature::RelaxedServiceNameValidation) {
-                    NameRule::Dns1123Label
-                } else {
-                    NameRule::Dns1035Label
-                },
+                // By which rule depends on a feature, and only new ones are held to it.
+                names: NameRule::OfKind,
                 create_on_update: true,
                 delete_answer: DeleteAnswer::Object,
                 ..USUAL

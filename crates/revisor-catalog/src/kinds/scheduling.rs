@@ -5,13 +5,13 @@ mod policy;
 mod priority_class;
 mod workload;
 
-use super::Kind;
+use super::{Kind, Terms};
 
-pub(super) fn kind(plural: &str) -> Option<Kind> {
+pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
     Some(match plural {
-        "podgroups" => Kind::usual(pod_group::PodGroups),
+        "podgroups" => Kind::usual(pod_group::PodGroups { features: terms.features }),
         "priorityclasses" => Kind { selects_namespace: Some(true), ..Kind::usual(priority_class::PriorityClasses) },
-        "workloads" => Kind::usual(workload::Workloads),
+        "workloads" => Kind::usual(workload::Workloads { features: terms.features }),
         _ => return None,
     })
 }

@@ -1,5 +1,6 @@
-//! Priority: the class of a pod becomes its priority, and there is one default class at most.
+//! Priority: the class of a pod or of a group of pods becomes its priority, and there is one default class at most.
 
+use revisor_catalog::Feature;
 use revisor_object::{Object, Value};
 
 use super::pod_fields::text;
@@ -12,6 +13,10 @@ pub(crate) struct Priority;
 
 impl Admission for Priority {
     fn admit(&self, registry: &Registry, review: &Review<'_>, pod: &mut Object) -> Result<(), RegistryError> {
+        if review.is_about(GROUP, "podgroups") && review.operation == Operation::Create {
+            let is_on = registry.catalog.features().has(Feature::WorkloadAwarePreemption);
+            return if is_on { set_group_priority(registry, review, pod.object_mut("spec")) } else { Ok(()) };
+        }
         if !review.is_about("", "pods") {
             return Ok(());
         }
@@ -45,20 +50,40 @@ impl Admission for Priority {
     }
 }
 
-fn set_priority(registry: &Registry, review: &Review<'_>, spec: &mut Object) -> Result<(), RegistryError> {
-    let class = match text(spec, "priorityClassName") {
-        "" => default_class(registry),
+/// The class that a spec names, or else the default one.
+fn class_of(registry: &Registry, review: &Review<'_>, spec: &Object) -> Result<Option<Object>, RegistryError> {
+    match text(spec, "priorityClassName") {
+        "" => Ok(default_class(registry)),
         name => {
             let class = registry.stored(GROUP, "v1", "priorityclasses", None, name);
             let missing = || review.forbidden(format!("no PriorityClass with name {name} was found"));
-            Some(class.ok_or_else(missing)?)
+            class.ok_or_else(missing).map(Some)
         }
-    };
+    }
+}
+
+fn value_of(class: &Object) -> i64 {
+    class.get("value").and_then(Value::as_i64).unwrap_or_default()
+}
+
+fn set_group_priority(registry: &Registry, review: &Review<'_>, spec: &mut Object) -> Result<(), RegistryError> {
+    let class = class_of(registry, review, spec)?;
+    let priority = class.as_ref().map(value_of).unwrap_or_default();
+    if let Some(given) = spec.get("priority").and_then(Value::as_i64).filter(|given| *given != priority) {
+        return Err(review.forbidden(format!(
+            "priority set in the pod group ({given}) must match the priority computed ({priority}) based on the \
+             priority class set in the spec"
+        )));
+    }
+    spec.insert("priority", priority);
+    spec.set("priorityClassName", class.map(|class| Value::from(name_of(&class))));
+    Ok(())
+}
+
+fn set_priority(registry: &Registry, review: &Review<'_>, spec: &mut Object) -> Result<(), RegistryError> {
+    let class = class_of(registry, review, spec)?;
     let (name, priority, policy) = match &class {
-        Some(class) => {
-            let priority = class.get("value").and_then(Value::as_i64).unwrap_or_default();
-            (name_of(class).to_owned(), priority, class.str("preemptionPolicy"))
-        }
+        Some(class) => (name_of(class).to_owned(), value_of(class), class.str("preemptionPolicy")),
         None => (String::new(), 0, Some("PreemptLowerPriority")),
     };
     if let Some(given) = spec.get("priority").and_then(Value::as_i64).filter(|given| *given != priority) {
@@ -86,8 +111,7 @@ fn set_priority(registry: &Registry, review: &Review<'_>, spec: &mut Object) -> 
 /// The class of pods that name none. If several were made at once, the lowest.
 fn default_class(registry: &Registry) -> Option<Object> {
     let classes = registry.all_stored(GROUP, "v1", "priorityclasses", None);
-    let value = |class: &Object| class.get("value").and_then(Value::as_i64).unwrap_or_default();
-    classes.into_iter().filter(is_default).min_by_key(value)
+    classes.into_iter().filter(is_default).min_by_key(value_of)
 }
 
 fn is_default(class: &Object) -> bool {

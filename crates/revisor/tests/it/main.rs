@@ -11,6 +11,7 @@ mod controllers;
 mod crash;
 mod custom;
 mod dice;
+mod feature_gates;
 mod harness;
 mod kube_rs;
 mod kubectl;

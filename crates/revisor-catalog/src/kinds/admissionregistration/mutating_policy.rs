@@ -5,13 +5,15 @@ use revisor_object::{FieldError, FieldPath, Object};
 
 use super::REINVOCATION_POLICIES;
 use super::expressions::{Composition, Expressions, Scope};
+use super::reserved_names;
 use super::resource_rule::validate_mutable;
 use super::validating_policy::validate_common;
 use crate::checks::required_one_of;
-use crate::{Part, Places, Strategy};
+use crate::{Features, Part, Places, Strategy};
 
 pub(crate) struct MutatingAdmissionPolicies {
     pub(super) expressions: Expressions,
+    pub(super) features: Features,
 }
 
 impl Strategy for MutatingAdmissionPolicies {
@@ -20,7 +22,13 @@ impl Strategy for MutatingAdmissionPolicies {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_policy(&self.expressions, object, None)
+        let mut errors = validate_policy(&self.expressions, object, None);
+        errors.extend(reserved_names::validate(object, self.features));
+        errors
+    }
+
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        reserved_names::warnings(object, old, self.features)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
@@ -132,7 +140,8 @@ mod tests {
                 [{"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"],"operations":["CREATE","DELETE"]}]}}}"#,
         );
         let want = ["FieldValueNotSupported spec.matchConstraints.resourceRules.operations"];
-        let policies = MutatingAdmissionPolicies { expressions: Expressions::new(&terms()) };
+        let policies =
+            MutatingAdmissionPolicies { expressions: Expressions::new(&terms()), features: terms().features };
         check("deletion", &policies.validate(&policy), &want);
     }
 }

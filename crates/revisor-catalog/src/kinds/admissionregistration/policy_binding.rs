@@ -7,13 +7,16 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object};
 
 use super::match_resources::validate_match_resources;
 use super::param::validate_param_ref;
+use super::reserved_names;
 use super::resource_rule::validate_mutable;
 use crate::checks::{one_of, problems};
-use crate::{Part, Places, Strategy};
+use crate::{Features, Part, Places, Strategy};
 
 const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
 
-pub(crate) struct ValidatingAdmissionPolicyBindings;
+pub(crate) struct ValidatingAdmissionPolicyBindings {
+    pub(super) features: Features,
+}
 
 impl Strategy for ValidatingAdmissionPolicyBindings {
     fn tracked(&self) -> Places {
@@ -21,20 +24,32 @@ impl Strategy for ValidatingAdmissionPolicyBindings {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        let spec = object.object("spec").unwrap_or(const { &Object::new() });
-        validate_binding(spec, &mut errors);
-        let root = FieldPath::root("spec");
-        validate_actions(root.child("validationActions"), spec, &mut errors);
+        let mut errors = validate_validating(object);
+        errors.extend(reserved_names::validate(object, self.features));
         errors
     }
 
     fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
-        self.validate(object)
+        validate_validating(object)
+    }
+
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        reserved_names::warnings(object, old, self.features)
     }
 }
 
-pub(crate) struct MutatingAdmissionPolicyBindings;
+fn validate_validating(object: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let spec = object.object("spec").unwrap_or(const { &Object::new() });
+    validate_binding(spec, &mut errors);
+    let root = FieldPath::root("spec");
+    validate_actions(root.child("validationActions"), spec, &mut errors);
+    errors
+}
+
+pub(crate) struct MutatingAdmissionPolicyBindings {
+    pub(super) features: Features,
+}
 
 impl Strategy for MutatingAdmissionPolicyBindings {
     fn tracked(&self) -> Places {
@@ -42,20 +57,30 @@ impl Strategy for MutatingAdmissionPolicyBindings {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        let spec = object.object("spec").unwrap_or(const { &Object::new() });
-        validate_binding(spec, &mut errors);
-        if let Some(resources) = spec.object("matchResources") {
-            let root = FieldPath::root("spec");
-            let path = root.child("matchResources");
-            validate_mutable(path.child("resourceRules"), resources.array("resourceRules"), &mut errors);
-        }
+        let mut errors = validate_mutating(object);
+        errors.extend(reserved_names::validate(object, self.features));
         errors
     }
 
     fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
-        self.validate(object)
+        validate_mutating(object)
     }
+
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        reserved_names::warnings(object, old, self.features)
+    }
+}
+
+fn validate_mutating(object: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let spec = object.object("spec").unwrap_or(const { &Object::new() });
+    validate_binding(spec, &mut errors);
+    if let Some(resources) = spec.object("matchResources") {
+        let root = FieldPath::root("spec");
+        let path = root.child("matchResources");
+        validate_mutable(path.child("resourceRules"), resources.array("resourceRules"), &mut errors);
+    }
+    errors
 }
 
 fn validate_binding(spec: &Object, errors: &mut Vec<FieldError>) {
@@ -95,7 +120,7 @@ fn validate_actions(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::tests::{check, object};
+    use crate::kinds::tests::{check, object, terms};
 
     #[test]
     fn bindings_are_checked() {
@@ -119,8 +144,9 @@ mod tests {
             ),
         ] {
             let binding = object(&format!(r#"{{"spec":{spec}}}"#));
-            check(spec, &ValidatingAdmissionPolicyBindings.validate(&binding), validating);
-            check(spec, &MutatingAdmissionPolicyBindings.validate(&binding), mutating);
+            let features = terms().features;
+            check(spec, &ValidatingAdmissionPolicyBindings { features }.validate(&binding), validating);
+            check(spec, &MutatingAdmissionPolicyBindings { features }.validate(&binding), mutating);
         }
     }
 }

@@ -11,10 +11,11 @@ use super::expressions::{Composition, Expressions, Scope};
 use super::match_conditions::validate_match_conditions;
 use super::match_resources::validate_match_constraints;
 use super::param::validate_param_kind;
+use super::reserved_names;
 use crate::checks::{one_of, problems, required};
 use crate::kinds::conditions;
 use crate::strategy::spec_and_metadata_or_status;
-use crate::{Part, Places, Strategy};
+use crate::{Features, Part, Places, Strategy};
 
 const MAX_AUDIT_ANNOTATIONS: usize = 20;
 const MAX_VALUE_EXPRESSION: usize = 5 * 1024;
@@ -22,6 +23,7 @@ const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
 pub(crate) struct ValidatingAdmissionPolicies {
     pub(super) expressions: Expressions,
+    pub(super) features: Features,
 }
 
 impl Strategy for ValidatingAdmissionPolicies {
@@ -34,7 +36,13 @@ impl Strategy for ValidatingAdmissionPolicies {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_policy(&self.expressions, object, None)
+        let mut errors = validate_policy(&self.expressions, object, None);
+        errors.extend(reserved_names::validate(object, self.features));
+        errors
+    }
+
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        reserved_names::warnings(object, old, self.features)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
@@ -222,7 +230,7 @@ mod tests {
     use crate::kinds::tests::{check, object, terms};
 
     fn policies() -> ValidatingAdmissionPolicies {
-        ValidatingAdmissionPolicies { expressions: Expressions::new(&terms()) }
+        ValidatingAdmissionPolicies { expressions: Expressions::new(&terms()), features: terms().features }
     }
 
     fn policy(change: &str) -> Object {

@@ -8,10 +8,11 @@ use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Obje
 use super::client_config::validate_client_config;
 use super::expressions::{Composition, Expressions};
 use super::match_conditions::validate_match_conditions;
+use super::reserved_names;
 use super::resource_rule::validate_rules;
 use super::{FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES};
 use crate::checks::{one_of, problems};
-use crate::{Part, Places, Strategy};
+use crate::{Features, Part, Places, Strategy};
 
 const SIDE_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
 const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
@@ -27,6 +28,7 @@ const TIMEOUT_SECONDS: std::ops::RangeInclusive<i64> = 1..=30;
 /// Configurations of both kinds. Validating webhooks only lack the `reinvocationPolicy`, which their type does not have.
 pub(crate) struct WebhookConfigurations {
     pub(super) expressions: Expressions,
+    pub(super) features: Features,
 }
 
 impl Strategy for WebhookConfigurations {
@@ -35,7 +37,13 @@ impl Strategy for WebhookConfigurations {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
-        validate_webhooks(&self.expressions, object, None)
+        let mut errors = validate_webhooks(&self.expressions, object, None);
+        errors.extend(reserved_names::validate(object, self.features));
+        errors
+    }
+
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        reserved_names::warnings(object, old, self.features)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
@@ -221,7 +229,8 @@ mod tests {
                 ],
             ),
         ] {
-            let webhooks = WebhookConfigurations { expressions: Expressions::new(&terms()) };
+            let webhooks =
+                WebhookConfigurations { expressions: Expressions::new(&terms()), features: terms().features };
             check(change, &webhooks.validate(&configuration(change)), want);
         }
     }

@@ -6,13 +6,15 @@ mod cluster_ips;
 mod spec;
 mod validation;
 
-use revisor_object::{Object, Value, cidr_warnings, ip_warnings};
+use revisor_object::names::NameRule;
+use revisor_object::{FieldError, FieldPath, Object, Value, cidr_warnings, ip_warnings};
 
 pub use self::cluster_ips::validate_cluster_ips;
 pub use self::spec::{ServicePort, ServiceSpec};
 use self::validation::{validate_changes, validate_service, validate_status};
+use crate::checks::problems;
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Features, Part, Places, Strategy};
+use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
 
 /// For how long a client stays with its pod, if the Service does not say.
 const AFFINITY_SECONDS: i32 = 10800;
@@ -65,11 +67,13 @@ impl Strategy for Services {
         forget_needless_policy(object);
     }
 
-    fn validate(&self, object: &Object) -> Vec<revisor_object::FieldError> {
-        validate_service(object, None, self.features)
+    fn validate(&self, object: &Object) -> Vec<FieldError> {
+        let mut errors = self.validate_name(object);
+        errors.extend(validate_service(object, None, self.features));
+        errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<revisor_object::FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         match part {
             Part::Whole => {
                 let mut errors = validate_changes(object, old);
@@ -91,6 +95,25 @@ impl Strategy for Services {
             .filter(|(_, ip)| !ip.is_empty())
             .flat_map(|(at, ip)| ip_warnings(format_args!("status.loadBalancer.ingress[{at}]"), ip))
             .collect()
+    }
+}
+
+impl Services {
+    fn validate_name(&self, object: &Object) -> Vec<FieldError> {
+        let relaxed = self.features.has(Feature::RelaxedServiceNameValidation);
+        let rule = if relaxed { NameRule::Dns1123Label } else { NameRule::Dns1035Label };
+        let path = FieldPath::root("metadata");
+        let text = |name| object.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();
+        let mut errors = Vec::new();
+        let prefix = text("generateName");
+        if !prefix.is_empty() {
+            errors.extend(problems(path.child("generateName"), prefix, rule.check_prefix(prefix)));
+        }
+        let name = text("name");
+        if !name.is_empty() {
+            errors.extend(problems(path.child("name"), name, rule.check(name)));
+        }
+        errors
     }
 }
 

@@ -79,7 +79,12 @@ pub(super) fn validate_init(path: FieldPath<'_>, around: &Surroundings<'_>, erro
             handlers::forbid(path, container, errors);
         }
         if !around.options.resize_of_init_containers && !container.array("resizePolicy").is_empty() {
-            let shown = container.get("resizePolicy").map_or_else(|| BadValue::of(&Value::Null), BadValue::of);
+            // The original shows the names that it has inside.
+            let policies = objects(container, "resizePolicy").map(|(_, policy)| {
+                let members = [("ResourceName", "resourceName"), ("RestartPolicy", "restartPolicy")];
+                Value::from(Object::from_iter(members.map(|(inner, name)| (inner, Value::from(text(policy, name))))))
+            });
+            let shown = BadValue::of(&Value::from(policies.collect::<Vec<_>>()));
             errors.push(FieldError::invalid(path.child("resizePolicy"), shown, "must not be set for init containers"));
         }
         if is_sidecar(container) || around.options.restarting_init_containers {

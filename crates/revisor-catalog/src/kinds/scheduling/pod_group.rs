@@ -4,35 +4,40 @@ use revisor_object::names::{dns1123_label, dns1123_subdomain};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use super::policy;
-use crate::checks::{problems, put_back};
+use crate::checks::problems;
 use crate::kinds::conditions;
-use crate::kinds::workload::{spec, status, text};
+use crate::kinds::workload::{fill, spec, status, text};
 use crate::strategy::spec_and_metadata_or_status;
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
+const MAX_CLAIM_STATUSES: usize = 4;
+
 const STATUS: FieldPath<'static> = FieldPath::root("status");
 
-/// What makes way for others: without the feature, every pod for itself.
+/// What makes way for others, if nothing else is said: every pod for itself.
 const DISRUPTION_MODE: (&str, &str) = ("disruptionMode", "Pod");
 
-pub(crate) struct PodGroups;
+pub(crate) struct PodGroups {
+    pub(super) features: Features,
+}
 
 impl Strategy for PodGroups {
     fn untouched(&self, part: Part<'_>) -> Places {
         spec_and_metadata_or_status(part)
     }
 
-    fn settle(&self, object: &mut Object, _: Option<&Object>, _: Circumstances<'_>) {
-        drop_disabled(object);
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        let group = object.object_mut("spec");
+        policy::drop_disabled_fields(group, old.map(spec), self.features);
+        let (name, mode) = DISRUPTION_MODE;
+        fill(group, name, mode);
     }
 
-    fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
-        put_back(object, old, self.untouched(part));
-        match part {
-            Part::Whole => self.settle(object, Some(old), circumstances),
-            // Groups have no claims, as the feature is off.
-            Part::Subresource(_) => _ = object.object_mut("status").remove("resourceClaimStatuses"),
+    fn settle_status(&self, object: &mut Object, old: &Object) {
+        let has_claims = !spec(old).array("resourceClaims").is_empty();
+        if !self.features.has(Feature::DRAWorkloadResourceClaims) && !has_claims {
+            object.object_mut("status").remove("resourceClaimStatuses");
         }
     }
 
@@ -48,22 +53,43 @@ impl Strategy for PodGroups {
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
         if part != Part::Whole {
-            return conditions::validate(STATUS.child("conditions"), status(object).array("conditions"));
+            return validate_status(object);
         }
-        let given = |object, name| spec(object).get(name).filter(|value| !value.is_null());
+        let given = |object, name| policy::given(spec(object), name);
         let changed = ["podGroupTemplateRef", "schedulingPolicy"]
             .into_iter()
             .filter(|name| given(object, name) != given(old, name));
         let immutable = |name| FieldError::invalid(SPEC.child(name), BadValue::of(&Value::Null), "field is immutable");
-        changed.map(immutable).collect()
+        let mut errors: Vec<FieldError> = changed.map(immutable).collect();
+        errors.extend(policy::validate_changes(SPEC, spec(object), spec(old), self.features));
+        errors
     }
 }
 
-fn drop_disabled(object: &mut Object) {
-    let spec = object.object_mut("spec");
-    spec.retain(|name, _| !policy::OFF.contains(&name));
-    let (name, mode) = DISRUPTION_MODE;
-    spec.insert(name, mode);
+fn validate_status(object: &Object) -> Vec<FieldError> {
+    let mut errors = conditions::validate(STATUS.child("conditions"), status(object).array("conditions"));
+    let path = STATUS.child("resourceClaimStatuses");
+    let claims = status(object).array("resourceClaimStatuses");
+    if claims.len() > MAX_CLAIM_STATUSES {
+        errors.push(FieldError::too_many(path, claims.len(), MAX_CLAIM_STATUSES));
+        return errors;
+    }
+    for (at, claim) in claims.iter().filter_map(Value::as_object).enumerate() {
+        let (name, path) = (text(claim, "name"), path.index(at));
+        let mut known = spec(object).array("resourceClaims").iter().filter_map(Value::as_object);
+        if !known.any(|known| text(known, "name") == name) {
+            let detail = "must match the name of an entry in `spec.resourceClaims`";
+            errors.push(FieldError::invalid(path.child("name"), name, detail));
+        }
+        let is_again = claims[..at].iter().filter_map(Value::as_object).any(|before| text(before, "name") == name);
+        if is_again {
+            errors.push(FieldError::duplicate(path, BadValue::of(claim)));
+        }
+        if let Some(name) = claim.str("resourceClaimName") {
+            errors.extend(problems(path.child("resourceClaimName"), name, dns1123_subdomain(name)));
+        }
+    }
+    errors
 }
 
 fn validate_template_ref(path: FieldPath<'_>, template: &Object) -> Vec<FieldError> {
@@ -86,7 +112,12 @@ fn validate_template_ref(path: FieldPath<'_>, template: &Object) -> Vec<FieldErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::tests::{check, object};
+    use crate::Requester;
+    use crate::kinds::tests::{check, object, terms};
+
+    fn groups() -> PodGroups {
+        PodGroups { features: terms().features }
+    }
 
     fn group(spec: &str) -> Object {
         object(&format!(r#"{{"spec":{{{spec}}}}}"#))
@@ -112,7 +143,7 @@ mod tests {
             ),
         ] {
             let want: Vec<&str> = want.iter().map(String::as_str).collect();
-            check(&spec, &PodGroups.validate(&group(&spec)), &want);
+            check(&spec, &groups().validate(&group(&spec)), &want);
         }
     }
 
@@ -127,14 +158,15 @@ mod tests {
                 vec!["FieldValueInvalid spec.schedulingPolicy"],
             ),
         ] {
-            check(&spec, &PodGroups.validate_update(&group(&spec), &old, Part::Whole), &want);
+            check(&spec, &groups().validate_update(&group(&spec), &old, Part::Whole), &want);
         }
     }
 
     #[test]
     fn what_needs_a_feature_that_is_off_is_dropped() {
         let mut new = group(&format!(r#"{BASIC},"disruptionMode":"PodGroup","priority":1,"resourceClaims":[]"#));
-        drop_disabled(&mut new);
+        let nobody = Circumstances { now: "", requester: Requester::default() };
+        groups().settle(&mut new, None, nobody);
         assert_eq!(new, group(&format!(r#"{BASIC},"disruptionMode":"Pod""#)));
     }
 }

@@ -8,17 +8,28 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 use super::policy;
 use crate::checks::problems;
 use crate::kinds::workload::{spec, text};
-use crate::{Circumstances, Part, Strategy};
+use crate::{Circumstances, Features, Part, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const TEMPLATES: &str = "podGroupTemplates";
 const MAX_TEMPLATES: usize = 8;
 
-pub(crate) struct Workloads;
+pub(crate) struct Workloads {
+    pub(super) features: Features,
+}
 
 impl Strategy for Workloads {
-    fn settle(&self, object: &mut Object, _: Option<&Object>, _: Circumstances<'_>) {
-        drop_disabled(object);
+    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
+        let before = old.map(|old| spec(old).array(TEMPLATES)).unwrap_or_default();
+        let templates = object.object_mut("spec").array_mut(TEMPLATES).into_iter().flatten();
+        for (at, template) in templates.filter_map(Value::as_object_mut).enumerate() {
+            let before = before.get(at).and_then(Value::as_object);
+            policy::drop_disabled_fields(template, before, self.features);
+            // It is always shown, and compared with what is stored.
+            if !template.contains("schedulingConstraints") {
+                template.insert("schedulingConstraints", Value::Null);
+            }
+        }
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
@@ -49,15 +60,6 @@ impl Strategy for Workloads {
             }
         }
         errors
-    }
-}
-
-fn drop_disabled(object: &mut Object) {
-    let templates = object.object_mut("spec").array_mut(TEMPLATES).into_iter().flatten();
-    for template in templates.filter_map(Value::as_object_mut) {
-        template.retain(|name, _| !policy::OFF.contains(&name));
-        // It is always shown, and compared with what is stored.
-        template.insert("schedulingConstraints", Value::Null);
     }
 }
 
@@ -106,7 +108,11 @@ fn validate_templates(path: FieldPath<'_>, templates: &[Value]) -> Vec<FieldErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::tests::{check, object};
+    use crate::kinds::tests::{check, object, terms};
+
+    fn workloads() -> Workloads {
+        Workloads { features: terms().features }
+    }
 
     fn workload(spec: &str) -> Object {
         object(&format!(r#"{{"spec":{{{spec}}}}}"#))
@@ -152,7 +158,7 @@ mod tests {
             ),
         ] {
             let want: Vec<&str> = want.iter().map(String::as_str).collect();
-            check(&spec, &Workloads.validate(&workload(&spec)), &want);
+            check(&spec, &workloads().validate(&workload(&spec)), &want);
         }
     }
 
@@ -169,7 +175,7 @@ mod tests {
                 vec!["FieldValueInvalid spec.controllerRef"],
             ),
         ] {
-            check(&spec, &Workloads.validate_update(&workload(&spec), &old, Part::Whole), &want);
+            check(&spec, &workloads().validate_update(&workload(&spec), &old, Part::Whole), &want);
         }
     }
 }
