@@ -158,6 +158,11 @@ impl Strategy for Pods {
         warnings
     }
 
+    fn subresource_warnings(&self, object: &Object, old: &Object) -> Vec<String> {
+        // Only statuses have addresses, and other writes leave them as they are.
+        if object.get("status") == old.get("status") { Vec::new() } else { status::warnings(object) }
+    }
+
     fn grace_period(&self, object: &Object, asked: Option<i64>) -> Option<i64> {
         let spec = spec_of(object);
         let phase = object.at(&["status", "phase"]).and_then(Value::as_str).unwrap_or_default();

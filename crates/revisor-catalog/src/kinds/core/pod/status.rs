@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, legacy_ip_problems, parse_ip_sloppy};
+use revisor_object::{
+    BadValue, FieldError, FieldPath, Object, Value, ip_warnings, legacy_ip_problems, parse_ip_sloppy,
+};
 
 use super::{container_status, disabled, objects, spec_of, update};
 use crate::checks::{immutable, problems};
@@ -88,6 +90,19 @@ pub(super) fn validate(pod: &Object, old: &Object, features: Features) -> Vec<Fi
         errors.extend(container_status::validate_image_volumes(status));
     }
     errors
+}
+
+/// What is unwise about how the addresses of a pod are written.
+pub(super) fn warnings(pod: &Object) -> Vec<String> {
+    let Some(status) = pod.object("status") else { return Vec::new() };
+    let lists = ["podIPs", "hostIPs"].into_iter();
+    let ips = lists.flat_map(|list| objects(status, list).enumerate().map(move |(at, ip)| (list, at, ip)));
+    ips.flat_map(|(list, at, ip)| {
+        let path = STATUS.child(list);
+        let path = path.index(at);
+        ip_warnings(path.child("ip"), ip.str("ip").unwrap_or_default())
+    })
+    .collect()
 }
 
 fn validate_conditions(status: &Object) -> Vec<FieldError> {

@@ -356,3 +356,11 @@ fn annotations_that_become_fields_are_warned_of_while_they_are_seen() {
         }
     }
 }
+
+#[test]
+fn addresses_that_are_written_oddly_are_warned_of() {
+    let old = pod(r#"{"metadata":{"name":"p"}}"#);
+    let new = pod(r#"{"metadata":{"name":"p"},"status":{"podIPs":[{"ip":"FD00::1"}],"hostIPs":[{"ip":"10.0.0.1"}]}}"#);
+    assert_eq!(pods().subresource_warnings(&new, &old).len(), 1);
+    assert_eq!(pods().subresource_warnings(&new, &new).len(), 0);
+}
