@@ -1,3 +1,5 @@
+//! Whom requests want to be, and who lets them.
+
 use std::sync::{Arc, RwLock};
 
 use http::{HeaderName, HeaderValue};

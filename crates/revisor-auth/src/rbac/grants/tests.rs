@@ -1,3 +1,5 @@
+//! Bindings and roles as they come, count and go.
+
 use super::*;
 use crate::{Claims, ResourceAttributes};
 
