@@ -187,7 +187,9 @@ mod tests {
 
     #[test]
     fn machines_are_named_as_the_original_names_them() {
-        for (hostname, want) in [("vm", "apiserver-wlv32tlttr4jl3gtroqexyxapa")] {
+        for (hostname, want) in
+            [("vm", "apiserver-wlv32tlttr4jl3gtroqexyxapa"), ("node-1.example", "apiserver-blxochjixcqnwp4jsg26w6etfu")]
+        {
             let version = EffectiveVersion::of(revisor_version::Release { major: 1, minor: 36 });
             let identity = ServerIdentity::new(hostname, "p", version);
             assert_eq!((identity.name(), identity.holder.as_str()), (want, format!("{want}_p").as_str()), "{hostname}");
