@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use revisor_auth::{LiveObject, NewToken, ObjectLookup, ServiceAccounts, TokenObject, TokenSubject};
-use revisor_catalog::{ObjectRoute, Resource};
+use revisor_catalog::{Feature, ObjectRoute, Resource};
 use revisor_object::{FieldError, KindRef, Object, ResourceRef, Status, Value};
 use revisor_registry::{Decoded, FieldValidation, Format, Registry, RegistryError, Saved};
 use revisor_schema::{Precision, format_timestamp};
@@ -81,14 +81,21 @@ impl Asked<'_> {
         let account = self.find("serviceaccounts", Some(namespace), name)?;
         let uid = uid_of(&account);
         let metadata = request.object_mut("metadata");
-        let named = metadata.str("uid").unwrap_or_default();
-        if !named.is_empty() && named != uid {
+        let mut warnings = Vec::new();
+        let named = metadata.str("uid").unwrap_or_default().to_owned();
+        if named.is_empty() {
+            metadata.insert("uid", &*uid);
+        } else if named != uid {
             let why =
                 format!("the UID in the token request ({named}) does not match the UID of the service account ({uid})");
-            return Err(self.conflict(&self.kind.group, &self.kind.kind, name, &why));
+            let gate = Feature::TokenRequestServiceAccountUIDValidation;
+            if self.registry.built_in().features().has(gate) {
+                return Err(self.conflict(&self.kind.group, &self.kind.kind, name, &why));
+            }
+            let later = "In the future, this will return a conflict error";
+            warnings.push(format!("{why} but {} is not enabled. {later}", gate.name()));
         }
         metadata.insert("name", name);
-        metadata.insert("uid", &*uid);
         metadata.insert("creationTimestamp", self.timestamp(self.now));
         let spec = request.object_mut("spec");
         if spec.array("audiences").is_empty() {
@@ -104,7 +111,6 @@ impl Asked<'_> {
         if let Some(reference) = spec.object("boundObjectRef") {
             self.bind(&mut subject, reference)?;
         }
-        let mut warnings = Vec::new();
         let most =
             self.accounts.max_expiration().map_or(i64::MAX, |most| most.as_secs().try_into().unwrap_or(i64::MAX));
         let granted = seconds.min(most);

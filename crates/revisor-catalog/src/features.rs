@@ -30,8 +30,6 @@ macro_rules! features {
 features! {
     /// Servers tell by a Lease that they are there.
     APIServerIdentity,
-    /// Access reviews and authorizers are told of selectors.
-    AuthorizeWithSelectors,
     /// Drivers of volumes can take the tokens of service accounts as secrets.
     CSIServiceAccountTokenSecrets,
     /// A pod that is bound to a node is nominated for none.
@@ -170,6 +168,8 @@ features! {
     SupplementalGroupsPolicy,
     /// Tolerations compare numbers.
     TaintTolerationComparisonOperators,
+    /// Requests for tokens are held to the identity of the service account that they name.
+    TokenRequestServiceAccountUIDValidation,
     /// Workloads and groups of pods say which parts of a topology they keep to.
     TopologyAwareWorkloadScheduling,
     /// Pods on the network of the host may have users of their own.

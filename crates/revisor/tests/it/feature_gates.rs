@@ -62,6 +62,9 @@ async fn what_came_later_is_dropped_when_new_and_kept_when_known() {
     assert_eq!(said(&client.post(PODS, &pod("early")).await.expect(201).json()), NONE);
     let early = client.post(DRIVERS, &driver("early.example")).await.expect(201).json();
     assert_eq!(early["spec"].get("nodeAllocatableUpdatePeriodSeconds"), None);
+    let token = json!({"metadata": {"uid": "another"}, "spec": {}});
+    let tokens = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    assert_eq!(client.post(tokens, &token).await.expect(201).warnings().len(), 1);
     let service = json!({"metadata": {"name": "1st"}, "spec": {"ports": [{"port": 80}]}});
     client.post(SERVICES, &service).await.fails(422, "Invalid");
 
@@ -72,6 +75,7 @@ async fn what_came_later_is_dropped_when_new_and_kept_when_known() {
     let late = client.post(DRIVERS, &driver("late.example")).await.expect(201).json();
     assert_eq!(late["spec"]["nodeAllocatableUpdatePeriodSeconds"], 60);
     client.post(SERVICES, &service).await.expect(201);
+    client.post(tokens, &token).await.fails(409, "Conflict");
 
     let server = server.kill9().with_flags(&["--emulation-version=1.33", "--controllers=none"]).start().await;
     let client = server.client();
