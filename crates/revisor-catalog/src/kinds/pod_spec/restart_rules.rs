@@ -74,13 +74,11 @@ pub(super) fn validate_init(
 ) {
     let has_rules = !container.array("restartPolicyRules").is_empty();
     match container.str("restartPolicy") {
-        Some("Always") if !allowed.of_containers => {}
-        Some("Always") if !allowed.of_all => {
-            if has_rules {
-                let detail = "restartPolicyRules are not allowed for init containers with restart policy Always";
-                errors.push(FieldError::forbidden(path.child("restartPolicyRules"), detail));
-            }
+        Some("Always") if allowed.of_containers && !allowed.of_all && has_rules => {
+            let detail = "restartPolicyRules are not allowed for init containers with restart policy Always";
+            errors.push(FieldError::forbidden(path.child("restartPolicyRules"), detail));
         }
+        Some("Always") if !allowed.of_containers || !allowed.of_all => {}
         Some(policy) if !allowed.of_containers => {
             errors.push(FieldError::not_supported(path.child("restartPolicy"), policy, &["Always"]));
         }

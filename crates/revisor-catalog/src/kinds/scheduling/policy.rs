@@ -34,7 +34,7 @@ pub(super) fn given<'a>(holder: &'a Object, name: &str) -> Option<&'a Value> {
 /// Drops the members of a group or a template whose feature is off, unless the old one has them already.
 pub(super) fn drop_disabled_fields(holder: &mut Object, old: Option<&Object>, features: Features) {
     for (feature, name) in GATED {
-        if !features.has(feature) && !old.is_some_and(|old| given(old, name).is_some()) {
+        if !features.has(feature) && old.is_none_or(|old| given(old, name).is_none()) {
             holder.remove(name);
         }
     }

@@ -44,7 +44,7 @@ impl Strategy for CsiDrivers {
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
         for (feature, name, _) in GATED {
-            if !self.features.has(*feature) && !old.is_some_and(|old| old.at(&["spec", name]).is_some()) {
+            if !self.features.has(*feature) && old.is_none_or(|old| old.at(&["spec", name]).is_none()) {
                 object.object_mut("spec").remove(name);
             }
         }
