@@ -15,7 +15,7 @@ use revisor_auth::{
     Authenticator, Authorizer, Decision, Forbidden, Identity, Impersonated, Impersonation, PeerIdentity, PeerVerifier,
     authorization_warning,
 };
-use revisor_catalog::{ObjectRoute, Route, Verb};
+use revisor_catalog::{Feature, Features, ObjectRoute, Route, Verb};
 use revisor_object::{DurationError, ResourceRef, Status};
 use revisor_registry::Registry;
 use rustls_pki_types::CertificateDer;
@@ -78,7 +78,8 @@ impl Api {
     pub fn new(options: ApiOptions) -> Api {
         let release = |part: &str| options.version[part].as_str().unwrap_or_default();
         let publications = Publications::new(&format!("{}.{}", release("emulationMajor"), release("emulationMinor")));
-        let impersonation = Impersonation::new(options.authorizer.clone());
+        let is_constrained = options.registry.built_in().features().has(Feature::ConstrainedImpersonation);
+        let impersonation = Impersonation::new(options.authorizer.clone(), is_constrained);
         let skewed_clients = SkewedClients::new(options.pages.version, options.metrics.clone());
         Api { options, publications, impersonation, skewed_clients }
     }
@@ -104,12 +105,17 @@ impl Handler for Api {
 }
 
 impl Api {
+    /// The features that are on.
+    pub(crate) fn features(&self) -> Features {
+        self.options.registry.built_in().features()
+    }
+
     async fn answer(&self, peer: &PeerIdentity, request: Request<UnreadBody>) -> Response<Body> {
         let started = Instant::now();
         let route = Route::parse(&self.options.registry.catalog(), request.uri().path());
         let asked = Asked::new(&route, &request);
         let series = self.options.metrics.requests(&asked.labels(&route));
-        let wants_gzip = accepts_gzip(request.headers());
+        let wants_gzip = self.features().has(Feature::APIResponseCompression) && accepts_gzip(request.headers());
         let warning = authorization_warning(request.headers());
 
         let mut response = self.admit(peer, route, &asked, request).await;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, VARY};
 use http::{HeaderMap, Request, Response, StatusCode};
-use revisor_catalog::{GroupVersion, Resource, Subresource, Verb};
+use revisor_catalog::{Feature, Features, GroupVersion, Resource, Subresource, Verb};
 use serde_json::{Map, Value, json};
 
 use crate::negotiate::{Encoding, FORM_OF_AGGREGATED};
@@ -90,7 +90,13 @@ impl Publication {
     /// `/api/VERSION` and `/apis/GROUP/VERSION`
     pub(crate) fn resources(&self, path: &str) -> Option<Bytes> {
         let version = self.version(path)?;
-        Some(version.documents.resources.get_or_init(|| bytes(&resource_list(&version.known))).clone())
+        Some(
+            version
+                .documents
+                .resources
+                .get_or_init(|| bytes(&resource_list(&version.known, self.catalog.features())))
+                .clone(),
+        )
     }
 
     /// `/api` or `/apis`, aggregated.
@@ -142,8 +148,9 @@ fn group_value(group: &PublishedGroup) -> Value {
     json!({"name": group.name, "versions": versions, "preferredVersion": versions.first()})
 }
 
-fn resource_list(known: &GroupVersion) -> Value {
-    let resources: Vec<Value> = known.resources.iter().flat_map(|resource| resource_values(resource)).collect();
+fn resource_list(known: &GroupVersion, features: Features) -> Value {
+    let values = |resource| resource_values(resource, features);
+    let resources: Vec<Value> = known.resources.iter().flat_map(|resource| values(resource)).collect();
     let mut list = json!({"kind": "APIResourceList", "groupVersion": qualified(known), "resources": resources});
     // The core group is older than versions of this document.
     if !known.group.is_empty() {
@@ -152,7 +159,7 @@ fn resource_list(known: &GroupVersion) -> Value {
     list
 }
 
-fn resource_values(resource: &Resource) -> Vec<Value> {
+fn resource_values(resource: &Resource, features: Features) -> Vec<Value> {
     let mut whole = json!({
         "name": resource.plural.as_str(),
         "singularName": resource.singular,
@@ -161,7 +168,7 @@ fn resource_values(resource: &Resource) -> Vec<Value> {
         "verbs": verbs_of(resource),
     });
     add_names(&mut whole, resource);
-    if resource.is_stored() {
+    if resource.is_stored() && features.has(Feature::StorageVersionHash) {
         whole["storageVersionHash"] = json!(resource.storage_version_hash());
     }
     let parts = resource.subresources.iter().map(|part| {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::USER_AGENT;
 use http::{Request, Response, StatusCode};
 use revisor_auth::Identity;
-use revisor_catalog::{DeleteAnswer, Moment, ObjectRoute, Requester, Verb};
+use revisor_catalog::{DeleteAnswer, Feature, Moment, ObjectRoute, Requester, Verb};
 use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
@@ -172,6 +172,7 @@ impl Api {
                         resource: resource.clone(),
                         shape,
                         bookmarks: query.truth("allowWatchBookmarks") == Some(true),
+                        completes_state: self.features().has(Feature::WatchList),
                         lifetime,
                         sent: metrics.watch_events(&resource.group, &resource.version, &resource.plural),
                         end: self.options.drain.watches_should_end(),

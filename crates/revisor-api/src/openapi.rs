@@ -33,6 +33,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, LOCATION, VARY};
 use http::{HeaderMap, Request, Response, StatusCode};
+use revisor_catalog::Feature;
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 
@@ -187,7 +188,7 @@ impl Publication {
 
     /// What people are told about built-in types.
     fn texts(&self) -> &Descriptions {
-        self.constants.texts.get_or_init(Descriptions::unpack)
+        self.constants.texts.get_or_init(|| Descriptions::unpack(self.catalog.features().has(Feature::OpenAPIEnums)))
     }
 
     fn library(&self) -> &Library {

@@ -35,6 +35,8 @@ pub(crate) struct WatchOptions {
     pub(crate) shape: EventShape,
     /// Whether the client asked for bookmarks.
     pub(crate) bookmarks: bool,
+    /// Whether such a client is told when the state that comes first is complete.
+    pub(crate) completes_state: bool,
     /// When it ends by itself.
     pub(crate) lifetime: Duration,
     /// Counts events.
@@ -49,6 +51,7 @@ pub(crate) struct WatchBody {
     resource: Arc<Resource>,
     shape: EventShape,
     bookmarks: bool,
+    completes_state: bool,
     deadline: Pin<Box<Sleep>>,
     next_bookmark: Option<Pin<Box<Sleep>>>,
     /// The version that the client knows it has.
@@ -68,6 +71,7 @@ impl WatchBody {
             resource: options.resource,
             shape: options.shape,
             bookmarks: options.bookmarks,
+            completes_state: options.completes_state,
             deadline: Box::pin(tokio::time::sleep_until(deadline)),
             next_bookmark,
             known: None,
@@ -103,7 +107,7 @@ impl WatchBody {
             }
             WatchItem::InitialEnd(revision) => {
                 self.known = Some(revision);
-                if self.bookmarks { self.bookmark(revision, true) } else { None }
+                if self.bookmarks && self.completes_state { self.bookmark(revision, true) } else { None }
             }
             WatchItem::Expired(Expired { asked, oldest }) => {
                 self.is_done = true;

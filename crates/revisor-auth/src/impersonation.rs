@@ -150,6 +150,8 @@ impl Way {
 #[derive(Debug)]
 pub struct Impersonation {
     authorizer: Authorizer,
+    /// The ways that there are.
+    ways: &'static [Way],
     /// The way in which each user was allowed last, by a hash of their name. It is tried first: most users know one
     /// way only, and are told what is missing for that.
     last: Mutex<HashMap<u64, Way>>,
@@ -157,9 +159,10 @@ pub struct Impersonation {
 }
 
 impl Impersonation {
-    /// One that asks this authorizer.
-    pub fn new(authorizer: Authorizer) -> Impersonation {
-        Impersonation { authorizer, last: Mutex::default(), hasher: RandomState::new() }
+    /// One that asks this authorizer. Unless it `is_constrained`, there is only the oldest way.
+    pub fn new(authorizer: Authorizer, is_constrained: bool) -> Impersonation {
+        let ways: &[Way] = if is_constrained { &Way::ALL } else { &[Way::Unconstrained] };
+        Impersonation { authorizer, ways, last: Mutex::default(), hasher: RandomState::new() }
     }
 
     /// Whom the user of `asked` acts as in what they ask, if they may.
@@ -167,7 +170,7 @@ impl Impersonation {
         let requester = self.hasher.hash_one(asked.user.name());
         let last = self.last.lock().expect("no holder of the ways panics").get(&requester).copied();
         let mut refused = None;
-        for way in last.into_iter().chain(Way::ALL.into_iter().filter(|way| Some(*way) != last)) {
+        for way in last.into_iter().chain(self.ways.iter().copied().filter(|way| Some(*way) != last)) {
             if !way.is_for(wanted, asked.user) {
                 continue;
             }

@@ -28,6 +28,8 @@ macro_rules! features {
 }
 
 features! {
+    /// Large answers are compressed for those who accept that.
+    APIResponseCompression,
     /// Servers tell by a Lease that they are there.
     APIServerIdentity,
     /// Drivers of volumes can take the tokens of service accounts as secrets.
@@ -42,6 +44,8 @@ features! {
     ComponentFlagz,
     /// The server shows what it is.
     ComponentStatusz,
+    /// Acting as somebody else can be allowed for single verbs.
+    ConstrainedImpersonation,
     /// Containers have a restart policy of their own, with rules by exit code.
     ContainerRestartRules,
     /// Containers say which signal stops them.
@@ -120,6 +124,10 @@ features! {
     MutableSchedulingDirectivesForSuspendedJobs,
     /// Nodes declare the features that they have.
     NodeDeclaredFeatures,
+    /// Descriptions of types name the values that fields can have.
+    OpenAPIEnums,
+    /// Of what is in a deleted namespace, pods go first.
+    OrderedNamespaceDeletion,
     /// Pods ask for certificates.
     PodCertificateRequest,
     /// What it costs to delete a pod is a number.
@@ -160,6 +168,8 @@ features! {
     SELinuxMountReadWriteOncePod,
     /// The status of ranges of addresses is only written apart from them.
     ServiceCIDRStatusFieldWiping,
+    /// Discovery tells the versions that objects are stored in apart.
+    StorageVersionHash,
     /// Requests to rewrite stored objects are served.
     StorageVersionMigrator,
     /// Addresses are not written in ways that other programs read differently.
@@ -180,6 +190,8 @@ features! {
     VolumeAttributesClass,
     /// Drivers keep pods from nodes that they are missing on.
     VolumeLimitScaling,
+    /// Watches can begin with the state, and say when it is complete.
+    WatchList,
     /// Workloads and groups of pods have a priority, and are disrupted as a whole.
     WorkloadAwarePreemption,
 }

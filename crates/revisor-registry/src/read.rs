@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_cache::{Expired, Filter, Item, Scope, Snapshot, WatchStart};
-use revisor_catalog::Resource;
+use revisor_catalog::{Feature, Resource};
 use revisor_object::{ContinueToken, FieldError, FieldPath, ListScope};
 use revisor_store::Key;
 use revisor_version::Revision;
@@ -249,7 +249,7 @@ impl Registry {
     /// Follows the changes of a collection.
     pub async fn watch(self: &Arc<Self>, request: WatchRequest<'_>) -> Result<Watched, RegistryError> {
         let WatchRequest { resource, namespace, name, selection, versions } = request;
-        let plan = plan_watch(&versions)?;
+        let plan = plan_watch(&versions, self.catalog.features().has(Feature::WatchList))?;
         let start = match plan {
             WatchPlan::LatestState => {
                 self.cache.freshen().await?;

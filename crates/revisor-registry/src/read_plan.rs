@@ -109,8 +109,9 @@ pub fn plan_list(versions: &ListVersions<'_>) -> Result<ListPlan, RegistryError>
     })
 }
 
-/// Decides which read a watch means.
-pub fn plan_watch(versions: &ListVersions<'_>) -> Result<WatchPlan, RegistryError> {
+/// Decides which read a watch means. `can_send_state` is whether clients may ask by a word of its own for the state to
+/// come first; some releases do not know it.
+pub fn plan_watch(versions: &ListVersions<'_>, can_send_state: bool) -> Result<WatchPlan, RegistryError> {
     let ListVersions { resource_version, mut resource_version_match, continue_token, .. } = *versions;
     let mut send_initial_events = versions.send_initial_events;
     let is_legacy = send_initial_events.is_none() && resource_version_match.is_empty();
@@ -123,6 +124,10 @@ pub fn plan_watch(versions: &ListVersions<'_>) -> Result<WatchPlan, RegistryErro
     if send_initial_events.is_some() && resource_version_match != NOT_OLDER_THAN {
         let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
         errors.push(FieldError::forbidden(MATCH, detail));
+    }
+    if versions.send_initial_events.is_some() && !can_send_state {
+        let detail = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+        errors.push(FieldError::forbidden(FieldPath::root("sendInitialEvents"), detail));
     }
     if !resource_version_match.is_empty() {
         if send_initial_events.is_none() {
@@ -250,7 +255,10 @@ mod tests {
                 send_initial_events: initial,
                 ..ListVersions::default()
             };
-            assert_eq!(outcome(plan_watch(&versions)), want, "{versions:?}");
+            assert_eq!(outcome(plan_watch(&versions, true)), want, "{versions:?}");
+            // Where nobody may ask for the state by a word of its own, the older spelling means the same.
+            let without = if versions.send_initial_events.is_some() { Err("422") } else { want };
+            assert_eq!(outcome(plan_watch(&versions, false)), without, "{versions:?}");
         }
     }
 }

@@ -31,8 +31,8 @@ pub(crate) struct Descriptions {
 }
 
 impl Descriptions {
-    /// The texts that the program was built with.
-    pub(crate) fn unpack() -> Descriptions {
+    /// The texts that the program was built with. `with_enums` is whether the values that fields can have are told.
+    pub(crate) fn unpack(with_enums: bool) -> Descriptions {
         let mut lines = String::new();
         GzDecoder::new(PACKED).read_to_string(&mut lines).expect("the program was built with texts that can be read");
         let mut texts: HashMap<String, HashMap<String, String>> = HashMap::new();
@@ -44,7 +44,11 @@ impl Descriptions {
         for (of, field, text) in unpacked.chain(own) {
             texts.entry(of.to_owned()).or_default().insert(field.to_owned(), text);
         }
-        Descriptions { texts, enums: Enums::read(), annotations: Annotations::read() }
+        Descriptions {
+            texts,
+            enums: if with_enums { Enums::read() } else { Enums::default() },
+            annotations: Annotations::read(),
+        }
     }
 
     /// What a type is.
@@ -97,7 +101,7 @@ mod tests {
 
     #[test]
     fn built_in_kinds_are_described() {
-        let texts = Descriptions::unpack();
+        let texts = Descriptions::unpack(true);
         for (of, field, start) in [
             ("io.k8s.api.apps.v1.DeploymentSpec", "replicas", "Number of desired pods."),
             ("io.k8s.api.core.v1.Pod", "", "Pod is a collection of containers"),

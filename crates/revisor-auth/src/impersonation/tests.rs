@@ -70,7 +70,7 @@ fn with(rights: &[&str]) -> Impersonation {
     let role = RoleRef { kind: RoleKind::ClusterRole, name: "r".to_owned() };
     let subjects = ["bot", "system:serviceaccount:n:bot"].map(|name| Subject::User(name.to_owned()));
     grants.put_binding(Binding::new(None, "b", role, subjects.into()));
-    Impersonation::new(Authorizer::new(Default::default(), Arc::new(RwLock::new(grants))))
+    Impersonation::new(Authorizer::new(Default::default(), Arc::new(RwLock::new(grants))), true)
 }
 
 fn bot(name: &str, node: Option<&str>) -> Identity {

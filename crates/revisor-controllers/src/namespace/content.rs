@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use revisor_catalog::{Resource, Verb};
+use revisor_catalog::{Feature, Resource, Verb};
 use revisor_object::Value;
 use revisor_registry::{DeleteOptions, Place, RegistryError};
 use revisor_store::Key;
@@ -48,16 +48,18 @@ impl Content {
 }
 
 impl NamespaceController {
-    /// Deletes everything in a namespace, pods first: what they may still need stays until they are gone.
+    /// Deletes everything in a namespace; where that is ordered, pods first: what they may still need stays until they
+    /// are gone.
     pub(super) async fn delete_content(&self, namespace: &str, deleted_at: &str) -> Content {
         let resources = self.resources.borrow().clone();
         let mut resources = stored_resources(&resources, &[Verb::Delete, Verb::List]);
         resources.retain(|resource| resource.namespaced);
+        let is_ordered = self.registry.built_in().features().has(Feature::OrderedNamespaceDeletion);
         resources.sort_by_key(|resource| !is_pods(resource));
         let mut content = Content::default();
         for resource in &resources {
             self.delete_collection(resource, namespace, deleted_at, &mut content).await;
-            if is_pods(resource) && !content.remaining.is_empty() {
+            if is_ordered && is_pods(resource) && !content.remaining.is_empty() {
                 break;
             }
         }

@@ -1,5 +1,6 @@
 //! Feature gates: what they switch off cannot be said anew, and what was said while they were on stays.
 
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -123,4 +124,53 @@ async fn gates_are_switched_one_by_one() {
     let new = client.post(PODS, &new).await.expect(201).json();
     assert_eq!(new["spec"]["containers"][0].get("lifecycle"), None);
     server.assert_well().await;
+}
+
+#[tokio::test]
+async fn how_the_server_answers_is_switched_too() {
+    let started = "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let maps = "/api/v1/namespaces/default/configmaps";
+    for (flags, is_on) in [
+        (vec![], true),
+        // Releases differ in what they have on by themselves.
+        (
+            vec![
+                "--emulation-version=1.33",
+                "--feature-gates=StorageVersionHash=false,OpenAPIEnums=false,APIResponseCompression=false",
+            ],
+            false,
+        ),
+    ] {
+        let server = Server::start(&flags).await;
+        let client = server.client();
+        let list = client.get("/apis/apps/v1").await.expect(200).json();
+        let deployments =
+            list["resources"].as_array().and_then(|all| all.iter().find(|one| one["name"] == "deployments"));
+        assert_eq!(deployments.is_some_and(|found| found.get("storageVersionHash").is_some()), is_on);
+        let document = client.get("/openapi/v3/api/v1").await.expect(200);
+        let policy =
+            &document.json()["components"]["schemas"]["io.k8s.api.core.v1.Container"]["properties"]["imagePullPolicy"];
+        assert_eq!(policy.get("enum").is_some(), is_on, "{policy}");
+
+        let text = "x".repeat(200_000);
+        let large = json!({"metadata": {"name": "large"}, "data": {"a": text}});
+        client.post(maps, &large).await.expect(201);
+        let gzip = [("accept-encoding", "gzip")];
+        let reply = client.send(Method::GET, &format!("{maps}/large"), &gzip, "").await.expect(200);
+        assert_eq!(reply.header("content-encoding").is_some(), is_on);
+
+        if is_on {
+            let mut watch = client.watch(maps, started.trim_start_matches("?watch=1&")).await;
+            assert_eq!(watch.event().await.kind, "ADDED");
+            assert_eq!(watch.event().await.kind, "BOOKMARK");
+        } else {
+            let status = client.get(&format!("{maps}{started}")).await.fails(422, "Invalid");
+            assert_eq!(status["details"]["causes"][0]["field"], "sendInitialEvents", "{status}");
+            // The older way is there, and says nothing about where the state ends.
+            let mut watch = client.watch(maps, "resourceVersion=0&allowWatchBookmarks=true").await;
+            assert_eq!(watch.event().await.kind, "ADDED");
+            let made = client.post(maps, &json!({"metadata": {"name": "next"}})).await.expect(201).version();
+            watch.expect("ADDED", "next", made).await;
+        }
+    }
 }
