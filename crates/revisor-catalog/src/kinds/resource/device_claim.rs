@@ -231,7 +231,7 @@ fn validate_wish(path: FieldPath<'_>, wish: &Object, selectors: &Selectors) -> V
     let mut errors = names::class(path.child("deviceClassName"), text(wish, "deviceClassName"));
     let wanted = wish.array("selectors");
     errors.extend(lists::objects(path.child("selectors"), wanted, MAX_SELECTORS, |path, selector| {
-        selectors.validate(path, selector)
+        selectors.validate(path, selector, false)
     }));
     let count = wish.get("count").and_then(Value::as_i64).unwrap_or_default();
     let count_path = path.child("count");

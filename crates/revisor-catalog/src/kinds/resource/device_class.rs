@@ -28,11 +28,22 @@ impl Strategy for DeviceClasses {
     }
 
     fn validate(&self, object: &Object) -> Vec<FieldError> {
+        self.validate_over(object, None)
+    }
+
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+        self.validate_over(object, Some(old))
+    }
+}
+
+impl DeviceClasses {
+    fn validate_over(&self, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
         let empty = Object::new();
         let spec = object.object("spec").unwrap_or(&empty);
         let selectors = spec.array("selectors");
+        let is_stored = old.is_some_and(|old| old.object("spec").unwrap_or(&empty).array("selectors") == selectors);
         let mut errors = lists::objects(SPEC.child("selectors"), selectors, MAX_SELECTORS, |path, selector| {
-            self.selectors.validate(path, selector)
+            self.selectors.validate(path, selector, is_stored)
         });
         let config = spec.array("config");
         errors.extend(lists::objects(SPEC.child("config"), config, MAX_CONFIGURATIONS, validate_configuration));
@@ -44,16 +55,16 @@ impl Strategy for DeviceClasses {
         }
         errors
     }
-
-    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
-        self.validate(object)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use revisor_cel::{Environment, RuleEnvironments};
+    use revisor_version::Release;
+
     use super::*;
     use crate::Requester;
+    use crate::kinds::Terms;
     use crate::kinds::tests::{object, terms};
 
     #[test]
@@ -70,5 +81,17 @@ mod tests {
             classes.settle(&mut class, old.map(object).as_ref(), nobody);
             assert_eq!(class, object(want), "on: {is_on}, old: {old:?}");
         }
+    }
+
+    #[test]
+    fn selectors_that_were_there_before_may_use_newer_libraries() {
+        let release = |minor| Environment::new(Release { major: 1, minor });
+        let expressions = RuleEnvironments { new: release(33), stored: release(36) };
+        let terms = Terms { expressions, ..terms() };
+        let classes = DeviceClasses { selectors: Selectors::new(&terms), features: terms.features };
+        let class = object(r#"{"spec":{"selectors":[{"cel":{"expression":"[2, 1].sort() == [1, 2]"}}]}}"#);
+        assert_eq!(classes.validate(&class).len(), 1);
+        assert_eq!(classes.validate_update(&class, &object("{}"), Part::Whole).len(), 1);
+        assert!(classes.validate_update(&class, &class, Part::Whole).is_empty());
     }
 }

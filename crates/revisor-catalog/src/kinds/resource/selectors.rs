@@ -1,6 +1,6 @@
 //! The expressions by which devices are selected.
 
-use revisor_cel::{Environment, Library, ObjectType, Type};
+use revisor_cel::{Environment, Library, ObjectType, RuleEnvironments, Type};
 use revisor_object::{FieldError, FieldPath, Object};
 
 use crate::Feature;
@@ -9,9 +9,11 @@ use crate::kinds::Terms;
 /// The longest expression of a selector.
 const MAX_EXPRESSION_BYTES: usize = 10 * 1024;
 
-/// What the expressions of selectors may speak of.
+/// What the expressions of selectors may speak of. New ones must make sense to the release to which a cluster may go
+/// back; those that were there before may use all that this program knows.
 pub(crate) struct Selectors {
-    environment: Environment,
+    new: Environment,
+    stored: Environment,
 }
 
 impl Selectors {
@@ -24,19 +26,19 @@ impl Selectors {
         let device = device
             .with_field("attributes", by_domain(Type::Any))
             .with_field("capacity", by_domain(Type::object("kubernetes.Quantity")));
-        // An expression must make sense to the release to which a cluster may go back.
-        let environment = terms
-            .expressions
-            .new
-            .clone()
-            .with_library(Library::Bindings)
-            .with_object(device)
-            .with_variable("device", Type::object("kubernetes.DRADevice"));
-        Selectors { environment }
+        let about_device = |environment: &Environment| {
+            environment
+                .clone()
+                .with_library(Library::Bindings)
+                .with_object(device.clone())
+                .with_variable("device", Type::object("kubernetes.DRADevice"))
+        };
+        let RuleEnvironments { new, stored } = &terms.expressions;
+        Selectors { new: about_device(new), stored: about_device(stored) }
     }
 
-    /// What is wrong with a selector of devices.
-    pub(super) fn validate(&self, path: FieldPath<'_>, selector: &Object) -> Vec<FieldError> {
+    /// What is wrong with a selector of devices that is new, or `is_stored` already.
+    pub(super) fn validate(&self, path: FieldPath<'_>, selector: &Object, is_stored: bool) -> Vec<FieldError> {
         let Some(cel) = selector.object("cel") else { return vec![FieldError::required(path.child("cel"), "")] };
         let path = path.child("cel");
         let path = path.child("expression");
@@ -44,7 +46,8 @@ impl Selectors {
         if expression.len() > MAX_EXPRESSION_BYTES {
             return vec![FieldError::too_long(path, MAX_EXPRESSION_BYTES)];
         }
-        let problem = match self.environment.compile(expression) {
+        let environment = if is_stored { &self.stored } else { &self.new };
+        let problem = match environment.compile(expression) {
             Err(issues) => format!("compilation failed: {issues}"),
             // An attribute may well be a boolean.
             Ok(program) if matches!(program.output_type(), Type::Bool | Type::Any) => return Vec::new(),
@@ -74,7 +77,7 @@ mod tests {
         ] {
             let mut cel = Object::new();
             cel.object_mut("cel").set("expression", Some(expression.into()));
-            let errors = selectors.validate(FieldPath::root("s"), &cel);
+            let errors = selectors.validate(FieldPath::root("s"), &cel, false);
             match want {
                 None => assert_eq!(errors, [], "{expression}"),
                 Some(want) => assert!(format!("{errors:?}").contains(want), "{expression}: {errors:?}"),
