@@ -291,7 +291,7 @@ fn protobuf(body: Bytes, media_type: &'static str) -> Response<Body> {
     response
 }
 
-/// An answer without a body, for now only.
+/// An answer without a body that nobody may keep.
 fn empty(code: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = code;
