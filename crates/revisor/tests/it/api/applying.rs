@@ -111,7 +111,7 @@ async fn versions_of_a_built_in_kind_share_their_managers() {
     let mut more = metric(50);
     more["behavior"] = json!({"scaleDown": {"stabilizationWindowSeconds": 1}});
     let moved = client.patch(&path("v2", "a"), APPLY, &scaler("v2", more)).await.expect(200).json();
-    assert_eq!(managers_of(&moved, "/f:spec/f:metrics"), ["b autoscaling/v2 ", "a autoscaling/v2  timed"]);
+    assert_eq!(managers_of(&moved, "/f:spec/f:metrics"), ["a autoscaling/v2  timed", "b autoscaling/v2 "]);
     assert_eq!(moved["spec"]["behavior"]["scaleDown"]["policies"].as_array().map(Vec::len), Some(1));
     let changed = json!({"spec": {"targetCPUUtilizationPercentage": 70}});
     let changed = client.patch(&path("v1", "u"), MERGE, &changed).await.expect(200).json();
