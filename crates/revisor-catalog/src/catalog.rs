@@ -10,6 +10,7 @@ use revisor_schema::Types;
 use revisor_version::{ApiVersion, EffectiveVersion, FeatureGates, Release};
 
 use crate::availability::{CatalogError, served, storage};
+use crate::conversion::SameShape;
 use crate::kinds::{self, Terms};
 use crate::resource::Stored;
 use crate::rows::{BINARY, FIELDS, RESOURCES, Row, rows, scale_resource, version_reports_resource};
@@ -178,6 +179,7 @@ impl Catalog {
                 Some(storage.clone())
             } else {
                 let conversion = kinds::conversion(row.group, row.version, row.plural);
+                let conversion = conversion.unwrap_or_else(|| Arc::new(SameShape));
                 let way = Stored { resource: storage.clone(), conversion };
                 row.clone().resource(&types, Some(way), &terms).map(Arc::new)
             };
@@ -237,6 +239,16 @@ impl Catalog {
     pub fn read_runtime_config(text: &str) -> Result<RuntimeConfig, RuntimeConfigError> {
         let known: Vec<(&str, &str)> = rows(RESOURCES).map(|row| (row.group, row.version)).collect();
         RuntimeConfig::parse(text, &known)
+    }
+
+    /// The resources that a configuration names and that there are not, in no release that the program knows. As in the
+    /// original that is no error: who shares a command line between releases may well name what only some have.
+    pub fn unknown_resources(config: &RuntimeConfig) -> Vec<String> {
+        let known: Vec<(String, &str)> = rows(RESOURCES).map(|row| (row.group_version(), row.plural)).collect();
+        let is_known =
+            |(version, resource): &(&str, &str)| known.iter().any(|row| row.0 == *version && row.1 == *resource);
+        let unknown = config.named_resources().filter(|named| !is_known(named));
+        unknown.map(|(version, resource)| format!("{version}/{resource}")).collect()
     }
 
     /// The features that are on.
@@ -375,6 +387,13 @@ mod tests {
             }
         }
         assert_eq!(order, wanted, "in the order of the table");
+    }
+
+    #[test]
+    fn names_of_nothing_are_told() {
+        let config = "apps/v1/deployments=true,apps/v1/nothing=false,apps/v1beta1/deployments=true";
+        let config = Catalog::read_runtime_config(config).expect("the versions are known");
+        assert_eq!(Catalog::unknown_resources(&config), ["apps/v1/nothing", "apps/v1beta1/deployments"]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ use revisor_object::{FieldError, Object};
 use pod_spec::PodPolicy;
 use revisor_version::Release;
 
-use crate::conversion::{Conversion, SameShape};
+use crate::conversion::Conversion;
 use crate::{DeleteAnswer, Features, Part, Rules, SelectableField, Strategy};
 
 /// What the rules of all kinds depend on beside the objects: decided once, when the catalog is built.
@@ -162,15 +162,15 @@ pub(crate) fn stored_as(group: &str, plural: &str) -> Option<(&'static str, &'st
     ((group, plural) == ("events.k8s.io", "events")).then_some(("", "events"))
 }
 
-/// How the shape of a version differs from the one that objects of its resource are stored in.
+/// How the shape of a version differs from the one that objects of its resource are stored in; `None` if it does not.
 ///
 /// Which version they are stored in depends on the releases that a server gets along with. Whatever these are, the shape
 /// is one: that of all versions that are not named here.
-pub(crate) fn conversion(group: &str, version: &str, plural: &str) -> Arc<dyn Conversion> {
-    match (group, version) {
+pub(crate) fn conversion(group: &str, version: &str, plural: &str) -> Option<Arc<dyn Conversion>> {
+    Some(match (group, version) {
         ("autoscaling", "v1") => Arc::new(autoscaling::conversion::FirstVersion),
         ("events.k8s.io", "v1") => Arc::new(events::CoreEvents),
         ("resource.k8s.io", "v1beta1") => resource::beta1::conversion(plural),
-        _ => Arc::new(SameShape),
-    }
+        _ => return None,
+    })
 }

@@ -179,6 +179,16 @@ impl RuntimeConfig {
         self.versions.get(group_version).copied()
     }
 
+    /// Whether everything is switched on by one word, alpha included.
+    pub fn asks_for_everything(&self) -> bool {
+        self.groups.get(EVERYTHING) == Some(&true) && !self.groups.contains_key("api/alpha")
+    }
+
+    /// The resources that it names: their versions and names.
+    pub(crate) fn named_resources(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.resources.keys().map(|(version, resource)| (version.as_str(), resource.as_str()))
+    }
+
     /// The first key that switches something on that is alpha and nothing else.
     pub(crate) fn alpha_key(&self) -> Option<String> {
         let is_alpha = |group_version: &str| {
@@ -299,5 +309,17 @@ mod tests {
     fn what_was_said_can_be_seen_again() {
         let config = RuntimeConfig::parse("v1, apps/v1=false,api/beta=true", KNOWN).expect("is known");
         assert_eq!(config.to_string(), "api/beta=true,apps/v1=false,v1=");
+    }
+
+    #[test]
+    fn what_is_asked_for_can_be_told() {
+        for (text, everything, named) in [
+            ("api/all=true", true, 0),
+            ("api/all=true,api/alpha=false", false, 0),
+            ("api/beta=true,apps/v1/deployments=false", false, 1),
+        ] {
+            let config = RuntimeConfig::parse(text, KNOWN).expect("is known");
+            assert_eq!((config.asks_for_everything(), config.named_resources().count()), (everything, named), "{text}");
+        }
     }
 }

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_release_lacks_depends_on_nothing_that_is_off() {
+    fn what_a_release_has_on_by_itself_depends_on_nothing_that_is_off() {
         for minor in 33..=36 {
             let gates = FeatureGates::of(release(minor));
             assert_eq!(gates.check_dependencies(TABLES), Ok(()), "1.{minor}");

@@ -152,7 +152,14 @@ fn warn_about(options: &CatalogOptions) {
     if !idle.is_empty() {
         tracing::warn!(gates = idle.join(","), "nothing in this server depends on these feature gates");
     }
+    let unknown = Catalog::unknown_resources(&options.runtime_config);
+    if !unknown.is_empty() {
+        tracing::warn!(resources = unknown.join(","), "there are no resources with these names to switch on or off");
+    }
     if options.version.is_emulated() {
+        if options.runtime_config.asks_for_everything() && !options.allow_alpha {
+            tracing::warn!("api/all does not bring the alpha versions of another release");
+        }
         tracing::info!(version = %options.version, "behaving as another release");
         if options.allow_alpha {
             tracing::warn!("alpha features and APIs of another release are not made to be upgraded");
