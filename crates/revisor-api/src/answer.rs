@@ -200,6 +200,10 @@ fn store_status(error: &StoreError) -> Status {
             Status::too_large_resource_version(asked.get(), newest.map_or(0, Revision::get), RETRY_SECONDS)
         }
         StoreError::TooLarge { .. } => Status::request_entity_too_large(error.to_string()),
+        // DIFFERENCE: the original answers 500 and what its database said. The words by which that is known are kept.
+        StoreError::NoSpace { .. } => Status::insufficient_storage(format!(
+            "database space exceeded: {error}; delete objects, or give the server a larger --quota-backend-bytes"
+        )),
         StoreError::Conflict { .. } | StoreError::Backend(_) => Status::internal_error(error.to_string()),
     }
 }
@@ -346,6 +350,13 @@ mod tests {
                 429,
                 "TooManyRequests",
                 "the server is busy writing, please try again later",
+            ),
+            (
+                StoreError::NoSpace { used: 9, quota: 10 }.into(),
+                507,
+                "InsufficientStorage",
+                "database space exceeded: the store is full: its objects take 9 bytes of a quota of 10; delete \
+                 objects, or give the server a larger --quota-backend-bytes",
             ),
             (StoreError::Closed.into(), 503, "ServiceUnavailable", "the store is closed"),
             (

@@ -22,12 +22,13 @@ pub struct HealthCheck {
     name: String,
     check: Check,
     ready_only: bool,
+    is_alarm: bool,
 }
 
 impl HealthCheck {
     /// A check that all three endpoints make.
     pub fn new(name: impl Into<String>, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> HealthCheck {
-        HealthCheck { name: name.into(), check: Arc::new(check), ready_only: false }
+        HealthCheck { name: name.into(), check: Arc::new(check), ready_only: false, is_alarm: false }
     }
 
     /// A check that only `/readyz` makes: restarting the server would not help.
@@ -36,6 +37,14 @@ impl HealthCheck {
         check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> HealthCheck {
         HealthCheck { ready_only: true, ..HealthCheck::new(name, check) }
+    }
+
+    /// An alarm, which `/readyz` tells of without failing: only requests that reach the server can end it.
+    pub fn alarm(
+        name: impl Into<String>,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> HealthCheck {
+        HealthCheck { is_alarm: true, ..HealthCheck::readiness(name, check) }
     }
 }
 
@@ -117,8 +126,12 @@ fn summary<'a>(endpoint: &str, checks: impl Iterator<Item = &'a HealthCheck>, qu
         let line = if query.excluded.contains(name) {
             format!("[+]{name} excluded: ok\n")
         } else if let Err(reason) = (check.check)() {
-            failures.push(format!("{name}: {reason}"));
-            format!("[-]{name} failed: reason withheld\n")
+            if check.is_alarm {
+                format!("[!]{name} alarm: reason withheld\n")
+            } else {
+                failures.push(format!("{name}: {reason}"));
+                format!("[-]{name} failed: reason withheld\n")
+            }
         } else {
             format!("[+]{name} ok\n")
         };
@@ -144,6 +157,7 @@ fn summary<'a>(endpoint: &str, checks: impl Iterator<Item = &'a HealthCheck>, qu
 fn single(check: &HealthCheck) -> Response<Body> {
     match (check.check)() {
         Ok(()) => text(StatusCode::OK, "ok"),
+        Err(reason) if check.is_alarm => text(StatusCode::OK, format!("alarm: {reason}\n")),
         Err(reason) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {reason}\n")),
     }
 }
@@ -173,6 +187,10 @@ mod tests {
         let well = checks(Ok(()), false);
         let ill = checks(Err("disk is gone".to_owned()), false);
         let leaving = checks(Ok(()), true);
+        let full = HealthChecks::new(
+            Drain::new(),
+            vec![HealthCheck::alarm("quota", || Err("no room".to_owned())), HealthCheck::alarm("calm", || Ok(()))],
+        );
         for (checks, path, query, status, want) in [
             (&well, "/healthz", "", 200, "ok"),
             (&well, "/livez", "", 200, "ok"),
@@ -215,6 +233,16 @@ mod tests {
             (&well, "/livez/shutdown", "", 404, "404 page not found\n"),
             (&well, "/readyz/nope", "", 404, "404 page not found\n"),
             (&well, "/readyz/", "", 404, "404 page not found\n"),
+            (&full, "/readyz", "", 200, "ok"),
+            (
+                &full,
+                "/readyz",
+                "verbose",
+                200,
+                "[+]ping ok\n[!]quota alarm: reason withheld\n[+]calm ok\n[+]shutdown ok\nreadyz check passed\n",
+            ),
+            (&full, "/readyz/quota", "", 200, "alarm: no room\n"),
+            (&full, "/livez", "verbose", 200, "[+]ping ok\nlivez check passed\n"),
             (&leaving, "/livez", "", 200, "ok"),
             (&leaving, "/readyz/shutdown", "", 500, "internal server error: process is shutting down\n"),
             (

@@ -46,7 +46,7 @@ pub use compress::{GZIP_THRESHOLD, accepts_gzip, maybe_compress};
 pub use drain::{Drain, WatchEnd};
 pub use health::{Check, HealthCheck, HealthChecks};
 pub use inflight::{Inflight, InflightGuard, InflightLimits, RequestKind, TooManyRequests};
-pub use metrics::{LongRunningGuard, Metrics, RequestLabels, RequestSeries, ResourceSample};
+pub use metrics::{LongRunningGuard, Metrics, RequestLabels, RequestSeries, ResourceSample, StoreSample};
 pub use request_body::{MAX_REQUEST_BODY, RequestBodyError, read_body};
 pub use server::{Drained, Handler, Limits, Server, ServerOptions};
 pub use status_pages::StatusPages;

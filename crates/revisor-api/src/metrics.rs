@@ -1,12 +1,13 @@
 //! [`Metrics`]: what the server counts, and the text in which it tells.
 //!
 //! Names, labels and buckets are the original's, so that dashboards and alerts made for it work here. Four parts:
-//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`), what
+//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`, `store`), what
 //! releases and features are in force (`versions`), and what the operating system knows about the process (`process`).
 
 mod process;
 mod requests;
 mod resources;
+mod store;
 mod versions;
 
 use http::header::CONTENT_TYPE;
@@ -21,6 +22,8 @@ use requests::RequestMetrics;
 pub use requests::{LongRunningGuard, RequestLabels, RequestSeries};
 use resources::ResourceCollector;
 pub use resources::ResourceSample;
+use store::StoreCollector;
+pub use store::StoreSample;
 pub(crate) use versions::DeprecatedApi;
 use versions::VersionMetrics;
 
@@ -91,6 +94,11 @@ impl Metrics {
     /// How many requests of a kind are being served.
     pub(crate) fn inflight(&self, kind: RequestKind) -> IntGauge {
         self.inflight.with_label_values(&[kind_label(kind)])
+    }
+
+    /// Has the store asked at every scrape what it holds.
+    pub fn ask_store(&self, store: impl Fn() -> StoreSample + Send + Sync + 'static) {
+        registered(&self.registry, Ok(StoreCollector::new(store)));
     }
 
     /// Says what the server is, `binary` with all that belongs to its version, and which features are on.
@@ -166,6 +174,7 @@ mod tests {
                 stored_versions: vec![("v1".to_owned(), 5), ("v1beta1".to_owned(), 2)],
             }]
         });
+        metrics.ask_store(|| StoreSample { state: 70, history: 20, disk: 300, quota: Some(100), is_full: true });
         let labels = RequestLabels {
             verb: "GET",
             group: "apps",
@@ -203,6 +212,11 @@ mod tests {
             "apiserver_watch_cache_resource_version{group=\"apps\",resource=\"deployments\"} 1234",
             "revisor_custom_resource_stored_objects{group=\"apps\",resource=\"deployments\",version=\"v1\"} 5",
             "revisor_custom_resource_stored_objects{group=\"apps\",resource=\"deployments\",version=\"v1beta1\"} 2",
+            "apiserver_storage_size_bytes{storage_cluster_id=\"embedded\"} 300",
+            "revisor_store_bytes{part=\"state\"} 70",
+            "revisor_store_bytes{part=\"history\"} 20",
+            "revisor_store_quota_bytes 100",
+            "revisor_store_alarm 1",
             "# TYPE apiserver_request_duration_seconds histogram",
         ] {
             assert!(text.lines().any(|got| got == line), "{line}\nis not in\n{text}");

@@ -365,6 +365,11 @@ impl Status {
         Status::failure(500, "", message)
     }
 
+    /// The server keeps as much as it may. To ask again does not help, to delete does.
+    pub fn insufficient_storage(why: impl Into<String>) -> Status {
+        Status::failure(507, "InsufficientStorage", why)
+    }
+
     /// A service that the request needs does not answer.
     pub fn service_unavailable(why: impl Into<String>) -> Status {
         Status::failure(503, "ServiceUnavailable", why)

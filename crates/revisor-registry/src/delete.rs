@@ -223,7 +223,7 @@ impl Registry {
                 let bytes = draft.map_or(current.bytes().clone(), |draft| draft.at_revision(current.revision()));
                 return Ok(if is_removed { Deleted::Gone { bytes, uid } } else { Deleted::Marked(bytes) });
             }
-            let change = draft.map_or(Change::Delete, Change::Put);
+            let change = draft.map_or(Change::Delete, Change::Mark);
             let mut reservation = self
                 .reservation_for(resource, namespace, name, false)
                 .filter(|_| matches!(change, Change::Delete))

@@ -50,6 +50,7 @@ macro_rules! contract_tests {
             a_write_answers_with_what_was_there_and_what_is_now
             preconditions_hold_exactly_when_they_say_so
             to_delete_nothing_is_a_conflict
+            to_mark_is_to_put_where_something_is
             a_conflict_shows_what_is_there
             of_two_writers_with_one_precondition_one_wins
             an_object_shows_its_revision

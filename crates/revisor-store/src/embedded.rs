@@ -11,11 +11,13 @@ mod manifest;
 mod mark;
 mod open_error;
 mod options;
+mod quota;
 mod record;
 mod recovery;
 mod sequencer;
 mod sinks;
 mod sweeper;
+mod usage;
 mod view;
 mod window;
 
@@ -24,7 +26,7 @@ mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
@@ -33,10 +35,12 @@ use tokio::sync::{Semaphore, oneshot, watch};
 
 pub use open_error::OpenError;
 pub use options::{Clock, EmbeddedOptions, HistoryLimits, Tuning};
+pub use usage::Usage;
 
-use crate::{BoxFuture, Change, Committed, Entry, Listing, Page, Progress, Sink, Store, StoreError, WatchGuard, Write};
+use crate::{BoxFuture, Committed, Entry, Listing, Page, Progress, Sink, Store, StoreError, WatchGuard, Write};
 use folder::{Folder, Head};
 use log::Log;
+use quota::Quota;
 use recovery::Recovered;
 use sequencer::{Command, PendingWrite, Sequencer};
 use sinks::{Registration, Sinks};
@@ -71,6 +75,8 @@ pub struct EmbeddedStore {
     thread: Option<JoinHandle<()>>,
     progress: Progress,
     stopped: watch::Receiver<bool>,
+    /// There until the store is closed.
+    log: Weak<Log>,
 }
 
 /// What the store and its threads have in common.
@@ -78,6 +84,7 @@ struct Shared {
     view: RwLock<View>,
     sinks: Arc<Sinks>,
     health: Arc<Health>,
+    quota: Quota,
     closing: AtomicBool,
     closed: AtomicBool,
 }
@@ -172,6 +179,7 @@ impl EmbeddedStore {
             view: RwLock::new(view),
             sinks: Arc::default(),
             health: health.clone(),
+            quota: Quota::default(),
             closing: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         });
@@ -180,6 +188,7 @@ impl EmbeddedStore {
         let (progress, progress_receiver) = watch::channel(newest);
         let (stopped, stopped_receiver) = watch::channel(false);
         let spawn = OpenError::io("start a thread for", &path);
+        let weak_log = Arc::downgrade(&log);
         let sweeper = Sweeper::start(log.clone(), folder.clone(), health, mark, dead, newest);
         let sweeper = sweeper.map_err(OpenError::io("start a thread for", &path))?;
         let sequencer = Sequencer {
@@ -213,7 +222,34 @@ impl EmbeddedStore {
             thread: Some(thread.map_err(spawn)?),
             progress: progress_receiver,
             stopped: stopped_receiver,
+            log: weak_log,
         })
+    }
+
+    /// Bounds the bytes of state and history from now on, or lifts the bound. Where the state is larger already, what
+    /// makes it larger still is refused until enough was deleted.
+    pub fn limit_to(&self, bytes: Option<u64>) {
+        self.shared.quota.set(bytes, self.shared.view().usage());
+    }
+
+    /// How many bytes state and history may take, if they are bounded.
+    pub fn quota(&self) -> Option<u64> {
+        self.shared.quota.get()
+    }
+
+    /// How many bytes state and history take.
+    pub fn usage(&self) -> Usage {
+        self.shared.view().usage()
+    }
+
+    /// Whether writes are refused because the store is full: from the first that is until there is room again.
+    pub fn is_full(&self) -> bool {
+        self.shared.quota.alarm()
+    }
+
+    /// How many bytes the files of the engine take, with what it has not cleared away yet; none once it is closed.
+    pub fn disk_bytes(&self) -> u64 {
+        self.log.upgrade().map_or(0, |log| log.disk_bytes())
     }
 
     /// Hands a command to the sequencer and waits for what becomes of it.
@@ -347,9 +383,9 @@ fn check_size(write: &Write) -> Result<(), StoreError> {
     if key > MOST_KEY_BYTES {
         return Err(StoreError::TooLarge { what: "key", size: key, limit: MOST_KEY_BYTES });
     }
-    match &write.change {
-        Change::Put(draft) if draft.bytes().len() > MOST_OBJECT_BYTES => {
-            Err(StoreError::TooLarge { what: "object", size: draft.bytes().len(), limit: MOST_OBJECT_BYTES })
+    match write.change.draft().map(|draft| draft.bytes().len()) {
+        Some(size) if size > MOST_OBJECT_BYTES => {
+            Err(StoreError::TooLarge { what: "object", size, limit: MOST_OBJECT_BYTES })
         }
         _ => Ok(()),
     }

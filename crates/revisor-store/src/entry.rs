@@ -91,6 +91,11 @@ impl Entry {
         &self.bytes
     }
 
+    /// How many bytes the encoded object has without its revision.
+    pub fn content_len(&self) -> usize {
+        self.around_revision().map_or(self.bytes.len(), |(head, tail)| head.len() + tail.len())
+    }
+
     /// The encoded object without its revision: what it was before the commit.
     pub fn to_draft(&self) -> Draft {
         let Some((head, tail)) = self.around_revision() else { return Draft::opaque(self.bytes.clone()) };

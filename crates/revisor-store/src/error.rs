@@ -57,6 +57,14 @@ pub enum StoreError {
         /// How large it may be.
         limit: usize,
     },
+    /// The store holds as much as it may, and the write would make its state larger. Deletions go on.
+    #[error("the store is full: its objects take {used} bytes of a quota of {quota}")]
+    NoSpace {
+        /// How many bytes the newest state takes.
+        used: u64,
+        /// How many bytes state and history may take together.
+        quota: u64,
+    },
     /// The backend failed in a way that says nothing about the request.
     #[error("the backend failed")]
     Backend(#[source] Arc<dyn std::error::Error + Send + Sync>),

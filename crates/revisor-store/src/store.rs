@@ -28,8 +28,26 @@ pub enum Expect {
 pub enum Change {
     /// Store this in place of what is there.
     Put(Draft),
+    /// Store this in place of what is there, as a step towards its removal: never refused for want of room. To mark a
+    /// key that holds nothing is a [`StoreError::Conflict`].
+    Mark(Draft),
     /// Remove what is there. To delete a key that holds nothing is a [`StoreError::Conflict`].
     Delete,
+}
+
+impl Change {
+    /// What is stored, unless this removes.
+    pub fn draft(&self) -> Option<&Draft> {
+        match self {
+            Change::Put(draft) | Change::Mark(draft) => Some(draft),
+            Change::Delete => None,
+        }
+    }
+
+    /// Whether there must be something for this to happen to.
+    pub fn needs_entry(&self) -> bool {
+        matches!(self, Change::Mark(_) | Change::Delete)
+    }
 }
 
 /// One write with its precondition.
@@ -142,7 +160,8 @@ pub trait Store: Send + Sync + 'static {
     /// [`StoreError::Future`].
     fn list<'a>(&'a self, prefix: &'a str, page: Page) -> BoxFuture<'a, Result<Listing, StoreError>>;
 
-    /// Performs one write, or fails with [`StoreError::Conflict`] and changes nothing.
+    /// Performs one write, or fails with [`StoreError::Conflict`] and changes nothing. A put that makes the state
+    /// larger fails with [`StoreError::NoSpace`] where the store is full.
     fn write(&self, write: Write) -> BoxFuture<'_, Result<Committed, StoreError>>;
 
     /// Tells `sink` of every write after `after` to keys that start with `prefix`, each once and in order (W1): those

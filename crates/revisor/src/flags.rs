@@ -161,6 +161,11 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
     pub(crate) history_bytes: usize,
 
+    /// How many bytes objects and their history may take. What would make them more is refused, deletions go on; 0 for
+    /// what fits the machine: a quarter of its memory, half of its disk, 8 GiB at most; less than 0 for any number
+    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true)]
+    pub(crate) quota_backend_bytes: i64,
+
     /// The address to listen on
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) bind_address: IpAddr,

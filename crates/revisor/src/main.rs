@@ -7,6 +7,7 @@ mod flags;
 mod ip_range;
 mod kept_secret;
 mod logging;
+mod machine;
 mod port_range;
 mod presence;
 mod reports;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context;
 use revisor_api::{
     Api, ApiOptions, HealthCheck, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample, Server,
-    ServerOptions, StatusPages,
+    ServerOptions, StatusPages, StoreSample,
 };
 use revisor_auth::{
     Authenticator, Certificates, PeerVerifier, ServingFiles, TokenFile, kubeconfig, roots_from_pem_file, server_config,
@@ -20,15 +20,15 @@ use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
 use revisor_controllers::{Controllers, ControllersOptions, SystemClock};
 use revisor_object::{Cidr, TokenSealer};
 use revisor_registry::{Advertised, Environment, Registry, RegistryOptions, ServerIdentity, ServiceNetwork};
-use revisor_store::Store;
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
+use revisor_store::{Store, StoreError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::flags::{EndpointReconciler, ServeFlags};
 use crate::kept_secret::kept_secret;
 use crate::presence::{Presence, hostname};
-use crate::{logging, service_accounts, version};
+use crate::{logging, machine, service_accounts, version};
 
 /// How long a read waits for a version that the server has not reached.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -60,7 +60,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let flags = flags.clone();
         move || certificates(&flags)
     });
-    let store: Arc<dyn Store> = Arc::new(open_store(&flags).await?);
+    let store = Arc::new(open_store(&flags).await?);
     let certificates = making.await??;
     let peers = peers(&flags, &certificates)?;
     let tls = server_config(certificates.server_chain(), certificates.server_key(), &peers)?;
@@ -83,6 +83,10 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let registry = registry.clone();
         move || resource_samples(&registry)
     }));
+    metrics.ask_store({
+        let store = store.clone();
+        move || store_sample(&store)
+    });
     metrics.tell_version(&version::binary_version(), options.version, &options.gates);
     let service_accounts = service_accounts::open(&flags, &certificates, registry.clone())?;
     let server = Server::bind(ServerOptions {
@@ -95,8 +99,10 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
     let advertised = advertised(&flags, server.address());
     registry.advertise(advertised).await.context("cannot advertise the server")?;
+    // The objects that every server has come first: a server that is full must still start.
+    limit(&flags, &store);
     let advertising = tokio::spawn(keep_advertising(registry.clone(), advertised));
-    let health = HealthChecks::new(server.drain(), vec![store_check(&store)]);
+    let health = HealthChecks::new(server.drain(), vec![store_check(&store), quota_check(&store)]);
     let limits =
         InflightLimits { read_only: flags.max_requests_inflight, mutating: flags.max_mutating_requests_inflight };
     let api = Arc::new(Api::new(ApiOptions {
@@ -260,9 +266,39 @@ fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, certificates: 
     })
 }
 
-fn store_check(store: &Arc<dyn Store>) -> HealthCheck {
+fn store_check(store: &Arc<EmbeddedStore>) -> HealthCheck {
     let store = store.clone();
     HealthCheck::new("store", move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string())))
+}
+
+/// Tells that the store is full. It still serves reads and deletions, which only come to a server that is ready.
+fn quota_check(store: &Arc<EmbeddedStore>) -> HealthCheck {
+    let store = store.clone();
+    HealthCheck::alarm("store-quota", move || {
+        let (used, quota) = (store.usage().state, store.quota().unwrap_or(u64::MAX));
+        if store.is_full() { Err(StoreError::NoSpace { used, quota }.to_string()) } else { Ok(()) }
+    })
+}
+
+fn store_sample(store: &EmbeddedStore) -> StoreSample {
+    let usage = store.usage();
+    StoreSample {
+        state: usage.state,
+        history: usage.history,
+        disk: store.disk_bytes(),
+        quota: store.quota(),
+        is_full: store.is_full(),
+    }
+}
+
+/// Bounds the store as `--quota-backend-bytes` says, in etcd's way.
+fn limit(flags: &ServeFlags, store: &EmbeddedStore) {
+    let quota = match flags.quota_backend_bytes {
+        0 => Some(machine::default_quota(&flags.data_dir)),
+        given => u64::try_from(given).ok(),
+    };
+    tracing::info!(quota, used = store.usage().total(), "bounding the store");
+    store.limit_to(quota);
 }
 
 fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {

@@ -114,7 +114,7 @@ fn stored_versions(samples: &[ResourceSample]) -> Option<MetricFamily> {
     (!metrics.is_empty()).then(|| gauges(name, help, metrics))
 }
 
-fn gauges(name: &str, help: &str, metrics: Vec<Metric>) -> MetricFamily {
+pub(super) fn gauges(name: &str, help: &str, metrics: Vec<Metric>) -> MetricFamily {
     let mut family = MetricFamily::default();
     family.set_name(name.to_owned());
     family.set_help(help.to_owned());
@@ -139,7 +139,7 @@ pub(super) fn metric(kind: MetricType, value: f64, labels: Vec<LabelPair>) -> Me
     metric
 }
 
-fn pair(name: &str, value: String) -> LabelPair {
+pub(super) fn pair(name: &str, value: String) -> LabelPair {
     let mut pair = LabelPair::default();
     pair.set_name(name.to_owned());
     pair.set_value(value);

@@ -76,10 +76,7 @@ impl Inner {
     fn commit(&mut self, key: Key, change: Change) -> Event {
         let revision = self.revision().map_or(Revision::FIRST, Revision::next);
         let old = self.newest.remove(&key);
-        let new = match change {
-            Change::Put(draft) => Some(Arc::new(Entry::new(key.clone(), revision, &draft))),
-            Change::Delete => None,
-        };
+        let new = change.draft().map(|draft| Arc::new(Entry::new(key.clone(), revision, draft)));
         if let Some(entry) = &new {
             self.newest.insert(key, entry.clone());
         }
@@ -166,7 +163,7 @@ impl Store for MemoryStore {
         let holds = match write.expect {
             Expect::Absent => current.is_none(),
             Expect::At(revision) => current.as_ref().is_some_and(|entry| entry.revision() == revision),
-            Expect::Anything => current.is_some() || write.change != Change::Delete,
+            Expect::Anything => current.is_some() || !write.change.needs_entry(),
         };
         let outcome = if holds {
             let event = inner.commit(write.key, write.change);

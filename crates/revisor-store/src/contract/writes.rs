@@ -94,6 +94,18 @@ pub async fn to_delete_nothing_is_a_conflict(fixture: &dyn Fixture) {
     }
 }
 
+/// A mark is "stored in place of what is there"; "to mark a key that holds nothing is a Conflict".
+pub async fn to_mark_is_to_put_where_something_is(fixture: &dyn Fixture) {
+    let store = fixture.open().await;
+    let mark =
+        || Write { key: Key::new("/a"), expect: Expect::Anything, change: Change::Mark(Draft::opaque("marked")) };
+    let refused = store.write(mark()).await;
+    assert!(matches!(refused, Err(StoreError::Conflict { current: None, .. })), "{refused:?}");
+    set(&*store, "/a", "x").await;
+    store.write(mark()).await.expect("there is something to mark");
+    assert_eq!(state(&*store, None).await, [("/a".to_owned(), "marked".to_owned())]);
+}
+
 /// "… the other gets Conflict with what is there now."
 pub async fn a_conflict_shows_what_is_there(fixture: &dyn Fixture) {
     let store = fixture.open().await;

@@ -95,6 +95,12 @@ impl Log {
         Ok(())
     }
 
+    /// How many bytes the engine's files take.
+    pub(super) fn disk_bytes(&self) -> u64 {
+        // Where it cannot be told, nothing is told.
+        self.database.disk_space().unwrap_or(0)
+    }
+
     /// Where the records are, for those who report on them.
     pub(super) fn records_folder(&self) -> &Path {
         self.records.path()

@@ -99,7 +99,7 @@ impl Reading<'_> {
         self.found.view.apply(Event { revision, time: record.time, old, new });
         let Recovered { view, mark, dead } = &mut self.found;
         if let Some(oldest) = view.window.beyond_size(self.limits) {
-            view.window.forget(oldest, |event| leave(event, mark, dead));
+            view.forget(oldest, |event| leave(event, mark, dead));
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ use super::record::{self, Record};
 use super::recovery::leave;
 use super::sinks::Registration;
 use super::sweeper::{Stop, Sweeper};
+use super::usage;
 use super::{Clock, HistoryLimits, Shared, Tuning};
 use crate::{Change, Committed, Entry, Event, Expect, Key, News, StoreError, WatchGuard, Write};
 
@@ -154,8 +155,7 @@ impl Sequencer {
         }
         self.publish(&batch.events);
         // Before the answers, so that who writes and then reads finds history within its limits.
-        let beyond = self.shared.view().window.beyond_size(&self.limits);
-        self.forget(beyond);
+        self.keep_within_limits();
         for (answer, result) in batch.answers {
             let _ = answer.send(result);
         }
@@ -166,17 +166,27 @@ impl Sequencer {
         self.last_time = self.last_time.max(record::whole_milliseconds((self.clock)()));
         let view = self.shared.view();
         let mut next = view.newest().map_or(Revision::FIRST, Revision::next);
+        let mut state = view.usage().state;
         let mut batch = Batch::default();
         for PendingWrite { write: Write { key, expect, change }, answer, _room } in writes {
             let current = batch.overlay.get(&key).cloned().unwrap_or_else(|| view.get(key.as_str()).cloned());
-            if !holds(expect, current.as_deref()) || (current.is_none() && change == Change::Delete) {
+            if !holds(expect, current.as_deref()) || (current.is_none() && change.needs_entry()) {
                 batch.answers.push((answer, Err(StoreError::Conflict { key, current })));
                 continue;
             }
+            let old_bytes = current.as_deref().map(usage::of_entry);
+            let new_bytes = change.draft().map_or(0, |draft| usage::of_draft(&key, draft));
+            if matches!(change, Change::Put(_))
+                && let Err(refusal) = self.shared.quota.admit(state, old_bytes, new_bytes)
+            {
+                batch.answers.push((answer, Err(refusal)));
+                continue;
+            }
+            state = state + new_bytes - old_bytes.unwrap_or(0);
             let revision = next;
             next = next.next();
             let draft = match change {
-                Change::Put(draft) => Some(draft),
+                Change::Put(draft) | Change::Mark(draft) => Some(draft),
                 Change::Delete => None,
             };
             let new = draft.as_ref().map(|draft| Arc::new(Entry::new(key.clone(), revision, draft)));
@@ -237,13 +247,24 @@ impl Sequencer {
         let Some(oldest) = oldest.filter(|oldest| Some(*oldest) > self.mark.revision) else { return };
         let mut dead = vec![];
         let mark = &mut self.mark;
-        self.shared.view_mut().window.forget(oldest, |event| leave(event, mark, &mut dead));
+        self.shared.view_mut().forget(oldest, |event| leave(event, mark, &mut dead));
         self.shared.sinks.compacted(oldest);
         self.sweeper.sweep(self.mark, dead);
     }
 
+    /// Forgets what history has too much of.
+    fn keep_within_limits(&mut self) {
+        let beyond = {
+            let view = self.shared.view();
+            self.shared.quota.clear_alarm(view.usage());
+            view.beyond(&self.limits, self.shared.quota.history_room(view.usage().state))
+        };
+        self.forget(beyond);
+    }
+
     /// What must happen also when nobody writes.
     fn keep_house(&mut self) {
+        self.keep_within_limits();
         let now = (self.clock)();
         let beyond = self.shared.view().window.beyond_age(&self.limits, now);
         self.forget(beyond);
@@ -289,9 +310,5 @@ fn holds(expect: Expect, current: Option<&Entry>) -> bool {
 
 /// How many bytes a write brings.
 pub(super) fn size(write: &Write) -> usize {
-    let object = match &write.change {
-        Change::Put(draft) => draft.bytes().len(),
-        Change::Delete => 0,
-    };
-    write.key.as_str().len() + object
+    write.key.as_str().len() + write.change.draft().map_or(0, |draft| draft.bytes().len())
 }

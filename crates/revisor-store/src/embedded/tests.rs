@@ -5,7 +5,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Draft, Expect, Key};
+use crate::{Change, Draft, Expect, Key};
 
 async fn write(store: &EmbeddedStore, key: usize, change: Change) -> Committed {
     let write = Write { key: Key::new(format!("/k/{key}")), expect: Expect::Anything, change };
@@ -64,7 +64,7 @@ async fn what_an_abandoned_sweep_left_is_swept_at_the_next_opening() {
             recovery::recover(&log, &options.history).expect("the log can be read");
         let mut dead = vec![];
         let newest = view.newest().expect("there were writes");
-        view.window.forget(newest, |event| recovery::leave(event, &mut mark, &mut dead));
+        view.forget(newest, |event| recovery::leave(event, &mut mark, &mut dead));
         assert_eq!(dead.len(), 38, "three of 41 records are live");
         log.forget(&mark, &dead[..5]).expect("the mark can be written");
     }
@@ -73,6 +73,42 @@ async fn what_an_abandoned_sweep_left_is_swept_at_the_next_opening() {
     assert_eq!(store.list("", Page::default()).await.expect("an open store can be listed").entries.len(), 3);
     store.close().await;
     assert_eq!(records(&options), [38, 39, 40]);
+}
+
+#[tokio::test]
+async fn usage_is_what_a_recount_finds_also_after_a_crash() {
+    let recount = |store: &EmbeddedStore| {
+        let view = store.shared.view().clone();
+        let state = view.entries().map(|entry| usage::of_entry(entry)).sum();
+        let history = view.window.after(view.window.oldest()).map(usage::of_event).sum();
+        Usage { state, history }
+    };
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let mut options = EmbeddedOptions::new(folder.path());
+    options.history.events = 50;
+    let mut store = EmbeddedStore::open(options.clone()).await.expect("the store can be opened");
+    for number in 0..200 {
+        let text = format!("{{\"a\":\"{}\"}}", "x".repeat(number % 60));
+        let change = match number % 7 {
+            0 => Change::Delete,
+            1 | 2 => Change::Put(Draft::opaque(text)),
+            3 => Change::Mark(Draft::opaque(text)),
+            _ => Change::Put(Draft::showing_revision_at(text, 1)),
+        };
+        let write = Write { key: Key::new(format!("/k/{}", number % 5)), expect: Expect::Anything, change };
+        // To delete or mark what is not there changes nothing, which must not be counted either.
+        let _ = store.write(write).await;
+        assert_eq!(store.usage(), recount(&store), "after write {number}");
+        if number % 50 == 49 {
+            let before = store.usage();
+            drop(store);
+            store = EmbeddedStore::open(options.clone()).await.expect("the store can be opened");
+            assert_eq!((store.usage(), recount(&store)), (before, before), "after opening it again");
+        }
+    }
+    let newest = store.current_revision().await.expect("an open store answers").expect("there were writes");
+    store.compact(newest).await.expect("the revision was written");
+    assert_eq!((store.usage().history, store.usage()), (0, recount(&store)));
 }
 
 #[tokio::test]

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use revisor_version::Revision;
 
+use super::HistoryLimits;
+use super::usage::{self, Usage};
 use super::window::Window;
 use crate::{Entry, Event, Key, Listing, Page, StoreError};
 
@@ -15,18 +17,24 @@ use crate::{Entry, Event, Key, Listing, Page, StoreError};
 pub(super) struct View {
     entries: OrdMap<Key, Arc<Entry>>,
     newest: Option<Revision>,
+    usage: Usage,
     pub(super) window: Window,
 }
 
 impl View {
     /// The view of an empty store whose history begins at `oldest`.
     pub(super) fn starting_at(oldest: Option<Revision>) -> View {
-        View { entries: OrdMap::new(), newest: oldest, window: Window::starting_at(oldest) }
+        View { newest: oldest, window: Window::starting_at(oldest), ..View::default() }
     }
 
     /// The newest revision.
     pub(super) fn newest(&self) -> Option<Revision> {
         self.newest
+    }
+
+    /// How many bytes the state and its history take.
+    pub(super) fn usage(&self) -> Usage {
+        self.usage
     }
 
     /// The newest entry of `key`.
@@ -43,22 +51,57 @@ impl View {
     pub(super) fn apply(&mut self, event: Event) {
         self.settle(event.key().clone(), event.new.clone());
         self.newest = Some(event.revision);
+        self.usage.remember(&event);
         self.window.push(event);
+    }
+
+    /// Forgets history up to and including `oldest`, and shows each event that goes to `leaving`.
+    pub(super) fn forget(&mut self, oldest: Revision, mut leaving: impl FnMut(&Event)) {
+        let usage = &mut self.usage;
+        self.window.forget(oldest, |event| {
+            usage.forget(event);
+            leaving(event);
+        });
+    }
+
+    /// Up to where history must be forgotten to keep within its limits, and within `room` bytes in all.
+    pub(super) fn beyond(&self, limits: &HistoryLimits, room: u64) -> Option<Revision> {
+        self.window.beyond_size(limits).max(self.beyond_room(room))
+    }
+
+    /// As with the limits, goes a little further than it must.
+    fn beyond_room(&self, room: u64) -> Option<Revision> {
+        let mut history = self.usage.history;
+        if history <= room {
+            return None;
+        }
+        let mut last = None;
+        for event in self.window.after(self.window.oldest()) {
+            if history <= room - room / 32 {
+                break;
+            }
+            history -= usage::of_event(event);
+            last = Some(event.revision);
+        }
+        last
     }
 
     /// Makes `entry` what `key` holds, without making history. Returns what it held.
     pub(super) fn settle(&mut self, key: Key, entry: Option<Arc<Entry>>) -> Option<Arc<Entry>> {
-        match entry {
+        let bytes = entry.as_deref().map_or(0, usage::of_entry);
+        let old = match entry {
             Some(entry) => self.entries.insert(key, entry),
             None => self.entries.remove(key.as_str()),
-        }
+        };
+        self.usage.replace(old.as_deref().map_or(0, usage::of_entry), bytes);
+        old
     }
 
     /// As much of this view as a listing of `page` needs. Few listings look at the past, so most leave history out.
     pub(super) fn snapshot(&self, page: &Page) -> View {
         if page.at.is_none() || page.at == self.newest {
             let window = Window::starting_at(self.window.oldest());
-            return View { entries: self.entries.clone(), newest: self.newest, window };
+            return View { entries: self.entries.clone(), newest: self.newest, usage: self.usage, window };
         }
         self.clone()
     }

@@ -10,5 +10,6 @@ mod kill;
 mod ledger;
 mod opening;
 mod properties;
+mod quota;
 mod read_only;
 mod retention;

@@ -79,7 +79,7 @@ impl Model {
             Expect::At(revision) => old.as_ref().is_some_and(|entry| entry.revision() == revision),
             Expect::Anything => true,
         };
-        if !holds || (old.is_none() && write.change == Change::Delete) {
+        if !holds || (old.is_none() && write.change.needs_entry()) {
             match said {
                 Err(StoreError::Conflict { key, current }) => assert_eq!((key, current), (write.key.clone(), old)),
                 other => panic!("expected a conflict, got {other:?}"),
@@ -88,10 +88,7 @@ impl Model {
         }
         let said = said.expect("the precondition holds");
         let revision = self.newest().map_or(Revision::FIRST, Revision::next);
-        let new = match &write.change {
-            Change::Put(draft) => Some(Arc::new(Entry::new(write.key.clone(), revision, draft))),
-            Change::Delete => None,
-        };
+        let new = write.change.draft().map(|draft| Arc::new(Entry::new(write.key.clone(), revision, draft)));
         assert_eq!((said.revision, &said.old, &said.new), (revision, &old, &new));
         match new {
             Some(entry) => state.insert(write.key.clone(), entry),

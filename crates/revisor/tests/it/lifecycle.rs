@@ -21,8 +21,11 @@ async fn health_is_told_in_words_and_check_by_check() {
     for (path, want) in [
         ("/livez?verbose", "[+]ping ok\n[+]store ok\nlivez check passed\n"),
         ("/healthz?verbose", "[+]ping ok\n[+]store ok\nhealthz check passed\n"),
-        ("/readyz?verbose", "[+]ping ok\n[+]store ok\n[+]shutdown ok\nreadyz check passed\n"),
-        ("/readyz?verbose&exclude=store", "[+]ping ok\n[+]store excluded: ok\n[+]shutdown ok\nreadyz check passed\n"),
+        ("/readyz?verbose", "[+]ping ok\n[+]store ok\n[+]store-quota ok\n[+]shutdown ok\nreadyz check passed\n"),
+        (
+            "/readyz?verbose&exclude=store",
+            "[+]ping ok\n[+]store excluded: ok\n[+]store-quota ok\n[+]shutdown ok\nreadyz check passed\n",
+        ),
     ] {
         assert_eq!(client.get(path).await.expect(200).text(), want, "{path}");
     }

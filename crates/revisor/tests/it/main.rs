@@ -18,6 +18,7 @@ mod kubectl;
 mod lifecycle;
 mod objects;
 mod python_client;
+mod quota;
 mod reviews;
 mod roles;
 mod runtime_config;
