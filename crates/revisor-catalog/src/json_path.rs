@@ -258,6 +258,7 @@ mod tests {
             (".numbers[::2]", Some("10")),
             (".numbers[*]", Some("10")),
             (".numbers[4]", None),
+            (".numbers[9223372036854775807]", None),
             (".numbers[2:2]", None),
             (".numbers[3:1]", None),
             (".numbers[0:2:0]", None),

@@ -17,6 +17,7 @@ pub(crate) mod core;
 mod discovery;
 mod events;
 pub(crate) mod flowcontrol;
+mod initiator_name;
 mod internal;
 pub(crate) mod members;
 mod networking;

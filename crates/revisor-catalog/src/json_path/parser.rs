@@ -206,7 +206,8 @@ fn slice(text: &str) -> Option<Slice> {
     };
     let start = number(0)?;
     let (end, is_single) = match parts.len() {
-        1 => (Some(start.unwrap_or_default() + 1), true),
+        // Behind the largest number the original begins anew, and finds nothing there.
+        1 => (Some(start.unwrap_or_default().wrapping_add(1)), true),
         _ => (number(1)?, false),
     };
     Some(Slice { start, end, is_single, step: number(2)? })

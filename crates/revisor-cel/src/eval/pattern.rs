@@ -187,6 +187,11 @@ fn single(char: char, out: &mut String) -> Option<()> {
     Some(())
 }
 
+/// The name of a class that stands here, and what stands behind it.
+fn named_class(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix("[:")?.split_once(":]")
+}
+
 /// Rewrites what stands between brackets; answers what comes after them.
 fn class<'a>(mut rest: &'a str, out: &mut String) -> Result<&'a str, Problem> {
     out.push('[');
@@ -198,20 +203,19 @@ fn class<'a>(mut rest: &'a str, out: &mut String) -> Result<&'a str, Problem> {
     loop {
         let char = rest.chars().next().ok_or(None)?;
         let after = &rest[char.len_utf8()..];
+        if let Some((name, behind)) = named_class(rest) {
+            let written = &rest[..rest.len() - behind.len()];
+            if !NAMED_CLASSES.contains(&name.trim_start_matches('^')) {
+                return Err(Some(format!("invalid character class range: `{written}`")));
+            }
+            out.push_str(written);
+            (rest, first) = (behind, false);
+            continue;
+        }
         match char {
             ']' if !first => {
                 out.push(']');
                 return Ok(after);
-            }
-            '[' if after.starts_with(':') && after.contains(":]") => {
-                let end = after.find(":]").map_or(0, |end| end + 2);
-                let name = after[1..end - 2].trim_start_matches('^');
-                if !NAMED_CLASSES.contains(&name) {
-                    return Err(Some(format!("invalid character class range: `[{}`", &after[..end])));
-                }
-                out.push('[');
-                out.push_str(&after[..end]);
-                rest = &after[end..];
             }
             '\\' => {
                 let escaped = after.chars().next().ok_or(None)?;
@@ -256,6 +260,7 @@ mod tests {
             (r"^[]]$", "]", true),
             (r"^[a&&b]+$", "a&b", true),
             (r"^[[:alpha:]]+$", "abc", true),
+            (r"^[[:]+$", "[:", true),
             (r"a{,2}", "a{,2}", true),
             (r"a{x}", "a{x}", true),
             (r"^a{2}$", "aa", true),

@@ -4,6 +4,7 @@ use revisor_object::names::{dns1123_label, dns1123_subdomain};
 use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
 
 use crate::checks::{self, in_range, problems};
+use crate::kinds::initiator_name::is_initiator_name;
 use crate::kinds::members::{number, text};
 
 /// One kind of source.
@@ -263,35 +264,8 @@ fn portal_length(path: FieldPath<'_>, source: &Object, volume: &str) -> Option<F
     is_long.then(|| FieldError::invalid(path.child("targetportal"), portal, detail))
 }
 
-/// The name of an initiator in one of its three forms.
 fn initiator_name(path: FieldPath<'_>, name: &str) -> Option<FieldError> {
-    let is_good = match name.get(..3) {
-        Some("iqn") => (0..name.len()).any(|at| name.get(at..).is_some_and(is_qualified_initiator)),
-        Some("eui") => is_numbered_initiator(name, 16),
-        Some("naa") => is_numbered_initiator(name, 32),
-        _ => false,
-    };
-    (!is_good).then(|| FieldError::invalid(path, name, "must be valid format"))
-}
-
-/// `iqn.2001-04.com.example:storage`
-fn is_qualified_initiator(text: &str) -> bool {
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let Some(rest) = text.strip_prefix("iqn.") else { return false };
-    let (Some(date), Some(rest)) = (rest.get(..8), rest.get(8..)) else { return false };
-    let date_is_good = digits(&date[..4]) && &date[4..5] == "-" && digits(&date[5..7]) && &date[7..] == ".";
-    let Some((domain, name)) = rest.split_once(':') else { return false };
-    let is_domain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
-    let is_odd = |c: char| matches!(c, ',' | ';' | '*' | '&' | '$' | '|' | ' ' | '\t' | '\n' | '\r' | '\u{c}');
-    date_is_good && !domain.is_empty() && domain.bytes().all(is_domain) && !name.is_empty() && !name.contains(is_odd)
-}
-
-/// `eui.` or `naa.` and so many letters and digits. The point can be anything.
-fn is_numbered_initiator(text: &str, count: usize) -> bool {
-    let mut rest = text.chars();
-    let separator_is_good = rest.nth(3).is_some_and(|c| c != '\n');
-    let rest = rest.as_str();
-    separator_is_good && rest.len() == count && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    (is_initiator_name(name) != Some(true)).then(|| FieldError::invalid(path, name, "must be valid format"))
 }
 
 fn cinder(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {

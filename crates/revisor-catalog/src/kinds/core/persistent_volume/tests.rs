@@ -36,6 +36,11 @@ fn each_source_is_checked() {
             r#""iscsi":{"targetPortal":"p","iqn":"iqn.2001-4.com.example:storage","lun":256}"#,
             vec!["Invalid spec.iscsi.iqn", "Invalid spec.iscsi.lun"],
         ),
+        // A name in which a character lies where the year ends.
+        (
+            r#""iscsi":{"targetPortal":"p","iqn":"iqn.200ä-04.com.example:storage","lun":0}"#,
+            vec!["Invalid spec.iscsi.iqn"],
+        ),
         (
             r#""iscsi":{"targetPortal":"p","iqn":"eui.0123456789abcdef","lun":0,"chapAuthSession":true}"#,
             vec!["Required spec.iscsi.secretRef"],

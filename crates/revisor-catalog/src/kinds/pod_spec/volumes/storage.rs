@@ -5,6 +5,7 @@ use revisor_object::names::dns1123_label;
 use revisor_object::{BadValue, FieldError, FieldPath, Object};
 
 use crate::checks::{one_of, problems, required};
+use crate::kinds::initiator_name::is_initiator_name;
 use crate::kinds::pod_spec::file_path;
 use crate::kinds::pod_spec::members::{NONE, given_number, is_true, number, text};
 
@@ -95,40 +96,12 @@ fn validate_iscsi(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldEr
 }
 
 fn validate_initiator(path: FieldPath<'_>, name: &str) -> Option<FieldError> {
-    let is_sound = match name.get(..3) {
-        Some("iqn") => is_iqn(name),
-        Some("eui") => is_numbered(name, 16),
-        Some("naa") => is_numbered(name, 32),
-        _ => {
-            let detail = "must be valid format starting with iqn, eui, or naa";
-            return Some(FieldError::invalid(path, name, detail));
-        }
+    let detail = match is_initiator_name(name) {
+        Some(true) => return None,
+        Some(false) => "must be valid format",
+        None => "must be valid format starting with iqn, eui, or naa",
     };
-    (!is_sound).then(|| FieldError::invalid(path, name, "must be valid format"))
-}
-
-/// `iqn.YEAR-MONTH.DOMAIN:NAME`, at the end of the text.
-fn is_iqn(name: &str) -> bool {
-    name.match_indices("iqn.").any(|(at, prefix)| {
-        let rest = &name.as_bytes()[at + prefix.len()..];
-        let [y1, y2, y3, y4, b'-', m1, m2, b'.', rest @ ..] = rest else { return false };
-        let is_date = [y1, y2, y3, y4, m1, m2].iter().all(|byte| byte.is_ascii_digit());
-        let Some(colon) = rest.iter().position(|byte| *byte == b':') else { return false };
-        let (domain, own) = (&rest[..colon], &rest[colon + 1..]);
-        let is_domain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
-        let is_excluded = |byte: &u8| {
-            matches!(byte, b',' | b';' | b'*' | b'&' | b'$' | b'|' | b'\t' | b'\n' | b'\x0c' | b'\r' | b' ')
-        };
-        is_date && !domain.is_empty() && domain.iter().all(is_domain) && !own.is_empty() && !own.iter().any(is_excluded)
-    })
-}
-
-/// Three letters, any character, and a number of letters and digits.
-fn is_numbered(name: &str, digits: usize) -> bool {
-    let mut rest = name[3..].chars();
-    rest.next().is_some_and(|separator| separator != '\n')
-        && rest.as_str().len() == digits
-        && rest.all(|character| character.is_ascii_alphanumeric())
+    Some(FieldError::invalid(path, name, detail))
 }
 
 fn validate_fibre_channel(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldError>) {
