@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use http::header::{CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderName, Request, Response, StatusCode};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderName, Response, StatusCode};
 use revisor_catalog::Resource;
 use revisor_object::{FieldError, KindRef, ResourceRef, Status, StatusCause, StatusDetails};
 use revisor_registry::RegistryError;
@@ -22,13 +22,6 @@ pub(crate) const SERVED_AT: HeaderName = HeaderName::from_static("servedatresour
 /// An answer in JSON.
 pub(crate) fn json(code: StatusCode, body: impl Into<Body>) -> Response<Body> {
     encoded(code, Encoding::Json, body)
-}
-
-/// Where the client has reached the server.
-pub(crate) fn reached_at<B>(request: &Request<B>) -> &str {
-    let authority = request.uri().authority().map(http::uri::Authority::as_str);
-    let host = || request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    authority.or_else(host).unwrap_or_default()
 }
 
 /// An answer that is written in this encoding.

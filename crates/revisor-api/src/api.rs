@@ -13,7 +13,7 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 use revisor_auth::{
     Authenticator, Authorizer, Decision, Forbidden, Identity, Impersonated, Impersonation, PeerIdentity, PeerVerifier,
-    authorization_warning,
+    ServiceAccounts, authorization_warning,
 };
 use revisor_catalog::{Feature, Features, ObjectRoute, Route, Verb};
 use revisor_object::{DurationError, ResourceRef, Status};
@@ -55,6 +55,8 @@ pub struct ApiOptions {
     pub health: HealthChecks,
     /// Tells long-running requests that the server is going away.
     pub drain: Drain,
+    /// Where those outside reach the server: a host and a port.
+    pub external_address: String,
     /// What `/version` answers.
     pub version: serde_json::Value,
     /// What `/statusz` and `/flagz` answer.
@@ -266,7 +268,7 @@ impl Api {
         match passes.and_then(|()| negotiate::negotiate_discovery(headers)) {
             Ok(DiscoveryForm::Aggregated(encoding)) => publication.aggregated(which, encoding, headers),
             form => discovered(form.map(|_| match which {
-                Aggregated::Core => Some(publication.core_versions(request)),
+                Aggregated::Core => Some(publication.core_versions(&self.options.external_address)),
                 Aggregated::Groups => Some(publication.group_list()),
             })),
         }
@@ -317,7 +319,7 @@ impl Api {
         let mut paths: BTreeSet<String> = own.map(str::to_owned).into();
         paths.extend(self.options.health.paths());
         paths.extend(self.options.pages.paths().map(str::to_owned));
-        if self.options.authenticator.service_accounts().is_some() {
+        if self.options.authenticator.service_accounts().is_some_and(ServiceAccounts::is_published) {
             paths.extend(issuer::PATHS.map(str::to_owned));
         }
         for known in self.options.registry.catalog().group_versions() {

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, VARY};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use revisor_catalog::{Feature, Features, GroupVersion, Resource, Subresource, Verb};
 use serde_json::{Map, Value, json};
 
@@ -54,14 +54,13 @@ pub(crate) enum Aggregated {
 }
 
 impl Publication {
-    /// `/api`. Clients are told to come back to where they are: whoever reached this server can reach it again.
-    pub(crate) fn core_versions<B>(&self, request: &Request<B>) -> Bytes {
+    /// `/api`. Clients are told where those outside reach the server; never where they say that they reached it.
+    pub(crate) fn core_versions(&self, external_address: &str) -> Bytes {
         let versions: Vec<&str> = self.group("").into_iter().flat_map(version_names).collect();
-        let address = answer::reached_at(request);
         bytes(&json!({
             "kind": "APIVersions",
             "versions": versions,
-            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": external_address}],
         }))
     }
 

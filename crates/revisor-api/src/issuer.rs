@@ -16,8 +16,8 @@ const KEYS: &str = "/openid/v1/jwks";
 /// The answer, if this is what the path asks for.
 pub(crate) fn answer<B>(accounts: &ServiceAccounts, request: &Request<B>) -> Option<Response<Body>> {
     let (content_type, document) = match request.uri().path() {
-        CONFIGURATION => ("application/json", accounts.discovery(answer::reached_at(request))),
-        KEYS => ("application/jwk-set+json", accounts.json_web_keys()),
+        CONFIGURATION => ("application/json", accounts.discovery()?),
+        KEYS if accounts.is_published() => ("application/jwk-set+json", accounts.json_web_keys()),
         _ => return None,
     };
     if request.method() != Method::GET {

@@ -45,6 +45,8 @@ pub struct ServiceAccountOptions {
     pub verifying_keys: Vec<VerifyingKey>,
     /// How long a token is good at most.
     pub max_expiration: Option<Duration>,
+    /// Where others are told to find the keys; `None` if they are told nothing.
+    pub keys_uri: Option<String>,
     /// The objects that there are.
     pub objects: Arc<dyn ObjectLookup>,
 }
@@ -165,15 +167,21 @@ impl ServiceAccounts {
         &self.0.audiences
     }
 
-    /// What whoever wants to check tokens without asking the server needs to know. `server` is where it is.
-    pub fn discovery(&self, server: &str) -> serde_json::Value {
-        serde_json::json!({
+    /// Whether others are told how to check tokens.
+    pub fn is_published(&self) -> bool {
+        self.0.keys_uri.is_some()
+    }
+
+    /// What whoever wants to check tokens without asking the server needs to know, if they are told.
+    pub fn discovery(&self) -> Option<serde_json::Value> {
+        let keys_uri = self.0.keys_uri.as_ref()?;
+        Some(serde_json::json!({
             "issuer": self.0.issuers.first(),
-            "jwks_uri": format!("https://{server}/openid/v1/jwks"),
+            "jwks_uri": keys_uri,
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": algorithms(&self.0.verifying_keys),
-        })
+        }))
     }
 
     /// The keys that tokens are checked with, as a `JWKS`.
@@ -326,6 +334,7 @@ mod tests {
             signing_key: SigningKey::from_pem(pem.as_bytes()).expect("is a key"),
             verifying_keys: VerifyingKey::from_pem(pem.as_bytes()).expect("is a key"),
             max_expiration: None,
+            keys_uri: None,
             objects: Arc::new(Objects),
         })
     }

@@ -14,6 +14,7 @@ use crate::controllers::ControllersFlag;
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
+use crate::service_accounts::parse_jwks_uri;
 
 /// A Kubernetes API server in one program, built around versions.
 #[derive(Debug, Parser)]
@@ -207,6 +208,11 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "URL")]
     pub(crate) service_account_issuer: Vec<String>,
 
+    /// Where those who check the tokens of service accounts are told to find the keys: an https URL [default:
+    /// /openid/v1/jwks at the external address]
+    #[arg(long, value_name = "URL", value_parser = parse_jwks_uri)]
+    pub(crate) service_account_jwks_uri: Option<String>,
+
     /// Keys that verify the tokens of service accounts
     #[arg(long, value_name = "FILE")]
     pub(crate) service_account_key_file: Vec<PathBuf>,
@@ -235,6 +241,11 @@ pub(crate) struct ServeFlags {
     /// machine]
     #[arg(long, value_name = "IP")]
     pub(crate) advertise_address: Option<IpAddr>,
+
+    /// The name, with or without a port, by which those outside reach the server: it stands in what is published for
+    /// them [default: the address at which members of the cluster reach it]
+    #[arg(long, value_name = "HOST")]
+    pub(crate) external_hostname: Option<String>,
 
     /// Who keeps the endpoints of the service `kubernetes`: this server (`lease` and `master-count` mean the same here)
     /// or nobody (`none`)

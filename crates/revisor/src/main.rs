@@ -1,5 +1,6 @@
 //! The program: its sub-commands, and what becomes of their errors.
 
+mod addresses;
 mod controllers;
 mod duration;
 mod flag_values;

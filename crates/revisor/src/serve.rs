@@ -1,7 +1,7 @@
 //! `revisor serve`: puts the parts together, serves until a signal comes, and takes them apart in order.
 
 use std::collections::{BTreeMap, HashSet};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -25,7 +25,8 @@ use revisor_store::{Store, StoreError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::flags::{EndpointReconciler, ServeFlags};
+use crate::addresses::{advertised, external_address};
+use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
 use crate::presence::{Presence, hostname};
 use crate::{logging, machine, service_accounts, version};
@@ -88,7 +89,6 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         move || store_sample(&store)
     });
     metrics.tell_version(&version::binary_version(), options.version, &options.gates);
-    let service_accounts = service_accounts::open(&flags, &certificates, registry.clone())?;
     let server = Server::bind(ServerOptions {
         address: SocketAddr::new(flags.bind_address, flags.secure_port),
         tls,
@@ -97,6 +97,8 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         limits: Limits::default(),
     })
     .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
+    let external_address = external_address(&flags, server.address());
+    let service_accounts = service_accounts::open(&flags, &certificates, registry.clone(), &external_address)?;
     let advertised = advertised(&flags, server.address());
     registry.advertise(advertised).await.context("cannot advertise the server")?;
     // The objects that every server has come first: a server that is full must still start.
@@ -114,6 +116,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         metrics,
         health,
         drain: server.drain(),
+        external_address,
         version: version::info(options.version),
         pages: StatusPages {
             started: started_at,
@@ -191,17 +194,6 @@ fn service_network(flags: &ServeFlags) -> anyhow::Result<ServiceNetwork> {
     Ok(ServiceNetwork { ranges, node_ports })
 }
 
-/// Where members of a cluster reach the server: never at an address that leads each of them to itself.
-fn advertised(flags: &ServeFlags, address: SocketAddr) -> Advertised {
-    let leads_here = |ip: &IpAddr| !ip.is_loopback() && !ip.is_unspecified();
-    let chosen = flags.advertise_address.or_else(|| Some(address.ip()).filter(leads_here)).or_else(machine_address);
-    Advertised {
-        address: chosen.filter(|ip| leads_here(ip) && flags.endpoint_reconciler_type != EndpointReconciler::None),
-        port: address.port(),
-        node_port: Some(flags.kubernetes_service_node_port).filter(|port| *port != 0),
-    }
-}
-
 /// Puts back what clients took away by which others find the server.
 async fn keep_advertising(registry: Arc<Registry>, advertised: Advertised) {
     let mut ticks = tokio::time::interval(ADVERTISING);
@@ -212,14 +204,6 @@ async fn keep_advertising(registry: Arc<Registry>, advertised: Advertised) {
             tracing::warn!(error = &error as &dyn std::error::Error, "cannot advertise the server");
         }
     }
-}
-
-/// The address that this machine would use to talk to others, if it has a way to them. Nothing is sent: to connect a
-/// datagram socket only looks up the route to an address that is reserved for documentation.
-fn machine_address() -> Option<IpAddr> {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
-    Some(socket.local_addr().ok()?.ip())
 }
 
 fn certificates(flags: &ServeFlags) -> anyhow::Result<Certificates> {

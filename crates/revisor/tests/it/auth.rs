@@ -10,6 +10,9 @@ use crate::client::Client;
 use crate::harness::{ADMIN_TOKEN, GUEST_TOKEN, Server, within};
 use crate::objects::{CONFIG_MAPS, LEASES, NAMESPACES, config_map};
 
+const CONFIGURATION: &str = "/.well-known/openid-configuration";
+const KEYS: &str = "/openid/v1/jwks";
+
 #[tokio::test]
 async fn tokens_and_certificates_say_who_asks() {
     let server = Server::start(&[]).await;
@@ -38,18 +41,49 @@ async fn tokens_and_certificates_say_who_asks() {
 
 #[tokio::test]
 async fn others_can_check_tokens_by_the_keys_that_are_published() {
-    let server = Server::start(&["--service-account-issuer=https://issuer.example"]).await;
+    let server =
+        Server::start(&["--service-account-issuer=https://issuer.example", "--external-hostname=api.example"]).await;
     let admin = server.client();
-    let configuration = admin.get("/.well-known/openid-configuration").await.expect(200).json();
+    let configuration = admin.get(CONFIGURATION).await.expect(200).json();
     assert_eq!(configuration["issuer"], "https://issuer.example");
-    let keys_at = configuration["jwks_uri"].as_str().expect("tells where the keys are").to_owned();
-    assert!(keys_at.starts_with("https://127.0.0.1:") && keys_at.ends_with("/openid/v1/jwks"), "{keys_at}");
-    let keys = admin.get("/openid/v1/jwks").await.expect(200);
+    let port = server.kubeconfig.address.port();
+    assert_eq!(configuration["jwks_uri"], format!("https://api.example:{port}{KEYS}"));
+    let keys = admin.get(KEYS).await.expect(200);
     assert_eq!(keys.header("content-type"), Some("application/jwk-set+json"));
     let keys = keys.json()["keys"].as_array().expect("a list").clone();
     assert!(keys.iter().all(|key| key["use"] == "sig" && key["kid"].is_string()) && !keys.is_empty(), "{keys:?}");
-    admin.post("/openid/v1/jwks", &json!({})).await.fails(405, "MethodNotAllowed");
-    Client::new(server.kubeconfig.clone()).get("/openid/v1/jwks").await.fails(403, "Forbidden");
+    admin.post(KEYS, &json!({})).await.fails(405, "MethodNotAllowed");
+    Client::new(server.kubeconfig.clone()).get(KEYS).await.fails(403, "Forbidden");
+}
+
+#[tokio::test]
+async fn where_the_server_is_does_not_depend_on_where_a_client_says_that_it_is() {
+    let flags = ["--advertise-address=192.0.2.7", "--endpoint-reconciler-type=none"];
+    let server = Server::start(&flags).await;
+    let at = format!("192.0.2.7:{}", server.kubeconfig.address.port());
+    let liar = server.client().over_http1();
+    let told = async |path: &str| -> Value {
+        let mut request = liar.request(http::Method::GET, path, &[], "");
+        request.headers_mut().insert("host", http::HeaderValue::from_static("evil.example"));
+        within(liar.try_request(request)).await.expect("is answered").expect(200).json()
+    };
+    assert_eq!(told(CONFIGURATION).await["jwks_uri"], format!("https://{at}{KEYS}"));
+    assert_eq!(told("/api").await["serverAddressByClientCIDRs"][0]["serverAddress"], at);
+
+    let flags = ["--service-account-jwks-uri=https://keys.example/all", "--external-hostname=api.example:443"];
+    let (stopped, _) = server.terminate().await;
+    let server = stopped.with_flags(&flags).start().await;
+    let told = server.client().get(CONFIGURATION).await.expect(200).json();
+    assert_eq!(told["jwks_uri"], "https://keys.example/all");
+    let versions = server.client().get("/api").await.expect(200).json();
+    assert_eq!(versions["serverAddressByClientCIDRs"][0]["serverAddress"], "api.example:443");
+
+    // Nobody could ask such an issuer for its keys.
+    let (stopped, _) = server.terminate().await;
+    let server = stopped.with_flags(&["--service-account-issuer=api"]).start().await;
+    for path in [CONFIGURATION, KEYS] {
+        assert_eq!(server.client().get(path).await.code, 404, "{path}");
+    }
 }
 
 #[tokio::test]

@@ -208,9 +208,13 @@ impl Client {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Result<Reply, NoAnswer> {
-        let asked = format!("{method} {path}");
-        let response = self.try_open(self.request(method, path, headers, body)).await?;
-        let (parts, body) = response.into_parts();
+        self.try_request(self.request(method, path, headers, body)).await
+    }
+
+    /// The whole answer to a request that was made elsewhere.
+    pub(crate) async fn try_request(&self, request: Request<Full<Bytes>>) -> Result<Reply, NoAnswer> {
+        let asked = format!("{} {}", request.method(), request.uri());
+        let (parts, body) = self.try_open(request).await?.into_parts();
         let body = body.collect().await?.to_bytes();
         Ok(Reply { asked, code: parts.status.as_u16(), headers: parts.headers, body })
     }
