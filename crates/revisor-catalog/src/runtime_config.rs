@@ -25,6 +25,9 @@ pub enum RuntimeConfigError {
     /// All would be off.
     #[error("invalid runtime-config with only api/all=false")]
     NothingLeft,
+    /// What limits requests would be off.
+    #[error("--runtime-config={0}=false conflicts with --enable-priority-and-fairness=true")]
+    Indispensable(&'static str),
     /// A key has too many parts, or too few.
     #[error(
         "runtime-config invalid key {0}: expected api/all, api/ga, api/beta, api/alpha, VERSION, GROUP/VERSION or GROUP/VERSION/RESOURCE"
@@ -67,6 +70,10 @@ const EVERYTHING: &str = "api/all";
 /// The keys that speak of many versions.
 const MANY: [&str; 4] = [EVERYTHING, "api/ga", "api/beta", "api/alpha"];
 
+/// The keys that decide whether requests can be limited by stored rules, which the original insists on, in the order of
+/// their weight. Nobody runs a server without the versions that the second and the third take with them.
+const INDISPENSABLE: [&str; 3] = ["flowcontrol.apiserver.k8s.io/v1", "api/ga", EVERYTHING];
+
 /// Versions that were served by releases that are too old to be emulated. To speak of them is no mistake, and has no
 /// effect.
 const BYGONE: &[(&str, &str)] = &[
@@ -103,6 +110,10 @@ impl RuntimeConfig {
         }
         if config.said.len() == 1 && config.said.get(EVERYTHING).is_some_and(|value| value == "false") {
             return Err(RuntimeConfigError::NothingLeft);
+        }
+        let mut said = INDISPENSABLE.iter().filter_map(|key| Some((*key, config.said.get(*key)?.as_str())));
+        if let Some((key, "false")) = said.find(|(_, value)| matches!(*value, "true" | "false")) {
+            return Err(RuntimeConfigError::Indispensable(key));
         }
         let exact = config.said.iter().filter(|(key, _)| !MANY.contains(&key.as_str()));
         let exact: Vec<(&str, &str, Key<'_>)> = exact
@@ -248,15 +259,23 @@ impl<'k> Key<'k> {
 mod tests {
     use super::*;
 
-    const KNOWN: &[(&str, &str)] = &[("", "v1"), ("apps", "v1"), ("apps", "v1beta3"), ("apps", "v1alpha1")];
+    const KNOWN: &[(&str, &str)] = &[
+        ("", "v1"),
+        ("apps", "v1"),
+        ("apps", "v1beta3"),
+        ("apps", "v1alpha1"),
+        ("flowcontrol.apiserver.k8s.io", "v1"),
+    ];
 
     #[test]
     fn the_more_exact_key_wins() {
         for (text, alpha, beta, ga) in [
             ("", false, false, true),
             ("api/all=true", true, true, true),
-            ("api/all=false,v1", false, false, false),
-            ("api/all=false,apps/v1", false, false, true),
+            ("api/all=false,flowcontrol.apiserver.k8s.io/v1=true,v1", false, false, false),
+            ("api/all=false,flowcontrol.apiserver.k8s.io/v1=true,apps/v1", false, false, true),
+            ("api/ga=true,api/all=false", false, false, true),
+            ("api/ga=false,flowcontrol.apiserver.k8s.io/v1=true", false, false, false),
             ("api/beta=true", false, true, true),
             ("api/all=true,api/alpha=false", false, true, true),
             ("apps/v1beta3=true,apps/v1beta3/deployments=false", false, false, true),
@@ -278,6 +297,16 @@ mod tests {
             ("apps/v7=true", "group version apps/v7 that has not been registered"),
             ("v7=true", "group version v7 that has not been registered"),
             ("api/all=false", "invalid runtime-config with only api/all=false"),
+            ("api/ga=false", "--runtime-config=api/ga=false conflicts with --enable-priority-and-fairness=true"),
+            (
+                "api/all=false,v1=true",
+                "--runtime-config=api/all=false conflicts with --enable-priority-and-fairness=true",
+            ),
+            (
+                "flowcontrol.apiserver.k8s.io/v1=false,api/ga=true",
+                "--runtime-config=flowcontrol.apiserver.k8s.io/v1=false conflicts with \
+                 --enable-priority-and-fairness=true",
+            ),
             ("api/beta=perhaps", "invalid value api/beta=perhaps"),
             (
                 "apps/v1=perhaps",

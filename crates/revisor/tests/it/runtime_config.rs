@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::client::{Client, MERGE, Reply, name_of};
-use crate::harness::Server;
+use crate::harness::{Process, Server};
 
 const RANGES: &str = "/apis/networking.k8s.io/v1/servicecidrs";
 const BETA_RANGES: &str = "/apis/networking.k8s.io/v1beta1/servicecidrs";
@@ -62,7 +62,8 @@ async fn what_is_switched_off_is_nowhere() {
 async fn a_server_starts_and_writes_without_what_it_makes_by_itself() {
     for off in [
         "scheduling.k8s.io/v1=false",
-        "flowcontrol.apiserver.k8s.io/v1=false,rbac.authorization.k8s.io/v1=false,apiregistration.k8s.io/v1=false",
+        "flowcontrol.apiserver.k8s.io/v1/flowschemas=false,rbac.authorization.k8s.io/v1=false",
+        "apiregistration.k8s.io/v1=false",
         "networking.k8s.io/v1=false,storage.k8s.io/v1=false,node.k8s.io/v1=false",
         "networking.k8s.io/v1=false,networking.k8s.io/v1beta1=true",
         "v1/serviceaccounts=false,v1/limitranges=false,v1/resourcequotas=false,v1/endpoints=false,v1/services=false",
@@ -87,6 +88,27 @@ async fn a_server_starts_and_writes_without_what_it_makes_by_itself() {
         client.delete("/api/v1/namespaces/default/configmaps/a").await.expect(200);
         server.assert_well().await;
         server.restart_in_order().await.assert_well().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_what_it_cannot_do_without_does_not_start() {
+    for off in ["api/ga=false", "api/all=false,v1=true", "flowcontrol.apiserver.k8s.io/v1=false"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let arguments = [
+            "serve".to_owned(),
+            "--secure-port=0".to_owned(),
+            format!("--data-dir={}", folder.path().join("data").display()),
+            format!("--runtime-config={off}"),
+        ];
+        let mut process = Process::start(&arguments, &folder.path().join("log"));
+        assert_eq!(process.ended().await.code(), Some(1), "{off}");
+        let (printed, log) = process.said();
+        assert_eq!(printed, "", "{off}");
+        let key = off.split('=').next().unwrap_or_default();
+        let want = format!("--runtime-config={key}=false conflicts with --enable-priority-and-fairness=true");
+        assert!(log.contains(&want), "{log}");
+        assert!(!folder.path().join("data").exists(), "nothing was begun");
     }
 }
 
