@@ -1,6 +1,7 @@
 //! The objects that every server has from its first moment.
 
 mod kubernetes_service;
+mod registrations;
 mod roles;
 
 use std::sync::Arc;

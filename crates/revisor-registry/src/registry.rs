@@ -101,6 +101,7 @@ impl Registry {
         });
         registry.bootstrap().await?;
         registry.follow_definitions().await;
+        registry.reconcile_registrations().await?;
         Ok(registry)
     }
 

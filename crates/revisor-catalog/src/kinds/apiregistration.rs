@@ -8,7 +8,7 @@ use super::{Kind, USUAL};
 use crate::Rules;
 
 pub(crate) use api_service::bootstrap_object;
-pub use api_service::{custom_registration, is_custom_registration};
+pub use api_service::{custom_registration, is_custom_registration, is_own_registration};
 
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {

@@ -224,3 +224,40 @@ async fn both_versions_read_the_same_and_after_a_restart() {
     server.client().get(&format!("{RANGES}/a")).await.expect(200);
     assert_eq!(server.client().get(&rules("v1beta2")).await.code, 404);
 }
+
+#[tokio::test]
+async fn what_is_no_longer_served_is_no_longer_registered_after_the_next_start() {
+    const SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let registered = async |client: &Client| client.get(SERVICES).await.expect(200).names();
+    let server = Server::start(&["--runtime-config=networking.k8s.io/v1beta1=true"]).await;
+    let client = server.client();
+    let beta = "v1beta1.networking.k8s.io".to_owned();
+    assert!(registered(&client).await.contains(&beta));
+    // One is a client's, one is no longer the server's, and one was changed.
+    let service = |name: &str, labels: Value| {
+        let (version, group) = name.split_once('.').expect("a version and a group");
+        json!({"metadata": {"name": name, "labels": labels}, "spec": {
+            "group": group, "version": version, "groupPriorityMinimum": 1, "versionPriority": 1,
+            "service": {"namespace": "default", "name": "a"}, "insecureSkipTLSVerify": true,
+        }})
+    };
+    client.post(SERVICES, &service("v1.mine.example", json!({"a": "b"}))).await.expect(201);
+    let mark = json!({"kube-aggregator.kubernetes.io/automanaged": "true"});
+    client.post(SERVICES, &service("v1.stale.example", mark)).await.expect(201);
+    let changed = json!({"spec": {"versionPriority": 7}});
+    client.patch(&format!("{SERVICES}/v1.apps"), MERGE, &changed).await.expect(200);
+
+    let (stopped, _) = server.terminate().await;
+    let server = stopped.with_flags(&[]).start().await;
+    let names = registered(&server.client()).await;
+    for (name, is_there) in [(&*beta, false), ("v1.stale.example", false), ("v1.mine.example", true), ("v1.apps", true)]
+    {
+        assert_eq!(names.iter().any(|known| known == name), is_there, "{name} in {names:?}");
+    }
+    let apps = server.client().get(&format!("{SERVICES}/v1.apps")).await.expect(200).json();
+    assert_eq!(apps["spec"]["versionPriority"], 15);
+    // Where nothing changed, nothing is written.
+    let server = server.restart_in_order().await;
+    let again = server.client().get(&format!("{SERVICES}/v1.apps")).await.expect(200).json();
+    assert_eq!(again, apps);
+}

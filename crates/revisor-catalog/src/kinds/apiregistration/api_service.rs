@@ -13,10 +13,13 @@ const PRIORITIES: &str = include_str!("../../../tables/api_services.csv");
 const MAX_GROUP_PRIORITY: i64 = 20_000;
 const MAX_VERSION_PRIORITY: i64 = 1000;
 
-/// Marks what the server registers for itself when it starts.
+/// How registrations are marked that the server makes when it starts.
+const AT_START: &str = "onstart";
+
 /// How registrations are marked that come and go with definitions.
 const CUSTOM: &str = "true";
 
+/// Marks what the server registers for itself.
 const AUTO_MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 
 pub(crate) struct ApiServices;
@@ -136,7 +139,7 @@ pub(crate) fn bootstrap_object(group: &str, version: &str) -> Option<Object> {
         [of, at, first, second] if (of, at) == (group, version) => Some((first.parse().ok()?, second.parse().ok()?)),
         _ => None,
     })?;
-    Some(registration(group, version, "onstart", (group_priority, version_priority)))
+    Some(registration(group, version, AT_START, (group_priority, version_priority)))
 }
 
 /// The object by which a server registers a group and version of custom resources.
@@ -146,7 +149,16 @@ pub fn custom_registration(group: &str, version: &str) -> Object {
 
 /// Whether a server registered this by itself for custom resources.
 pub fn is_custom_registration(service: &Object) -> bool {
-    service.at(&["metadata", "labels", AUTO_MANAGED]).and_then(Value::as_str) == Some(CUSTOM)
+    mark(service) == Some(CUSTOM)
+}
+
+/// Whether a server registered this by itself, for whatever it serves.
+pub fn is_own_registration(service: &Object) -> bool {
+    matches!(mark(service), Some(AT_START | CUSTOM))
+}
+
+fn mark(service: &Object) -> Option<&str> {
+    service.at(&["metadata", "labels", AUTO_MANAGED]).and_then(Value::as_str)
 }
 
 fn registration(group: &str, version: &str, managed: &str, priorities: (i64, i64)) -> Object {
