@@ -105,6 +105,11 @@ impl Delivery {
         self.change.new.as_ref()
     }
 
+    /// What the write means to one who selects by `filter`; nothing if the object was not selected before or after.
+    pub fn kind(&self, filter: Option<&Filter>) -> Option<EventKind> {
+        self.change.kind(filter)
+    }
+
     /// The encoded object that an event of this kind shows: the new state, or for [`EventKind::Deleted`] the old one
     /// as it reads at the revision of this event, so that a client can resume from what it was shown.
     pub fn object(&self, kind: EventKind) -> Bytes {

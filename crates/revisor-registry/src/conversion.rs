@@ -14,6 +14,7 @@ use revisor_store::Draft;
 use revisor_webhook::ConversionWebhook;
 
 use crate::present::{encode_shown, needs_memory, needs_webhook, present};
+use crate::read::SharedFilter;
 use crate::write::encode;
 use crate::{Decoded, Registry, RegistryError};
 
@@ -74,6 +75,28 @@ impl Registry {
             }
         }
         self.show_batch(resource, custom, batch).await
+    }
+
+    /// Those of the candidates that are selected, and no more than `most`, where only what is converted can be told
+    /// apart.
+    pub(crate) async fn show_and_select(
+        &self,
+        resource: &Arc<Resource>,
+        mut candidates: impl Iterator<Item = Arc<Item>> + Send,
+        filter: &SharedFilter,
+        most: usize,
+    ) -> Result<Vec<Arc<Item>>, RegistryError> {
+        let mut selected = Vec::new();
+        while selected.len() < most {
+            let batch: Vec<Arc<Item>> = candidates.by_ref().take(BATCH).collect();
+            if batch.is_empty() {
+                break;
+            }
+            self.show_items(resource, &batch).await?;
+            selected.extend(batch.into_iter().filter(|item| filter.admits(item)));
+        }
+        selected.truncate(most);
+        Ok(selected)
     }
 
     async fn show_batch(

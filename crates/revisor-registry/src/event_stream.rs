@@ -13,6 +13,7 @@ use revisor_version::Revision;
 use tokio::sync::watch;
 
 use crate::present::{converted_key, needs_memory};
+use crate::read::SharedFilter;
 use crate::{Registry, RegistryError};
 
 /// How many events are read ahead while a webhook converts.
@@ -33,6 +34,8 @@ type Replaced = Pin<Box<dyn Future<Output = ()> + Send>>;
 struct Converting {
     registry: Arc<Registry>,
     resource: Arc<Resource>,
+    /// Which objects the watch is about, where that cannot be told before they are converted.
+    filter: SharedFilter,
     /// The conversion that is under way. The mutex is never locked: it lets threads share a reference to the stream.
     pending: Option<Mutex<Pending>>,
     ready: VecDeque<WatchItem>,
@@ -42,11 +45,17 @@ struct Converting {
 type Pending = Pin<Box<dyn Future<Output = Result<VecDeque<WatchItem>, RegistryError>> + Send>>;
 
 impl EventStream {
-    pub(crate) fn new(registry: Arc<Registry>, resource: Arc<Resource>, watcher: Watcher) -> EventStream {
+    /// A watch of what the watcher yields. `filter` is asked after conversion.
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        resource: Arc<Resource>,
+        watcher: Watcher,
+        filter: SharedFilter,
+    ) -> EventStream {
         let replaced =
             resource.custom().map(|_| Mutex::new(Box::pin(replaced(registry.served(), resource.clone())) as Replaced));
         let converting = needs_memory(&resource).then(|| {
-            Box::new(Converting { registry, resource, pending: None, ready: VecDeque::new(), has_ended: false })
+            Box::new(Converting { registry, resource, filter, pending: None, ready: VecDeque::new(), has_ended: false })
         });
         EventStream { watcher: Box::new(watcher), converting, replaced, has_ended: false }
     }
@@ -95,8 +104,9 @@ impl EventStream {
                     Poll::Pending => break,
                 }
             }
-            let (registry, resource) = (converting.registry.clone(), converting.resource.clone());
-            converting.pending = Some(Mutex::new(Box::pin(registry.convert_events(resource, items))));
+            let Converting { registry, resource, filter, .. } = &**converting;
+            let conversion = registry.clone().convert_events(resource.clone(), filter.clone(), items);
+            converting.pending = Some(Mutex::new(Box::pin(conversion)));
         }
     }
 
@@ -104,6 +114,15 @@ impl EventStream {
     pub fn progress(&self) -> Option<Revision> {
         let is_idle = self.converting.as_ref().is_none_or(|it| it.pending.is_none() && it.ready.is_empty());
         self.watcher.progress().filter(|_| is_idle)
+    }
+}
+
+/// What an item of a watch of everything is to who selects by a filter; nothing if it is not selected.
+fn selected(item: WatchItem, filter: &SharedFilter) -> Option<WatchItem> {
+    match item {
+        WatchItem::State(item) => filter.admits(&item).then_some(WatchItem::State(item)),
+        WatchItem::Event(_, delivery) => delivery.kind(filter.0.as_ref()).map(|kind| WatchItem::Event(kind, delivery)),
+        other @ (WatchItem::InitialEnd(_) | WatchItem::Expired(_)) => Some(other),
     }
 }
 
@@ -120,23 +139,29 @@ async fn replaced(mut served: watch::Receiver<Arc<Catalog>>, resource: Arc<Resou
 }
 
 impl Registry {
-    /// Has the objects of some items of a watch converted.
+    /// Has the objects of some items of a watch converted, and leaves out those that it is not about.
     async fn convert_events(
         self: Arc<Self>,
         resource: Arc<Resource>,
-        items: VecDeque<WatchItem>,
+        filter: SharedFilter,
+        mut items: VecDeque<WatchItem>,
     ) -> Result<VecDeque<WatchItem>, RegistryError> {
         let mut objects: Vec<Arc<Item>> = Vec::new();
         for item in &items {
             match item {
                 WatchItem::State(item) => objects.push(item.clone()),
-                WatchItem::Event(EventKind::Added | EventKind::Modified, delivery) => {
-                    objects.extend(delivery.new().cloned());
+                WatchItem::Event(kind, delivery) => {
+                    objects.extend(delivery.new().filter(|_| *kind != EventKind::Deleted).cloned());
+                    // What an event means to who selects depends on the object before it, too.
+                    objects.extend(delivery.old().filter(|_| filter.0.is_some()).cloned());
                 }
-                WatchItem::Event(EventKind::Deleted, _) | WatchItem::InitialEnd(_) | WatchItem::Expired(_) => {}
+                WatchItem::InitialEnd(_) | WatchItem::Expired(_) => {}
             }
         }
         self.show_items(&resource, &objects).await?;
+        if filter.0.is_some() {
+            items = items.into_iter().filter_map(|item| selected(item, &filter)).collect();
+        }
         for item in &items {
             let WatchItem::Event(kind, delivery) = item else { continue };
             let key = converted_key(&resource, *kind);

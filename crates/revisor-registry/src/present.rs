@@ -22,15 +22,20 @@ use crate::{Decoded, RegistryError};
 ///
 /// An object that cannot be read is shown as it is stored: to hide it from lists would be worse.
 pub fn present(resource: &Resource, stored: &Bytes) -> Bytes {
+    present_here(resource, stored).unwrap_or_else(|| stored.clone())
+}
+
+/// The same; `None` where only a webhook can show the object.
+fn present_here(resource: &Resource, stored: &Bytes) -> Option<Bytes> {
     if is_shown_as_stored(resource, stored) {
-        return stored.clone();
+        return Some(stored.clone());
     }
-    let Ok(mut object) = Decoded::stored(stored) else { return stored.clone() };
+    let Ok(mut object) = Decoded::stored(stored) else { return Some(stored.clone()) };
     match resource.custom() {
         None => resource.to_shown(&mut object),
         Some(custom) => {
             if needs_webhook(resource, &object) {
-                return stored.clone();
+                return None;
             }
             let is_own = custom.is_own(&object);
             custom.settle(&mut object);
@@ -39,10 +44,11 @@ pub fn present(resource: &Resource, stored: &Bytes) -> Bytes {
             }
         }
     }
-    encode_shown(resource, &object, stored)
+    Some(encode_shown(resource, &object, stored))
 }
 
-/// The bytes of an object of the cache in the version of `resource`; see [`present`].
+/// The bytes of an object of the cache in the version of `resource`; see [`present`]. Only what is finished is
+/// remembered: what a webhook has yet to convert must not be taken for what it made of it.
 pub fn present_item(resource: &Resource, item: &Item) -> Bytes {
     if is_shown_as_stored(resource, item.bytes()) {
         return item.bytes().clone();
@@ -50,9 +56,13 @@ pub fn present_item(resource: &Resource, item: &Item) -> Bytes {
     if let Some(shown) = item.shown(resource.shape) {
         return shown;
     }
-    let shown = present(resource, item.bytes());
-    item.keep_shown(resource.shape, shown.clone());
-    shown
+    match present_here(resource, item.bytes()) {
+        Some(shown) => {
+            item.keep_shown(resource.shape, shown.clone());
+            shown
+        }
+        None => item.bytes().clone(),
+    }
 }
 
 /// Whether the stored bytes of an object are those that clients of `resource` see.

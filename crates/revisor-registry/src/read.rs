@@ -212,21 +212,31 @@ impl Registry {
         };
         let filter = SharedFilter(selection.filter(resource));
         let revision = snapshot.revision();
+        let candidates = || snapshot.range(&prefix, after.as_deref()).cloned();
+        let is_converted_first = needs_memory(resource) && selection.reads_objects();
         let Some(limit) = limit else {
-            if needs_memory(resource) {
-                let all = snapshot.range(&prefix, after.as_deref()).filter(|item| filter.admits(item));
-                let items: Vec<Arc<Item>> = all.cloned().collect();
+            let items = if needs_memory(resource) {
+                let items = if is_converted_first {
+                    self.show_and_select(resource, candidates(), &filter, usize::MAX).await?
+                } else {
+                    candidates().filter(|item| filter.admits(item)).collect()
+                };
                 self.show_items(resource, &items).await?;
-                let items = ListItems::Page(items);
-                return Ok(Listed { revision, items, continue_token: None, remaining: None });
-            }
-            let items = ListItems::All { snapshot, prefix, after, filter };
+                ListItems::Page(items)
+            } else {
+                ListItems::All { snapshot, prefix, after, filter }
+            };
             return Ok(Listed { revision, items, continue_token: None, remaining: None });
         };
-        let mut rest = snapshot.range(&prefix, after.as_deref()).filter(|item| filter.admits(item));
-        let page: Vec<Arc<Item>> = rest.by_ref().take(limit).cloned().collect();
-        let has_more = rest.next().is_some();
-        drop(rest);
+        // One more than is wanted, to know whether there is more.
+        let most = limit.saturating_add(1);
+        let mut page: Vec<Arc<Item>> = if is_converted_first {
+            self.show_and_select(resource, candidates(), &filter, most).await?
+        } else {
+            candidates().filter(|item| filter.admits(item)).take(most).collect()
+        };
+        let has_more = page.len() > limit;
+        page.truncate(limit);
         let mut listed = Listed { revision, items: ListItems::Page(Vec::new()), continue_token: None, remaining: None };
         if let Some(last) = page.last().filter(|_| has_more) {
             if selection.is_everything() {
@@ -274,9 +284,17 @@ impl Registry {
             (_, Some(namespace)) => Scope::Namespace(namespace.to_owned()),
             (_, None) => Scope::All,
         };
-        let filter = selection.filter(resource);
+        // What can be told of an object only after a webhook has converted it is told then, and not by the cache.
+        let is_converted_first = needs_memory(resource) && selection.reads_objects();
+        let (filter, filter_converted) = match selection.filter(resource) {
+            filter if is_converted_first => (None, filter),
+            filter => (filter, None),
+        };
         match self.cache_of(resource).watch(revisor_cache::WatchRequest { scope, filter, start }) {
-            Ok(watcher) => Ok(Watched::Stream(EventStream::new(self.clone(), resource.clone(), watcher))),
+            Ok(watcher) => {
+                let filter = SharedFilter(filter_converted);
+                Ok(Watched::Stream(EventStream::new(self.clone(), resource.clone(), watcher, filter)))
+            }
             Err(Expired { asked, oldest }) => Ok(Watched::Failed(RegistryError::Expired {
                 message: format!("too old resource version: {asked} ({oldest})"),
                 continue_token: None,

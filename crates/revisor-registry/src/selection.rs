@@ -8,6 +8,7 @@ use revisor_catalog::{CustomField, Resource};
 use revisor_object::{FieldSelector, LabelSelector};
 use sonic_rs::{JsonValueTrait, LazyValue};
 
+use crate::present::needs_memory;
 use crate::{RegistryError, present_item};
 
 const NAME: &str = "metadata.name";
@@ -46,6 +47,12 @@ impl Selection {
         self.labels.is_everything() && self.fields.is_everything()
     }
 
+    /// Whether objects have to be looked into, so that only those can be told apart that can be shown.
+    pub(crate) fn reads_objects(&self) -> bool {
+        let is_read = |field: &str| field != NAME && field != NAMESPACE;
+        !self.labels.is_everything() || self.fields.terms().iter().any(|term| is_read(&term.field))
+    }
+
     /// The one name that can be selected, if there is only one.
     pub(crate) fn exact_name(&self) -> Option<&str> {
         self.fields.exact(NAME)
@@ -80,13 +87,17 @@ impl Selection {
                     view().fields.get(at).map(|value| Cow::Borrowed(&**value))
                 }
             });
-        fields_match
-            && (self.labels.is_everything()
-                || self.labels.matches(|key| {
-                    let labels = &view().labels;
-                    let at = labels.binary_search_by(|(label, _)| (**label).cmp(key)).ok()?;
-                    Some(&*labels[at].1)
-                }))
+        if !fields_match || self.labels.is_everything() {
+            return fields_match;
+        }
+        let has = |view: &View| {
+            self.labels.matches(|key| {
+                let at = view.labels.binary_search_by(|(label, _)| (**label).cmp(key)).ok()?;
+                Some(&*view.labels[at].1)
+            })
+        };
+        // Webhooks may give objects other labels.
+        if needs_memory(resource) { has(&read_view(stored, &present_item(resource, item))) } else { has(view()) }
     }
 }
 

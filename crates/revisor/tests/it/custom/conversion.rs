@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::converter::{Converter, Mood};
 use super::{DEFINITIONS, define, definition, gone, objects, version};
-use crate::client::{Client, JSON_PATCH, MERGE};
+use crate::client::{Client, JSON_PATCH, MERGE, name_of};
 use crate::harness::{Server, eventually};
 use crate::objects::{CONFIG_MAPS, config_map};
 
@@ -30,7 +30,8 @@ fn boats(conversion: &Value) -> Value {
     let amount = json!({"type": "integer", "minimum": 1});
     let unit = json!({"type": "string", "default": "m"});
     let size = json!({"type": "object", "properties": {"amount": amount, "unit": unit}});
-    let new = version("v2", false, json!({"type": "object", "properties": {"size": size}}));
+    let mut new = version("v2", false, json!({"type": "object", "properties": {"size": size}}));
+    new["selectableFields"] = json!([{"jsonPath": ".spec.size.unit"}]);
     let mut definition = definition(GROUP, "boats", json!([old, new]));
     definition["spec"]["conversion"] = conversion.clone();
     definition
@@ -115,6 +116,61 @@ async fn both_versions_are_read_listed_watched_and_written() {
         assert_eq!((&*event.kind, &event.object["apiVersion"]), (kind, &json!("yard.example/v2")));
         assert!(event.object["spec"]["size"]["amount"].is_i64(), "{:?}", event);
     }
+}
+
+#[tokio::test]
+async fn objects_are_selected_by_the_fields_of_the_version_that_is_asked_for() {
+    let (_server, client, converter, v1, v2) = start().await;
+    for (name, length) in [("a", "3m"), ("b", "6ft"), ("c", "9m"), ("d", "2ft")] {
+        client.post(&v1, &old(name, length)).await.expect(201);
+    }
+    let feet = format!("{v2}?fieldSelector=spec.size.unit%3Dft");
+    converter.set(Mood::Away);
+    client.get(&feet).await.fails(500, "");
+    converter.set(Mood::Works);
+    let list = client.get(&feet).await.expect(200);
+    assert_eq!(list.names(), ["b", "d"]);
+    let amounts = |list: Value| -> Vec<Value> {
+        list["items"].as_array().expect("a list").iter().map(|item| item["spec"]["size"]["amount"].clone()).collect()
+    };
+    assert_eq!(amounts(list.json()), [6, 2]);
+    // Whoever asks next, and asks for all, gets what the webhook makes of each too.
+    assert_eq!(amounts(client.get(&v2).await.expect(200).json()), [3, 6, 9, 2]);
+    assert_eq!(client.get(&format!("{v2}/a")).await.expect(200).json()["spec"]["size"]["unit"], "m");
+    let page = client.get(&format!("{feet}&limit=1")).await.expect(200);
+    assert_eq!(page.names(), ["b"]);
+    let token = page.json()["metadata"]["continue"].as_str().expect("there is more").to_owned();
+    let page = client.get(&format!("{feet}&limit=1&continue={token}")).await.expect(200);
+    assert_eq!((page.names(), &page.json()["metadata"]["continue"]), (vec!["d".to_owned()], &Value::Null));
+
+    // What a watch tells depends on what the object is, and was, in the version that is watched.
+    let mut events =
+        client.watch(&v2, &format!("fieldSelector=spec.size.unit%3Dft&resourceVersion={}", list.version())).await;
+    let lengthen = async |name: &str, length: &str| {
+        let patch = json!({"spec": {"length": length}});
+        client.patch(&format!("{v1}/{name}"), MERGE, &patch).await.expect(200).version()
+    };
+    for (name, length, seen) in
+        [("a", "4m", None), ("a", "5ft", Some("ADDED")), ("a", "7ft", Some("MODIFIED")), ("b", "1m", Some("DELETED"))]
+    {
+        let version = lengthen(name, length).await;
+        if let Some(kind) = seen {
+            let object = events.expect(kind, name, version).await;
+            assert_eq!(
+                (&object["apiVersion"], &object["spec"]["size"]["unit"]),
+                (&json!("yard.example/v2"), &json!("ft"))
+            );
+        }
+    }
+    let mut state = client.watch(&v2, "fieldSelector=spec.size.unit%3Dft&resourceVersion=0").await;
+    let mut names = Vec::new();
+    for _ in 0..2 {
+        let event = state.event().await;
+        assert_eq!((&*event.kind, &event.object["spec"]["size"]["unit"]), ("ADDED", &json!("ft")));
+        names.push(name_of(&event.object).to_owned());
+    }
+    names.sort();
+    assert_eq!(names, ["a", "d"]);
 }
 
 #[tokio::test]
