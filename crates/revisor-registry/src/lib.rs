@@ -19,6 +19,7 @@ mod event_stream;
 mod eviction;
 mod field_versions;
 mod identity;
+mod lasting;
 mod managed_fields;
 mod overwrite;
 mod patch;

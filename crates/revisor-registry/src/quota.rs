@@ -1,5 +1,5 @@
 //! Resource quotas: what a namespace may hold. A write that makes a namespace hold more is charged to its quotas before
-//! it is stored, and given back if it is not stored after all.
+//! it is stored, and given back if it is not stored after all: also if its client goes in the middle of it.
 //!
 //! A charge is a compare-and-set on the status of the quota, checked against its newest state: of two writers that both
 //! want the last place, one gets it. What a quota already counts is said by its status; who keeps that up to date is not
@@ -8,19 +8,49 @@
 mod usage;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use revisor_catalog::Resource;
 use revisor_object::{Object, Quantity, Value};
+use revisor_store::{Committed, StoreError, Write};
 
 use self::usage::{Measure, Usage};
 use crate::admission::{Operation, Review};
+use crate::lasting::Lasting;
 use crate::{Registry, RegistryError};
 
-/// Quotas that were charged for a write.
-#[derive(Debug, Default)]
+/// Quotas that were charged for a write. They are kept if it is done ([`Registry::write_charged`]); to drop them before
+/// that gives them back.
+#[derive(Default)]
 pub(crate) struct Charges {
+    registry: Weak<Registry>,
+    namespace: Option<String>,
     quotas: Vec<(String, Usage)>,
+}
+
+impl Charges {
+    /// The write was done.
+    fn keep(mut self) {
+        self.quotas.clear();
+    }
+
+    /// The write was not done.
+    async fn refund(mut self) {
+        let quotas = std::mem::take(&mut self.quotas);
+        if let Some(registry) = self.registry.upgrade() {
+            registry.refund_quotas(self.namespace.as_deref(), quotas).await;
+        }
+    }
+}
+
+impl Drop for Charges {
+    fn drop(&mut self) {
+        let quotas = std::mem::take(&mut self.quotas);
+        if let Some(registry) = self.registry.upgrade().filter(|_| !quotas.is_empty()) {
+            let (namespace, runtime) = (self.namespace.take(), registry.runtime.clone());
+            drop(runtime.spawn(async move { registry.refund_quotas(namespace.as_deref(), quotas).await }));
+        }
+    }
 }
 
 /// What a write would add to one quota.
@@ -45,19 +75,45 @@ impl Registry {
         // All are asked before any is charged, so that a refusal seldom leaves something to give back.
         for claim in &claims {
             let newest = stored.iter().find(|quota| name_of(quota) == claim.quota);
-            newest.map_or(Ok(()), |quota| raised(review, quota, &claim.added).map(drop))?;
+            newest
+                .map_or(Ok(()), |quota| raised(quota, &claim.added).map(drop))
+                .map_err(|why| review.forbidden(why))?;
         }
-        let mut charges = Charges::default();
-        if dry_run {
-            return Ok(charges);
-        }
-        for claim in claims {
-            match self.charge(quotas, review, &claim).await {
-                Ok(()) => charges.quotas.push((claim.quota, claim.added)),
+        let Some(registry) = self.itself.upgrade().filter(|_| !dry_run && !claims.is_empty()) else {
+            return Ok(Charges::default());
+        };
+        let namespace = review.namespace.map(str::to_owned);
+        let (resource, name) = (review.resource.clone(), review.name.to_owned());
+        let refuse = move |why| RegistryError::Forbidden {
+            resource: resource.clone(),
+            name: name.clone(),
+            why,
+            terminating_namespace: None,
+        };
+        // Whether a charge was made is known at its end. If nobody waits for that, it is given back with the answer.
+        Lasting::new(&self.runtime, registry.charge(quotas.clone(), namespace, claims, refuse)).await
+    }
+
+    async fn charge(
+        self: Arc<Self>,
+        quotas: Arc<Resource>,
+        namespace: Option<String>,
+        claims: Vec<Claim>,
+        refuse: impl Fn(String) -> RegistryError + Send + Sync,
+    ) -> Result<Charges, RegistryError> {
+        let mut charges = Charges { registry: Arc::downgrade(&self), namespace, quotas: Vec::new() };
+        for Claim { quota: name, added } in claims {
+            let charged = self.overwrite(&quotas, charges.namespace.as_deref(), &name, false, |_, quota| {
+                let used = raised(quota, &added).map_err(&refuse)?;
+                quota.object_mut("status").insert("used", shown(&used));
+                Ok(())
+            });
+            match charged.await {
+                Ok(_) => charges.quotas.push((name, added)),
                 // A quota that was deleted in between limits nothing.
-                Err(RegistryError::NotFound { resource, .. }) if Arc::ptr_eq(&resource, quotas) => {}
+                Err(RegistryError::NotFound { resource, .. }) if Arc::ptr_eq(&resource, &quotas) => {}
                 Err(error) => {
-                    self.refund_quotas(review.namespace, charges).await;
+                    charges.refund().await;
                     return Err(error);
                 }
             }
@@ -65,20 +121,28 @@ impl Registry {
         Ok(charges)
     }
 
-    async fn charge(&self, quotas: &Arc<Resource>, review: &Review<'_>, claim: &Claim) -> Result<(), RegistryError> {
-        self.overwrite(quotas, review.namespace, &claim.quota, false, |_, quota| {
-            let used = raised(review, quota, &claim.added)?;
-            quota.object_mut("status").insert("used", shown(&used));
-            Ok(())
-        })
-        .await
-        .map(drop)
+    /// Performs a write, and lets the charges for it follow what becomes of it. A write that was begun may happen
+    /// whether or not it is waited for, so what was charged waits for it in any case.
+    pub(crate) async fn write_charged(&self, write: Write, charges: Charges) -> Result<Committed, StoreError> {
+        if charges.quotas.is_empty() {
+            return self.cache.store().write(write).await;
+        }
+        let store = self.cache.store().clone();
+        let writing = async move {
+            let written = store.write(write).await;
+            match written {
+                Ok(_) => charges.keep(),
+                Err(_) => charges.refund().await,
+            }
+            written
+        };
+        Lasting::new(&self.runtime, writing).await
     }
 
     /// Gives back what a write was charged that was not done.
-    pub(crate) async fn refund_quotas(&self, namespace: Option<&str>, charges: Charges) {
+    async fn refund_quotas(&self, namespace: Option<&str>, charged: Vec<(String, Usage)>) {
         let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return };
-        for (name, added) in charges.quotas {
+        for (name, added) in charged {
             let refunded = self.overwrite(quotas, namespace, &name, false, |_, quota| {
                 let mut used = amounts(quota, "used");
                 for (resource, amount) in &added {
@@ -163,7 +227,7 @@ fn negative(usage: &Usage) -> Option<String> {
 }
 
 /// What a quota counts with so much more, or why that is too much.
-fn raised(review: &Review<'_>, quota: &Object, added: &Usage) -> Result<Usage, RegistryError> {
+fn raised(quota: &Object, added: &Usage) -> Result<Usage, String> {
     let (hard, used) = (amounts(quota, "hard"), amounts(quota, "used"));
     let mut raised = used.clone();
     for (name, amount) in added {
@@ -179,11 +243,11 @@ fn raised(review: &Review<'_>, quota: &Object, added: &Usage) -> Result<Usage, R
     let part = |usage: &Usage| -> BTreeMap<String, Quantity> {
         usage.iter().filter(|(name, _)| exceeded.contains(name)).map(|(name, it)| (name.clone(), it.clone())).collect()
     };
-    Err(review.forbidden(format!(
+    Err(format!(
         "exceeded quota: {}, requested: {}, used: {}, limited: {}",
         name_of(quota),
         listed(&part(added)),
         listed(&part(&used)),
         listed(&part(&hard))
-    )))
+    ))
 }

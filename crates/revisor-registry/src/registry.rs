@@ -1,7 +1,7 @@
 //! [`Registry`]: the resources of the catalog, each with its part of the cache.
 
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, RwLock, Weak};
 use std::time::Duration;
 
 use revisor_auth::{AuthorizationModes, Authorizer};
@@ -9,6 +9,7 @@ use revisor_cache::{Cache, ResourceCache};
 use revisor_catalog::{Catalog, Resource};
 use revisor_object::TokenSealer;
 use revisor_webhook::{Limits, WebhookClient};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::admission::{Admission, chain};
@@ -42,6 +43,10 @@ const NOTHING: &str = "/registry/-/";
 
 /// Serves every resource of the catalog from the cache and writes to the store below it.
 pub struct Registry {
+    /// The registry itself, for what goes on when a request does not.
+    pub(crate) itself: Weak<Registry>,
+    /// Where that goes on.
+    pub(crate) runtime: Handle,
     /// The built-in resources: those that the server's own rules ask for.
     pub(crate) catalog: Arc<Catalog>,
     /// All resources that are served, as they come and go.
@@ -83,6 +88,8 @@ impl Registry {
         let nothing = cache.add(NOTHING, false).await?;
         let roles = RoleBook::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
+            itself: registry.clone(),
+            runtime: Handle::current(),
             webhooks: WebhookClient::new(Arc::new(ServiceAddresses(registry.clone())), Limits::default()),
             served: watch::Sender::new(options.catalog.clone()),
             catalog: options.catalog,

@@ -227,7 +227,7 @@ impl Registry {
         options: WriteOptions<'_>,
         reservation: &mut Reservation<'_>,
     ) -> Result<Attempt, RegistryError> {
-        let Review { resource, shown, namespace, name, .. } = *review;
+        let Review { resource, shown, name, .. } = *review;
         let Candidate { mut object, mut warnings, is_conditional } = candidate;
         let empty = Object::new();
         let old = review.old.unwrap_or(&empty);
@@ -268,11 +268,7 @@ impl Registry {
             reservation.give_up_all(old);
         }
         let write = Write { key: current.key().clone(), expect: Expect::At(current.revision()), change };
-        let written = self.cache.store().write(write).await;
-        if written.is_err() {
-            self.refund_quotas(namespace, charges).await;
-        }
-        match written {
+        match self.write_charged(write, charges).await {
             Ok(event) => Ok(match event.new {
                 Some(entry) => Attempt::Saved(saved(entry.bytes().clone())),
                 None => Attempt::Removed(saved(draft.at_revision(current.revision()))),

@@ -51,7 +51,8 @@ pub(super) struct Left {
 }
 
 /// What a write has taken, to be given back if it fails; and what it no longer needs, to be given back if it does not.
-/// To drop it without an outcome is safe: what it holds is looked at again before anything else is given out.
+/// To drop it without an outcome is safe: what it holds is looked at again by a task, and in any case before anything
+/// else is given out.
 #[must_use = "what was taken must be settled"]
 pub(crate) struct Reservation<'r> {
     registry: &'r Registry,
@@ -139,6 +140,7 @@ impl Drop for Reservation<'_> {
             let left: Vec<Left> = claims.map(|claim| Left { service: service.clone(), claim }).collect();
             if !left.is_empty() {
                 self.registry.allocation.left().extend(left);
+                self.registry.collect_left_soon();
             }
         }
     }
@@ -214,6 +216,17 @@ impl Registry {
                 }
             }
         })
+    }
+
+    /// Has what was left behind looked at without being waited for.
+    fn collect_left_soon(&self) {
+        let Some(registry) = self.itself.upgrade() else { return };
+        drop(self.runtime.spawn(async move {
+            if let Err(error) = registry.collect_left().await {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "what a service no longer needs is kept until the next one is written");
+            }
+        }));
     }
 
     /// Looks at what writes left behind that were given up half-way: whether they happened after all, only the Service

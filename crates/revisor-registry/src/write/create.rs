@@ -174,16 +174,14 @@ impl Registry {
             };
         }
         let write = Write { key, expect: Expect::Absent, change: Change::Put(draft) };
-        let refused = match self.cache.store().write(write).await {
+        match self.write_charged(write, charges).await {
             Ok(event) => {
                 let bytes = event.new.map(|entry| entry.bytes().clone()).unwrap_or_default();
-                return Ok(Saved { bytes, created: true, warnings });
+                Ok(Saved { bytes, created: true, warnings })
             }
-            Err(StoreError::Conflict { current, .. }) => already_exists(resource, &object, current.as_deref()),
-            Err(error) => error.into(),
-        };
-        self.refund_quotas(namespace, charges).await;
-        Err(refused)
+            Err(StoreError::Conflict { current, .. }) => Err(already_exists(resource, &object, current.as_deref())),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Sets what the server decides about a new object.

@@ -1,5 +1,7 @@
 //! Pods in the registry: what is done to them beside writing them.
 
+use std::time::Duration;
+
 use revisor_object::{Object, Value};
 use revisor_registry::{
     Decoded, DeleteOptions, Deleted, Eviction, FieldValidation, Format, Place, Preconditions, RegistryError,
@@ -167,4 +169,49 @@ async fn of_many_that_want_the_last_place_one_gets_it() {
     let done = futures_util::future::join_all(writes).await;
     assert_eq!(done.iter().filter(|result| result.is_ok()).count(), 1);
     assert_eq!(used(&fixture, "count/configmaps").await, "1");
+}
+
+/// How many objects of a resource there are.
+async fn count(fixture: &Fixture, plural: &str) -> usize {
+    fixture.registry.cache_of(&fixture.resource(plural)).len()
+}
+
+#[tokio::test]
+async fn what_a_write_takes_is_given_back_wherever_its_client_leaves_it() {
+    let fixture = Fixture::new().await;
+    let hard = r#"{"configmaps":"1000","services":"1000"}"#;
+    quota(&fixture, hard, r#"{"configmaps":"0","services":"0"}"#).await;
+    let own_addresses = count(&fixture, "ipaddresses").await;
+    // Each write is given up one step later than the one before it, until one comes to its end by itself.
+    for plural in ["configmaps", "services"] {
+        for patience in 0.. {
+            let text = format!(r#"{{"metadata":{{"name":"m{patience}"}},"spec":{{"ports":[{{"port":80}}]}}}}"#);
+            let mut steps = 0;
+            let mut write = std::pin::pin!(fixture.create(plural, &text));
+            let done = std::future::poll_fn(|cx| match write.as_mut().poll(cx) {
+                std::task::Poll::Pending if steps == patience => std::task::Poll::Ready(None),
+                std::task::Poll::Pending => {
+                    steps += 1;
+                    std::task::Poll::Pending
+                }
+                done => done.map(Some),
+            });
+            if done.await.is_some_and(|done| done.is_ok()) {
+                break;
+            }
+        }
+        let is_settled = async || {
+            let addresses = count(&fixture, "ipaddresses").await - own_addresses;
+            let services = fixture.registry.cache_of(&fixture.resource("services")).len();
+            used(&fixture, plural).await == count(&fixture, plural).await.to_string() && addresses == services
+        };
+        let settled = async {
+            let mut pause = tokio::time::interval(Duration::from_millis(5));
+            while !is_settled().await {
+                pause.tick().await;
+            }
+        };
+        let settled = tokio::time::timeout(Duration::from_secs(30), settled).await;
+        assert!(settled.is_ok(), "{plural}: {} are counted", used(&fixture, plural).await);
+    }
 }
