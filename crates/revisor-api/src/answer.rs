@@ -206,7 +206,7 @@ mod tests {
     use std::sync::Arc;
 
     use revisor_catalog::Catalog;
-    use revisor_object::FieldError;
+    use revisor_object::FieldErrors;
 
     use super::*;
 
@@ -216,7 +216,7 @@ mod tests {
         let leases = Catalog::default().resource("coordination.k8s.io", "v1", "leases").expect("is served").clone();
         let name = || "a".to_owned();
         let resource = || leases.clone();
-        let errors = || vec![FieldError::required("spec", "")];
+        let errors = || FieldErrors::from([FieldError::required("spec", "")]);
         let revision = Revision::FIRST;
         for (error, code, reason, message) in [
             (

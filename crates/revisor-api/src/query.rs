@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use revisor_catalog::validate_field_manager;
-use revisor_object::{BadValue, FieldError, FieldPath};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath};
 use revisor_registry::{DeleteOptions, FieldValidation, ListVersions, RegistryError};
 
 /// The query of a request. Of several values of one name the first counts.
@@ -55,7 +55,7 @@ impl<'a> Query<'a> {
     /// Whether others' fields are taken over by an apply, and whether that and its manager are said where they should.
     pub(crate) fn apply_options(&self, is_apply: bool) -> Result<bool, RegistryError> {
         let force = self.truth("force");
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         if is_apply && self.text("fieldManager").is_empty() {
             errors.push(FieldError::required(FieldPath::root("fieldManager"), "is required for apply patch"));
         }
@@ -71,7 +71,7 @@ impl<'a> Query<'a> {
 
     /// Whether nothing is to be stored, and what to do about odd fields. `kind` names the options in errors.
     pub(crate) fn write_options(&self, kind: &'static str) -> Result<(bool, FieldValidation), RegistryError> {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         let dry_run = self.dry_run(&mut errors);
         let validation = match self.text("fieldValidation") {
             "Ignore" => FieldValidation::Ignore,
@@ -88,7 +88,7 @@ impl<'a> Query<'a> {
         if errors.is_empty() { Ok((dry_run, validation)) } else { Err(RegistryError::InvalidOptions { kind, errors }) }
     }
 
-    fn dry_run(&self, errors: &mut Vec<FieldError>) -> bool {
+    fn dry_run(&self, errors: &mut FieldErrors) -> bool {
         let values: Vec<&str> =
             self.pairs.iter().filter(|(name, _)| name == "dryRun").map(|(_, value)| &**value).collect();
         if values.iter().any(|value| *value != "All") {
@@ -99,7 +99,7 @@ impl<'a> Query<'a> {
 
     /// How to delete, where there is no body that says so.
     pub(crate) fn delete_options(&self) -> Result<DeleteOptions, RegistryError> {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         let dry_run = self.dry_run(&mut errors);
         if !errors.is_empty() {
             return Err(RegistryError::InvalidOptions { kind: "DeleteOptions", errors });

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use revisor_auth::{LiveObject, NewToken, ObjectLookup, ServiceAccounts, TokenObject, TokenSubject};
 use revisor_catalog::{Feature, ObjectRoute, Resource};
-use revisor_object::{FieldError, KindRef, Object, ResourceRef, Status, Value};
+use revisor_object::{FieldError, FieldErrors, KindRef, Object, ResourceRef, Status, Value};
 use revisor_registry::{Decoded, FieldValidation, Format, Registry, RegistryError, Saved};
 use revisor_schema::{Precision, format_timestamp};
 use time::OffsetDateTime;
@@ -144,7 +144,7 @@ impl Asked<'_> {
             return Ok(());
         }
         let detail = "must match the service account name if specified";
-        Err(self.invalid(name, vec![FieldError::invalid("metadata.name", given, detail)]))
+        Err(self.invalid(name, FieldErrors::from([FieldError::invalid("metadata.name", given, detail)])))
     }
 
     fn check_expiration(&self, seconds: i64) -> Result<(), Refusal> {
@@ -153,7 +153,7 @@ impl Asked<'_> {
             _ if seconds > MAX_SECONDS => "may not specify a duration larger than 2^32 seconds",
             _ => return Ok(()),
         };
-        Err(self.invalid("", vec![FieldError::invalid("spec.expirationSeconds", seconds, detail)]))
+        Err(self.invalid("", FieldErrors::from([FieldError::invalid("spec.expirationSeconds", seconds, detail)])))
     }
 
     /// Makes the token depend on an object.
@@ -218,7 +218,7 @@ impl Asked<'_> {
         format_timestamp(time.into(), Precision::Seconds)
     }
 
-    fn invalid(&self, name: &str, errors: Vec<FieldError>) -> Refusal {
+    fn invalid(&self, name: &str, errors: FieldErrors) -> Refusal {
         let kind = KindRef { group: &self.kind.group, kind: &self.kind.kind };
         Box::new(Status::invalid(kind, name, &errors)).into()
     }

@@ -2,7 +2,7 @@
 //! what it looks at, and answers a list that is empty where all is well.
 
 use revisor_object::names::{label_value, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::metadata::MAX_ANNOTATION_BYTES;
 
@@ -14,7 +14,7 @@ pub(crate) fn problems(
     path: FieldPath<'_>,
     text: &str,
     problems: impl IntoIterator<Item = impl Into<String>>,
-) -> Vec<FieldError> {
+) -> FieldErrors {
     problems.into_iter().map(|problem| FieldError::invalid(path, text, problem.into())).collect()
 }
 
@@ -55,8 +55,8 @@ pub(crate) fn port(path: FieldPath<'_>, number: i64) -> Option<FieldError> {
 }
 
 /// Labels: qualified names with values.
-pub(crate) fn labels(path: FieldPath<'_>, labels: Option<&Object>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn labels(path: FieldPath<'_>, labels: Option<&Object>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for (key, value) in labels.into_iter().flat_map(Object::iter) {
         errors.extend(problems(path, key, qualified_name(key)));
         let value = value.as_str().unwrap_or_default();
@@ -66,8 +66,8 @@ pub(crate) fn labels(path: FieldPath<'_>, labels: Option<&Object>) -> Vec<FieldE
 }
 
 /// Annotations: qualified names, whose case does not matter, with values that are not too long together.
-pub(crate) fn annotations(path: FieldPath<'_>, annotations: Option<&Object>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn annotations(path: FieldPath<'_>, annotations: Option<&Object>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut size = 0;
     for (key, value) in annotations.into_iter().flat_map(Object::iter) {
         size += key.len() + value.as_str().unwrap_or_default().len();

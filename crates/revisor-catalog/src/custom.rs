@@ -13,7 +13,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use revisor_cel::{CompiledRules, OBJECT_BUDGET, Subject};
 use revisor_object::names::{self, NameRule};
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldErrors, FieldPath, Object, Value};
 use revisor_schema::{
     CustomSchema, Encoded, Findings, Malformed, MetadataType, Misfit, StructId, Types, blocks_rules,
     encode_custom_object,
@@ -196,13 +196,7 @@ impl CustomStrategy {
         whole
     }
 
-    fn check(
-        &self,
-        object: &Object,
-        old: Option<&Object>,
-        part: Part<'_>,
-        warnings: &mut Vec<String>,
-    ) -> Vec<FieldError> {
+    fn check(&self, object: &Object, old: Option<&Object>, part: Part<'_>, warnings: &mut Vec<String>) -> FieldErrors {
         let Custom { schema, rules, scale, family, .. } = &*self.0;
         let is_status = part == Part::Subresource("status");
         let (whole, whole_old) = (self.whole(object), old.map(|old| self.whole(old)));
@@ -237,7 +231,7 @@ impl CustomStrategy {
 }
 
 /// What is wrong with the metadata of a resource inside another one.
-fn embedded_metadata_problems(metadata: &Object) -> Vec<FieldError> {
+fn embedded_metadata_problems(metadata: &Object) -> FieldErrors {
     let is_namespaced = metadata.str("namespace").is_some_and(|namespace| !namespace.is_empty());
     validate_metadata(metadata, is_namespaced, NameRule::PathSegment)
 }
@@ -277,11 +271,11 @@ impl Strategy for CustomStrategy {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         self.check(object, None, Part::Whole, &mut Vec::new())
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         self.check(object, Some(old), part, &mut Vec::new())
     }
 
@@ -292,7 +286,7 @@ impl Strategy for CustomStrategy {
         part: Part<'_>,
         _: Circumstances<'_>,
         warnings: &mut Vec<String>,
-    ) -> Vec<FieldError> {
+    ) -> FieldErrors {
         self.check(object, Some(old), part, warnings)
     }
 

@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use revisor_cel::RuleEnvironments;
 use revisor_object::names::NameRule;
-use revisor_object::{FieldError, Object};
+use revisor_object::{FieldErrors, Object};
 
 use pod_spec::PodPolicy;
 use revisor_version::Release;
@@ -114,12 +114,12 @@ impl Kind {
 struct NoRules;
 
 impl Strategy for NoRules {
-    fn validate(&self, _: &Object) -> Vec<FieldError> {
-        Vec::new()
+    fn validate(&self, _: &Object) -> FieldErrors {
+        FieldErrors::new()
     }
 
-    fn validate_update(&self, _: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
-        Vec::new()
+    fn validate_update(&self, _: &Object, _: &Object, _: Part<'_>) -> FieldErrors {
+        FieldErrors::new()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What must be true of `metadata`, whatever the kind.
 
 use revisor_object::names::{NameRule, builtin_kind_finalizer, dns1123_label, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, is_printable};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, is_printable};
 
 use crate::checks::{self, immutable};
 
@@ -20,8 +20,8 @@ const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
 /// What is wrong with the metadata of an object, new or changed.
-pub fn validate_metadata(metadata: &Object, namespaced: bool, names: NameRule) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub fn validate_metadata(metadata: &Object, namespaced: bool, names: NameRule) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let generate_name = metadata.str("generateName").unwrap_or_default();
     if !generate_name.is_empty() {
         for problem in names.check_prefix(generate_name) {
@@ -58,8 +58,8 @@ pub fn validate_metadata(metadata: &Object, namespaced: bool, names: NameRule) -
 }
 
 /// What is wrong with metadata in place of the old. The parts that [`validate_metadata`] looks at are not repeated.
-pub fn validate_metadata_update(metadata: &Object, old: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub fn validate_metadata_update(metadata: &Object, old: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if old.contains("deletionTimestamp") {
         let known = old.array("finalizers");
         let added: Vec<&str> = metadata
@@ -86,7 +86,7 @@ pub fn validate_metadata_update(metadata: &Object, old: &Object) -> Vec<FieldErr
 }
 
 /// The parts that clients fill as they like: labels, annotations, owners, managed fields.
-fn validate_open_parts(metadata: &Object, errors: &mut Vec<FieldError>) {
+fn validate_open_parts(metadata: &Object, errors: &mut FieldErrors) {
     errors.extend(checks::labels(METADATA.child("labels"), metadata.object("labels")));
     errors.extend(checks::annotations(METADATA.child("annotations"), metadata.object("annotations")));
     validate_owners(metadata, errors);
@@ -110,8 +110,8 @@ fn validate_open_parts(metadata: &Object, errors: &mut Vec<FieldError>) {
 }
 
 /// What is wrong with the name of a manager of fields.
-pub fn validate_field_manager(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub fn validate_field_manager(path: FieldPath<'_>, name: &str) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if name.len() > MAX_FIELD_MANAGER {
         errors.push(FieldError::too_long(path, MAX_FIELD_MANAGER));
     }
@@ -122,7 +122,7 @@ pub fn validate_field_manager(path: FieldPath<'_>, name: &str) -> Vec<FieldError
     errors
 }
 
-fn validate_owners(metadata: &Object, errors: &mut Vec<FieldError>) {
+fn validate_owners(metadata: &Object, errors: &mut FieldErrors) {
     let path = METADATA.child("ownerReferences");
     let mut controller: Option<String> = None;
     for owner in metadata.array("ownerReferences").iter().filter_map(Value::as_object) {
@@ -157,7 +157,7 @@ fn validate_owners(metadata: &Object, errors: &mut Vec<FieldError>) {
 }
 
 /// What is wrong with finalizers of a kind that knows by name all that belong to nobody's domain.
-pub fn validate_known_finalizers(metadata: &Object) -> Vec<FieldError> {
+pub fn validate_known_finalizers(metadata: &Object) -> FieldErrors {
     let path = METADATA.child("finalizers");
     let names = metadata.array("finalizers").iter().enumerate();
     names
@@ -167,7 +167,7 @@ pub fn validate_known_finalizers(metadata: &Object) -> Vec<FieldError> {
         .collect()
 }
 
-fn validate_finalizers(metadata: &Object, errors: &mut Vec<FieldError>) {
+fn validate_finalizers(metadata: &Object, errors: &mut FieldErrors) {
     let path = METADATA.child("finalizers");
     let finalizers: Vec<&str> = metadata.array("finalizers").iter().filter_map(Value::as_str).collect();
     for name in &finalizers {

@@ -1,6 +1,6 @@
 //! [`ScalePaths`]: where objects keep what their `scale` subresource shows.
 
-use revisor_object::{FieldError, Object, StructuredLabelSelector, Value};
+use revisor_object::{FieldError, FieldErrors, Object, StructuredLabelSelector, Value};
 
 /// Where objects of a resource keep what their scale shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +77,9 @@ impl ScalePaths {
 
     /// What is wrong with the places of a custom object that its scale shows. A write of its status is not asked for
     /// what is wanted.
-    pub(crate) fn problems(&self, object: &Object, is_status: bool) -> Vec<FieldError> {
+    pub(crate) fn problems(&self, object: &Object, is_status: bool) -> FieldErrors {
         let wanted = Some(&self.replicas).filter(|_| !is_status);
-        let mut errors: Vec<FieldError> = wanted
+        let mut errors: FieldErrors = wanted
             .into_iter()
             .chain([&self.observed_replicas])
             .filter_map(|path| count_problem(object, path))

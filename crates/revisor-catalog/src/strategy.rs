@@ -1,6 +1,6 @@
 //! [`Strategy`]: the rules of one kind.
 
-use revisor_object::{FieldError, Object};
+use revisor_object::{FieldErrors, Object};
 
 use crate::checks::put_back;
 
@@ -115,10 +115,10 @@ pub trait Strategy: Send + Sync + 'static {
     }
 
     /// What is wrong with a new object.
-    fn validate(&self, object: &Object) -> Vec<FieldError>;
+    fn validate(&self, object: &Object) -> FieldErrors;
 
     /// What is wrong with an object in place of the old one.
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError>;
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors;
 
     /// The same for kinds that need to know more than the two objects, such as the time.
     fn validate_update_under(
@@ -127,7 +127,7 @@ pub trait Strategy: Send + Sync + 'static {
         old: &Object,
         part: Part<'_>,
         circumstances: Circumstances<'_>,
-    ) -> Vec<FieldError> {
+    ) -> FieldErrors {
         let _ = circumstances;
         self.validate_update(object, old, part)
     }
@@ -140,7 +140,7 @@ pub trait Strategy: Send + Sync + 'static {
         part: Part<'_>,
         circumstances: Circumstances<'_>,
         warnings: &mut Vec<String>,
-    ) -> Vec<FieldError> {
+    ) -> FieldErrors {
         let _ = warnings;
         self.validate_update_under(object, old, part, circumstances)
     }
@@ -224,12 +224,12 @@ mod tests {
                 object.insert("settled", if old.is_some() { "anew" } else { "first" });
             }
 
-            fn validate(&self, _: &Object) -> Vec<FieldError> {
-                Vec::new()
+            fn validate(&self, _: &Object) -> FieldErrors {
+                FieldErrors::new()
             }
 
-            fn validate_update(&self, _: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
-                Vec::new()
+            fn validate_update(&self, _: &Object, _: &Object, _: Part<'_>) -> FieldErrors {
+                FieldErrors::new()
             }
         }
         let circumstances = Circumstances { now: "", requester: Requester::default() };

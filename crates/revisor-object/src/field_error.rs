@@ -56,6 +56,8 @@ pub enum FieldErrorKind {
     TypeInvalid,
     /// The server failed, and the field is not to blame.
     Internal,
+    /// No fault of one field: so many more were found that are not told.
+    LeftOut(usize),
 }
 
 impl FieldErrorKind {
@@ -74,6 +76,7 @@ impl FieldErrorKind {
             FieldErrorKind::TooFew => "FieldValueTooFew",
             FieldErrorKind::TypeInvalid => "FieldValueTypeInvalid",
             FieldErrorKind::Internal => "InternalError",
+            FieldErrorKind::LeftOut(_) => "",
         }
     }
 
@@ -91,6 +94,7 @@ impl FieldErrorKind {
             FieldErrorKind::TooMany => "Too many",
             FieldErrorKind::TooFew => "Too few",
             FieldErrorKind::Internal => "Internal error",
+            FieldErrorKind::LeftOut(_) => "",
         }
     }
 
@@ -107,7 +111,8 @@ impl FieldErrorKind {
             | FieldErrorKind::Forbidden
             | FieldErrorKind::TooLong
             | FieldErrorKind::TooShort
-            | FieldErrorKind::Internal => false,
+            | FieldErrorKind::Internal
+            | FieldErrorKind::LeftOut(_) => false,
         }
     }
 }
@@ -199,6 +204,11 @@ impl FieldError {
         FieldError::new(FieldErrorKind::Internal, field, BadValue::Omitted, error.to_string())
     }
 
+    /// Stands for so many more errors at the end of [`FieldErrors`](crate::FieldErrors).
+    pub(crate) fn left_out(errors: usize) -> FieldError {
+        FieldError::new(FieldErrorKind::LeftOut(errors), "", BadValue::Omitted, "")
+    }
+
     /// The message without the name of the field.
     ///
     /// ```
@@ -207,6 +217,11 @@ impl FieldError {
     /// ```
     pub fn body(&self) -> String {
         Body(self).to_string()
+    }
+
+    /// How long the message is, with the name of the field.
+    pub(crate) fn shown_bytes(&self) -> usize {
+        self.to_string().len()
     }
 
     /// The entry for this error in the details of a [`Status`](crate::Status).
@@ -224,6 +239,9 @@ struct Body<'a>(&'a FieldError);
 impl fmt::Display for Body<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FieldError { kind, bad_value, detail, .. } = self.0;
+        if let FieldErrorKind::LeftOut(more) = *kind {
+            return write!(f, "and {more} more {}", plural(more, "error", "errors"));
+        }
         f.write_str(kind.title())?;
         if kind.shows_value() && *bad_value != BadValue::Omitted {
             write!(f, ": {bad_value}")?;
@@ -237,7 +255,10 @@ impl fmt::Display for Body<'_> {
 
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, Body(self))
+        match self.kind {
+            FieldErrorKind::LeftOut(_) => Body(self).fmt(f),
+            _ => write!(f, "{}: {}", self.field, Body(self)),
+        }
     }
 }
 

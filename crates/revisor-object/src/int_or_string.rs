@@ -5,6 +5,7 @@
 use crate::atoi::{AtoiError, atoi};
 use crate::bad_value::{BadValue, Quoted};
 use crate::field_error::FieldError;
+use crate::field_errors::FieldErrors;
 use crate::field_path::FieldPath;
 use crate::names;
 use crate::value::Value;
@@ -98,12 +99,12 @@ impl<'a> IntOrString<'a> {
     }
 
     /// Checks that it is a percentage or a number that is not negative.
-    pub fn check_int_or_percent(self, path: &FieldPath<'_>) -> Vec<FieldError> {
+    pub fn check_int_or_percent(self, path: &FieldPath<'_>) -> FieldErrors {
         match self {
             IntOrString::Int(number) if number < 0 => {
-                vec![FieldError::invalid(path, number, "must be greater than or equal to 0")]
+                FieldErrors::from([FieldError::invalid(path, number, "must be greater than or equal to 0")])
             }
-            IntOrString::Int(_) => Vec::new(),
+            IntOrString::Int(_) => FieldErrors::new(),
             IntOrString::String(text) => {
                 names::percent(text).into_iter().map(|problem| FieldError::invalid(path, text, problem)).collect()
             }
@@ -111,12 +112,12 @@ impl<'a> IntOrString<'a> {
     }
 
     /// Checks that it is not a percentage above a hundred. A number passes, whatever it is.
-    pub fn check_at_most_100_percent(self, path: &FieldPath<'_>) -> Vec<FieldError> {
+    pub fn check_at_most_100_percent(self, path: &FieldPath<'_>) -> FieldErrors {
         match self.percent() {
             Some(percent) if percent > 100 => {
-                vec![FieldError::invalid(path, BadValue::from(self), "must not be greater than 100%")]
+                FieldErrors::from([FieldError::invalid(path, BadValue::from(self), "must not be greater than 100%")])
             }
-            _ => Vec::new(),
+            _ => FieldErrors::new(),
         }
     }
 }
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn rules_of_rolling_updates() {
         let path = FieldPath::root("f");
-        let texts = |errors: Vec<FieldError>| errors.iter().map(FieldError::to_string).collect::<Vec<_>>();
+        let texts = |errors: FieldErrors| errors.iter().map(FieldError::to_string).collect::<Vec<_>>();
         for (value, want) in [
             (IntOrString::Int(0), vec![]),
             (IntOrString::Int(-1), vec!["f: Invalid value: -1: must be greater than or equal to 0".to_owned()]),

@@ -8,6 +8,7 @@ use std::iter::Peekable;
 use std::str::FromStr;
 
 use crate::field_error::{FieldError, aggregate_message};
+use crate::field_errors::FieldErrors;
 use crate::field_path::FieldPath;
 use crate::names;
 
@@ -104,10 +105,10 @@ impl Requirement {
     /// # Errors
     ///
     /// Everything that is wrong with the key, the values and their number.
-    pub fn new(key: &str, operator: LabelOperator, mut values: Vec<String>) -> Result<Requirement, Vec<FieldError>> {
+    pub fn new(key: &str, operator: LabelOperator, mut values: Vec<String>) -> Result<Requirement, FieldErrors> {
         let none = FieldPath::none();
         let path = none.child("values");
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         errors.extend(check_key(key, &none.child("key")));
 
         let miscounted = |detail: &str| {

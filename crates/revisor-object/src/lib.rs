@@ -8,6 +8,7 @@ mod continue_token;
 mod cron;
 mod duration;
 mod field_error;
+mod field_errors;
 mod field_path;
 mod field_selector;
 mod int_or_string;
@@ -29,6 +30,7 @@ pub use continue_token::{ContinueToken, ContinueTokenError, ListScope, MAX_CONTI
 pub use cron::{CronError, check_cron, cron_names_time_zone};
 pub use duration::{Duration, DurationError};
 pub use field_error::{FieldError, FieldErrorKind, aggregate_message};
+pub use field_errors::{FieldErrors, MAX_FIELD_ERROR_BYTES, MAX_FIELD_ERRORS};
 pub use field_path::FieldPath;
 pub use field_selector::{
     FieldOperator, FieldSelector, FieldSelectorError, FieldTerm, MAX_FIELD_SELECTOR_BYTES, MAX_FIELD_TERMS,

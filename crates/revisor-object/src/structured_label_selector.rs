@@ -5,6 +5,7 @@
 
 use crate::bad_value::Quoted;
 use crate::field_error::{FieldError, aggregate_message};
+use crate::field_errors::FieldErrors;
 use crate::field_path::FieldPath;
 use crate::label_selector::{LabelOperator, LabelSelector, Requirement};
 use crate::names;
@@ -45,7 +46,7 @@ pub enum StructuredSelectorError {
     UnknownOperator(String),
     /// A key or value cannot be one, or there are too many or too few values.
     #[error("{}", aggregate_message(.0))]
-    Requirement(Vec<FieldError>),
+    Requirement(FieldErrors),
 }
 
 /// One element of `matchExpressions`.
@@ -98,8 +99,8 @@ impl<'a> StructuredLabelSelector<'a> {
     }
 
     /// Everything that is wrong with it.
-    pub fn validate(self, path: &FieldPath<'_>, options: LabelSelectorOptions) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    pub fn validate(self, path: &FieldPath<'_>, options: LabelSelectorOptions) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         let at_labels = path.child("matchLabels");
         for (key, value) in self.labels() {
             let invalid = |text: &str, problem: &str| FieldError::invalid(at_labels, text, problem);
@@ -158,7 +159,7 @@ fn validate_expression(
     expression: Expression<'_>,
     path: &FieldPath<'_>,
     options: LabelSelectorOptions,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let values = path.child("values");
     match operator(expression.operator()) {

@@ -19,7 +19,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use revisor_catalog::ServiceSpec;
-use revisor_object::{Cidr, Object, Value};
+use revisor_object::{Cidr, FieldErrors, Object, Value};
 
 pub(crate) use self::cluster_ips::first_host;
 pub(crate) use self::families::Family;
@@ -144,7 +144,7 @@ impl Unavailable {
             Unavailable::Invalid(error) => RegistryError::Invalid {
                 resource: review.resource.clone(),
                 name: review.name.to_owned(),
-                errors: vec![error],
+                errors: FieldErrors::from([error]),
             },
             Unavailable::Exhausted(message) => RegistryError::Internal(message),
             Unavailable::Failed(error) => error,

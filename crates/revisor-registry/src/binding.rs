@@ -1,7 +1,7 @@
 //! Binding: a pod is put on a node, once.
 
 use revisor_catalog::{Feature, Features};
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::admission::copy_labels;
 use crate::overwrite::{require, set_condition};
@@ -61,9 +61,9 @@ fn preconditions(metadata: &Object) -> Preconditions {
     Preconditions { uid: given("uid"), resource_version: given("resourceVersion") }
 }
 
-fn validate(target: &Object) -> Vec<FieldError> {
+fn validate(target: &Object) -> FieldErrors {
     let path = FieldPath::root("target");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let kind = target.str("kind").unwrap_or_default();
     if !matches!(kind, "" | "Node") {
         errors.push(FieldError::not_supported(path.child("kind"), kind, &["Node", "<empty>"]));

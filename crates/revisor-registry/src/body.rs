@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use revisor_catalog::Resource;
-use revisor_object::{FieldError, Object, Parsed, Value, parse_json, parse_yaml};
+use revisor_object::{FieldError, FieldErrors, Object, Parsed, Value, parse_json, parse_yaml};
 use revisor_schema::{Envelope, Findings, ProtobufError};
 
 use crate::RegistryError;
@@ -165,7 +165,7 @@ impl CustomType {
 
     /// Refuses an object of another type.
     pub(crate) fn check(&self, resource: &Resource) -> Result<(), RegistryError> {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         for (field, found, wanted) in [
             ("kind", &self.kind, resource.kind.as_str()),
             ("apiVersion", &self.api_version, resource.api_version.as_str()),

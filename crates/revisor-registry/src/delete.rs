@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_catalog::{Catalog, Resource};
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
 use self::plan::{Plan, plan};
@@ -122,7 +122,7 @@ impl DeleteOptions {
         };
         if dry_run.iter().any(|item| item.as_str() != Some("All")) {
             let shown = revisor_object::BadValue::of(&Value::Array(dry_run));
-            let errors = vec![FieldError::not_supported(FieldPath::root("dryRun"), shown, &["All"])];
+            let errors = FieldErrors::from([FieldError::not_supported(FieldPath::root("dryRun"), shown, &["All"])]);
             return Err(RegistryError::InvalidOptions { kind: "DeleteOptions", errors });
         }
         Ok(DeleteOptions {
@@ -136,7 +136,7 @@ impl DeleteOptions {
 
     fn validate(&self) -> Result<(), RegistryError> {
         let path = FieldPath::root("propagationPolicy");
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         if let Some(policy) = self.propagation_policy.as_deref() {
             if self.orphan_dependents.is_some() {
                 let detail = "orphanDependents and deletionPropagation cannot be both set";

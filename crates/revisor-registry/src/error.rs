@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use revisor_catalog::Resource;
 use revisor_merge::{Conflict, describe_conflicts};
-use revisor_object::FieldError;
+use revisor_object::FieldErrors;
 use revisor_store::StoreError;
 use revisor_version::Revision;
 
@@ -82,7 +82,7 @@ pub enum RegistryError {
         /// The name of the object.
         name: String,
         /// Every rule that it breaks.
-        errors: Vec<FieldError>,
+        errors: FieldErrors,
     },
     /// The object is of another type than its address says.
     #[error("{kind} {name:?} is of another type")]
@@ -94,7 +94,7 @@ pub enum RegistryError {
         /// Its name.
         name: String,
         /// What is wrong.
-        errors: Vec<FieldError>,
+        errors: FieldErrors,
     },
     /// An applied configuration does not fit the schema of its object.
     #[error("failed to create typed patch object ({object}): {problem}")]
@@ -110,7 +110,7 @@ pub enum RegistryError {
         /// `ListOptions`, `DeleteOptions`, `PatchOptions`, …
         kind: &'static str,
         /// Every rule that they break.
-        errors: Vec<FieldError>,
+        errors: FieldErrors,
     },
     /// The request cannot be understood.
     #[error("{0}")]

@@ -2,7 +2,7 @@
 
 use revisor_catalog::Resource;
 use revisor_merge::{JsonPatch, PatchError, merge_patch};
-use revisor_object::{BadValue, FieldError, Object, Value, parse_json};
+use revisor_object::{BadValue, FieldError, FieldErrors, Object, Value, parse_json};
 
 use crate::body::{CustomType, fit};
 use crate::scale::scale_of;
@@ -114,7 +114,10 @@ fn patch_error(error: PatchError) -> RegistryError {
 /// A patch whose result does not fit the type of the object.
 pub(crate) fn unfit_patch(result: &Value, problem: String) -> RegistryError {
     let shown = BadValue::from(result.to_json());
-    RegistryError::InvalidOptions { kind: "", errors: vec![FieldError::invalid("patch", shown, problem)] }
+    RegistryError::InvalidOptions {
+        kind: "",
+        errors: FieldErrors::from([FieldError::invalid("patch", shown, problem)]),
+    }
 }
 
 /// The same of a strategic merge patch. Clients are shown the patch, not its result, in the notation of the original.
@@ -125,7 +128,7 @@ fn unfit_strategic_patch(text: &[u8], problem: String) -> RegistryError {
     }
     RegistryError::InvalidOptions {
         kind: "",
-        errors: vec![FieldError::invalid("patch", BadValue::from(shown), problem)],
+        errors: FieldErrors::from([FieldError::invalid("patch", BadValue::from(shown), problem)]),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use revisor_cache::{Expired, Filter, Item, Scope, Snapshot, WatchStart};
 use revisor_catalog::{Feature, Resource};
-use revisor_object::{ContinueToken, FieldError, FieldPath, ListScope};
+use revisor_object::{ContinueToken, FieldError, FieldErrors, FieldPath, ListScope};
 use revisor_store::Key;
 use revisor_version::Revision;
 
@@ -339,7 +339,7 @@ fn expired_state(expired: Expired) -> RegistryError {
 /// Beyond the original: a get takes `resourceVersionMatch=Exact`, with the rules of a list.
 fn check_get_match(matching: &str, version: Option<Revision>) -> Result<(), RegistryError> {
     let path = FieldPath::root("resourceVersionMatch");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if !["Exact", "NotOlderThan"].contains(&matching) {
         errors.push(FieldError::not_supported(path, matching, &["Exact", "NotOlderThan", ""]));
     }

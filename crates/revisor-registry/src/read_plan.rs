@@ -8,7 +8,7 @@
 //! | Exact | with or without limit | 422 | 422 | exact N |
 //! | NotOlderThan | with or without limit | 422 | any | not older than N |
 
-use revisor_object::{FieldError, FieldPath};
+use revisor_object::{FieldError, FieldErrors, FieldPath};
 use revisor_version::Revision;
 
 use crate::RegistryError;
@@ -65,7 +65,7 @@ pub enum WatchPlan {
 /// Decides which read a list means.
 pub fn plan_list(versions: &ListVersions<'_>) -> Result<ListPlan, RegistryError> {
     let ListVersions { resource_version, resource_version_match, continue_token, has_limit, .. } = *versions;
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if !resource_version_match.is_empty() {
         if resource_version.is_empty() {
             let detail = "resourceVersionMatch is forbidden unless resourceVersion is provided";
@@ -120,7 +120,7 @@ pub fn plan_watch(versions: &ListVersions<'_>, can_send_state: bool) -> Result<W
         send_initial_events = Some(true);
         resource_version_match = NOT_OLDER_THAN;
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if send_initial_events.is_some() && resource_version_match != NOT_OLDER_THAN {
         let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
         errors.push(FieldError::forbidden(MATCH, detail));
@@ -171,7 +171,7 @@ pub(crate) fn invalid_version(text: &str, detail: &str) -> String {
     format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: {detail}")
 }
 
-fn reject(errors: Vec<FieldError>) -> Result<(), RegistryError> {
+fn reject(errors: FieldErrors) -> Result<(), RegistryError> {
     if errors.is_empty() { Ok(()) } else { Err(RegistryError::InvalidOptions { kind: "ListOptions", errors }) }
 }
 

@@ -12,7 +12,7 @@ use revisor_catalog::{
 };
 use revisor_merge::ManagedFields;
 use revisor_object::names::NameRule;
-use revisor_object::{FieldError, Object, Value};
+use revisor_object::{FieldError, FieldErrors, Object, Value};
 use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 
 pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
@@ -344,7 +344,7 @@ fn count_generation(resource: &Resource, object: &mut Object, old: &Object) {
     }
 }
 
-fn check_metadata(resource: &Resource, metadata: &Object) -> Vec<FieldError> {
+fn check_metadata(resource: &Resource, metadata: &Object) -> FieldErrors {
     if resource.rules.validates_metadata {
         let mut errors = validate_metadata(metadata, resource.namespaced, resource.rules.names);
         if resource.rules.known_finalizers {
@@ -364,7 +364,7 @@ fn check_metadata(resource: &Resource, metadata: &Object) -> Vec<FieldError> {
     }
 }
 
-fn reject_invalid(resource: &Arc<Resource>, name: &str, errors: Vec<FieldError>) -> Result<(), RegistryError> {
+fn reject_invalid(resource: &Arc<Resource>, name: &str, errors: FieldErrors) -> Result<(), RegistryError> {
     if errors.is_empty() {
         return Ok(());
     }

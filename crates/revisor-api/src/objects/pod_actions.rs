@@ -5,7 +5,7 @@
 
 use http::{Request, Response, StatusCode};
 use revisor_catalog::{ObjectRoute, Verb};
-use revisor_object::{FieldError, KindRef, Object, Status, StatusDetails, Value, parse_json};
+use revisor_object::{FieldError, FieldErrors, KindRef, Object, Status, StatusDetails, Value, parse_json};
 use revisor_registry::{Decoded, Eviction, GetRequest, RegistryError};
 
 use super::{Refusal, body_format, place};
@@ -173,8 +173,8 @@ fn split_name(text: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
-fn validate_log_options(query: &Query<'_>) -> Result<Vec<FieldError>, RegistryError> {
-    let mut errors = Vec::new();
+fn validate_log_options(query: &Query<'_>) -> Result<FieldErrors, RegistryError> {
+    let mut errors = FieldErrors::new();
     for (name, least, detail) in [
         ("tailLines", 0, "must be greater than or equal to 0"),
         ("limitBytes", 1, "must be greater than 0"),

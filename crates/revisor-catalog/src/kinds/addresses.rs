@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use revisor_object::{FieldError, FieldPath, Strictness, legacy_cidr_problems, legacy_ip_problems, parse_ip_sloppy};
+use revisor_object::{
+    FieldError, FieldErrors, FieldPath, Strictness, legacy_cidr_problems, legacy_ip_problems, parse_ip_sloppy,
+};
 
 use crate::checks::problems;
 use crate::{Feature, Features};
@@ -18,8 +20,12 @@ pub(crate) fn legacy_ip(
     text: &str,
     features: Features,
     is_known: impl FnOnce(&str) -> bool,
-) -> Vec<FieldError> {
-    if is_known(text) { Vec::new() } else { problems(path, text, legacy_ip_problems(text, strictness(features))) }
+) -> FieldErrors {
+    if is_known(text) {
+        FieldErrors::new()
+    } else {
+        problems(path, text, legacy_ip_problems(text, strictness(features)))
+    }
 }
 
 /// A range in a field that is older than the rules for ranges. What the object had before is let pass.
@@ -28,14 +34,18 @@ pub(crate) fn legacy_cidr(
     text: &str,
     features: Features,
     is_known: impl FnOnce(&str) -> bool,
-) -> Vec<FieldError> {
-    if is_known(text) { Vec::new() } else { problems(path, text, legacy_cidr_problems(text, strictness(features))) }
+) -> FieldErrors {
+    if is_known(text) {
+        FieldErrors::new()
+    } else {
+        problems(path, text, legacy_cidr_problems(text, strictness(features)))
+    }
 }
 
 /// An address that traffic can be sent to. Multicast addresses beyond the link are let pass, as the original does.
-pub(crate) fn endpoint_ip(path: FieldPath<'_>, text: &str) -> Vec<FieldError> {
+pub(crate) fn endpoint_ip(path: FieldPath<'_>, text: &str) -> FieldErrors {
     let Some(ip) = parse_ip_sloppy(text) else {
-        return vec![FieldError::invalid(path, text, "must be a valid IP address")];
+        return FieldErrors::from([FieldError::invalid(path, text, "must be a valid IP address")]);
     };
     let detail = if ip.is_unspecified() {
         format!("may not be unspecified ({text})")
@@ -46,9 +56,9 @@ pub(crate) fn endpoint_ip(path: FieldPath<'_>, text: &str) -> Vec<FieldError> {
     } else if is_link_local_multicast(ip) {
         "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned()
     } else {
-        return Vec::new();
+        return FieldErrors::new();
     };
-    vec![FieldError::invalid(path, text, detail)]
+    FieldErrors::from([FieldError::invalid(path, text, detail)])
 }
 
 /// A host that must be a name: an address is none.

@@ -2,7 +2,7 @@
 //!
 //! Quantities in a conforming object have been read before, so reading them again does not fail.
 
-use revisor_object::{FieldError, FieldPath, Object, Quantity, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Quantity, Value};
 
 use super::resource_names::is_integer;
 
@@ -55,8 +55,8 @@ pub(crate) fn basic(path: FieldPath<'_>, quantity: &Quantity) -> Option<FieldErr
 }
 
 /// An amount of a resource: not negative, and whole where the resource cannot be divided.
-pub(crate) fn of_resource(path: FieldPath<'_>, name: &str, quantity: &Quantity) -> Vec<FieldError> {
-    let mut errors: Vec<FieldError> = not_negative(path, quantity).into_iter().collect();
+pub(crate) fn of_resource(path: FieldPath<'_>, name: &str, quantity: &Quantity) -> FieldErrors {
+    let mut errors: FieldErrors = not_negative(path, quantity).into_iter().collect();
     if is_integer(name) && quantity.milli_value() % 1000 != 0 {
         errors.push(FieldError::invalid(path, quantity.to_string(), "must be an integer"));
     }

@@ -1,7 +1,7 @@
 //! `meta/v1` conditions, as the statuses of newer kinds have them.
 
 use revisor_object::names::qualified_name;
-use revisor_object::{FieldError, FieldPath, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Value};
 
 use super::workload::{number, text};
 use crate::checks::{one_of, problems};
@@ -15,8 +15,8 @@ const BAD_REASON: &str = "a condition reason must start with alphabetic characte
                           used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
 
 /// What is wrong with a list of conditions.
-pub(crate) fn validate(path: FieldPath<'_>, conditions: &[Value]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn validate(path: FieldPath<'_>, conditions: &[Value]) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut seen: Vec<&str> = Vec::with_capacity(conditions.len());
     for (at, condition) in conditions.iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);

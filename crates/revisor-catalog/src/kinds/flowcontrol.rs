@@ -4,7 +4,7 @@ mod bootstrap;
 mod flow_schema;
 mod priority_level;
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::Kind;
 use crate::checks::required;
@@ -36,11 +36,11 @@ fn name_of(object: &Object) -> &str {
     object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default()
 }
 
-fn validate_status(object: &Object) -> Vec<FieldError> {
+fn validate_status(object: &Object) -> FieldErrors {
     let status = FieldPath::root("status");
     let path = status.child("conditions");
     let mut seen = std::collections::HashSet::new();
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let conditions = object.object("status").map(|status| status.array("conditions")).unwrap_or_default();
     for (at, condition) in conditions.iter().enumerate() {
         let path = path.index(at);

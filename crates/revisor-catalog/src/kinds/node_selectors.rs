@@ -1,24 +1,24 @@
 //! Selectors of nodes, as volumes and device claims use them, and the labels of nodes that went out of use.
 
 use revisor_object::names::{dns1123_subdomain, label_value, qualified_name};
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::problems;
 
 /// What is wrong with a node selector. Values that cannot be those of a label are let pass where the old had some.
-pub(crate) fn validate(path: FieldPath<'_>, selector: &Object, allow_invalid_values: bool) -> Vec<FieldError> {
+pub(crate) fn validate(path: FieldPath<'_>, selector: &Object, allow_invalid_values: bool) -> FieldErrors {
     let path = path.child("nodeSelectorTerms");
     let terms = selector.array("nodeSelectorTerms");
     if terms.is_empty() {
-        return vec![FieldError::required(path, "must have at least one node selector term")];
+        return FieldErrors::from([FieldError::required(path, "must have at least one node selector term")]);
     }
     let terms = terms.iter().filter_map(Value::as_object).enumerate();
     terms.flat_map(|(at, term)| validate_term(path.index(at), term, allow_invalid_values)).collect()
 }
 
 /// What is wrong with one term of a node selector.
-pub(crate) fn validate_term(path: FieldPath<'_>, term: &Object, allow_invalid_values: bool) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn validate_term(path: FieldPath<'_>, term: &Object, allow_invalid_values: bool) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let expressions = path.child("matchExpressions");
     for (at, expression) in term.array("matchExpressions").iter().filter_map(Value::as_object).enumerate() {
         errors.extend(validate_expression(expressions.index(at), expression, allow_invalid_values));
@@ -38,8 +38,8 @@ pub(crate) fn has_invalid_value(selector: &Object) -> bool {
     values.any(|value| !label_value(value).is_empty())
 }
 
-fn validate_expression(path: FieldPath<'_>, expression: &Object, allow_invalid_values: bool) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_expression(path: FieldPath<'_>, expression: &Object, allow_invalid_values: bool) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let values = expression.array("values");
     let values_path = path.child("values");
     let operator = expression.str("operator").unwrap_or_default();
@@ -68,8 +68,8 @@ fn validate_expression(path: FieldPath<'_>, expression: &Object, allow_invalid_v
     errors
 }
 
-fn validate_field(path: FieldPath<'_>, field: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_field(path: FieldPath<'_>, field: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let values = field.array("values");
     let values_path = path.child("values");
     let operator = field.str("operator").unwrap_or_default();

@@ -30,7 +30,7 @@ mod volumes;
 mod warnings;
 mod windows;
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::{Features, checks};
 use members::part;
@@ -73,7 +73,7 @@ pub(crate) fn validate_template(
     template: &Object,
     old: Option<&Object>,
     policy: PodPolicy,
-) -> Vec<FieldError> {
+) -> FieldErrors {
     let (metadata, spec) = (part(template, "metadata"), part(template, "spec"));
     let options = Options::new(false, spec, old.map(|old| part(old, "spec")), policy)
         .with_metadata(old.map(|old| part(old, "metadata")));
@@ -98,7 +98,7 @@ pub(crate) fn validate_spec(
     metadata: &Object,
     old: Option<&Object>,
     policy: PodPolicy,
-) -> Vec<FieldError> {
+) -> FieldErrors {
     spec::validate(path, spec, Some(metadata), Options::new(true, spec, old, policy))
 }
 
@@ -108,18 +108,18 @@ pub(crate) fn validate_annotations(
     pod: &Object,
     old: Option<&Object>,
     policy: PodPolicy,
-) -> Vec<FieldError> {
+) -> FieldErrors {
     let spec = part(pod, "spec");
     let options = Options::new(true, spec, old.map(|old| part(old, "spec")), policy)
         .with_metadata(old.map(|old| part(old, "metadata")));
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     annotations::validate(path, part(pod, "metadata"), spec, options, &mut errors);
     errors
 }
 
 /// Where the profiles that confine a pod (`{metadata, spec}`) are given both as fields and as annotations and do not
 /// agree. The path is that of its spec.
-pub(crate) fn validate_profiles_match(path: FieldPath<'_>, pod: &Object) -> Vec<FieldError> {
+pub(crate) fn validate_profiles_match(path: FieldPath<'_>, pod: &Object) -> FieldErrors {
     profiles::validate_agreement(path, part(part(pod, "metadata"), "annotations"), part(pod, "spec"))
 }
 

@@ -1,7 +1,7 @@
 //! The names of resources that can be asked for, limited and counted: `cpu`, `requests.storage`, `example.com/gpu`.
 
 use revisor_object::names::qualified_name;
-use revisor_object::{FieldError, FieldPath};
+use revisor_object::{FieldError, FieldErrors, FieldPath};
 
 use crate::checks::problems;
 
@@ -87,7 +87,7 @@ fn is_standard(name: &str) -> bool {
 }
 
 /// The name of any resource.
-pub(crate) fn resource_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(crate) fn resource_name(path: FieldPath<'_>, name: &str) -> FieldErrors {
     let mut errors = problems(path, name, qualified_name(name));
     if errors.is_empty() && !name.contains('/') && !is_standard(name) {
         errors.push(FieldError::invalid(path, name, "must be a standard resource type or fully qualified"));
@@ -96,7 +96,7 @@ pub(crate) fn resource_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> 
 }
 
 /// The name of a resource that containers can have.
-pub(crate) fn container_resource_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(crate) fn container_resource_name(path: FieldPath<'_>, name: &str) -> FieldErrors {
     let mut errors = resource_name(path, name);
     if !name.contains('/') {
         if !CONTAINER.contains(&name) && !is_huge_page(name) {
@@ -109,7 +109,7 @@ pub(crate) fn container_resource_name(path: FieldPath<'_>, name: &str) -> Vec<Fi
 }
 
 /// The name of a resource that quotas can limit.
-pub(crate) fn quota_resource_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(crate) fn quota_resource_name(path: FieldPath<'_>, name: &str) -> FieldErrors {
     let mut errors = resource_name(path, name);
     if !name.contains('/') && !is_quota_resource(name) {
         errors.push(FieldError::invalid(path, name, "must be a standard resource for quota"));

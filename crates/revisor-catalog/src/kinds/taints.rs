@@ -1,7 +1,7 @@
 //! Taints, which keep pods away, and tolerations, which let them come all the same.
 
 use revisor_object::names::{label_value, qualified_name};
-use revisor_object::{FieldError, FieldPath, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Value};
 
 use crate::checks::{self, problems};
 use crate::kinds::members::text;
@@ -9,8 +9,8 @@ use crate::kinds::members::text;
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// What is wrong with the taints of a node.
-pub(crate) fn validate_taints(path: FieldPath<'_>, taints: &[Value]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn validate_taints(path: FieldPath<'_>, taints: &[Value]) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut seen: Vec<(&str, &str)> = Vec::new();
     for (at, taint) in taints.iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);
@@ -33,8 +33,8 @@ pub(crate) fn validate_taints(path: FieldPath<'_>, taints: &[Value]) -> Vec<Fiel
 }
 
 /// What is wrong with a list of tolerations. They may compare numbers only where the old object does so already.
-pub(crate) fn validate_tolerations(path: FieldPath<'_>, tolerations: &[Value], may_compare: bool) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn validate_tolerations(path: FieldPath<'_>, tolerations: &[Value], may_compare: bool) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for (at, toleration) in tolerations.iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);
         let operator_path = path.child("operator");
@@ -76,8 +76,8 @@ pub(crate) fn validate_tolerations(path: FieldPath<'_>, tolerations: &[Value], m
     errors
 }
 
-fn validate_number(path: FieldPath<'_>, value: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_number(path: FieldPath<'_>, value: &str) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let digits = value.strip_prefix('-').unwrap_or(value);
     let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let is_canonical = is_integer && (digits == "0" && digits == value || !digits.starts_with('0'));

@@ -3,7 +3,8 @@
 
 use revisor_object::names::dns1123_label;
 use revisor_object::{
-    BadValue, FieldError, FieldPath, IntOrString, LabelSelectorOptions, Object, StructuredLabelSelector, Value,
+    BadValue, FieldError, FieldErrors, FieldPath, IntOrString, LabelSelectorOptions, Object, StructuredLabelSelector,
+    Value,
 };
 
 use super::pod_spec;
@@ -120,11 +121,11 @@ pub(crate) fn name_warning(object: &Object) -> Option<String> {
 /// What is wrong with the selector of a spec, which is there for good, and with a template that it does not find.
 /// `owner` is what the message about an empty selector calls the kind; `unreadable` is what is said of a selector that
 /// cannot be evaluated.
-pub(crate) fn validate_selector(spec: &Object, owner: &str, unreadable: &str) -> Vec<FieldError> {
+pub(crate) fn validate_selector(spec: &Object, owner: &str, unreadable: &str) -> FieldErrors {
     let root = FieldPath::root("spec");
     let path = root.child("selector");
     let Some(object) = spec.object("selector") else {
-        return vec![FieldError::required(path, ""), mismatch(spec)];
+        return FieldErrors::from([FieldError::required(path, ""), mismatch(spec)]);
     };
     let selector = StructuredLabelSelector::new(object);
     let mut errors = selector.validate(&path, LabelSelectorOptions::default());
@@ -153,8 +154,8 @@ pub(crate) fn has_readable_selector(spec: &Object) -> bool {
 }
 
 /// What is wrong with a template whose pods are to run for ever.
-pub(crate) fn validate_lasting_pods(spec: &Object, owner: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn validate_lasting_pods(spec: &Object, owner: &str) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let (root, pod) = (FieldPath::root("spec"), pod(spec));
     let template = root.child("template");
     let path = template.child("spec");
@@ -170,12 +171,12 @@ pub(crate) fn validate_lasting_pods(spec: &Object, owner: &str) -> Vec<FieldErro
 }
 
 /// One error for each of these members that is negative.
-pub(crate) fn negative(path: FieldPath<'_>, object: &Object, names: &[&str]) -> Vec<FieldError> {
+pub(crate) fn negative(path: FieldPath<'_>, object: &Object, names: &[&str]) -> FieldErrors {
     names.iter().filter_map(|name| checks::not_negative(path.child(name), number(object, name))).collect()
 }
 
 /// One error for each of these members of a status that is greater than its `replicas`.
-pub(crate) fn beyond_replicas(path: FieldPath<'_>, status: &Object, names: &[&str]) -> Vec<FieldError> {
+pub(crate) fn beyond_replicas(path: FieldPath<'_>, status: &Object, names: &[&str]) -> FieldErrors {
     let replicas = number(status, "replicas");
     let beyond = names.iter().filter(|name| number(status, name) > replicas);
     let detail = "cannot be greater than status.replicas";

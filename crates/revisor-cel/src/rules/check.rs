@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use revisor_object::{BadValue, FieldError, FieldPath};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath};
 use revisor_schema::{Additional, JsonType, ListType, Structural, ValidationRule};
 
 use super::{CompiledRule, MOST_NODES, Outcome, Place, RuleEnvironments, TOO_LARGE, valid_field_path};
@@ -69,8 +69,8 @@ impl KnownExpressions {
 }
 
 /// What is wrong with the rules at one place, apart from what they say. These errors are errors of the schema.
-pub fn check_rule_texts(schema: &Structural, path: &FieldPath<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub fn check_rule_texts(schema: &Structural, path: &FieldPath<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let rules = path.child("x-kubernetes-validations");
     for (index, rule) in schema.validations.iter().enumerate() {
         let at = rules.index(index);
@@ -114,8 +114,8 @@ pub fn check_rule_texts(schema: &Structural, path: &FieldPath<'_>) -> Vec<FieldE
 }
 
 /// What is wrong with what the rules of a schema say, or with what they cost. The schema stands at `path` and is sound.
-pub fn check_rules(root: &Structural, path: &FieldPath<'_>, how: &RuleCheck<'_>) -> Vec<FieldError> {
-    let mut checker = Checker { how, errors: Vec::new(), total: 0, costliest: Vec::new(), nodes: 0 };
+pub fn check_rules(root: &Structural, path: &FieldPath<'_>, how: &RuleCheck<'_>) -> FieldErrors {
+    let mut checker = Checker { how, errors: FieldErrors::new(), total: 0, costliest: Vec::new(), nodes: 0 };
     let place = Around { kind: Kind::NotNeeded, count: Some(1), uncorrelatable: None, is_root: true };
     checker.check(root, path, &place);
     let Checker { mut errors, total, costliest, .. } = checker;
@@ -154,7 +154,7 @@ struct Around {
 
 struct Checker<'a> {
     how: &'a RuleCheck<'a>,
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
     total: u64,
     /// Where the costliest rules are, and what they cost.
     costliest: Vec<(String, u64)>,

@@ -1,6 +1,6 @@
 //! [`DefaultRules`]: whether the defaults of a schema obey its rules.
 
-use revisor_object::{FieldError, FieldPath};
+use revisor_object::{FieldErrors, FieldPath};
 use revisor_schema::Structural;
 
 use super::validate::{Compiler, OBJECT_BUDGET, Subject};
@@ -29,11 +29,15 @@ impl<'e> DefaultRules<'e> {
     /// the default in the definition. With `is_resource`, the node describes an object of the API.
     ///
     /// A default is there when an object is made and when it is changed, so it has to be right in both cases.
-    pub fn check(&mut self, schema: &Structural, is_resource: bool, path: &FieldPath<'_>) -> Vec<FieldError> {
-        let Some(default) = schema.default.as_ref().filter(|default| !default.is_null()) else { return Vec::new() };
-        let Some(budget) = self.budget else { return Vec::new() };
+    pub fn check(&mut self, schema: &Structural, is_resource: bool, path: &FieldPath<'_>) -> FieldErrors {
+        let Some(default) = schema.default.as_ref().filter(|default| !default.is_null()) else {
+            return FieldErrors::new();
+        };
+        let Some(budget) = self.budget else { return FieldErrors::new() };
         // Only what the default reaches is compiled: there may be a default at each level of a schema.
-        let Some(rules) = self.compiler.compile(schema, is_resource, Some(&[default])) else { return Vec::new() };
+        let Some(rules) = self.compiler.compile(schema, is_resource, Some(&[default])) else {
+            return FieldErrors::new();
+        };
         let subject = Subject { schema, object: default, old: Some(default), ratcheting: false };
         let mut verdict = rules.validate(&subject, path, budget);
         if verdict.errors.is_empty() {

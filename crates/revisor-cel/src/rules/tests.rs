@@ -1,6 +1,6 @@
 //! Schemas in, what is wrong with their rules out.
 
-use revisor_object::{FieldError, FieldErrorKind, FieldPath, parse_json};
+use revisor_object::{FieldError, FieldErrorKind, FieldErrors, FieldPath, parse_json};
 use revisor_schema::{Additional, JsonType, Structural, ValidationRule};
 
 use super::{KnownExpressions, RuleCheck, RuleEnvironments, check_rule_texts, check_rules};
@@ -16,7 +16,7 @@ fn environments() -> RuleEnvironments {
     RuleEnvironments { new: release("1.35"), stored: release("1.36") }
 }
 
-fn texts(schema: &Structural, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+fn texts(schema: &Structural, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     for (name, property) in &schema.properties {
         texts(property, &path.child("properties").key(name), errors);
     }
@@ -27,7 +27,7 @@ fn texts(schema: &Structural, path: &FieldPath<'_>, errors: &mut Vec<FieldError>
 /// rules themselves.
 fn faults(schema: &Structural) -> Vec<String> {
     let path = FieldPath::root("s");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     texts(schema, &path, &mut errors);
     let environments = environments();
     let known = KnownExpressions::default();

@@ -5,7 +5,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use revisor_object::{BadValue, FieldError, FieldPath, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Value};
 use revisor_schema::{Additional, Compared, JsonType, KeyedList, Structural, ValidationRule};
 
 use super::correlation::Correlation;
@@ -58,7 +58,7 @@ pub struct Subject<'a> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Verdict {
     /// What is wrong.
-    pub errors: Vec<FieldError>,
+    pub errors: FieldErrors,
     /// What was wrong before as well.
     pub warnings: Vec<String>,
     /// What is left of the budget; `None` if it did not suffice.

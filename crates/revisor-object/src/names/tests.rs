@@ -341,8 +341,8 @@ fn what_processes_are_told() {
 
 #[test]
 fn names_of_domains() {
-    use crate::{FieldError, FieldPath};
-    type Rule = fn(&FieldPath<'_>, &str) -> Vec<FieldError>;
+    use crate::{FieldError, FieldErrors, FieldPath};
+    type Rule = fn(&FieldPath<'_>, &str) -> FieldErrors;
     let long = format!("{}.com", "a".repeat(64));
     let key = r#"f: Invalid value: "a": must be a domain-prefixed key (such as "acme.io/foo")"#;
     let path =

@@ -1,6 +1,6 @@
 //! Access to devices that are in use, for their administration, is only given in namespaces that are marked for it.
 
-use revisor_object::{FieldError, Object, Value};
+use revisor_object::{FieldError, FieldErrors, Object, Value};
 
 use super::{Admission, Operation, Review};
 use crate::{Registry, RegistryError};
@@ -26,7 +26,7 @@ impl Admission for DeviceAdminAccess {
         Err(RegistryError::Invalid {
             resource: review.resource.clone(),
             name: review.name.to_owned(),
-            errors: vec![FieldError::forbidden(path, detail)],
+            errors: FieldErrors::from([FieldError::forbidden(path, detail)]),
         })
     }
 }

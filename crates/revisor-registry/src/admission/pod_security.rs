@@ -6,7 +6,7 @@ mod checks;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use self::checks::{Violation, violations};
 use super::pod_fields::{labels, objects, text};
@@ -50,7 +50,7 @@ impl fmt::Display for LevelVersion {
 struct Policy {
     enforce: LevelVersion,
     warn: LevelVersion,
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
 }
 
 impl Policy {
@@ -58,7 +58,7 @@ impl Policy {
         let labels = labels(namespace);
         let metadata = FieldPath::root("metadata");
         let path = metadata.child("labels");
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         let mut read = |mode: &str| {
             let label = format!("pod-security.kubernetes.io/{mode}");
             let level = labels.str(&label).map(|name| {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use revisor_catalog::{Features, ServiceSpec, validate_cluster_ips};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, parse_ip_sloppy};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, parse_ip_sloppy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const SINGLE: &str = "SingleStack";
@@ -53,7 +53,7 @@ pub(super) fn initialize_families(
     old: Option<&Object>,
     configured: &[Family],
     features: Features,
-) -> Result<(), Vec<FieldError>> {
+) -> Result<(), FieldErrors> {
     if ServiceSpec::of(service).is_external_name() || is_left_as_it_was(service, old) {
         return Ok(());
     }
@@ -63,7 +63,7 @@ pub(super) fn initialize_families(
     if !malformed.is_empty() {
         return Err(malformed);
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if let Some(old) = old {
         shrink(service, old, &mut errors);
     }
@@ -140,7 +140,7 @@ fn initialize_policy(service: &mut Object, old: Option<&Object>) {
 }
 
 /// To ask for one family is enough to lose the second. To leave it out is not.
-fn shrink(service: &mut Object, old: &Object, errors: &mut Vec<FieldError>) {
+fn shrink(service: &mut Object, old: &Object, errors: &mut FieldErrors) {
     let (new, was) = (ServiceSpec::of(service), ServiceSpec::of(old));
     let policy = new.ip_family_policy().unwrap_or_default();
     if policy == SINGLE {
@@ -167,7 +167,7 @@ fn shrink(service: &mut Object, old: &Object, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn check_single(service: &Object, errors: &mut Vec<FieldError>) {
+fn check_single(service: &Object, errors: &mut FieldErrors) {
     let spec = ServiceSpec::of(service);
     if spec.ip_family_policy() != Some(SINGLE) {
         return;
@@ -181,7 +181,7 @@ fn check_single(service: &Object, errors: &mut Vec<FieldError>) {
 }
 
 /// Addresses tell their families, where those are not named.
-fn infer_from_addresses(service: &mut Object, configured: &[Family], errors: &mut Vec<FieldError>) {
+fn infer_from_addresses(service: &mut Object, configured: &[Family], errors: &mut FieldErrors) {
     let spec = ServiceSpec::of(service);
     let path = SPEC.child("clusterIPs");
     let mut families: Vec<Value> = spec.ip_families().to_vec();

@@ -1,6 +1,6 @@
 //! [`CustomSchema`]: the schema of one version of a custom resource, made ready for all that is done with its objects.
 
-use revisor_object::{BadValue, FieldError, FieldErrorKind, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrorKind, FieldErrors, FieldPath, Object, Value};
 
 use super::Structural;
 use super::correlation::Correlation;
@@ -115,20 +115,20 @@ impl CustomSchema {
     /// What is wrong with a new object by the schema. The other checks, in the order in which their errors are shown:
     /// [`validate_embedded`](CustomSchema::validate_embedded), [`validate_lists`](CustomSchema::validate_lists), and the
     /// rules of the schema, unless [`blocks_rules`] says otherwise.
-    pub fn validate(&self, object: &Object) -> Vec<FieldError> {
+    pub fn validate(&self, object: &Object) -> FieldErrors {
         self.validator.validate(&FieldPath::none(), object)
     }
 
     /// As [`validate`](CustomSchema::validate), of an object in place of an old one: what was wrong before and is
     /// unchanged is tolerated.
-    pub fn validate_update(&self, object: &Object, old: &Object) -> Vec<FieldError> {
+    pub fn validate_update(&self, object: &Object, old: &Object) -> FieldErrors {
         let correlation = Correlation::new(&self.structural, old, object);
         self.validator.validate_update(&FieldPath::none(), correlation)
     }
 
     /// What is wrong with the status of `object`, in place of `old`. Of the rest nothing is said.
-    pub fn validate_status(&self, object: &Object, old: &Object) -> Vec<FieldError> {
-        let (Some(validator), Some(status)) = (&self.status, object.get("status")) else { return Vec::new() };
+    pub fn validate_status(&self, object: &Object, old: &Object) -> FieldErrors {
+        let (Some(validator), Some(status)) = (&self.status, object.get("status")) else { return FieldErrors::new() };
         let path = FieldPath::root("status");
         match Correlation::new(&self.structural, old, object).key("status") {
             Some(correlation) => validator.validate_update(&path, correlation),
@@ -142,22 +142,24 @@ impl CustomSchema {
         &self,
         object: &Object,
         metadata: MetadataType<'_>,
-        check: &dyn Fn(&Object) -> Vec<FieldError>,
-    ) -> Vec<FieldError> {
+        check: &dyn Fn(&Object) -> FieldErrors,
+    ) -> FieldErrors {
         if !self.has_embedded_resources {
-            return Vec::new();
+            return FieldErrors::new();
         }
         self.structural.validate_embedded(&FieldPath::none(), object, false, metadata, check)
     }
 
     /// What occurs twice in a list and may not. An old object with such a fault lets all of them pass.
-    pub fn validate_lists(&self, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    pub fn validate_lists(&self, object: &Object, old: Option<&Object>) -> FieldErrors {
         if !self.has_list_types {
-            return Vec::new();
+            return FieldErrors::new();
         }
         let errors = self.structural.validate_list_types(object);
         match old {
-            Some(old) if !errors.is_empty() && !self.structural.validate_list_types(old).is_empty() => Vec::new(),
+            Some(old) if !errors.is_empty() && !self.structural.validate_list_types(old).is_empty() => {
+                FieldErrors::new()
+            }
             _ => errors,
         }
     }

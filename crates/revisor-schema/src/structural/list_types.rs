@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::canonical::write_value;
 use super::value_ref::ValueRef;
@@ -18,13 +18,13 @@ impl Structural {
     }
 
     /// What occurs twice in the lists of `object` and may not. Each value is reported where it occurs the second time.
-    pub fn validate_list_types(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    pub fn validate_list_types(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         self.lists_of_object(object, &FieldPath::none(), &mut errors);
         errors
     }
 
-    fn lists_of_object(&self, object: &Object, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+    fn lists_of_object(&self, object: &Object, path: &FieldPath<'_>, errors: &mut FieldErrors) {
         if let Some(Additional::Schema(schema)) = &self.additional {
             for (name, value) in object.iter() {
                 schema.lists_of(value, &path.key(name), errors);
@@ -39,7 +39,7 @@ impl Structural {
         }
     }
 
-    fn lists_of(&self, value: &Value, path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+    fn lists_of(&self, value: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
         match value {
             Value::Object(object) => self.lists_of_object(object, path, errors),
             Value::Array(items) => {
@@ -63,7 +63,7 @@ impl Structural {
         }
     }
 
-    fn check_keys(&self, items: &[Value], path: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+    fn check_keys(&self, items: &[Value], path: &FieldPath<'_>, errors: &mut FieldErrors) {
         for (at, item) in items.iter().enumerate() {
             if !matches!(item, Value::Object(_) | Value::Null) {
                 let detail = "must be an object for an array of list-type map";

@@ -3,7 +3,7 @@
 //! What a good name or label is, is not known here; the caller brings the check of metadata.
 
 use revisor_object::names::dns1035_label;
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::prune::Member;
 use super::value_ref::ValueRef;
@@ -110,9 +110,9 @@ impl Structural {
         object: &Object,
         is_resource: bool,
         metadata: MetadataType<'_>,
-        check: &dyn Fn(&Object) -> Vec<FieldError>,
-    ) -> Vec<FieldError> {
-        let mut walk = Inspection { metadata, check, errors: Vec::new() };
+        check: &dyn Fn(&Object) -> FieldErrors,
+    ) -> FieldErrors {
+        let mut walk = Inspection { metadata, check, errors: FieldErrors::new() };
         self.inspect_object(object, is_resource, &mut walk, path);
         walk.errors
     }
@@ -219,8 +219,8 @@ impl Coercion<'_> {
 
 struct Inspection<'t> {
     metadata: MetadataType<'t>,
-    check: &'t dyn Fn(&Object) -> Vec<FieldError>,
-    errors: Vec<FieldError>,
+    check: &'t dyn Fn(&Object) -> FieldErrors,
+    errors: FieldErrors,
 }
 
 impl Inspection<'_> {
@@ -338,8 +338,8 @@ mod tests {
         let types = metadata_types();
         let metadata = MetadataType { types: &types, id: types.id("meta.v1.ObjectMeta").expect("is there") };
         let check = |metadata: &Object| match metadata.str("name") {
-            Some("bad") => vec![FieldError::invalid("metadata.name", "bad", "no")],
-            _ => Vec::new(),
+            Some("bad") => FieldErrors::from([FieldError::invalid("metadata.name", "bad", "no")]),
+            _ => FieldErrors::new(),
         };
         for (text, want) in [
             (r#"{"e":{}}"#, vec!["e.apiVersion: Required value", "e.kind: Required value"]),

@@ -10,7 +10,7 @@ mod walk;
 
 use std::collections::HashMap;
 
-use revisor_object::{FieldError, FieldPath, Value};
+use revisor_object::{FieldErrors, FieldPath, Value};
 
 use super::correlation::Correlation;
 use super::format::{Format, is_known_format};
@@ -38,13 +38,13 @@ impl Validator {
     }
 
     /// What is wrong with `value`, which stands at `path`: nothing precedes the path of a whole object.
-    pub fn validate<'v>(&self, path: &FieldPath<'_>, value: impl Into<ValueRef<'v>>) -> Vec<FieldError> {
+    pub fn validate<'v>(&self, path: &FieldPath<'_>, value: impl Into<ValueRef<'v>>) -> FieldErrors {
         Walk::check(&self.root, path, value.into(), None)
     }
 
     /// As [`validate`](Validator::validate), of a value that takes the place of an old one. What was wrong before and is
     /// unchanged is tolerated.
-    pub fn validate_update(&self, path: &FieldPath<'_>, correlation: Correlation<'_>) -> Vec<FieldError> {
+    pub fn validate_update(&self, path: &FieldPath<'_>, correlation: Correlation<'_>) -> FieldErrors {
         let errors = self.validate(path, correlation.new_value());
         // Only faults make it worth to look at what was there before.
         if errors.is_empty() {

@@ -1,7 +1,7 @@
 //! What a webhook made of one object: whether it is still the same object, and its metadata put back.
 
 use revisor_object::names::{label_value, qualified_name};
-use revisor_object::{FieldError, Object, Value, aggregate_message};
+use revisor_object::{FieldError, FieldErrors, Object, Value, aggregate_message};
 
 use super::GroupVersionKind;
 
@@ -76,9 +76,7 @@ fn restored(original: &Object, converted: &Object) -> Result<Object, String> {
         Some(Value::Object(metadata)) => metadata.clone(),
         Some(other) => return Err(format!("invalid metadata of type {} in input object", other.go_type())),
     };
-    for (field, check) in
-        [("labels", check_labels as fn(&Object) -> Vec<FieldError>), ("annotations", check_annotations)]
-    {
+    for (field, check) in [("labels", check_labels as fn(&Object) -> FieldErrors), ("annotations", check_annotations)] {
         let new = match answered.get(field) {
             None | Some(Value::Null) => {
                 metadata.remove(field);
@@ -98,7 +96,7 @@ fn restored(original: &Object, converted: &Object) -> Result<Object, String> {
         }
         // What was there before is not held against the webhook.
         let is_changed = metadata.object(field) != Some(new) && !(new.is_empty() && metadata.object(field).is_none());
-        let errors = if is_changed { check(new) } else { Vec::new() };
+        let errors = if is_changed { check(new) } else { FieldErrors::new() };
         if !errors.is_empty() {
             return Err(aggregate_message(&errors));
         }
@@ -107,9 +105,9 @@ fn restored(original: &Object, converted: &Object) -> Result<Object, String> {
     Ok(metadata)
 }
 
-fn check_labels(labels: &Object) -> Vec<FieldError> {
+fn check_labels(labels: &Object) -> FieldErrors {
     let error = |value: &str, problem| FieldError::invalid("metadata.labels", value, problem);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (key, value) in labels.iter() {
         let value = value.as_str().unwrap_or_default();
         errors.extend(qualified_name(key).into_iter().map(|problem| error(key, problem)));
@@ -119,9 +117,9 @@ fn check_labels(labels: &Object) -> Vec<FieldError> {
 }
 
 /// The field's name lacks its last letter in Kubernetes too.
-fn check_annotations(annotations: &Object) -> Vec<FieldError> {
+fn check_annotations(annotations: &Object) -> FieldErrors {
     const FIELD: &str = "metadata.annotation";
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let mut size = 0;
     for (key, value) in annotations.iter() {
         size += key.len() + value.as_str().unwrap_or_default().len();

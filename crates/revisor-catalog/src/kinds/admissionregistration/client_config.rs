@@ -1,31 +1,31 @@
 //! How a webhook is reached: by the address of a server, or as a service of the cluster.
 
 use revisor_object::names::{dns1123_subdomain, port_number};
-use revisor_object::{FieldError, FieldPath, Object, Url, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Url, Value};
 
 use crate::checks::required;
 
 /// What is wrong with the client's configuration of a webhook.
-pub(in crate::kinds) fn validate_client_config(path: FieldPath<'_>, config: Option<&Object>) -> Vec<FieldError> {
+pub(in crate::kinds) fn validate_client_config(path: FieldPath<'_>, config: Option<&Object>) -> FieldErrors {
     let url = config.and_then(|config| config.str("url"));
     let service = config.and_then(|config| config.object("service"));
     match (url, service) {
         (Some(url), None) => validate_url(path.child("url"), url),
         (None, Some(service)) => validate_service(path.child("service"), service),
-        _ => vec![FieldError::required(path, "exactly one of url or service is required")],
+        _ => FieldErrors::from([FieldError::required(path, "exactly one of url or service is required")]),
     }
 }
 
-fn validate_url(path: FieldPath<'_>, text: &str) -> Vec<FieldError> {
+fn validate_url(path: FieldPath<'_>, text: &str) -> FieldErrors {
     const FORM: &str = "; desired format: https://host[/path]";
     let url = match Url::parse(text) {
         Ok(url) => url,
         Err(problem) => {
             let detail = format!("url must be a valid URL: parse {text:?}: {problem}{FORM}");
-            return vec![FieldError::required(path, detail)];
+            return FieldErrors::from([FieldError::required(path, detail)]);
         }
     };
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let mut invalid = |value: &str, detail: String| errors.push(FieldError::invalid(path, value, detail));
     if url.scheme != "https" {
         invalid(&url.scheme, format!("'https' is the only allowed URL scheme{FORM}"));
@@ -45,9 +45,9 @@ fn validate_url(path: FieldPath<'_>, text: &str) -> Vec<FieldError> {
     errors
 }
 
-fn validate_service(path: FieldPath<'_>, service: &Object) -> Vec<FieldError> {
+fn validate_service(path: FieldPath<'_>, service: &Object) -> FieldErrors {
     let text = |name| service.str(name).unwrap_or_default();
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     // The original mixes these two up, and clients see it.
     errors.extend(required(path.child("name"), text("namespace")));
     errors.extend(required(path.child("namespace"), text("name")));
@@ -61,7 +61,7 @@ fn validate_service(path: FieldPath<'_>, service: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_path(path: FieldPath<'_>, text: &str, errors: &mut Vec<FieldError>) {
+fn validate_path(path: FieldPath<'_>, text: &str, errors: &mut FieldErrors) {
     if matches!(text, "" | "/") {
         return;
     }

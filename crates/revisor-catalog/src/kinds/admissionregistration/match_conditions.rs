@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use revisor_cel::Type;
 use revisor_object::names::qualified_name;
-use revisor_object::{FieldError, FieldPath, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Value};
 
 use super::expressions::{Composition, Scope};
 use crate::checks::problems;
@@ -17,7 +17,7 @@ pub(super) fn validate_match_conditions(
     conditions: &[Value],
     expressions: &Composition<'_>,
     params: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     if conditions.len() > MAX_CONDITIONS {
         errors.push(FieldError::too_many(path, conditions.len(), MAX_CONDITIONS));

@@ -1,7 +1,7 @@
 //! MutatingAdmissionPolicies: expressions that say how objects are changed.
 
 use revisor_cel::Type;
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::REINVOCATION_POLICIES;
 use super::expressions::{Composition, Expressions, Scope};
@@ -21,7 +21,7 @@ impl Strategy for MutatingAdmissionPolicies {
         &[&["spec"]]
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_policy(&self.expressions, object, None);
         errors.extend(reserved_names::validate(object, self.features));
         errors
@@ -31,13 +31,13 @@ impl Strategy for MutatingAdmissionPolicies {
         reserved_names::warnings(object, old, self.features)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         validate_policy(&self.expressions, object, Some(old))
     }
 }
 
-fn validate_policy(expressions: &Expressions, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_policy(expressions: &Expressions, object: &Object, old: Option<&Object>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let empty = Object::new();
     let path = FieldPath::root("spec");
     let spec = object.object("spec").unwrap_or(&empty);
@@ -67,7 +67,7 @@ fn validate_mutation(
     mutation: &Object,
     policy: &Composition<'_>,
     scope: Scope,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let kind = mutation.str("patchType").unwrap_or_default();
     let (own, other, wanted) = match kind {
@@ -124,7 +124,7 @@ mod tests {
                 &["FieldValueRequired m.applyConfiguration.expression", "FieldValueInvalid m.jsonPatch"],
             ),
         ] {
-            let mut errors = Vec::new();
+            let mut errors = FieldErrors::new();
             let scope = Scope { params: false, authorizer: true, patch: true };
             validate_mutation(FieldPath::root("m"), &object(mutation), &expressions.composed(None), scope, &mut errors);
             check(mutation, &errors, want);

@@ -1,12 +1,12 @@
 //! The parameters of policies: of which kind they are, and which objects a binding passes.
 
 use revisor_object::names::{dns1035_label, dns1123_subdomain, path_segment_name};
-use revisor_object::{FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
+use revisor_object::{FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
 
 use crate::checks::{problems, required_one_of};
 
 /// What is wrong with the kind of a policy's parameters.
-pub(super) fn validate_param_kind(path: FieldPath<'_>, kind: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_param_kind(path: FieldPath<'_>, kind: &Object, errors: &mut FieldErrors) {
     let at_version = path.child("apiVersion");
     let api_version = kind.str("apiVersion").unwrap_or_default();
     let mut invalid = |value: &str, problems: &[&str]| {
@@ -44,7 +44,7 @@ pub(super) fn validate_param_kind(path: FieldPath<'_>, kind: &Object, errors: &m
 }
 
 /// What is wrong with a binding's reference to parameters.
-pub(super) fn validate_param_ref(path: FieldPath<'_>, reference: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_param_ref(path: FieldPath<'_>, reference: &Object, errors: &mut FieldErrors) {
     const EITHER: &str = "name and selector are mutually exclusive";
     let name = reference.str("name").unwrap_or_default();
     let selector = reference.object("selector");
@@ -86,7 +86,7 @@ mod tests {
             ),
             (r#"{"apiVersion":"v1","kind":"K!"}"#, &["FieldValueInvalid p.kind"]),
         ] {
-            let mut errors = Vec::new();
+            let mut errors = FieldErrors::new();
             validate_param_kind(FieldPath::root("p"), &object(kind), &mut errors);
             check(kind, &errors, want);
         }
@@ -108,7 +108,7 @@ mod tests {
                 &["FieldValueForbidden p.name", "FieldValueForbidden p.selector"],
             ),
         ] {
-            let mut errors = Vec::new();
+            let mut errors = FieldErrors::new();
             validate_param_ref(FieldPath::root("p"), &object(reference), &mut errors);
             check(reference, &errors, want);
         }

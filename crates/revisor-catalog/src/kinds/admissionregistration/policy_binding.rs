@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use revisor_object::names::dns1123_subdomain;
-use revisor_object::{BadValue, FieldError, FieldPath, Object};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object};
 
 use super::match_resources::validate_match_resources;
 use super::param::validate_param_ref;
@@ -23,13 +23,13 @@ impl Strategy for ValidatingAdmissionPolicyBindings {
         &[&["spec"]]
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_validating(object);
         errors.extend(reserved_names::validate(object, self.features));
         errors
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> FieldErrors {
         validate_validating(object)
     }
 
@@ -38,8 +38,8 @@ impl Strategy for ValidatingAdmissionPolicyBindings {
     }
 }
 
-fn validate_validating(object: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_validating(object: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let spec = object.object("spec").unwrap_or(const { &Object::new() });
     validate_binding(spec, &mut errors);
     let root = FieldPath::root("spec");
@@ -56,13 +56,13 @@ impl Strategy for MutatingAdmissionPolicyBindings {
         &[&["spec"]]
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_mutating(object);
         errors.extend(reserved_names::validate(object, self.features));
         errors
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> FieldErrors {
         validate_mutating(object)
     }
 
@@ -71,8 +71,8 @@ impl Strategy for MutatingAdmissionPolicyBindings {
     }
 }
 
-fn validate_mutating(object: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_mutating(object: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let spec = object.object("spec").unwrap_or(const { &Object::new() });
     validate_binding(spec, &mut errors);
     if let Some(resources) = spec.object("matchResources") {
@@ -83,7 +83,7 @@ fn validate_mutating(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_binding(spec: &Object, errors: &mut Vec<FieldError>) {
+fn validate_binding(spec: &Object, errors: &mut FieldErrors) {
     let path = FieldPath::root("spec");
     match spec.str("policyName").unwrap_or_default() {
         "" => errors.push(FieldError::required(path.child("policyName"), "")),
@@ -97,7 +97,7 @@ fn validate_binding(spec: &Object, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn validate_actions(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldError>) {
+fn validate_actions(path: FieldPath<'_>, spec: &Object, errors: &mut FieldErrors) {
     let actions = spec.array("validationActions");
     let mut seen = HashSet::new();
     for (at, action) in actions.iter().enumerate() {

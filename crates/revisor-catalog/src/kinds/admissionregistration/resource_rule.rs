@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use revisor_object::names::path_segment_name;
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{one_of, problems, required};
 
@@ -14,7 +14,7 @@ const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
 const MUTABLE_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 
 /// What is wrong with rules.
-pub(super) fn validate_rules(path: FieldPath<'_>, rules: &[Value], errors: &mut Vec<FieldError>) {
+pub(super) fn validate_rules(path: FieldPath<'_>, rules: &[Value], errors: &mut FieldErrors) {
     for (at, rule) in rules.iter().enumerate() {
         if let Some(rule) = rule.as_object() {
             validate_rule(path.index(at), rule, errors);
@@ -23,7 +23,7 @@ pub(super) fn validate_rules(path: FieldPath<'_>, rules: &[Value], errors: &mut 
 }
 
 /// What is wrong with rules that may name single objects.
-pub(super) fn validate_named_rules(path: FieldPath<'_>, rules: &[Value], errors: &mut Vec<FieldError>) {
+pub(super) fn validate_named_rules(path: FieldPath<'_>, rules: &[Value], errors: &mut FieldErrors) {
     for (at, rule) in rules.iter().enumerate() {
         let Some(rule) = rule.as_object() else { continue };
         let path = path.index(at);
@@ -40,7 +40,7 @@ pub(super) fn validate_named_rules(path: FieldPath<'_>, rules: &[Value], errors:
 }
 
 /// Deletions have no object that could be changed.
-pub(super) fn validate_mutable(path: FieldPath<'_>, rules: &[Value], errors: &mut Vec<FieldError>) {
+pub(super) fn validate_mutable(path: FieldPath<'_>, rules: &[Value], errors: &mut FieldErrors) {
     let path = path.child("operations");
     for operation in rules.iter().filter_map(Value::as_object).flat_map(|rule| texts(rule, "operations")) {
         errors.extend(one_of(path, operation, &MUTABLE_OPERATIONS));
@@ -51,7 +51,7 @@ fn texts<'a>(rule: &'a Object, name: &str) -> impl ExactSizeIterator<Item = &'a 
     rule.array(name).iter().map(|value| value.as_str().unwrap_or_default())
 }
 
-fn validate_rule(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<FieldError>) {
+fn validate_rule(path: FieldPath<'_>, rule: &Object, errors: &mut FieldErrors) {
     for (name, what) in [("operations", "operations"), ("apiGroups", "API groups"), ("apiVersions", "API versions")] {
         let mut values = texts(rule, name);
         if values.len() == 0 {
@@ -77,7 +77,7 @@ fn validate_rule(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<FieldError
 }
 
 /// Resources and their subresources: what an asterisk covers is not named again.
-fn validate_resources(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<FieldError>) {
+fn validate_resources(path: FieldPath<'_>, rule: &Object, errors: &mut FieldErrors) {
     let resources = texts(rule, "resources");
     let count = resources.len();
     if count == 0 {
@@ -126,12 +126,12 @@ mod tests {
     use super::*;
     use crate::kinds::tests::{check, object};
 
-    fn errors_of(change: (&str, &str)) -> Vec<FieldError> {
+    fn errors_of(change: (&str, &str)) -> FieldErrors {
         let mut rule =
             object(r#"{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}"#);
         let changed = object(&format!(r#"{{"value":{}}}"#, change.1));
         rule.set(change.0, changed.get("value").cloned());
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         validate_named_rules(FieldPath::root("r"), &[rule.into()], &mut errors);
         errors
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use revisor_cel::Type;
 use revisor_object::names::qualified_name;
-use revisor_object::{BadValue, FieldError, FieldPath, Object};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object};
 
 use super::FAILURE_POLICIES;
 use super::expressions::{Composition, Expressions, Scope};
@@ -35,7 +35,7 @@ impl Strategy for ValidatingAdmissionPolicies {
         spec_and_metadata_or_status(part)
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_policy(&self.expressions, object, None);
         errors.extend(reserved_names::validate(object, self.features));
         errors
@@ -45,7 +45,7 @@ impl Strategy for ValidatingAdmissionPolicies {
         reserved_names::warnings(object, old, self.features)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         match part {
             Part::Whole => validate_policy(&self.expressions, object, Some(old)),
             Part::Subresource(_) => validate_status(object),
@@ -53,8 +53,8 @@ impl Strategy for ValidatingAdmissionPolicies {
     }
 }
 
-fn validate_policy(expressions: &Expressions, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_policy(expressions: &Expressions, object: &Object, old: Option<&Object>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let empty = Object::new();
     let path = FieldPath::root("spec");
     let spec = object.object("spec").unwrap_or(&empty);
@@ -89,7 +89,7 @@ pub(super) fn validate_common(
     old: Option<&Object>,
     expressions: &Expressions,
     policy: &mut Composition<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let params = spec.contains("paramKind");
     match spec.str("failurePolicy") {
@@ -140,7 +140,7 @@ fn validate_validation(
     validation: &Object,
     policy: &Composition<'_>,
     scope: Scope,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let text = |name| validation.str(name).unwrap_or_default();
     let expression = text("expression");
@@ -173,7 +173,7 @@ fn validate_audit_annotations(
     policy: &str,
     spec: &Object,
     check: impl Fn(FieldPath<'_>, &str) -> Option<FieldError>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let annotations = spec.array("auditAnnotations");
     if annotations.len() > MAX_AUDIT_ANNOTATIONS {
@@ -207,12 +207,12 @@ fn validate_audit_annotations(
     }
 }
 
-fn validate_status(object: &Object) -> Vec<FieldError> {
-    let Some(status) = object.object("status") else { return Vec::new() };
+fn validate_status(object: &Object) -> FieldErrors {
+    let Some(status) = object.object("status") else { return FieldErrors::new() };
     let path = FieldPath::root("status");
     let checking = path.child("typeChecking");
     let warnings = checking.child("expressionWarnings");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let found = status.object("typeChecking").map(|checking| checking.array("expressionWarnings")).unwrap_or_default();
     for (at, warning) in found.iter().enumerate() {
         let path = warnings.index(at);

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use revisor_object::names::{dns1035_label, fully_qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value};
+use revisor_object::{
+    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value,
+};
 
 use super::client_config::validate_client_config;
 use super::expressions::{Composition, Expressions};
@@ -36,7 +38,7 @@ impl Strategy for WebhookConfigurations {
         &[&["webhooks"]]
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_webhooks(&self.expressions, object, None);
         errors.extend(reserved_names::validate(object, self.features));
         errors
@@ -46,7 +48,7 @@ impl Strategy for WebhookConfigurations {
         reserved_names::warnings(object, old, self.features)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         validate_webhooks(&self.expressions, object, Some(old))
     }
 }
@@ -92,10 +94,10 @@ fn has_known_review_version(webhook: &Object) -> bool {
     review_versions(webhook).any(|version| REVIEW_VERSIONS.contains(&version))
 }
 
-fn validate_webhooks(expressions: &Expressions, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_webhooks(expressions: &Expressions, object: &Object, old: Option<&Object>) -> FieldErrors {
     let tolerated = old.map(|old| Tolerated::of(object, old)).unwrap_or_default();
     let expressions = expressions.plain(old);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let root = FieldPath::root("webhooks");
     let mut names = HashSet::new();
     for (at, webhook) in object.array("webhooks").iter().enumerate() {
@@ -116,7 +118,7 @@ fn validate_webhook(
     webhook: &Object,
     expressions: &Composition<'_>,
     tolerated: &Tolerated,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     errors.extend(fully_qualified_name(&path.child("name"), webhook.str("name").unwrap_or_default()));
     validate_rules(path.child("rules"), webhook.array("rules"), errors);
@@ -155,12 +157,7 @@ fn validate_webhook(
     }
 }
 
-fn validate_review_versions(
-    path: FieldPath<'_>,
-    webhook: &Object,
-    tolerated: &Tolerated,
-    errors: &mut Vec<FieldError>,
-) {
+fn validate_review_versions(path: FieldPath<'_>, webhook: &Object, tolerated: &Tolerated, errors: &mut FieldErrors) {
     if review_versions(webhook).len() == 0 {
         let detail = format!("must specify one of {}", REVIEW_VERSIONS.join(", "));
         return errors.push(FieldError::required(path, detail));

@@ -1,7 +1,7 @@
 //! How objects get from one version of a definition to another: not at all, or by asking a webhook.
 
 use revisor_object::names::dns1035_label;
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::shown;
 use crate::checks::{problems, required_one_of};
@@ -20,8 +20,8 @@ pub(super) struct Demands {
 }
 
 /// What is wrong with the settings.
-pub(super) fn validate(path: FieldPath<'_>, settings: &Object, demands: Demands) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(path: FieldPath<'_>, settings: &Object, demands: Demands) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let strategy = text(settings, "strategy");
     errors.extend(required_one_of(path.child("strategy"), strategy, &["None", "Webhook"]));
     let (at_config, at_versions) = (path.child("webhookClientConfig"), path.child("conversionReviewVersions"));
@@ -52,7 +52,7 @@ pub(super) fn validate(path: FieldPath<'_>, settings: &Object, demands: Demands)
     errors
 }
 
-fn validate_review_versions(path: FieldPath<'_>, webhook: &Object, demands: Demands, errors: &mut Vec<FieldError>) {
+fn validate_review_versions(path: FieldPath<'_>, webhook: &Object, demands: Demands, errors: &mut FieldErrors) {
     let mut seen: Vec<&str> = Vec::new();
     for (at, version) in texts(webhook, "conversionReviewVersions") {
         if seen.contains(&version) {

@@ -1,7 +1,7 @@
 //! CustomResourceDefinitions: what is filled in, what a client may set, and how one is deleted. What makes one invalid
 //! is said by the files beside this one.
 
-use revisor_object::{FieldError, Object, Value};
+use revisor_object::{FieldErrors, Object, Value};
 
 use super::condition::{Condition, TERMINATING};
 use super::formats;
@@ -68,11 +68,11 @@ impl Strategy for CustomResourceDefinitions {
         store_in_storage_version(object);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validation::validate(object, &self.tools)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         match part {
             Part::Whole => validation::validate_update(object, old, &self.tools),
             Part::Subresource(_) => validation::validate_status(object),

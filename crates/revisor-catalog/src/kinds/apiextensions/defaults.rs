@@ -3,7 +3,7 @@
 
 use revisor_cel::DefaultRules;
 use revisor_object::names::NameRule;
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, aggregate_message};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, aggregate_message};
 use revisor_schema::{Malformed, MetadataType, Structural, Validator};
 use revisor_version::Release;
 
@@ -26,7 +26,7 @@ struct Walk<'a> {
     rules: DefaultRules<'a>,
     formats: Release,
     requires_pruned: bool,
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
 }
 
 /// The way to a place: from the resource that it is in.
@@ -41,18 +41,13 @@ struct Place<'s> {
 }
 
 /// What is wrong with the defaults of a schema, which is structural.
-pub(super) fn validate(
-    path: FieldPath<'_>,
-    schema: &Structural,
-    tools: &Tools,
-    requires_pruned: bool,
-) -> Vec<FieldError> {
+pub(super) fn validate(path: FieldPath<'_>, schema: &Structural, tools: &Tools, requires_pruned: bool) -> FieldErrors {
     let mut walk = Walk {
         metadata: tools.metadata(),
         rules: DefaultRules::new(tools.stored_rules()),
         formats: tools.formats(),
         requires_pruned,
-        errors: Vec::new(),
+        errors: FieldErrors::new(),
     };
     let place = Place { resource: schema, steps: Vec::new(), in_metadata: false, is_resource: true };
     walk.schema(path, schema, place);
@@ -159,7 +154,7 @@ impl Walk<'_> {
     }
 }
 
-fn check_metadata(metadata: &Object) -> Vec<FieldError> {
+fn check_metadata(metadata: &Object) -> FieldErrors {
     let is_in_namespace = metadata.str("namespace").is_some_and(|namespace| !namespace.is_empty());
     validate_metadata(metadata, is_in_namespace, NameRule::PathSegment)
 }

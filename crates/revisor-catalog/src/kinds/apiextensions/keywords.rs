@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 
 use revisor_cel::valid_field_path;
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 use revisor_schema::Structural;
 
 use super::{schema_tree, shown};
@@ -35,13 +35,13 @@ struct Place<'p> {
 }
 
 /// What is wrong with the keywords of a schema.
-pub(super) fn validate(path: FieldPath<'_>, schema: &Object, demands: Demands) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(path: FieldPath<'_>, schema: &Object, demands: Demands) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     walk(Place { path, is_root: true, in_metadata: false, no_defaults: None }, schema, demands, &mut errors);
     errors
 }
 
-fn walk(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut Vec<FieldError>) {
+fn walk(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut FieldErrors) {
     unsupported(place, schema, demands, errors);
     if is_true(schema, "uniqueItems") {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
@@ -59,7 +59,7 @@ fn walk(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut Vec<Fi
 }
 
 /// Keywords that JSON schema has and definitions do not.
-fn unsupported(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut Vec<FieldError>) {
+fn unsupported(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut FieldErrors) {
     let path = place.path;
     let kind = text(schema, "type");
     if demands.known_types && !kind.is_empty() && !TYPES.contains(&kind) {
@@ -88,7 +88,7 @@ fn unsupported(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut
 }
 
 /// The members of an object, named or not.
-fn walk_members(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut Vec<FieldError>) {
+fn walk_members(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut FieldErrors) {
     let at_additional = place.path.child("additionalProperties");
     let below = Place { is_root: false, ..place };
     if let Some(additional) = schema.get("additionalProperties") {
@@ -118,7 +118,7 @@ fn walk_members(place: Place<'_>, schema: &Object, demands: Demands, errors: &mu
 }
 
 /// What restricts the same value further, and schemas that are there to be referred to.
-fn walk_junctors(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut Vec<FieldError>) {
+fn walk_junctors(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut FieldErrors) {
     let below = Place { is_root: false, ..place };
     if let Some(not) = schema.object("not") {
         walk(Place { path: place.path.child("not"), ..below }, not, demands, errors);
@@ -139,7 +139,7 @@ fn walk_junctors(place: Place<'_>, schema: &Object, demands: Demands, errors: &m
     }
 }
 
-fn walk_items(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut Vec<FieldError>) {
+fn walk_items(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut FieldErrors) {
     let at_items = place.path.child("items");
     let below = Place { is_root: false, ..place };
     if let Some(items) = schema.object("items") {
@@ -151,7 +151,7 @@ fn walk_items(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut 
 }
 
 /// How lists and maps are seen.
-fn topologies(path: FieldPath<'_>, schema: &Object, demands: Demands, errors: &mut Vec<FieldError>) {
+fn topologies(path: FieldPath<'_>, schema: &Object, demands: Demands, errors: &mut FieldErrors) {
     let kind = text(schema, "type");
     let (map_type, list_type) = (schema.str("x-kubernetes-map-type"), schema.str("x-kubernetes-list-type"));
     let wrong_type = |wanted: &str, keyword: &str| {
@@ -213,7 +213,7 @@ pub(super) fn non_atomic_set(path: FieldPath<'_>, schema: &Object) -> Option<Fie
 }
 
 /// A list whose elements are told apart by keys.
-fn list_map(path: FieldPath<'_>, schema: &Object, errors: &mut Vec<FieldError>) {
+fn list_map(path: FieldPath<'_>, schema: &Object, errors: &mut FieldErrors) {
     let at_keys = path.child("x-kubernetes-list-map-keys");
     let at_items = path.child("items");
     if !schema.contains("x-kubernetes-list-map-keys") {
@@ -258,8 +258,8 @@ fn list_map(path: FieldPath<'_>, schema: &Object, errors: &mut Vec<FieldError>) 
 }
 
 /// What tells elements apart is always there.
-pub(super) fn list_keys(path: FieldPath<'_>, schema: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn list_keys(path: FieldPath<'_>, schema: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let list_type = text(schema, "x-kubernetes-list-type");
     let Some(items) = schema.object("items").filter(|_| matches!(list_type, "set" | "map")) else { return errors };
     let at_items = path.child("items");
@@ -289,7 +289,7 @@ pub(super) fn list_keys(path: FieldPath<'_>, schema: &Object) -> Vec<FieldError>
 }
 
 /// The texts of rules. What they mean is looked at elsewhere.
-fn rule_texts(path: FieldPath<'_>, schema: &Object, errors: &mut Vec<FieldError>) {
+fn rule_texts(path: FieldPath<'_>, schema: &Object, errors: &mut FieldErrors) {
     let has_breaks = |text: &str| text.contains(['\n', '\r']);
     let at_rules = path.child("x-kubernetes-validations");
     // Many rules may name fields of one schema, which is read once.

@@ -1,13 +1,13 @@
 //! The names of a defined kind.
 
 use revisor_object::names::dns1035_label;
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use crate::kinds::members::{text, texts};
 
 /// What is wrong with names, those that are asked for and those that were accepted.
-pub(super) fn validate(path: FieldPath<'_>, names: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(path: FieldPath<'_>, names: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for name in ["plural", "singular"] {
         let value = text(names, name);
         if !value.is_empty() {

@@ -1,7 +1,7 @@
 //! Whether a schema is structural: every field, item and member is named outside of `allOf`, `anyOf`, `oneOf` and
 //! `not`, which only restrict values; each has a type; and metadata is left to the server.
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 use revisor_schema::Pattern;
 
 use crate::kinds::members::{entries, is_true, objects, text};
@@ -15,15 +15,15 @@ enum Level {
 }
 
 /// Why a schema is not structural, in the order of the messages. It must be [readable](super::schema_tree::unreadable).
-pub(super) fn validate(path: FieldPath<'_>, schema: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(path: FieldPath<'_>, schema: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     invariants(path, schema, Level::Root, &mut errors);
     completeness(path, path, schema, schema, &mut errors);
-    errors.sort_by_cached_key(ToString::to_string);
+    errors.sort_by_text();
     errors
 }
 
-fn invariants(path: FieldPath<'_>, schema: &Object, level: Level, errors: &mut Vec<FieldError>) {
+fn invariants(path: FieldPath<'_>, schema: &Object, level: Level, errors: &mut FieldErrors) {
     let kind = text(schema, "type");
     let has = |name| is_true(schema, name);
     let (is_embedded, preserves, is_int_or_string) = (
@@ -96,7 +96,7 @@ fn metadata_invariants(
     schema: &Object,
     level: Level,
     is_embedded: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     if level != Level::Root && !is_embedded {
         return;
@@ -139,7 +139,7 @@ fn value_checks(
     schema: &Object,
     skips_any_of: bool,
     skips_any_of_in_first: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     for name in ["anyOf", "allOf", "oneOf"] {
         if name == "anyOf" && skips_any_of {
@@ -162,7 +162,7 @@ fn value_checks(
 }
 
 /// What stands under a junctor may say nothing about structure.
-fn nested_checks(path: FieldPath<'_>, schema: &Object, skips_any_of: bool, errors: &mut Vec<FieldError>) {
+fn nested_checks(path: FieldPath<'_>, schema: &Object, skips_any_of: bool, errors: &mut FieldErrors) {
     value_checks(path, schema, skips_any_of, false, errors);
     if let Some(items) = schema.object("items") {
         nested_checks(path.child("items"), items, false, errors);
@@ -204,7 +204,7 @@ fn completeness(
     named_at: FieldPath<'_>,
     checks: &Object,
     schema: &Object,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     if let Some(not) = checks.object("not") {
         nested_completeness(path.child("not"), named_at, not, Some(schema), errors);
@@ -222,7 +222,7 @@ fn nested_completeness(
     named_at: FieldPath<'_>,
     checks: &Object,
     schema: Option<&Object>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let Some(schema) = schema else {
         return errors.push(FieldError::required(named_at, format!("because it is defined in {path}")));

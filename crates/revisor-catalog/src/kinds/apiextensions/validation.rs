@@ -3,7 +3,7 @@
 
 use revisor_cel::{Environment, KnownExpressions, RuleCheck, RuleEnvironments, check_rules, valid_field_path};
 use revisor_object::names::{dns1035_label, dns1123_subdomain};
-use revisor_object::{FieldError, FieldPath, Object, Value, is_printable};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, is_printable};
 
 use revisor_schema::{JsonType, MetadataType, StructId, Structural, Types};
 use revisor_version::Release;
@@ -164,7 +164,7 @@ impl<'a> Demands<'a> {
 }
 
 /// What is wrong with a new definition.
-pub(super) fn validate(definition: &Object, tools: &Tools) -> Vec<FieldError> {
+pub(super) fn validate(definition: &Object, tools: &Tools) -> FieldErrors {
     let mut errors = validate_name(definition);
     validate_spec(definition, Demands::of_new(tools), &mut errors);
     errors.extend(validate_status(definition));
@@ -175,8 +175,8 @@ pub(super) fn validate(definition: &Object, tools: &Tools) -> Vec<FieldError> {
 }
 
 /// What is wrong with a definition in place of the old one.
-pub(super) fn validate_update(definition: &Object, old: &Object, tools: &Tools) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_update(definition: &Object, old: &Object, tools: &Tools) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     validate_spec(definition, Demands::of_changed(old, tools), &mut errors);
     let (spec, old_spec) = (part(definition, "spec"), part(old, "spec"));
     let (new_names, old_names) = (part(spec, "names"), part(old_spec, "names"));
@@ -195,12 +195,12 @@ pub(super) fn validate_update(definition: &Object, old: &Object, tools: &Tools) 
 }
 
 /// What is wrong with the status of a definition.
-pub(super) fn validate_status(definition: &Object) -> Vec<FieldError> {
+pub(super) fn validate_status(definition: &Object) -> FieldErrors {
     names::validate(STATUS.child("acceptedNames"), part(part(definition, "status"), "acceptedNames"))
 }
 
 /// The name is made of the plural and the group.
-fn validate_name(definition: &Object) -> Vec<FieldError> {
+fn validate_name(definition: &Object) -> FieldErrors {
     let spec = part(definition, "spec");
     let wanted = format!("{}.{}", text(part(spec, "names"), "plural"), text(spec, "group"));
     let metadata = part(definition, "metadata");
@@ -212,7 +212,7 @@ fn validate_name(definition: &Object) -> Vec<FieldError> {
     ["generateName", "name"].into_iter().filter(is_other).map(error).collect()
 }
 
-fn validate_spec(definition: &Object, mut demands: Demands<'_>, errors: &mut Vec<FieldError>) {
+fn validate_spec(definition: &Object, mut demands: Demands<'_>, errors: &mut FieldErrors) {
     let parts = SharedParts::of(definition);
     let spec = parts.spec;
     validate_group(text(spec, "group"), errors);
@@ -276,7 +276,7 @@ fn validate_spec(definition: &Object, mut demands: Demands<'_>, errors: &mut Vec
     }
 }
 
-fn validate_group(group: &str, errors: &mut Vec<FieldError>) {
+fn validate_group(group: &str, errors: &mut FieldErrors) {
     let path = SPEC.child("group");
     let problems = dns1123_subdomain(group);
     if group.is_empty() {
@@ -289,7 +289,7 @@ fn validate_group(group: &str, errors: &mut Vec<FieldError>) {
 }
 
 /// Some names must be asked for; whether they are well formed is looked at with all others.
-fn validate_names(names: &Object, errors: &mut Vec<FieldError>) {
+fn validate_names(names: &Object, errors: &mut FieldErrors) {
     let path = SPEC.child("names");
     for name in ["plural", "singular", "kind", "listKind"] {
         if text(names, name).is_empty() {
@@ -313,7 +313,7 @@ fn has_extension(schema: &Object) -> bool {
     .any(|name| schema.contains(name))
 }
 
-fn validate_versions(parts: &SharedParts<'_>, demands: &Demands<'_>, errors: &mut Vec<FieldError>) {
+fn validate_versions(parts: &SharedParts<'_>, demands: &Demands<'_>, errors: &mut FieldErrors) {
     let path = SPEC.child("versions");
     for (at, version) in parts.versions() {
         let name = text(version, "name");
@@ -326,7 +326,7 @@ fn validate_versions(parts: &SharedParts<'_>, demands: &Demands<'_>, errors: &mu
     }
     let count = |is_counted: &dyn Fn(&Object) -> bool| parts.versions().filter(|(_, one)| is_counted(one)).count();
     let shown = || shown::versions(parts.versions().map(|(_, version)| version), &parts.shared);
-    let all = |errors: &mut Vec<FieldError>, detail: &str| {
+    let all = |errors: &mut FieldErrors, detail: &str| {
         errors.push(FieldError::invalid(path, shown(), detail));
     };
     let is_repeated = |version: &Object| count(&|other| text(other, "name") == text(version, "name")) > 1;
@@ -351,7 +351,7 @@ fn validate_version(
     version: &Object,
     parts: &SharedParts<'_>,
     demands: &Demands<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let warning = version.get("deprecationWarning");
     for problem in deprecation_warning_problems(is_true(version, "deprecated"), warning.and_then(Value::as_str)) {
@@ -414,7 +414,7 @@ fn validate_schema(
     has_status: bool,
     is_unchanged: bool,
     demands: &Demands<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let Some(schema) = schema(Some(part)) else { return };
     let (before, at_schema) = (errors.len(), path.child("openAPIV3Schema"));
@@ -482,7 +482,7 @@ fn validate_root(path: FieldPath<'_>, schema: &Object) -> Option<FieldError> {
     None
 }
 
-fn validate_subresources(path: FieldPath<'_>, part: &Value, errors: &mut Vec<FieldError>) {
+fn validate_subresources(path: FieldPath<'_>, part: &Value, errors: &mut FieldErrors) {
     let Some(scale) = part.as_object().and_then(|part| part.object("scale")) else { return };
     let path = path.child("scale");
     for (name, above) in [("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")] {
@@ -513,7 +513,7 @@ fn simple_path(path: FieldPath<'_>, value: &str) -> Option<FieldError> {
     (!value.starts_with('.')).then(|| FieldError::invalid(path, value, detail))
 }
 
-fn validate_columns(path: FieldPath<'_>, part: &Value, errors: &mut Vec<FieldError>) {
+fn validate_columns(path: FieldPath<'_>, part: &Value, errors: &mut FieldErrors) {
     for (at, column) in part.as_array().unwrap_or_default().iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);
         if text(column, "name").is_empty() {
@@ -545,7 +545,7 @@ fn validate_selectable(
     part: &Value,
     schema: Option<&Object>,
     allows_many: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let schema = schema.map(Structural::read).unwrap_or_default();
     let mut unique: Vec<String> = Vec::new();
@@ -598,7 +598,7 @@ fn allows_too_many(parts: &SharedParts<'_>, version: Option<&Object>, old: Optio
 }
 
 /// Objects may be stored in all versions that were storage versions; none of them may go while that is so.
-fn validate_stored_versions(definition: &Object, errors: &mut Vec<FieldError>) {
+fn validate_stored_versions(definition: &Object, errors: &mut FieldErrors) {
     let path = STATUS.child("storedVersions");
     let status = part(definition, "status");
     let spec = part(definition, "spec");

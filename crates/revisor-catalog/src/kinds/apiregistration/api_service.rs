@@ -1,7 +1,7 @@
 //! APIServices: a group and version, and the service behind it. Without a service it is this server's own.
 
 use revisor_object::names::{dns1035_label, dns1123_subdomain, path_segment_name, port_number};
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{one_of, problems, required};
 use crate::strategy::spec_and_metadata_or_status;
@@ -46,7 +46,7 @@ impl Strategy for ApiServices {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let empty = Object::new();
         let spec = object.object("spec").unwrap_or(&empty);
         let mut errors = validate_name(object, spec);
@@ -54,13 +54,13 @@ impl Strategy for ApiServices {
         errors
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::Whole { self.validate(object) } else { validate_status(object) }
     }
 }
 
 /// The name is made of the version and the group.
-fn validate_name(object: &Object, spec: &Object) -> Vec<FieldError> {
+fn validate_name(object: &Object, spec: &Object) -> FieldErrors {
     let text = |name| spec.str(name).unwrap_or_default();
     let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default();
     let wanted = format!("{}.{}", text("version"), text("group"));
@@ -70,7 +70,7 @@ fn validate_name(object: &Object, spec: &Object) -> Vec<FieldError> {
     is_other.then(|| FieldError::invalid("metadata.name", name, detail())).into_iter().collect()
 }
 
-fn validate_spec(spec: &Object, errors: &mut Vec<FieldError>) {
+fn validate_spec(spec: &Object, errors: &mut FieldErrors) {
     let path = FieldPath::root("spec");
     let text = |name| spec.str(name).unwrap_or_default();
     let (group, version) = (text("group"), text("version"));
@@ -118,7 +118,7 @@ fn validate_spec(spec: &Object, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn validate_status(object: &Object) -> Vec<FieldError> {
+fn validate_status(object: &Object) -> FieldErrors {
     let status = FieldPath::root("status");
     let path = status.child("conditions");
     let conditions = object.object("status").map(|status| status.array("conditions")).unwrap_or_default();

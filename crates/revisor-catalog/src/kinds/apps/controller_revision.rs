@@ -1,6 +1,6 @@
 //! ControllerRevisions: what a template looked like, so that its controller can go back to it.
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{immutable, not_negative};
 use crate::kinds::workload::number;
@@ -11,8 +11,8 @@ const DATA: FieldPath<'static> = FieldPath::root("data");
 pub(crate) struct ControllerRevisions;
 
 impl Strategy for ControllerRevisions {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors: Vec<FieldError> = validate_revision(object).into_iter().collect();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors: FieldErrors = validate_revision(object).into_iter().collect();
         match object.get("data") {
             Some(Value::Object(_)) => {}
             None | Some(Value::Null) => errors.push(FieldError::required(DATA, "data is mandatory")),
@@ -21,8 +21,8 @@ impl Strategy for ControllerRevisions {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
-        let mut errors: Vec<FieldError> = validate_revision(object).into_iter().collect();
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
+        let mut errors: FieldErrors = validate_revision(object).into_iter().collect();
         errors.extend(immutable(DATA, object.get("data"), old.get("data")));
         errors
     }

@@ -2,7 +2,9 @@
 //!
 //! How often the template was changed is shown in an annotation, which is what remains of a field of earlier versions.
 
-use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value};
+use revisor_object::{
+    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value,
+};
 
 use crate::checks::{immutable, put_back};
 use crate::kinds::pod_spec::{self, PodPolicy};
@@ -67,17 +69,17 @@ impl Strategy for DaemonSets {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_spec(spec(object), None, self.policy)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::STATUS {
             return validate_status(status(object), status(old));
         }
         let path = SPEC.child("selector");
         let frozen = immutable(path, spec(object).get("selector"), spec(old).get("selector"));
-        let mut errors: Vec<FieldError> = frozen.into_iter().collect();
+        let mut errors: FieldErrors = frozen.into_iter().collect();
         errors.extend(validate_spec(spec(object), Some(spec(old)), self.policy));
         errors
     }
@@ -101,7 +103,7 @@ fn set_template_generation(object: &mut Object, generation: i64) {
     annotations.insert(TEMPLATE_GENERATION, generation.to_string());
 }
 
-fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
+fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
     let mut errors = validate_selector(spec, old);
     errors.extend(pod_spec::validate_template(SPEC.child("template"), template(spec), old.map(template), policy));
     errors.extend(validate_lasting_pods(spec, "DaemonSet"));
@@ -111,9 +113,9 @@ fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<
 }
 
 /// A selector that is missing is only told by what it does not find.
-fn validate_selector(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_selector(spec: &Object, old: Option<&Object>) -> FieldErrors {
     let path = SPEC.child("selector");
-    let Some(object) = spec.object("selector") else { return vec![mismatch(spec)] };
+    let Some(object) = spec.object("selector") else { return FieldErrors::from([mismatch(spec)]) };
     let selector = StructuredLabelSelector::new(object);
     let was_invalid = old.and_then(|old| old.object("selector")).map(StructuredLabelSelector::new);
     let options = LabelSelectorOptions {
@@ -131,20 +133,24 @@ fn validate_selector(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors
 }
 
-fn validate_strategy(spec: &Object) -> Vec<FieldError> {
+fn validate_strategy(spec: &Object) -> FieldErrors {
     let path = SPEC.child("updateStrategy");
     let strategy = spec.object("updateStrategy").unwrap_or(NOTHING);
     match text(strategy, "type") {
-        "OnDelete" => Vec::new(),
+        "OnDelete" => FieldErrors::new(),
         "RollingUpdate" => {
             let rolling = strategy.object("rollingUpdate").unwrap_or(NOTHING);
             validate_rolling_update(path.child("rollingUpdate"), rolling)
         }
-        _ => vec![FieldError::not_supported(path, shown(spec, "updateStrategy"), &["RollingUpdate", "OnDelete"])],
+        _ => FieldErrors::from([FieldError::not_supported(
+            path,
+            shown(spec, "updateStrategy"),
+            &["RollingUpdate", "OnDelete"],
+        )]),
     }
 }
 
-fn validate_rolling_update(path: FieldPath<'_>, rolling: &Object) -> Vec<FieldError> {
+fn validate_rolling_update(path: FieldPath<'_>, rolling: &Object) -> FieldErrors {
     let (unavailable, surge) = (share(rolling, "maxUnavailable"), share(rolling, "maxSurge"));
     let (at_unavailable, at_surge) = (path.child("maxUnavailable"), path.child("maxSurge"));
     let mut errors = unavailable.check_int_or_percent(&at_unavailable);
@@ -162,7 +168,7 @@ fn validate_rolling_update(path: FieldPath<'_>, rolling: &Object) -> Vec<FieldEr
     errors
 }
 
-fn validate_status(status: &Object, old: &Object) -> Vec<FieldError> {
+fn validate_status(status: &Object, old: &Object) -> FieldErrors {
     let path = FieldPath::root("status");
     let counts = [
         "currentNumberScheduled",

@@ -1,6 +1,6 @@
 //! Deployments: pods that are replaced step by step when their template changes.
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::immutable;
 use crate::kinds::pod_spec::{self, PodPolicy};
@@ -51,11 +51,11 @@ impl Strategy for Deployments {
         drop_terminating_replicas(object, old, self.policy.features);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_spec(object, None, self.policy)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::STATUS {
             return validate_status(status(object), status(old));
         }
@@ -85,7 +85,7 @@ fn settle_rollback(object: &mut Object) {
     }
 }
 
-fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
+fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
     let spec = spec(object);
     let mut errors = negative(SPEC, spec, &["replicas", "minReadySeconds", "revisionHistoryLimit"]);
     errors.extend(validate_selector(spec, "deployment", "invalid label selector"));
@@ -106,15 +106,15 @@ fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Ve
     errors
 }
 
-fn validate_strategy(spec: &Object) -> Vec<FieldError> {
+fn validate_strategy(spec: &Object) -> FieldErrors {
     let path = SPEC.child("strategy");
     let strategy = spec.object("strategy").unwrap_or(NOTHING);
     let at_rolling = path.child("rollingUpdate");
     match (text(strategy, "type"), strategy.object("rollingUpdate")) {
-        ("Recreate", None) => Vec::new(),
+        ("Recreate", None) => FieldErrors::new(),
         ("Recreate", Some(_)) => {
             let detail = "may not be specified when strategy `type` is 'Recreate'";
-            vec![FieldError::forbidden(at_rolling, detail)]
+            FieldErrors::from([FieldError::forbidden(at_rolling, detail)])
         }
         ("RollingUpdate", rolling) => {
             let rolling = rolling.unwrap_or(NOTHING);
@@ -129,7 +129,11 @@ fn validate_strategy(spec: &Object) -> Vec<FieldError> {
             errors.extend(unavailable.check_at_most_100_percent(&at_unavailable));
             errors
         }
-        _ => vec![FieldError::not_supported(path, shown(spec, "strategy"), &["Recreate", "RollingUpdate"])],
+        _ => FieldErrors::from([FieldError::not_supported(
+            path,
+            shown(spec, "strategy"),
+            &["Recreate", "RollingUpdate"],
+        )]),
     }
 }
 
@@ -148,7 +152,7 @@ fn validate_rollback(object: &Object) -> Option<FieldError> {
     }
 }
 
-fn validate_status(status: &Object, old: &Object) -> Vec<FieldError> {
+fn validate_status(status: &Object, old: &Object) -> FieldErrors {
     let path = FieldPath::root("status");
     let counts = [
         "observedGeneration",

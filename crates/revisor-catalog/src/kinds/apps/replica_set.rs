@@ -1,6 +1,6 @@
 //! ReplicaSets: so many pods of one template.
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldErrors, FieldPath, Object};
 
 use crate::checks::immutable;
 use crate::kinds::pod_spec::{self, PodPolicy};
@@ -39,11 +39,11 @@ impl Strategy for ReplicaSets {
         drop_terminating_replicas(object, old, self.policy.features);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_spec(spec(object), None, self.policy)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::STATUS {
             return validate_status(status(object));
         }
@@ -60,7 +60,7 @@ impl Strategy for ReplicaSets {
     }
 }
 
-fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
+fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
     let mut errors = negative(SPEC, spec, &["replicas", "minReadySeconds"]);
     // The name of the other kind is the original's.
     errors.extend(validate_selector(spec, "deployment", "invalid label selector"));
@@ -71,7 +71,7 @@ fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<
     errors
 }
 
-fn validate_status(status: &Object) -> Vec<FieldError> {
+fn validate_status(status: &Object) -> FieldErrors {
     let path = FieldPath::root("status");
     let counts = [
         "replicas",

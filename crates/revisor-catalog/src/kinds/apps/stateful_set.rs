@@ -1,7 +1,7 @@
 //! StatefulSets: pods with names and claims of their own.
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{self, one_of, problems};
 use crate::kinds::core::claim;
@@ -70,7 +70,7 @@ impl Strategy for StatefulSets {
         drop_own_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let spec = spec(object);
         let mut errors = validate_spec(spec, None, Template::Checked, self.policy);
         let path = SPEC.child("volumeClaimTemplates");
@@ -85,7 +85,7 @@ impl Strategy for StatefulSets {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::STATUS {
             return validate_status(status(object), status(old));
         }
@@ -157,8 +157,8 @@ fn has_frozen_change(spec: &Object, old: &Object) -> bool {
     frozen(spec) != frozen(old)
 }
 
-fn validate_spec(spec: &Object, old: Option<&Object>, mode: Template, pods: PodPolicy) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_spec(spec: &Object, old: Option<&Object>, mode: Template, pods: PodPolicy) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let policy = text(spec, "podManagementPolicy");
     if !matches!(policy, "OrderedReady" | "Parallel") {
         let detail = "must be 'OrderedReady' or 'Parallel'";
@@ -182,15 +182,15 @@ fn validate_spec(spec: &Object, old: Option<&Object>, mode: Template, pods: PodP
     errors
 }
 
-fn validate_strategy(spec: &Object) -> Vec<FieldError> {
+fn validate_strategy(spec: &Object) -> FieldErrors {
     let path = SPEC.child("updateStrategy");
     let strategy = spec.object("updateStrategy").unwrap_or(NOTHING);
     let at_rolling = path.child("rollingUpdate");
     match (text(strategy, "type"), strategy.object("rollingUpdate")) {
-        ("OnDelete" | "RollingUpdate", None) => Vec::new(),
+        ("OnDelete" | "RollingUpdate", None) => FieldErrors::new(),
         ("OnDelete", Some(rolling)) => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
-            vec![FieldError::invalid(at_rolling, BadValue::of(rolling), detail)]
+            FieldErrors::from([FieldError::invalid(at_rolling, BadValue::of(rolling), detail)])
         }
         ("RollingUpdate", Some(rolling)) => {
             let mut errors = negative(at_rolling, rolling, &["partition"]);
@@ -206,13 +206,13 @@ fn validate_strategy(spec: &Object) -> Vec<FieldError> {
         }
         _ => {
             let detail = "must be 'RollingUpdate' or 'OnDelete'";
-            vec![FieldError::invalid(path, shown(spec, "updateStrategy"), detail)]
+            FieldErrors::from([FieldError::invalid(path, shown(spec, "updateStrategy"), detail)])
         }
     }
 }
 
 /// The template as its pods will be: the controller gives them their host names and the volumes of their claims.
-fn validate_template(spec: &Object, old: Option<&Object>, mode: Template, policy: PodPolicy) -> Vec<FieldError> {
+fn validate_template(spec: &Object, old: Option<&Object>, mode: Template, policy: PodPolicy) -> FieldErrors {
     let path = SPEC.child("template");
     let template = template_of(spec);
     let metadata = template.object("metadata").unwrap_or(NOTHING);
@@ -262,7 +262,7 @@ fn add_claim_volumes(pod: &mut Object, spec: &Object) {
     pod.insert("volumes", volumes);
 }
 
-fn validate_status(status: &Object, old: &Object) -> Vec<FieldError> {
+fn validate_status(status: &Object, old: &Object) -> FieldErrors {
     let path = FieldPath::root("status");
     let counts = [
         "replicas",

@@ -1,7 +1,7 @@
 //! Reviews of access: may this subject do this?
 
 use revisor_object::names::{label_value, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::problems;
 use crate::{Part, Strategy};
@@ -24,8 +24,8 @@ pub(super) struct AccessReviews {
 }
 
 impl Strategy for AccessReviews {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         if self.about == About::OwnRules {
             return errors;
         }
@@ -43,14 +43,14 @@ impl Strategy for AccessReviews {
         errors
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> FieldErrors {
         self.validate(object)
     }
 }
 
 impl AccessReviews {
     /// A question has no metadata, but for the namespace where it is about one.
-    fn validate_metadata(&self, object: &Object, errors: &mut Vec<FieldError>) {
+    fn validate_metadata(&self, object: &Object, errors: &mut FieldErrors) {
         let Some(metadata) = object.object("metadata") else { return };
         let is_local = self.about == About::SubjectInNamespace;
         let is_expected = |name: &str| name == "managedFields" || (is_local && name == "namespace");
@@ -61,7 +61,7 @@ impl AccessReviews {
     }
 }
 
-fn validate_attributes(spec: &Object, errors: &mut Vec<FieldError>) {
+fn validate_attributes(spec: &Object, errors: &mut FieldErrors) {
     let (of_resource, of_path) = (spec.object("resourceAttributes"), spec.object("nonResourceAttributes"));
     match (of_resource, of_path) {
         (Some(_), Some(of_path)) => {
@@ -75,10 +75,9 @@ fn validate_attributes(spec: &Object, errors: &mut Vec<FieldError>) {
         _ => {}
     }
     let root = FieldPath::root("spec.resourceAttributes");
-    for (name, check) in [
-        ("fieldSelector", check_field as fn(FieldPath<'_>, &Object, &mut Vec<FieldError>)),
-        ("labelSelector", check_label),
-    ] {
+    for (name, check) in
+        [("fieldSelector", check_field as fn(FieldPath<'_>, &Object, &mut FieldErrors)), ("labelSelector", check_label)]
+    {
         let Some(selector) = of_resource.and_then(|attributes| attributes.object(name)) else { continue };
         let path = root.child(name);
         let requirements = selector.array("requirements");
@@ -103,7 +102,7 @@ fn validate_attributes(spec: &Object, errors: &mut Vec<FieldError>) {
 }
 
 /// Operators that nobody knows are let pass: a newer client may know them.
-fn check_values(path: FieldPath<'_>, requirement: &Object, errors: &mut Vec<FieldError>) {
+fn check_values(path: FieldPath<'_>, requirement: &Object, errors: &mut FieldErrors) {
     let has_values = !requirement.array("values").is_empty();
     let values = path.child("values");
     match requirement.str("operator").unwrap_or_default() {
@@ -118,14 +117,14 @@ fn check_values(path: FieldPath<'_>, requirement: &Object, errors: &mut Vec<Fiel
     }
 }
 
-fn check_field(path: FieldPath<'_>, requirement: &Object, errors: &mut Vec<FieldError>) {
+fn check_field(path: FieldPath<'_>, requirement: &Object, errors: &mut FieldErrors) {
     if requirement.str("key").unwrap_or_default().is_empty() {
         errors.push(FieldError::required(path.child("key"), "must be specified"));
     }
     check_values(path, requirement, errors);
 }
 
-fn check_label(path: FieldPath<'_>, requirement: &Object, errors: &mut Vec<FieldError>) {
+fn check_label(path: FieldPath<'_>, requirement: &Object, errors: &mut FieldErrors) {
     check_values(path, requirement, errors);
     let key = requirement.str("key").unwrap_or_default();
     errors.extend(problems(path.child("key"), key, qualified_name(key)));
@@ -136,7 +135,7 @@ fn check_label(path: FieldPath<'_>, requirement: &Object, errors: &mut Vec<Field
     }
 }
 
-fn validate_namespace(object: &Object, spec: &Object, errors: &mut Vec<FieldError>) {
+fn validate_namespace(object: &Object, spec: &Object, errors: &mut FieldErrors) {
     let namespace = object.object("metadata").and_then(|metadata| metadata.str("namespace")).unwrap_or_default();
     if let Some(attributes) = spec.object("resourceAttributes") {
         let asked = attributes.str("namespace").unwrap_or_default();

@@ -6,7 +6,7 @@ mod metric;
 pub(super) use metric::{DEFAULT_CPU_UTILIZATION, cpu_utilization};
 
 use revisor_object::names::path_segment_name;
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::conversion::drop_round_trip_annotations;
 use crate::checks::problems;
@@ -43,11 +43,11 @@ impl Strategy for HorizontalPodAutoscalers {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_spec(spec_of(object), None, self.features)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::STATUS {
             return negative(FieldPath::root("status"), status(object), &["currentReplicas", "desiredReplicas"]);
         }
@@ -66,8 +66,8 @@ enum Reference {
     Known,
 }
 
-fn validate_spec(spec: &Object, old: Option<&Object>, features: Features) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_spec(spec: &Object, old: Option<&Object>, features: Features) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     // Who has none at all keeps it, whether it may be asked for or not.
     let is_zero_known = old.and_then(|old| given_number(old, "minReplicas")) == Some(0);
     let least = if features.has(Feature::HPAScaleToZero) || is_zero_known { 0 } else { 1 };
@@ -103,8 +103,8 @@ fn validate_spec(spec: &Object, old: Option<&Object>, features: Features) -> Vec
 }
 
 /// What is wrong with a reference to an object by version, kind and name.
-fn validate_reference(path: FieldPath<'_>, reference: &Object, rule: Reference) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_reference(path: FieldPath<'_>, reference: &Object, rule: Reference) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for name in ["kind", "name"] {
         let (at, value) = (path.child(name), text(reference, name));
         if value.is_empty() {

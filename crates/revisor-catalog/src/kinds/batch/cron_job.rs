@@ -1,6 +1,8 @@
 //! CronJobs: jobs that are made anew on a schedule.
 
-use revisor_object::{FieldError, FieldPath, Object, Value, check_cron, cron_names_time_zone, time_zone_problems};
+use revisor_object::{
+    FieldError, FieldErrors, FieldPath, Object, Value, check_cron, cron_names_time_zone, time_zone_problems,
+};
 
 use super::job::{job_spec_warnings, validate_job_spec};
 use crate::checks::{not_negative, problems, required, required_one_of};
@@ -41,7 +43,7 @@ impl Strategy for CronJobs {
         drop_disabled_fields(job, old.map(job_spec), self.policy.features);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_spec(object, None, self.policy);
         let name = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
         if name.len() > MAX_NAME_BYTES {
@@ -50,9 +52,9 @@ impl Strategy for CronJobs {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::STATUS {
-            return Vec::new();
+            return FieldErrors::new();
         }
         validate_spec(object, Some(old), self.policy)
     }
@@ -84,7 +86,7 @@ fn job_spec(object: &Object) -> &Object {
     object.at(&["spec", "jobTemplate", "spec"]).and_then(Value::as_object).unwrap_or(NOTHING)
 }
 
-fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
+fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
     let (spec, old_spec) = (spec_of(object), old.map(spec_of));
     let mut errors = validate_schedule(spec, old_spec);
     let is_same_zone = old_spec.is_some_and(|old| old.get("timeZone") == spec.get("timeZone"));
@@ -111,12 +113,12 @@ fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Ve
 }
 
 /// Time zones have a field of their own; schedules that were stored with one may keep it.
-fn validate_schedule(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_schedule(spec: &Object, old: Option<&Object>) -> FieldErrors {
     let (path, schedule) = (SPEC.child("schedule"), text(spec, "schedule"));
     if let Some(missing) = required(path, schedule) {
-        return vec![missing];
+        return FieldErrors::from([missing]);
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if let Err(problem) = check_cron(schedule) {
         errors.push(FieldError::invalid(path, schedule, problem.to_string()));
     }

@@ -11,7 +11,7 @@ mod success_policy;
 mod template;
 
 use revisor_object::names::{dns1123_label, label_value};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, StructuredLabelSelector, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, StructuredLabelSelector, Value};
 
 use crate::checks::immutable;
 use crate::kinds::pod_spec::PodPolicy;
@@ -103,11 +103,11 @@ impl Strategy for Jobs {
         self.settle(object, None, circumstances);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_whole(object, None, self.policy)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::STATUS {
             return status::validate(object, old, self.policy.features);
         }
@@ -172,7 +172,7 @@ fn generate_selector(object: &mut Object) {
     fill(spec.object_mut("selector").object_mut("matchLabels"), CONTROLLER_UID, uid);
 }
 
-fn validate_whole(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
+fn validate_whole(object: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
     let spec = spec_of(object);
     let old_spec = old.map(spec_of);
     let mut errors = validate_generated_selector(object, old_spec);
@@ -191,9 +191,11 @@ fn validate_whole(object: &Object, old: Option<&Object>, policy: PodPolicy) -> V
 }
 
 /// Labels that were made up must still be as they were. Jobs from before the prefixed labels need not have them.
-fn validate_generated_selector(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_generated_selector(object: &Object, old: Option<&Object>) -> FieldErrors {
     let spec = spec_of(object);
-    let Some(selector) = spec.object("selector").filter(|_| !has_manual_selector(spec)) else { return Vec::new() };
+    let Some(selector) = spec.object("selector").filter(|_| !has_manual_selector(spec)) else {
+        return FieldErrors::new();
+    };
     let metadata = object.object("metadata").unwrap_or(NOTHING);
     let (name, uid) = (text(metadata, "name"), text(metadata, "uid"));
     let needs_prefixed = old.is_none_or(|old| {
@@ -205,7 +207,7 @@ fn validate_generated_selector(object: &Object, old: Option<&Object>) -> Vec<Fie
     let root = SPEC.child("template");
     let at_metadata = root.child("metadata");
     let path = at_metadata.child("labels");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (key, value) in expected {
         let detail = || format!("must be '{value}'");
         match labels.str(key) {

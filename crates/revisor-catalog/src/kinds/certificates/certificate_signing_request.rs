@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 use x509_parser::prelude::{FromDer, X509Certificate, X509CertificationRequest};
 
 use super::pem;
@@ -92,11 +92,11 @@ impl Strategy for CertificateSigningRequests {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_request(object, Tolerated::default())
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         let mut errors = validate_request(object, Tolerated::of(object, old));
         let root = FieldPath::root("status");
         let path = root.child("conditions");
@@ -223,8 +223,8 @@ fn first_repeated<'a>(texts: impl Iterator<Item = &'a str>) -> Option<usize> {
     texts.enumerate().find(|(_, text)| !seen.insert(*text)).map(|(at, _)| at)
 }
 
-fn validate_request(object: &Object, tolerated: Tolerated) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_request(object: &Object, tolerated: Tolerated) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let path = FieldPath::root("spec");
     let spec = object.object("spec");
     let text = |name| spec.and_then(|spec| spec.str(name)).unwrap_or_default();
@@ -266,7 +266,7 @@ fn validate_request(object: &Object, tolerated: Tolerated) -> Vec<FieldError> {
     errors
 }
 
-fn validate_conditions(object: &Object, tolerated: &Tolerated, errors: &mut Vec<FieldError>) {
+fn validate_conditions(object: &Object, tolerated: &Tolerated, errors: &mut FieldErrors) {
     let status = FieldPath::root("status");
     let path = status.child("conditions");
     let mut seen = std::collections::HashSet::new();

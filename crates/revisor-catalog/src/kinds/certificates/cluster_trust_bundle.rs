@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use revisor_object::names::NameRule;
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::pem;
@@ -24,13 +24,13 @@ const OMITTED: &str = "<value omitted>";
 pub(crate) struct ClusterTrustBundles;
 
 impl Strategy for ClusterTrustBundles {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_names(object);
         errors.extend(validate_bundle(SPEC.child("trustBundle"), text(spec(object), "trustBundle")));
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = validate_names(object);
         let (bundle, was) = (text(spec(object), "trustBundle"), text(spec(old), "trustBundle"));
         // What was good once stays so.
@@ -46,10 +46,10 @@ impl Strategy for ClusterTrustBundles {
 }
 
 /// A bundle of a signer is named after it.
-fn validate_names(object: &Object) -> Vec<FieldError> {
+fn validate_names(object: &Object) -> FieldErrors {
     let signer = text(spec(object), "signerName");
     let metadata = object.object("metadata").unwrap_or(NOTHING);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (member, is_prefix) in [("generateName", true), ("name", false)] {
         let name = text(metadata, member);
         if !name.is_empty() {
@@ -83,12 +83,12 @@ fn name_problems(signer: &str, name: &str, is_prefix: bool) -> Vec<String> {
 }
 
 /// A bundle is certificates of authorities in PEM, each of them once.
-fn validate_bundle(path: FieldPath<'_>, bundle: &str) -> Vec<FieldError> {
+fn validate_bundle(path: FieldPath<'_>, bundle: &str) -> FieldErrors {
     if bundle.len() > MAX_BYTES {
-        return vec![FieldError::too_long(path, MAX_BYTES)];
+        return FieldErrors::from([FieldError::too_long(path, MAX_BYTES)]);
     }
     let invalid = |detail: String| FieldError::invalid(path, OMITTED, detail);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let mut anchors: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
     for (at, block) in pem::blocks(bundle).enumerate() {
         match anchor_problem(&block) {

@@ -6,7 +6,7 @@ mod status;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use revisor_object::names::{dns1123_subdomain, domain_prefixed_key};
-use revisor_object::{BadValue, FieldError, FieldPath, Object};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object};
 use x509_parser::prelude::{FromDer, X509CertificationRequest};
 
 use super::public_key::{PublicKey, Weakness, is_self_signed};
@@ -47,7 +47,7 @@ impl Strategy for PodCertificateRequests {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let spec = spec(object);
         let mut errors = validate_signer_name(SPEC.child("signerName"), text(spec, "signerName"));
         if let Some(annotations) = spec.object("unverifiedUserAnnotations") {
@@ -76,7 +76,7 @@ impl Strategy for PodCertificateRequests {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         immutable(SPEC, object.get("spec"), old.get("spec")).into_iter().collect()
     }
 
@@ -86,7 +86,7 @@ impl Strategy for PodCertificateRequests {
         old: &Object,
         part: Part<'_>,
         circumstances: Circumstances<'_>,
-    ) -> Vec<FieldError> {
+    ) -> FieldErrors {
         match part {
             Part::Whole => self.validate_update(object, old, part),
             Part::Subresource(_) => status::validate(object, old, circumstances.now),
@@ -99,8 +99,8 @@ fn is_kubernetes_signer(signer: &str) -> bool {
     domain == "kubernetes.io" || domain.ends_with(".kubernetes.io")
 }
 
-fn validate_annotations(path: FieldPath<'_>, annotations: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_annotations(path: FieldPath<'_>, annotations: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut size = 0;
     for (key, value) in annotations.iter() {
         size += key.len() + value.as_str().unwrap_or_default().len();

@@ -1,7 +1,7 @@
 //! The names of signers: a domain and a path, `example.com/signer`.
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain};
-use revisor_object::{FieldError, FieldPath};
+use revisor_object::{FieldError, FieldErrors, FieldPath};
 
 /// How long the domain of a signer may be.
 const MAX_DOMAIN: usize = 253;
@@ -10,15 +10,15 @@ const MAX_DOMAIN: usize = 253;
 const MAX_NAME: usize = MAX_DOMAIN + 1 + 253 + 63 + 1;
 
 /// What is wrong with the name of a signer.
-pub(crate) fn validate_signer_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(crate) fn validate_signer_name(path: FieldPath<'_>, name: &str) -> FieldErrors {
     if name.is_empty() {
-        return vec![FieldError::required(path, "")];
+        return FieldErrors::from([FieldError::required(path, "")]);
     }
     let Some((domain, rest)) = name.split_once('/').filter(|(_, rest)| !rest.contains('/')) else {
         let detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-        return vec![FieldError::invalid(path, name, detail)];
+        return FieldErrors::from([FieldError::invalid(path, name, detail)]);
     };
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if domain.len() > MAX_DOMAIN {
         errors.push(FieldError::too_long(path, MAX_DOMAIN));
     }

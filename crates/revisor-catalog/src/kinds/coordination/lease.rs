@@ -1,6 +1,6 @@
 //! Leases: who holds what, until when.
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::{Circumstances, Feature, Features, Part, Strategy};
 
@@ -23,8 +23,8 @@ impl Strategy for Leases {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         let Some(spec) = object.object("spec") else { return errors };
         let path = FieldPath::root("spec");
         let number = |name| spec.get(name).and_then(Value::as_i64);
@@ -48,14 +48,14 @@ impl Strategy for Leases {
         errors
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> FieldErrors {
         self.validate(object)
     }
 }
 
 /// The strategies that have no domain in front are Kubernetes' own; others are for anyone to invent. The original names
 /// the field twice.
-pub(super) fn validate_strategy(strategy: &str, path: FieldPath<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_strategy(strategy: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let path = path.child("strategy");
     if strategy.contains('/') {
         for problem in revisor_object::names::qualified_name(strategy) {

@@ -1,6 +1,6 @@
 //! Lease candidates: who could hold a lease, and by which versions one of them is chosen.
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::lease::validate_strategy;
 use crate::kinds::semantic_version::SemanticVersion;
@@ -14,9 +14,9 @@ const NO_VERSION: &str = "must be a valid semantic version";
 pub(crate) struct LeaseCandidates;
 
 impl Strategy for LeaseCandidates {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let spec = spec(object);
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         if text(spec, "leaseName").is_empty() {
             errors.push(FieldError::required(SPEC.child("leaseName"), ""));
         }
@@ -53,7 +53,7 @@ impl Strategy for LeaseCandidates {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = self.validate(object);
         let (lease, was) = (text(spec(object), "leaseName"), text(spec(old), "leaseName"));
         if lease != was {

@@ -3,7 +3,9 @@
 mod update;
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain};
-use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value};
+use revisor_object::{
+    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value,
+};
 
 use crate::checks::{self, problems};
 use crate::kinds::amounts;
@@ -33,7 +35,7 @@ pub(crate) fn default_claim_spec(spec: &mut Object) {
 }
 
 /// What is wrong with the spec of a claim or of a template for claims.
-pub(crate) fn validate_claim_spec(path: FieldPath<'_>, spec: &Object, features: Features) -> Vec<FieldError> {
+pub(crate) fn validate_claim_spec(path: FieldPath<'_>, spec: &Object, features: Features) -> FieldErrors {
     validate_spec(path, spec, Allowances::new(features))
 }
 
@@ -126,12 +128,12 @@ impl Strategy for Claims {
         self.settle(object, None, circumstances);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let empty = Object::new();
         validate_claim_spec(SPEC, object.object("spec").unwrap_or(&empty), self.features)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         let allowances = Allowances::of(old, self.features);
         match part {
             Part::Whole => {
@@ -173,8 +175,8 @@ pub(crate) fn claim_spec_warnings(path: FieldPath<'_>, spec: &Object) -> Vec<Str
         .collect()
 }
 
-fn validate_spec(path: FieldPath<'_>, spec: &Object, allowances: Allowances) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_spec(path: FieldPath<'_>, spec: &Object, allowances: Allowances) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let modes = path.child("accessModes");
     if spec.array("accessModes").is_empty() {
         errors.push(FieldError::required(modes, "at least 1 access mode is required"));
@@ -205,9 +207,9 @@ fn validate_spec(path: FieldPath<'_>, spec: &Object, allowances: Allowances) -> 
 }
 
 /// The access modes of a claim or a volume, each a known one, and the exclusive one alone.
-pub(super) fn access_modes(path: FieldPath<'_>, spec: &Object) -> Vec<FieldError> {
+pub(super) fn access_modes(path: FieldPath<'_>, spec: &Object) -> FieldErrors {
     let modes = || spec.array("accessModes").iter().map(|mode| mode.as_str().unwrap_or_default());
-    let mut errors: Vec<FieldError> = modes().filter_map(|mode| checks::one_of(path, mode, ACCESS_MODES)).collect();
+    let mut errors: FieldErrors = modes().filter_map(|mode| checks::one_of(path, mode, ACCESS_MODES)).collect();
     let is_exclusive = |mode: &str| mode == "ReadWriteOncePod";
     if modes().any(is_exclusive) && modes().any(|mode| !is_exclusive(mode) && ACCESS_MODES.contains(&mode)) {
         errors.push(FieldError::forbidden(path, "may not use ReadWriteOncePod with other access modes"));
@@ -216,12 +218,12 @@ pub(super) fn access_modes(path: FieldPath<'_>, spec: &Object) -> Vec<FieldError
 }
 
 /// The name of a class, if there is one.
-pub(super) fn class_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
-    if name.is_empty() { Vec::new() } else { problems(path, name, dns1123_subdomain(name)) }
+pub(super) fn class_name(path: FieldPath<'_>, name: &str) -> FieldErrors {
+    if name.is_empty() { FieldErrors::new() } else { problems(path, name, dns1123_subdomain(name)) }
 }
 
-fn validate_sources(path: FieldPath<'_>, spec: &Object, allowances: Allowances) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_sources(path: FieldPath<'_>, spec: &Object, allowances: Allowances) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for name in ["dataSource", "dataSourceRef"] {
         let Some(source) = spec.object(name) else { continue };
         let source_path = path.child(name);

@@ -1,7 +1,7 @@
 //! ConfigMaps: texts and bytes by key, up to 1 MiB, optionally frozen.
 
 use revisor_object::names::config_map_key;
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::{Part, Strategy};
 
@@ -11,8 +11,8 @@ pub(super) const MAX_DATA_BYTES: usize = 1024 * 1024;
 pub(crate) struct ConfigMaps;
 
 impl Strategy for ConfigMaps {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         let mut size = 0;
         let binary = object.object("binaryData");
         let data_path = FieldPath::root("data");
@@ -39,7 +39,7 @@ impl Strategy for ConfigMaps {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = frozen(object, old, &["data", "binaryData"]);
         errors.extend(self.validate(object));
         errors
@@ -54,10 +54,10 @@ pub(super) fn decoded_len(value: &Value) -> usize {
 }
 
 /// What was changed of an object that is marked immutable.
-pub(super) fn frozen(object: &Object, old: &Object, parts: &[&str]) -> Vec<FieldError> {
+pub(super) fn frozen(object: &Object, old: &Object, parts: &[&str]) -> FieldErrors {
     let is_frozen = |object: &Object| object.get("immutable").and_then(Value::as_bool) == Some(true);
     if !is_frozen(old) {
-        return Vec::new();
+        return FieldErrors::new();
     }
     let detail = "field is immutable when `immutable` is set";
     let thawed = (!is_frozen(object)).then_some("immutable");

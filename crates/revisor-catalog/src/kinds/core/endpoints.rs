@@ -1,7 +1,7 @@
 //! Endpoints: where a Service leads to, the older way. EndpointSlices do the same and scale.
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain, port_number, qualified_name};
-use revisor_object::{FieldError, FieldPath, Object, Value, ip_warnings};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, ip_warnings};
 
 use crate::checks::{problems, required_one_of};
 use crate::kinds::addresses::{endpoint_ip, legacy_ip};
@@ -20,8 +20,8 @@ pub(crate) struct Endpoints {
 }
 
 impl Strategy for Endpoints {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         let path = FieldPath::root("subsets");
         for (at, subset) in object.array("subsets").iter().filter_map(Value::as_object).enumerate() {
             validate_subset(path.index(at), subset, self.features, &mut errors);
@@ -29,10 +29,10 @@ impl Strategy for Endpoints {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let errors = self.validate(object);
         // What was once let in may stay.
-        if !errors.is_empty() && object.array("subsets") == old.array("subsets") { Vec::new() } else { errors }
+        if !errors.is_empty() && object.array("subsets") == old.array("subsets") { FieldErrors::new() } else { errors }
     }
 
     fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
@@ -61,7 +61,7 @@ fn ip_of(address: &Object) -> &str {
     address.str("ip").unwrap_or_default()
 }
 
-fn validate_subset(path: FieldPath<'_>, subset: &Object, features: Features, errors: &mut Vec<FieldError>) {
+fn validate_subset(path: FieldPath<'_>, subset: &Object, features: Features, errors: &mut FieldErrors) {
     if LISTS.iter().all(|list| subset.array(list).is_empty()) {
         errors.push(FieldError::required(path, "must specify `addresses` or `notReadyAddresses`"));
     }
@@ -78,7 +78,7 @@ fn validate_subset(path: FieldPath<'_>, subset: &Object, features: Features, err
     }
 }
 
-fn validate_address(path: FieldPath<'_>, address: &Object, features: Features, errors: &mut Vec<FieldError>) {
+fn validate_address(path: FieldPath<'_>, address: &Object, features: Features, errors: &mut FieldErrors) {
     let ip = ip_of(address);
     errors.extend(legacy_ip(path.child("ip"), ip, features, |_| false));
     if let Some(host) = address.str("hostname") {
@@ -90,7 +90,7 @@ fn validate_address(path: FieldPath<'_>, address: &Object, features: Features, e
     errors.extend(endpoint_ip(path.child("ip"), ip));
 }
 
-fn validate_port(path: FieldPath<'_>, port: &Object, must_have_name: bool, errors: &mut Vec<FieldError>) {
+fn validate_port(path: FieldPath<'_>, port: &Object, must_have_name: bool, errors: &mut FieldErrors) {
     let text = |name| port.str(name).unwrap_or_default();
     let name = text("name");
     if !name.is_empty() {

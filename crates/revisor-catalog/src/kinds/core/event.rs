@@ -1,7 +1,7 @@
 //! Core events: notes about other objects. Those with an `eventTime` are of the newer sort and held to more.
 
 use revisor_object::names::{dns1123_subdomain, qualified_name};
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use crate::{Part, Strategy};
 
@@ -13,18 +13,18 @@ const MAX_MESSAGE: usize = 1024;
 pub(crate) struct Events;
 
 impl Strategy for Events {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_event(object, "reportingComponent")
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> FieldErrors {
         self.validate(object)
     }
 }
 
 /// What is wrong with an event, whichever group it was written in. The groups have different names for the reporter.
-pub(crate) fn validate_event(object: &Object, reporter: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn validate_event(object: &Object, reporter: &str) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let text = |name| object.str(name).unwrap_or_default();
     let namespace = object.object("metadata").and_then(|metadata| metadata.str("namespace")).unwrap_or_default();
     let about = object.object("involvedObject").and_then(|about| about.str("namespace")).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use revisor_object::names::qualified_name;
-use revisor_object::{FieldError, FieldPath, Notation, Object, Quantity, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Notation, Object, Quantity, Value};
 
 use crate::checks::problems;
 use crate::kinds::amounts::{self, amount_of};
@@ -32,8 +32,8 @@ impl Strategy for LimitRanges {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         let path = FieldPath::root("spec.limits");
         let limits = object.object("spec").map(|spec| spec.array("limits")).unwrap_or_default();
         let mut seen = Vec::new();
@@ -50,7 +50,7 @@ impl Strategy for LimitRanges {
         errors
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> FieldErrors {
         self.validate(object)
     }
 }
@@ -71,7 +71,7 @@ fn derive(limit: &mut Object) {
     }
 }
 
-fn validate_type(path: FieldPath<'_>, kind: &str) -> Vec<FieldError> {
+fn validate_type(path: FieldPath<'_>, kind: &str) -> FieldErrors {
     let mut errors = problems(path, kind, qualified_name(kind));
     if errors.is_empty() && !kind.contains('/') && !TYPES.contains(&kind) {
         errors.push(FieldError::invalid(path, kind, "must be a standard limit type or fully qualified"));
@@ -79,8 +79,8 @@ fn validate_type(path: FieldPath<'_>, kind: &str) -> Vec<FieldError> {
     errors
 }
 
-fn validate_limit(path: FieldPath<'_>, limit: &Object, kind: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_limit(path: FieldPath<'_>, limit: &Object, kind: &str) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut names = BTreeSet::new();
     for list in LISTS {
         let list_path = path.child(list);
@@ -112,8 +112,8 @@ fn validate_limit(path: FieldPath<'_>, limit: &Object, kind: &str) -> Vec<FieldE
 }
 
 /// What is wrong with the bounds of one resource, compared with each other.
-fn validate_amounts(path: FieldPath<'_>, limit: &Object, kind: &str, name: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_amounts(path: FieldPath<'_>, limit: &Object, kind: &str, name: &str) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let of = |list: &str| amount_of(limit.object(list), name);
     let of_default = |list| if kind == "Pod" { None } else { of(list) };
     let (min, max, ratio) = (of("min"), of("max"), of("maxLimitRequestRatio"));

@@ -1,7 +1,7 @@
 //! Namespaces: a deletion only marks them; they go when `spec.finalizers` is empty, which `/finalize` sees to.
 
 use revisor_object::names::{builtin_kind_finalizer, qualified_name};
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{keep, put_back};
 use crate::strategy::spec_or_status;
@@ -44,12 +44,12 @@ impl Strategy for Namespaces {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let spec = FieldPath::root("spec");
         validate_spec_finalizers(object, |_| spec.child("finalizers").to_string())
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> FieldErrors {
         match part {
             Part::Whole => self.validate(object),
             Part::STATUS => validate_phase(object),
@@ -78,7 +78,7 @@ fn set_name_label(object: &mut Object) {
     }
 }
 
-fn validate_spec_finalizers(object: &Object, path: impl Fn(usize) -> String) -> Vec<FieldError> {
+fn validate_spec_finalizers(object: &Object, path: impl Fn(usize) -> String) -> FieldErrors {
     let names = spec_finalizers(object).iter().filter_map(Value::as_str).enumerate();
     names
         .flat_map(|(at, name)| {
@@ -88,7 +88,7 @@ fn validate_spec_finalizers(object: &Object, path: impl Fn(usize) -> String) -> 
         .collect()
 }
 
-fn validate_phase(object: &Object) -> Vec<FieldError> {
+fn validate_phase(object: &Object) -> FieldErrors {
     let phase = object.at(&["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
     let is_marked = object.at(&["metadata", "deletionTimestamp"]).is_some();
     let (wanted, detail) = if is_marked {

@@ -3,7 +3,8 @@
 mod config_source;
 
 use revisor_object::{
-    BadValue, FieldError, FieldPath, Object, Value, cidr_warnings, legacy_cidr_problems, parse_cidr_sloppy, parse_json,
+    BadValue, FieldError, FieldErrors, FieldPath, Object, Value, cidr_warnings, legacy_cidr_problems,
+    parse_cidr_sloppy, parse_json,
 };
 
 use crate::checks::{self, problems, put_back};
@@ -62,7 +63,7 @@ impl Strategy for Nodes {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let empty = Object::new();
         let spec = object.object("spec").unwrap_or(&empty);
         let mut errors = validate_annotations(object);
@@ -75,8 +76,8 @@ impl Strategy for Nodes {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
-        let mut errors = if part == Part::Whole { self.validate(object) } else { Vec::new() };
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
+        let mut errors = if part == Part::Whole { self.validate(object) } else { FieldErrors::new() };
         errors.extend(validate_change(object, old));
         errors
     }
@@ -134,10 +135,10 @@ fn settle_ranges(spec: &mut Object) {
     }
 }
 
-fn validate_ranges(spec: &Object, features: Features) -> Vec<FieldError> {
+fn validate_ranges(spec: &Object, features: Features) -> FieldErrors {
     let path = SPEC.child("podCIDRs");
     let ranges = || spec.array("podCIDRs").iter().filter_map(Value::as_str);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (at, range) in ranges().enumerate() {
         errors.extend(problems(path.index(at), range, legacy_cidr_problems(range, addresses::strictness(features))));
     }
@@ -162,8 +163,8 @@ fn validate_ranges(spec: &Object, features: Features) -> Vec<FieldError> {
 }
 
 /// Taints and hints once stood in annotations, which are still looked at.
-fn validate_annotations(object: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_annotations(object: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let path = METADATA.child("annotations");
     let annotation = |name| object.at(&["metadata", "annotations", name]).and_then(Value::as_str).unwrap_or_default();
     let taints = annotation(TAINTS_ANNOTATION);
@@ -187,16 +188,20 @@ fn validate_annotations(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_avoid_pods(path: FieldPath<'_>, text: &str) -> Vec<FieldError> {
+fn validate_avoid_pods(path: FieldPath<'_>, text: &str) -> FieldErrors {
     let root = match parse_json(text.as_bytes()).map(|parsed| parsed.value) {
         Ok(Value::Object(root)) => root,
-        Ok(Value::Null) => return Vec::new(),
+        Ok(Value::Null) => return FieldErrors::new(),
         Ok(other) => {
             let detail = format!("json: cannot unmarshal {} into Go value of type v1.AvoidPods", other.type_name());
-            return vec![FieldError::invalid(path.child("AvoidPods"), AVOID_PODS_ANNOTATION, detail)];
+            return FieldErrors::from([FieldError::invalid(path.child("AvoidPods"), AVOID_PODS_ANNOTATION, detail)]);
         }
         Err(error) => {
-            return vec![FieldError::invalid(path.child("AvoidPods"), AVOID_PODS_ANNOTATION, error.to_string())];
+            return FieldErrors::from([FieldError::invalid(
+                path.child("AvoidPods"),
+                AVOID_PODS_ANNOTATION,
+                error.to_string(),
+            )]);
         }
     };
     let path = path.child(AVOID_PODS_ANNOTATION);
@@ -218,8 +223,8 @@ fn validate_avoid_pods(path: FieldPath<'_>, text: &str) -> Vec<FieldError> {
 }
 
 /// What is looked at of a status, whichever way it came.
-fn validate_status(object: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_status(object: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let Some(status) = object.object("status") else { return errors };
     for list in ["capacity", "allocatable"] {
         let path = STATUS.child(list);
@@ -232,8 +237,8 @@ fn validate_status(object: &Object) -> Vec<FieldError> {
 }
 
 /// The names of features that a node declares, in order and each once.
-fn validate_features(features: &[Value]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_features(features: &[Value]) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let path = STATUS.child("declaredFeatures");
     let names: Vec<&str> = features.iter().filter_map(Value::as_str).collect();
     for (at, name) in names.iter().enumerate() {
@@ -272,7 +277,7 @@ fn is_feature_name(name: &str) -> bool {
         })
 }
 
-fn validate_change(object: &Object, old: &Object) -> Vec<FieldError> {
+fn validate_change(object: &Object, old: &Object) -> FieldErrors {
     let empty = Object::new();
     let (spec, old_spec) = (object.object("spec").unwrap_or(&empty), old.object("spec").unwrap_or(&empty));
     let status = object.object("status").unwrap_or(&empty);

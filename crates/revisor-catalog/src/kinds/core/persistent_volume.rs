@@ -2,7 +2,7 @@
 
 mod sources;
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 pub(crate) use self::sources::csi_driver_name;
 use super::claim::{self, CLASS_ANNOTATION, VOLUME_MODES};
@@ -96,16 +96,16 @@ impl Strategy for PersistentVolumes {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let attributes_class = self.features.has(Feature::VolumeAttributesClass);
         let mut errors = validate_volume(object, false, attributes_class);
         errors.extend(mount_options(object));
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part != Part::Whole {
-            return Vec::new();
+            return FieldErrors::new();
         }
         let old_selector = old.at(&["spec", "nodeAffinity", "required"]).and_then(Value::as_object);
         let allow_invalid_values = old_selector.is_some_and(node_selectors::has_invalid_value);
@@ -151,7 +151,7 @@ impl Strategy for PersistentVolumes {
     }
 }
 
-fn validate_volume(object: &Object, allow_invalid_values: bool, attributes_class: bool) -> Vec<FieldError> {
+fn validate_volume(object: &Object, allow_invalid_values: bool, attributes_class: bool) -> FieldErrors {
     let empty = Object::new();
     let name = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
     let context = Context { volume: name, is_inline: false, allow_invalid_values, attributes_class };
@@ -172,8 +172,8 @@ pub(crate) struct Context<'a> {
 }
 
 /// What is wrong with the spec of a volume.
-pub(crate) fn validate_volume_spec(path: FieldPath<'_>, spec: &Object, context: Context<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn validate_volume_spec(path: FieldPath<'_>, spec: &Object, context: Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if context.is_inline {
         let inline = "may not be specified in the context of inline volumes";
         for name in ["claimRef", "capacity"] {
@@ -224,8 +224,8 @@ pub(crate) fn validate_volume_spec(path: FieldPath<'_>, spec: &Object, context: 
     errors
 }
 
-fn validate_capacity(path: FieldPath<'_>, capacity: Option<&Object>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_capacity(path: FieldPath<'_>, capacity: Option<&Object>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let count = capacity.map_or(0, Object::len);
     if count == 0 {
         errors.push(FieldError::required(path, ""));
@@ -252,8 +252,8 @@ fn validate_reclaim_policy(path: FieldPath<'_>, spec: &Object, context: Context<
     (policy != "Retain").then(|| FieldError::forbidden(path, detail))
 }
 
-fn validate_class_and_mode(path: FieldPath<'_>, spec: &Object, context: Context<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_class_and_mode(path: FieldPath<'_>, spec: &Object, context: Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let class = spec.str("storageClassName").unwrap_or_default();
     let class_path = path.child("storageClassName");
     if context.is_inline && !class.is_empty() {
@@ -291,8 +291,8 @@ fn mount_options(object: &Object) -> Option<FieldError> {
     (!is_mountable).then(|| FieldError::forbidden(path, "may not specify mount options for this volume type"))
 }
 
-fn validate_change(object: &Object, old: &Object, features: Features) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_change(object: &Object, old: &Object, features: Features) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let empty = Object::new();
     let (spec, old_spec) = (object.object("spec").unwrap_or(&empty), old.object("spec").unwrap_or(&empty));
     if !sources::same(spec, old_spec) {

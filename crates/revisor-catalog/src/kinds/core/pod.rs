@@ -14,7 +14,7 @@ mod status;
 mod update;
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{keep, put_back};
 use crate::kinds::field;
@@ -115,7 +115,7 @@ impl Strategy for Pods {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_metadata_and_spec(object, None, self.policy);
         let spec = spec_of(object);
         if !spec.array("ephemeralContainers").is_empty() {
@@ -130,7 +130,7 @@ impl Strategy for Pods {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         match part {
             Part::Whole => update::validate(object, old, self.policy),
             Part::STATUS => status::validate(object, old, self.policy.features),
@@ -196,7 +196,7 @@ fn keep_all_else(object: &mut Object, old: &Object) {
 }
 
 /// What is wrong with a pod that pod templates are not held to, and everything that they are.
-fn validate_metadata_and_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
+fn validate_metadata_and_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
     let spec = spec_of(object);
     let empty = Object::new();
     let metadata = object.object("metadata").unwrap_or(&empty);
@@ -236,9 +236,9 @@ fn objects<'a>(object: &'a Object, list: &str) -> impl Iterator<Item = &'a Objec
     object.array(list).iter().filter_map(Value::as_object)
 }
 
-fn validate_ephemeral_containers(object: &Object, old: &Object, policy: PodPolicy) -> Vec<FieldError> {
+fn validate_ephemeral_containers(object: &Object, old: &Object, policy: PodPolicy) -> FieldErrors {
     if annotations_of(old).contains(MIRROR) {
-        return vec![FieldError::forbidden("[]", "static pods do not support ephemeral containers")];
+        return FieldErrors::from([FieldError::forbidden("[]", "static pods do not support ephemeral containers")]);
     }
     let mut errors = validate_metadata_and_spec(object, Some(old), policy);
     errors.extend(update::validate_annotations(object, old));

@@ -1,6 +1,6 @@
 //! Pod templates: a template that stands alone. Its whole content is that of [`pod_spec`](crate::kinds::pod_spec).
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldErrors, FieldPath, Object};
 
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::{Circumstances, Part, Places, Strategy};
@@ -25,12 +25,12 @@ impl Strategy for PodTemplates {
         pod_spec::drop_disabled_fields(object.object_mut("template").object_mut("spec"), before, self.policy.features);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let empty = Object::new();
         pod_spec::validate_template(TEMPLATE, object.object("template").unwrap_or(&empty), None, self.policy)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let empty = Object::new();
         let template = object.object("template").unwrap_or(&empty);
         pod_spec::validate_template(TEMPLATE, template, old.object("template"), self.policy)

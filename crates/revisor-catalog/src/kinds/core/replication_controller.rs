@@ -1,7 +1,7 @@
 //! ReplicationControllers: the first kind that kept so many pods of one template.
 
 use revisor_object::names::NameRule;
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::kinds::pod_spec::PodPolicy;
 use crate::kinds::workload::{
@@ -57,11 +57,11 @@ impl Strategy for ReplicationControllers {
         drop_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_spec(spec(object), None, self.policy)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::STATUS {
             return validate_status(status(object));
         }
@@ -84,7 +84,7 @@ impl Strategy for ReplicationControllers {
     }
 }
 
-fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
+fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
     let mut errors = negative(SPEC, spec, &["minReadySeconds", "replicas"]);
     let selector = spec.object("selector").filter(|selector| !selector.is_empty());
     if selector.is_none() {
@@ -109,9 +109,9 @@ fn is_found(selector: &Object, labels: Option<&Object>) -> bool {
 }
 
 /// What was not converted may not be changed.
-fn validate_unconverted(object: &Object, old: &Object) -> Vec<FieldError> {
+fn validate_unconverted(object: &Object, old: &Object) -> FieldErrors {
     let annotations = old.at(&["metadata", "annotations"]).and_then(Value::as_object);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (key, value) in annotations.into_iter().flat_map(Object::iter) {
         let Some(broken) = key.strip_prefix(NOT_CONVERTED).and_then(|rest| rest.strip_prefix('/')) else { continue };
         if broken.contains('/') {
@@ -131,7 +131,7 @@ fn validate_unconverted(object: &Object, old: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_status(status: &Object) -> Vec<FieldError> {
+fn validate_status(status: &Object) -> FieldErrors {
     let path = FieldPath::root("status");
     let counts = ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"];
     let mut errors = negative(path, status, &counts);

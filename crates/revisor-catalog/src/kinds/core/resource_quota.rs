@@ -1,6 +1,6 @@
 //! Resource quotas: how much a namespace may hold. The status is what counts; a controller fills it in.
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::kinds::amounts::{self, amount_of};
 use crate::kinds::resource_names::{is_quota_resource, quota_resource_name};
@@ -42,13 +42,13 @@ impl Strategy for ResourceQuotas {
         spec_or_status(part)
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_spec(object);
         errors.extend(validate_status(object));
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part != Part::Whole {
             return validate_status(object);
         }
@@ -83,8 +83,8 @@ impl Strategy for ResourceQuotas {
     }
 }
 
-fn validate_amounts(path: FieldPath<'_>, list: Option<&Object>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_amounts(path: FieldPath<'_>, list: Option<&Object>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for (name, value) in list.into_iter().flat_map(Object::iter) {
         errors.extend(quota_resource_name(path.key(name), name));
         errors.extend(amounts::of_resource(path.key(name), name, &amounts::amount(value)));
@@ -92,15 +92,15 @@ fn validate_amounts(path: FieldPath<'_>, list: Option<&Object>) -> Vec<FieldErro
     errors
 }
 
-fn validate_status(object: &Object) -> Vec<FieldError> {
-    let Some(status) = object.object("status") else { return Vec::new() };
+fn validate_status(object: &Object) -> FieldErrors {
+    let Some(status) = object.object("status") else { return FieldErrors::new() };
     let mut errors = validate_amounts(STATUS.child("hard"), status.object("hard"));
     errors.extend(validate_amounts(STATUS.child("used"), status.object("used")));
     errors
 }
 
-fn validate_spec(object: &Object) -> Vec<FieldError> {
-    let Some(spec) = object.object("spec") else { return Vec::new() };
+fn validate_spec(object: &Object) -> FieldErrors {
+    let Some(spec) = object.object("spec") else { return FieldErrors::new() };
     let mut errors = validate_amounts(SPEC.child("hard"), spec.object("hard"));
     let scopes: Vec<&str> = spec.array("scopes").iter().filter_map(Value::as_str).collect();
     let path = SPEC.child("scopes");
@@ -120,8 +120,8 @@ fn validate_spec(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_selector(spec: &Object, selector: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_selector(spec: &Object, selector: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let path = SPEC.child("scopeSelector");
     // None of these paths says which expression it is about.
     let path = path.child("matchExpressions");

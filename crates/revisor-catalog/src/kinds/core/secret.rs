@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use revisor_object::names::config_map_key;
-use revisor_object::{FieldError, FieldPath, Object, Value, parse_json};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, parse_json};
 
 use super::config_map::{MAX_DATA_BYTES, decoded_len, frozen};
 use crate::checks::immutable;
@@ -27,8 +27,8 @@ impl Strategy for Secrets {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         let path = FieldPath::root("data");
         let empty = Object::new();
         let data = object.object("data").unwrap_or(&empty);
@@ -70,8 +70,8 @@ impl Strategy for Secrets {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
-        let mut errors: Vec<FieldError> =
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
+        let mut errors: FieldErrors =
             immutable(FieldPath::root("type"), object.get("type"), old.get("type")).into_iter().collect();
         errors.extend(frozen(object, old, &["data"]));
         errors.extend(self.validate(object));

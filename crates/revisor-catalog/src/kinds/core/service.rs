@@ -7,7 +7,7 @@ mod spec;
 mod validation;
 
 use revisor_object::names::NameRule;
-use revisor_object::{FieldError, FieldPath, Object, Value, cidr_warnings, ip_warnings};
+use revisor_object::{FieldErrors, FieldPath, Object, Value, cidr_warnings, ip_warnings};
 
 pub use self::cluster_ips::validate_cluster_ips;
 pub use self::spec::{ServicePort, ServiceSpec};
@@ -67,13 +67,13 @@ impl Strategy for Services {
         forget_needless_policy(object);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = self.validate_name(object);
         errors.extend(validate_service(object, None, self.features));
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         match part {
             Part::Whole => {
                 let mut errors = validate_changes(object, old);
@@ -99,12 +99,12 @@ impl Strategy for Services {
 }
 
 impl Services {
-    fn validate_name(&self, object: &Object) -> Vec<FieldError> {
+    fn validate_name(&self, object: &Object) -> FieldErrors {
         let relaxed = self.features.has(Feature::RelaxedServiceNameValidation);
         let rule = if relaxed { NameRule::Dns1123Label } else { NameRule::Dns1035Label };
         let path = FieldPath::root("metadata");
         let text = |name| object.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         let prefix = text("generateName");
         if !prefix.is_empty() {
             errors.extend(problems(path.child("generateName"), prefix, rule.check_prefix(prefix)));

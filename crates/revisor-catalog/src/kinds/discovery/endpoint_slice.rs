@@ -3,7 +3,7 @@
 use revisor_object::names::{
     dns1123_label, dns1123_subdomain, fully_qualified_domain_name, label_value, qualified_name,
 };
-use revisor_object::{FieldError, FieldPath, Object, Value, ip_problems, ip_warnings, parse_ip_sloppy};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, ip_problems, ip_warnings, parse_ip_sloppy};
 
 use crate::checks::{immutable, labels, problems, required_one_of};
 use crate::kinds::addresses::{endpoint_ip, legacy_ip};
@@ -54,13 +54,13 @@ impl Strategy for EndpointSlices {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_head(object);
         errors.extend(validate_endpoints(object, self.features));
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = validate_head(object);
         let found = validate_endpoints(object, self.features);
         // What was once let in may stay.
@@ -132,8 +132,8 @@ fn drop_node_hints(object: &mut Object) {
 }
 
 /// What is wrong with everything but the endpoints.
-fn validate_head(object: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_head(object: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let address_type = object.str("addressType").unwrap_or_default();
     errors.extend(required_one_of(FieldPath::root("addressType"), address_type, &ADDRESS_TYPES));
     let path = FieldPath::root("ports");
@@ -166,12 +166,12 @@ fn validate_head(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_endpoints(object: &Object, features: Features) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_endpoints(object: &Object, features: Features) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let path = FieldPath::root("endpoints");
     let count = endpoints(object).len();
     if count > MAX_ENDPOINTS {
-        return vec![FieldError::too_many(path, count, MAX_ENDPOINTS)];
+        return FieldErrors::from([FieldError::too_many(path, count, MAX_ENDPOINTS)]);
     }
     let address_type = object.str("addressType").unwrap_or_default();
     for (at, endpoint) in endpoints(object).enumerate() {
@@ -185,7 +185,7 @@ fn validate_endpoint(
     endpoint: &Object,
     address_type: &str,
     features: Features,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let addresses_path = path.child("addresses");
     let addresses = endpoint.array("addresses");
@@ -198,7 +198,7 @@ fn validate_endpoint(
         let malformed = match address_type {
             "IPv4" => legacy_ip(addresses_path.index(at), address, features, |_| false),
             "IPv6" => problems(addresses_path.index(at), address, ip_problems(address)),
-            _ => Vec::new(),
+            _ => FieldErrors::new(),
         };
         if malformed.is_empty() {
             validate_address(addresses_path, at, address, address_type, errors);
@@ -224,7 +224,7 @@ fn validate_endpoint(
 }
 
 /// What is wrong with an address that is well formed.
-fn validate_address(path: FieldPath<'_>, at: usize, address: &str, address_type: &str, errors: &mut Vec<FieldError>) {
+fn validate_address(path: FieldPath<'_>, at: usize, address: &str, address_type: &str, errors: &mut FieldErrors) {
     let is_six = || parse_ip_sloppy(address).is_some_and(|ip| ip.is_ipv6());
     let (is_right, wanted) = match address_type {
         "IPv4" => (!is_six(), "must be an IPv4 address"),
@@ -242,7 +242,7 @@ fn validate_address(path: FieldPath<'_>, at: usize, address: &str, address_type:
     errors.extend(endpoint_ip(path.index(at), address));
 }
 
-fn validate_hints(path: FieldPath<'_>, hints: &Object, errors: &mut Vec<FieldError>) {
+fn validate_hints(path: FieldPath<'_>, hints: &Object, errors: &mut FieldErrors) {
     for (list, check) in [("forZones", label_value as fn(&str) -> Vec<&'static str>), ("forNodes", dns1123_subdomain)] {
         let path = path.child(list);
         let items = hints.array(list);

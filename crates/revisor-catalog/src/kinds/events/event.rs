@@ -1,7 +1,7 @@
 //! Events that are written in this group: held to all rules, and all but the series is for good. Their faults are named
 //! as in the core form, with one exception.
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::immutable;
 use crate::kinds::core::event::validate_event;
@@ -33,7 +33,7 @@ const REPORTER: &str = "reportingController";
 pub(crate) struct StrictEvents;
 
 impl Strategy for StrictEvents {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_event(object, REPORTER);
         errors.extend(validate_series(object));
         if is_unset(object.get("eventTime")) {
@@ -56,7 +56,7 @@ impl Strategy for StrictEvents {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = validate_event(object, REPORTER);
         if object.get("series") != old.get("series") {
             errors.extend(validate_series(object));
@@ -77,8 +77,8 @@ fn is_unset(value: Option<&Value>) -> bool {
     }
 }
 
-fn validate_series(object: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_series(object: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let Some(series) = object.object("series") else { return errors };
     if series.get("count").and_then(Value::as_i64).unwrap_or_default() < 2 {
         errors.push(FieldError::invalid("series.count", "", "should be at least 2"));

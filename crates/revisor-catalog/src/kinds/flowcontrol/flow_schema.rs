@@ -1,7 +1,7 @@
 //! FlowSchemas: which requests go to which priority level.
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::{mandatory_spec, name_of, number, validate_status};
 use crate::checks::{problems, required};
@@ -29,8 +29,8 @@ impl Strategy for FlowSchemas {
         spec_and_metadata_or_status(part)
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         let empty = Object::new();
         let spec = object.object("spec").unwrap_or(&empty);
         validate_spec(name_of(object), spec, &mut errors);
@@ -42,12 +42,12 @@ impl Strategy for FlowSchemas {
         errors
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::Whole { self.validate(object) } else { validate_status(object) }
     }
 }
 
-fn validate_spec(name: &str, spec: &Object, errors: &mut Vec<FieldError>) {
+fn validate_spec(name: &str, spec: &Object, errors: &mut FieldErrors) {
     let path = FieldPath::root("spec");
     let precedence = number(spec, "matchingPrecedence");
     let mut invalid =
@@ -86,7 +86,7 @@ fn texts<'a>(object: &'a Object, name: &str) -> impl ExactSizeIterator<Item = &'
     object.array(name).iter().map(|value| value.as_str().unwrap_or_default())
 }
 
-fn validate_rule(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<FieldError>) {
+fn validate_rule(path: FieldPath<'_>, rule: &Object, errors: &mut FieldErrors) {
     let subjects = path.child("subjects");
     if rule.array("subjects").is_empty() {
         errors.push(FieldError::required(subjects, "subjects must contain at least one value"));
@@ -108,7 +108,7 @@ fn validate_rule(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<FieldError
     }
 }
 
-fn validate_subject(path: FieldPath<'_>, subject: &Object, errors: &mut Vec<FieldError>) {
+fn validate_subject(path: FieldPath<'_>, subject: &Object, errors: &mut FieldErrors) {
     let kind = subject.str("kind").unwrap_or_default();
     let Some((_, own)) = SUBJECTS.iter().find(|(known, _)| *known == kind) else {
         return errors.push(FieldError::not_supported(path.child("kind"), kind, &SUBJECTS.map(|(kind, _)| kind)));
@@ -132,7 +132,7 @@ fn validate_subject(path: FieldPath<'_>, subject: &Object, errors: &mut Vec<Fiel
     }
 }
 
-fn validate_account(path: FieldPath<'_>, account: &Object, errors: &mut Vec<FieldError>) {
+fn validate_account(path: FieldPath<'_>, account: &Object, errors: &mut FieldErrors) {
     let name = account.str("name").unwrap_or_default();
     if !matches!(name, "" | "*") {
         errors.extend(problems(path.child("name"), name, dns1123_subdomain(name)));
@@ -152,7 +152,7 @@ fn alone(path: FieldPath<'_>, rule: &Object, name: &str, what: &str) -> Option<F
     })
 }
 
-fn validate_verbs(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<FieldError>) {
+fn validate_verbs(path: FieldPath<'_>, rule: &Object, errors: &mut FieldErrors) {
     let mut verbs = texts(rule, "verbs");
     if verbs.len() == 0 {
         errors.push(FieldError::required(path.child("verbs"), "verbs must contain at least one value"));
@@ -163,7 +163,7 @@ fn validate_verbs(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<FieldErro
     }
 }
 
-fn validate_resource_rule(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<FieldError>) {
+fn validate_resource_rule(path: FieldPath<'_>, rule: &Object, errors: &mut FieldErrors) {
     validate_verbs(path, rule, errors);
     for (name, one, many) in [("apiGroups", "api group", "api groups"), ("resources", "resource", "resources")] {
         if rule.array(name).is_empty() {
@@ -192,7 +192,7 @@ fn validate_resource_rule(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<F
     }
 }
 
-fn validate_path_rule(path: FieldPath<'_>, rule: &Object, errors: &mut Vec<FieldError>) {
+fn validate_path_rule(path: FieldPath<'_>, rule: &Object, errors: &mut FieldErrors) {
     validate_verbs(path, rule, errors);
     let at_urls = path.child("nonResourceURLs");
     let urls = texts(rule, "nonResourceURLs");
@@ -277,7 +277,7 @@ mod tests {
                 ],
             ),
         ] {
-            let mut errors = Vec::new();
+            let mut errors = FieldErrors::new();
             validate_rule(FieldPath::root("r"), &object(&format!("{{{rule}}}")), &mut errors);
             check(&rule, &errors, want);
         }

@@ -1,6 +1,6 @@
 //! PriorityLevelConfigurations: how much of the server a sort of requests gets, and what happens to those beyond it.
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::{mandatory_spec, name_of, number, validate_status};
 use crate::checks::{in_range, required_one_of};
@@ -31,8 +31,8 @@ impl Strategy for PriorityLevelConfigurations {
         spec_and_metadata_or_status(part)
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         if object.at(&["metadata", "annotations", ROUND_TRIP]).is_some() {
             let detail = format!("annotation '{ROUND_TRIP}' is forbidden");
             errors.push(FieldError::forbidden("metadata.annotations", detail));
@@ -45,7 +45,7 @@ impl Strategy for PriorityLevelConfigurations {
         errors
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::Whole { self.validate(object) } else { validate_status(object) }
     }
 }
@@ -66,7 +66,7 @@ fn changed(name: &str, spec: &Object, fixed: &Object) -> Option<FieldError> {
     })
 }
 
-fn validate_spec(name: &str, spec: &Object, errors: &mut Vec<FieldError>) {
+fn validate_spec(name: &str, spec: &Object, errors: &mut FieldErrors) {
     let path = FieldPath::root("spec");
     let kind = spec.str("type").unwrap_or_default();
     if (name == EXEMPT) != (kind == "Exempt") {
@@ -100,7 +100,7 @@ fn validate_spec(name: &str, spec: &Object, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn validate_shares(path: FieldPath<'_>, level: &Object, errors: &mut Vec<FieldError>) {
+fn validate_shares(path: FieldPath<'_>, level: &Object, errors: &mut FieldErrors) {
     let shares = number(level, "nominalConcurrencyShares");
     if shares < 0 {
         let detail = "must be a non-negative integer";
@@ -109,7 +109,7 @@ fn validate_shares(path: FieldPath<'_>, level: &Object, errors: &mut Vec<FieldEr
     errors.extend(in_range(path.child("lendablePercent"), number(level, "lendablePercent"), 0, 100));
 }
 
-fn validate_limited(path: FieldPath<'_>, limited: &Object, errors: &mut Vec<FieldError>) {
+fn validate_limited(path: FieldPath<'_>, limited: &Object, errors: &mut FieldErrors) {
     validate_shares(path, limited, errors);
     let borrowed = limited.get("borrowingLimitPercent").and_then(Value::as_i64);
     if let Some(percent) = borrowed.filter(|percent| *percent < 0) {
@@ -135,7 +135,7 @@ fn validate_limited(path: FieldPath<'_>, limited: &Object, errors: &mut Vec<Fiel
     }
 }
 
-fn validate_queuing(path: FieldPath<'_>, queuing: &Object, errors: &mut Vec<FieldError>) {
+fn validate_queuing(path: FieldPath<'_>, queuing: &Object, errors: &mut FieldErrors) {
     let (length, queues, hand) =
         (number(queuing, "queueLengthLimit"), number(queuing, "queues"), number(queuing, "handSize"));
     let mut invalid =
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::kinds::tests::{check, object};
 
-    fn errors_of(name: &str, spec: &str) -> Vec<FieldError> {
+    fn errors_of(name: &str, spec: &str) -> FieldErrors {
         let levels = PriorityLevelConfigurations { mandatory: mandatory_specs("prioritylevelconfigurations") };
         levels.validate(&object(&format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{spec}}}"#)))
     }

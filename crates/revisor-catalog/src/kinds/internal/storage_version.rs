@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use revisor_object::names::{dns1035_label, dns1123_subdomain, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::problems;
 use crate::kinds::workload::{NOTHING, shown, status, text};
@@ -24,10 +24,10 @@ impl Strategy for StorageVersions {
         spec_and_metadata_or_status(part)
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let metadata = object.object("metadata").unwrap_or(NOTHING);
         let path = FieldPath::root("metadata");
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         for member in ["generateName", "name"] {
             let name = text(metadata, member);
             if !name.is_empty() {
@@ -37,9 +37,9 @@ impl Strategy for StorageVersions {
         errors
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> FieldErrors {
         match part {
-            Part::Whole => Vec::new(),
+            Part::Whole => FieldErrors::new(),
             Part::Subresource(_) => validate_status(status(object)),
         }
     }
@@ -55,8 +55,8 @@ fn name_problems(name: &str) -> Vec<String> {
     of_group.chain(of_resource).collect()
 }
 
-fn validate_status(status: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_status(status: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let path = STATUS.child("storageVersions");
     let mut seen = HashSet::new();
     for (at, server) in status.array("storageVersions").iter().filter_map(Value::as_object).enumerate() {
@@ -72,7 +72,7 @@ fn validate_status(status: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_server(path: FieldPath<'_>, server: &Object) -> Vec<FieldError> {
+fn validate_server(path: FieldPath<'_>, server: &Object) -> FieldErrors {
     let id = text(server, "apiServerID");
     let mut errors = problems(path.child("apiServerID"), id, dns1123_subdomain(id));
     let encoding = text(server, "encodingVersion");
@@ -150,8 +150,8 @@ fn validate_common_version(status: &Object) -> Option<FieldError> {
 }
 
 /// The original leaves `conditions` out of the paths.
-fn validate_conditions(conditions: &[Value]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_conditions(conditions: &[Value]) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut seen = HashMap::new();
     for (at, condition) in conditions.iter().filter_map(Value::as_object).enumerate() {
         let path = STATUS.index(at);

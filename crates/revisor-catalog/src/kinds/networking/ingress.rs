@@ -3,7 +3,7 @@
 use revisor_object::names::{
     dns1035_label, dns1123_label, dns1123_subdomain, port_name, port_number, wildcard_dns1123_subdomain,
 };
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, ip_warnings};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, ip_warnings};
 
 use super::ingress_class::validate_reference;
 use crate::checks::problems;
@@ -49,7 +49,7 @@ impl Strategy for Ingresses {
         spec_or_status(part)
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_spec(object, Allowances::new(self.features));
         let class = object.at(&["spec", "ingressClassName"]).and_then(Value::as_str);
         if let (Some(annotated), Some(class)) = (annotated_class(object), class)
@@ -62,7 +62,7 @@ impl Strategy for Ingresses {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         match part {
             Part::Whole => validate_spec(object, allowances(old, self.features)),
             Part::Subresource(_) => validate_status(object, old, self.features),
@@ -95,7 +95,7 @@ fn allowances(old: &Object, features: Features) -> Allowances {
     let objects = |name| spec.map(|spec| spec.array(name)).unwrap_or_default().iter().filter_map(Value::as_object);
     let is_bad_secret = |tls: &Object| !secret_name_problems(tls).is_empty();
     let is_bad_wildcard = |rule: &Object| {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         validate_http(FieldPath::none(), rule, Allowances::default(), &mut errors);
         rule.str("host").unwrap_or_default().contains('*') && !errors.is_empty()
     };
@@ -119,8 +119,8 @@ fn has_relaxed_service(object: &Object) -> bool {
         .any(|name| dns1123_label(name).is_empty() && !dns1035_label(name).is_empty())
 }
 
-fn validate_spec(object: &Object, allowances: Allowances) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_spec(object: &Object, allowances: Allowances) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let empty = Object::new();
     let spec = object.object("spec").unwrap_or(&empty);
     let backend = spec.object("defaultBackend");
@@ -161,7 +161,7 @@ fn secret_name_problems(tls: &Object) -> Vec<&'static str> {
     tls.str("secretName").map(dns1123_subdomain).unwrap_or_default()
 }
 
-fn validate_rule(path: FieldPath<'_>, rule: &Object, allowances: Allowances, errors: &mut Vec<FieldError>) {
+fn validate_rule(path: FieldPath<'_>, rule: &Object, allowances: Allowances, errors: &mut FieldErrors) {
     let host = rule.str("host").unwrap_or_default();
     if !host.is_empty() {
         errors.extend(not_an_address(path.child("host"), host));
@@ -172,7 +172,7 @@ fn validate_rule(path: FieldPath<'_>, rule: &Object, allowances: Allowances, err
     }
 }
 
-fn validate_http(path: FieldPath<'_>, rule: &Object, allowances: Allowances, errors: &mut Vec<FieldError>) {
+fn validate_http(path: FieldPath<'_>, rule: &Object, allowances: Allowances, errors: &mut FieldErrors) {
     let Some(http) = rule.object("http") else { return };
     let http_path = path.child("http");
     let path = http_path.child("paths");
@@ -184,7 +184,7 @@ fn validate_http(path: FieldPath<'_>, rule: &Object, allowances: Allowances, err
     }
 }
 
-fn validate_path(at: FieldPath<'_>, entry: &Object, allowances: Allowances, errors: &mut Vec<FieldError>) {
+fn validate_path(at: FieldPath<'_>, entry: &Object, allowances: Allowances, errors: &mut FieldErrors) {
     let Some(path_type) = entry.str("pathType") else {
         errors.push(FieldError::required(at.child("pathType"), "pathType must be specified"));
         return;
@@ -215,7 +215,7 @@ fn validate_path(at: FieldPath<'_>, entry: &Object, allowances: Allowances, erro
     validate_backend(at.child("backend"), entry.object("backend").unwrap_or(&empty), allowances, errors);
 }
 
-fn validate_backend(path: FieldPath<'_>, backend: &Object, allowances: Allowances, errors: &mut Vec<FieldError>) {
+fn validate_backend(path: FieldPath<'_>, backend: &Object, allowances: Allowances, errors: &mut FieldErrors) {
     let service = match (backend.object("resource"), backend.object("service")) {
         (Some(_), Some(_)) => {
             errors.push(FieldError::invalid(path, "", "cannot set both resource and service backends"));
@@ -254,8 +254,8 @@ fn validate_backend(path: FieldPath<'_>, backend: &Object, allowances: Allowance
     }
 }
 
-fn validate_status(object: &Object, old: &Object, features: Features) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_status(object: &Object, old: &Object, features: Features) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let status = FieldPath::root("status");
     let balancer = status.child("loadBalancer");
     let path = balancer.child("ingress");

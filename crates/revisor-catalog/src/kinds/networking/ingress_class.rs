@@ -1,7 +1,7 @@
 //! IngressClasses: who looks after the Ingresses of a class.
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain, domain_prefixed_path, path_segment_name};
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{immutable, problems};
 use crate::{Part, Places, Strategy};
@@ -17,8 +17,8 @@ impl Strategy for IngressClasses {
         &[&["spec"]]
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         let path = SPEC.child("controller");
         let controller = object.at(&["spec", "controller"]).and_then(Value::as_str).unwrap_or_default();
         if controller.len() > MAX_CONTROLLER {
@@ -31,16 +31,16 @@ impl Strategy for IngressClasses {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let controller = ["spec", "controller"];
         let changed = immutable(SPEC.child("controller"), object.at(&controller), old.at(&controller));
-        let mut errors: Vec<FieldError> = changed.into_iter().collect();
+        let mut errors: FieldErrors = changed.into_iter().collect();
         errors.extend(self.validate(object));
         errors
     }
 }
 
-fn validate_parameters(path: FieldPath<'_>, parameters: &Object, errors: &mut Vec<FieldError>) {
+fn validate_parameters(path: FieldPath<'_>, parameters: &Object, errors: &mut FieldErrors) {
     validate_reference(path, parameters, errors);
     let namespace_path = path.child("namespace");
     let namespace = parameters.str("namespace");
@@ -62,7 +62,7 @@ fn validate_parameters(path: FieldPath<'_>, parameters: &Object, errors: &mut Ve
 }
 
 /// What is wrong with a reference to an object of any kind: its group, kind and name.
-pub(super) fn validate_reference(path: FieldPath<'_>, reference: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_reference(path: FieldPath<'_>, reference: &Object, errors: &mut FieldErrors) {
     if let Some(group) = reference.str("apiGroup") {
         errors.extend(problems(path.child("apiGroup"), group, dns1123_subdomain(group)));
     }

@@ -1,7 +1,7 @@
 //! IPAddresses: that an address is taken, and by whom. The address is the name.
 
 use revisor_object::names::{dns1123_subdomain, path_segment_name};
-use revisor_object::{FieldError, FieldPath, Object, Value, ip_problems};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, ip_problems};
 
 use crate::checks::{immutable, problems};
 use crate::{Part, Strategy};
@@ -9,8 +9,8 @@ use crate::{Part, Strategy};
 pub(crate) struct IpAddresses;
 
 impl Strategy for IpAddresses {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         let name = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
         if !name.is_empty() {
             let metadata = FieldPath::root("metadata");
@@ -36,7 +36,7 @@ impl Strategy for IpAddresses {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = self.validate(object);
         let spec = FieldPath::root("spec");
         let parent = ["spec", "parentRef"];

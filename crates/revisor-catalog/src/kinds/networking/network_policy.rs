@@ -2,8 +2,8 @@
 
 use revisor_object::names::{port_name, port_number};
 use revisor_object::{
-    BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value, cidr_warnings,
-    parse_cidr_sloppy,
+    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value,
+    cidr_warnings, parse_cidr_sloppy,
 };
 
 use crate::checks::problems;
@@ -37,11 +37,11 @@ impl Strategy for NetworkPolicies {
         &[&["spec"]]
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_spec(object, LabelSelectorOptions::default(), Ranges { known: &[], features: self.features })
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let was_invalid = selector(old).is_some_and(|selector| {
             let found = selector.validate(&FieldPath::none(), LabelSelectorOptions::default());
             !found.is_empty()
@@ -107,8 +107,8 @@ struct Ranges<'a> {
     features: Features,
 }
 
-fn validate_spec(object: &Object, options: LabelSelectorOptions, ranges: Ranges<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_spec(object: &Object, options: LabelSelectorOptions, ranges: Ranges<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if let Some(selector) = selector(object) {
         errors.extend(selector.validate(&SPEC.child("podSelector"), options));
     }
@@ -138,13 +138,13 @@ fn validate_spec(object: &Object, options: LabelSelectorOptions, ranges: Ranges<
     errors
 }
 
-fn validate_port(path: FieldPath<'_>, port: &Object, errors: &mut Vec<FieldError>) {
+fn validate_port(path: FieldPath<'_>, port: &Object, errors: &mut FieldErrors) {
     if let Some(protocol) = port.str("protocol").filter(|protocol| !PROTOCOLS.contains(protocol)) {
         errors.push(FieldError::not_supported(path.child("protocol"), protocol, &PROTOCOLS));
     }
     let (port_path, end_path) = (path.child("port"), path.child("endPort"));
     let end = port.get("endPort").and_then(Value::as_i64);
-    let number = |path: FieldPath<'_>, number: i64| -> Vec<FieldError> {
+    let number = |path: FieldPath<'_>, number: i64| -> FieldErrors {
         port_number(number).into_iter().map(|problem| FieldError::invalid(path, number, problem)).collect()
     };
     match (port.get("port"), end) {
@@ -177,7 +177,7 @@ fn validate_peer(
     peer: &Object,
     options: LabelSelectorOptions,
     ranges: Ranges<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let mut count = 0;
     for name in ["podSelector", "namespaceSelector"] {
@@ -198,7 +198,7 @@ fn validate_peer(
     }
 }
 
-fn validate_block(path: FieldPath<'_>, block: &Object, ranges: Ranges<'_>, errors: &mut Vec<FieldError>) {
+fn validate_block(path: FieldPath<'_>, block: &Object, ranges: Ranges<'_>, errors: &mut FieldErrors) {
     let Ranges { known, features } = ranges;
     let text = block.str("cidr").unwrap_or_default();
     if text.is_empty() {

@@ -1,6 +1,6 @@
 //! ServiceCIDRs: the ranges from which services get their addresses, one per family.
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, cidr_problems, parse_cidr_sloppy};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, cidr_problems, parse_cidr_sloppy};
 
 use crate::checks::problems;
 use crate::strategy::spec_and_metadata_or_status;
@@ -22,13 +22,13 @@ impl Strategy for ServiceCidrs {
         spec_and_metadata_or_status(part)
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_ranges(ranges(object))
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part != Part::Whole {
-            return Vec::new();
+            return FieldErrors::new();
         }
         let path = SPEC.child("cidrs");
         let (new, was) = (ranges(object), ranges(old));
@@ -37,13 +37,13 @@ impl Strategy for ServiceCidrs {
             (before, now) if before == now => (0..now).filter(|at| new[*at] != was[*at]).map(changed).collect(),
             // The other family may join.
             (1, 2) => {
-                let mut errors: Vec<FieldError> = (new[0] != was[0]).then(|| changed(0)).into_iter().collect();
+                let mut errors: FieldErrors = (new[0] != was[0]).then(|| changed(0)).into_iter().collect();
                 errors.extend(validate_ranges(new));
                 errors
             }
             _ => {
                 let shown = if new.is_empty() { BadValue::of(&Value::Null) } else { BadValue::of(&new) };
-                vec![FieldError::invalid(path, shown, IMMUTABLE)]
+                FieldErrors::from([FieldError::invalid(path, shown, IMMUTABLE)])
             }
         }
     }
@@ -53,18 +53,18 @@ fn ranges(object: &Object) -> &[Value] {
     object.object("spec").map(|spec| spec.array("cidrs")).unwrap_or_default()
 }
 
-fn validate_ranges(ranges: &[Value]) -> Vec<FieldError> {
+fn validate_ranges(ranges: &[Value]) -> FieldErrors {
     let path = SPEC.child("cidrs");
     if ranges.is_empty() {
-        return vec![FieldError::required(path, "at least one CIDR required")];
+        return FieldErrors::from([FieldError::required(path, "at least one CIDR required")]);
     }
     if ranges.len() > 2 {
         // The original shows its own idea of the spec.
         let shown = format!(r#"{{"CIDRs":{}}}"#, Value::from(ranges.to_vec()).to_json());
-        return vec![FieldError::invalid(path, BadValue::Text(shown), "may only hold up to 2 values")];
+        return FieldErrors::from([FieldError::invalid(path, BadValue::Text(shown), "may only hold up to 2 values")]);
     }
     let texts = || ranges.iter().map(|range| range.as_str().unwrap_or_default());
-    let mut errors: Vec<FieldError> =
+    let mut errors: FieldErrors =
         texts().enumerate().flat_map(|(at, range)| problems(path.index(at), range, cidr_problems(range))).collect();
     let families: Vec<bool> = texts().filter_map(parse_cidr_sloppy).map(|range| range.network().is_ipv6()).collect();
     if matches!(families.as_slice(), [one, two] if one == two) {
@@ -90,7 +90,7 @@ mod tests {
         value.as_object().expect("is an object").clone()
     }
 
-    fn fields(errors: Vec<FieldError>) -> Vec<String> {
+    fn fields(errors: FieldErrors) -> Vec<String> {
         errors.into_iter().map(|error| error.field).collect()
     }
 

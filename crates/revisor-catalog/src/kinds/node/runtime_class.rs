@@ -1,7 +1,7 @@
 //! Runtime classes: which handler of the node runs the containers of a pod, and what that costs.
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Quantity, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Quantity, Value};
 
 use crate::checks::{self, immutable, problems};
 use crate::kinds::node_selectors::deprecated_label;
@@ -16,9 +16,9 @@ const SCHEDULING: FieldPath<'static> = FieldPath::root("scheduling");
 pub(crate) struct RuntimeClasses;
 
 impl Strategy for RuntimeClasses {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = match object.str("handler").unwrap_or_default() {
-            "" => vec![FieldError::required(HANDLER, "")],
+            "" => FieldErrors::from([FieldError::required(HANDLER, "")]),
             handler => problems(HANDLER, handler, dns1123_label(handler)),
         };
         if let Some(overhead) = object.object("overhead") {
@@ -31,7 +31,7 @@ impl Strategy for RuntimeClasses {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = self.validate(object);
         errors.extend(immutable(HANDLER, object.get("handler"), old.get("handler")));
         errors
@@ -46,8 +46,8 @@ impl Strategy for RuntimeClasses {
 }
 
 /// The overhead is checked as the limits of a container, and errors call it that.
-fn validate_overhead(overhead: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_overhead(overhead: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let path = OVERHEAD.child("limits");
     let fixed = || overhead.object("podFixed").into_iter().flat_map(Object::iter);
     for (name, value) in fixed() {
@@ -73,7 +73,7 @@ fn is_divisible(name: &str, quantity: &Quantity) -> bool {
     size.is_some_and(|size| size.sign() > 0 && size.is_integer() && quantity.value() % size.value() == 0)
 }
 
-fn validate_tolerations(tolerations: &[Value]) -> Vec<FieldError> {
+fn validate_tolerations(tolerations: &[Value]) -> FieldErrors {
     let path = SCHEDULING.child("tolerations");
     let mut errors = taints::validate_tolerations(path, tolerations, false);
     let same = |one: &Object, two: &Object| {

@@ -1,7 +1,7 @@
 //! Affinities: which nodes a pod wants to run on, and next to which pods it does or does not.
 
 use revisor_object::names::{dns1123_label, qualified_name};
-use revisor_object::{FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
+use revisor_object::{FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
 
 use super::members::{NONE, number, objects, part, text, texts};
 use super::options::Options;
@@ -15,7 +15,7 @@ pub(super) const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecutio
 pub(super) const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /// What is wrong with the affinities of a spec.
-pub(super) fn validate(path: FieldPath<'_>, affinity: &Object, options: Options, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(path: FieldPath<'_>, affinity: &Object, options: Options, errors: &mut FieldErrors) {
     if let Some(nodes) = affinity.object("nodeAffinity") {
         let path = path.child("nodeAffinity");
         if let Some(selector) = nodes.object(REQUIRED) {
@@ -50,7 +50,7 @@ fn validate_weight(path: FieldPath<'_>, weighted: &Object) -> Option<FieldError>
     (!(1..=100).contains(&weight)).then(|| FieldError::invalid(path, weight, "must be in the range 1-100"))
 }
 
-fn validate_pod_term(path: FieldPath<'_>, term: &Object, options: Options, errors: &mut Vec<FieldError>) {
+fn validate_pod_term(path: FieldPath<'_>, term: &Object, options: Options, errors: &mut FieldErrors) {
     let selector_options =
         LabelSelectorOptions { allow_invalid_values: options.bad_affinity_values, ..LabelSelectorOptions::default() };
     for name in ["labelSelector", "namespaceSelector"] {

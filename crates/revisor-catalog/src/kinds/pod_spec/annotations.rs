@@ -1,6 +1,6 @@
 //! Annotations that mean something to the server: of pods and of their templates.
 
-use revisor_object::{FieldError, FieldPath, Object, Value, parse_json};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, parse_json};
 
 use super::members::{part, text};
 use super::options::Options;
@@ -29,7 +29,7 @@ pub(super) fn validate(
     metadata: &Object,
     spec: &Object,
     options: Options,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let Some(annotations) = metadata.object("annotations") else { return };
     if let Some(value) = annotations.str(MIRROR)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::members::{objects, part, text};
 use super::mounts::{self, Volumes};
@@ -38,7 +38,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 /// What is wrong with the containers that do the work.
-pub(super) fn validate(path: FieldPath<'_>, around: &Surroundings<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(path: FieldPath<'_>, around: &Surroundings<'_>, errors: &mut FieldErrors) {
     if around.spec.array("containers").is_empty() {
         errors.push(FieldError::required(path, ""));
         return;
@@ -58,7 +58,7 @@ pub(super) fn validate(path: FieldPath<'_>, around: &Surroundings<'_>, errors: &
 }
 
 /// What is wrong with the containers that prepare the work.
-pub(super) fn validate_init(path: FieldPath<'_>, around: &Surroundings<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_init(path: FieldPath<'_>, around: &Surroundings<'_>, errors: &mut FieldErrors) {
     let mut names: HashSet<&str> = objects(around.spec, "containers").map(|(_, other)| text(other, "name")).collect();
     for (at, container) in objects(around.spec, "initContainers") {
         let list_path = path;
@@ -106,7 +106,7 @@ pub(super) fn validate_ephemeral(
     path: FieldPath<'_>,
     containers: &Object,
     around: &Surroundings<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let others = objects(around.spec, "containers").chain(objects(around.spec, "initContainers"));
     let others: HashSet<&str> = others.map(|(_, other)| text(other, "name")).collect();
@@ -149,7 +149,7 @@ pub(super) fn validate_image_padding(path: FieldPath<'_>, container: &Object) ->
     (image.trim() != image).then(|| FieldError::invalid(path, image, detail))
 }
 
-fn validate_common(path: FieldPath<'_>, container: &Object, around: &Surroundings<'_>, errors: &mut Vec<FieldError>) {
+fn validate_common(path: FieldPath<'_>, container: &Object, around: &Surroundings<'_>, errors: &mut FieldErrors) {
     let Surroundings { spec, volumes, claims, options } = around;
     match text(container, "name") {
         "" => errors.push(FieldError::required(path.child("name"), "")),

@@ -1,7 +1,7 @@
 //! Names: how a pod resolves those of others, and which it has itself.
 
 use revisor_object::names::{dns1123_subdomain, dns1123_subdomain_with_underscore};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, legacy_ip_problems};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, legacy_ip_problems};
 
 use super::members::{is_true, objects, text, texts};
 use super::options::Options;
@@ -13,7 +13,7 @@ const MAX_SEARCH_CHARACTERS: usize = 2048;
 const MAX_HOSTNAME: usize = 64;
 
 /// What is wrong with how a pod resolves names.
-pub(super) fn validate(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut FieldErrors) {
     let config = spec.object("dnsConfig");
     if text(spec, "dnsPolicy") == "None" {
         match config {
@@ -71,7 +71,7 @@ pub(super) fn has_relaxed_search(spec: &Object) -> bool {
 }
 
 /// What is wrong with the names that a pod adds to its file of hosts.
-pub(super) fn validate_aliases(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_aliases(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut FieldErrors) {
     for (at, alias) in objects(spec, "hostAliases") {
         let path = path.index(at);
         let ip = text(alias, "ip");
@@ -84,7 +84,7 @@ pub(super) fn validate_aliases(path: FieldPath<'_>, spec: &Object, options: Opti
 }
 
 /// What is wrong with the name that a pod gives its host instead of its own.
-pub(super) fn validate_override(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_override(path: FieldPath<'_>, spec: &Object, errors: &mut FieldErrors) {
     let Some(name) = spec.str("hostnameOverride") else { return };
     let path = path.child("hostnameOverride");
     for other in ["setHostnameAsFQDN", "hostNetwork"] {

@@ -3,7 +3,7 @@
 use revisor_object::names::{
     NameRule, config_map_key, dns1123_label, env_var_name, qualified_name, relaxed_env_var_name,
 };
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::file_path;
 use super::members::{all_containers, objects, part, text};
@@ -41,7 +41,7 @@ const RESOURCES: &[&str] = &[
 const SIZES: &[&str] = &["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
 /// What is wrong with the variables of one container.
-pub(super) fn validate(path: FieldPath<'_>, container: &Object, options: Options, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(path: FieldPath<'_>, container: &Object, options: Options, errors: &mut FieldErrors) {
     for (at, variable) in objects(container, "env") {
         let path = path.index(at);
         match text(variable, "name") {
@@ -72,13 +72,7 @@ fn names(spec: &Object) -> impl Iterator<Item = &str> {
     })
 }
 
-fn validate_source(
-    path: FieldPath<'_>,
-    source: &Object,
-    has_value: bool,
-    options: Options,
-    errors: &mut Vec<FieldError>,
-) {
+fn validate_source(path: FieldPath<'_>, source: &Object, has_value: bool, options: Options, errors: &mut FieldErrors) {
     let mut sources = 0;
     if let Some(field) = source.object("fieldRef") {
         sources += 1;
@@ -111,11 +105,11 @@ fn validate_source(
 }
 
 /// What is wrong with a reference to a field of the pod, as a file in a volume makes it.
-pub(super) fn validate_file_field(path: FieldPath<'_>, reference: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_file_field(path: FieldPath<'_>, reference: &Object, errors: &mut FieldErrors) {
     validate_field(path, reference, FILE_FIELDS, errors);
 }
 
-fn validate_field(path: FieldPath<'_>, reference: &Object, supported: &[&str], errors: &mut Vec<FieldError>) {
+fn validate_field(path: FieldPath<'_>, reference: &Object, supported: &[&str], errors: &mut FieldErrors) {
     let (version, field) = (text(reference, "apiVersion"), text(reference, "fieldPath"));
     for (name, given) in [("apiVersion", version), ("fieldPath", field)] {
         if given.is_empty() {
@@ -154,7 +148,7 @@ fn validate_field(path: FieldPath<'_>, reference: &Object, supported: &[&str], e
 }
 
 /// What is wrong with a reference to a resource of a container; files must say which container they mean.
-pub(super) fn validate_resource(path: FieldPath<'_>, reference: &Object, is_file: bool, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_resource(path: FieldPath<'_>, reference: &Object, is_file: bool, errors: &mut FieldErrors) {
     let resource = text(reference, "resource");
     let is_huge_pages = resource.starts_with("requests.hugepages-") || resource.starts_with("limits.hugepages-");
     if is_file && text(reference, "containerName").is_empty() {
@@ -185,7 +179,7 @@ pub(super) fn validate_resource(path: FieldPath<'_>, reference: &Object, is_file
     }
 }
 
-fn validate_key(path: FieldPath<'_>, reference: &Object, errors: &mut Vec<FieldError>) {
+fn validate_key(path: FieldPath<'_>, reference: &Object, errors: &mut FieldErrors) {
     let name = text(reference, "name");
     errors.extend(problems(path.child("name"), name, NameRule::Dns1123Subdomain.check(name)));
     match text(reference, "key") {
@@ -194,7 +188,7 @@ fn validate_key(path: FieldPath<'_>, reference: &Object, errors: &mut Vec<FieldE
     }
 }
 
-fn validate_file(path: FieldPath<'_>, reference: &Object, errors: &mut Vec<FieldError>) {
+fn validate_file(path: FieldPath<'_>, reference: &Object, errors: &mut FieldErrors) {
     match text(reference, "key") {
         "" => errors.push(FieldError::required(path.child("key"), "")),
         key => errors.extend(problems(path.child("key"), key, relaxed_env_var_name(key))),
@@ -209,12 +203,7 @@ fn validate_file(path: FieldPath<'_>, reference: &Object, errors: &mut Vec<Field
 }
 
 /// What is wrong with the sources of many variables at once.
-pub(super) fn validate_sources(
-    path: FieldPath<'_>,
-    container: &Object,
-    options: Options,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn validate_sources(path: FieldPath<'_>, container: &Object, options: Options, errors: &mut FieldErrors) {
     for (at, source) in objects(container, "envFrom") {
         let at_source = path.index(at);
         let prefix = text(source, "prefix");
@@ -242,7 +231,7 @@ pub(super) fn validate_sources(
 }
 
 /// Files with variables must be in empty directories, which only the pod itself writes to.
-pub(super) fn validate_files(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_files(path: FieldPath<'_>, spec: &Object, errors: &mut FieldErrors) {
     for (list, at, container) in all_containers(spec) {
         for (variable, reference) in objects(container, "env")
             .filter_map(|(at, variable)| Some((at, part(variable, "valueFrom").object("fileKeyRef")?)))

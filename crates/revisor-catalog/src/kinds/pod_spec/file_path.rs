@@ -1,6 +1,6 @@
 //! The rules for paths of files: that they stay within a volume and do not clash with what kubelets put there.
 
-use revisor_object::{FieldError, FieldPath};
+use revisor_object::{FieldError, FieldErrors, FieldPath};
 
 /// A path that must not lead upwards.
 pub(super) fn no_backsteps(path: FieldPath<'_>, text: &str) -> Option<FieldError> {
@@ -8,8 +8,8 @@ pub(super) fn no_backsteps(path: FieldPath<'_>, text: &str) -> Option<FieldError
 }
 
 /// A path that must stay below where it starts.
-pub(super) fn descending(path: FieldPath<'_>, text: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn descending(path: FieldPath<'_>, text: &str) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if text.starts_with('/') {
         errors.push(FieldError::invalid(path, text, "must be a relative path"));
     }
@@ -18,7 +18,7 @@ pub(super) fn descending(path: FieldPath<'_>, text: &str) -> Vec<FieldError> {
 }
 
 /// A path that must stay below where it starts, and whose name kubelets do not use themselves.
-pub(super) fn local_and_free(path: FieldPath<'_>, text: &str) -> Vec<FieldError> {
+pub(super) fn local_and_free(path: FieldPath<'_>, text: &str) -> FieldErrors {
     let mut errors = descending(path, text);
     if is_reserved(text) {
         errors.push(FieldError::invalid(path, text, "must not start with '..'"));

@@ -1,7 +1,7 @@
 //! What is done to a container from outside: probes of its health, and hooks when it starts and stops.
 
 use revisor_object::names::{http_header_name, port_name};
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::members::{all_containers, given_number, number, objects, part, text};
 use super::options::Options;
@@ -84,7 +84,7 @@ pub(super) fn validate(
     container: &Object,
     spec: &Object,
     options: Options,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let grace_period = given_number(spec, "terminationGracePeriodSeconds");
     if let Some(lifecycle) = container.object("lifecycle") {
@@ -119,7 +119,7 @@ fn validate_probe(
     probe: &Object,
     grace_period: Option<i64>,
     options: Options,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     validate_handler(path, probe, grace_period, options, errors);
     for name in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
@@ -136,7 +136,7 @@ fn validate_handler(
     handler: &Object,
     grace_period: Option<i64>,
     options: Options,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let given = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"]
         .into_iter()
@@ -164,7 +164,7 @@ fn validate_handler(
     }
 }
 
-fn validate_http(path: FieldPath<'_>, action: &Object, errors: &mut Vec<FieldError>) {
+fn validate_http(path: FieldPath<'_>, action: &Object, errors: &mut FieldErrors) {
     errors.extend(required(path.child("path"), text(action, "path")));
     validate_port(path.child("port"), action.get("port"), errors);
     errors.extend(one_of(path.child("scheme"), text(action, "scheme"), SCHEMES));
@@ -175,7 +175,7 @@ fn validate_http(path: FieldPath<'_>, action: &Object, errors: &mut Vec<FieldErr
 }
 
 /// What is wrong with a port that is given by number or by name.
-fn validate_port(path: FieldPath<'_>, port: Option<&Value>, errors: &mut Vec<FieldError>) {
+fn validate_port(path: FieldPath<'_>, port: Option<&Value>, errors: &mut FieldErrors) {
     match port {
         Some(Value::String(name)) => errors.extend(problems(path, name, port_name(name))),
         number => errors.extend(checks::port(path, number.and_then(Value::as_i64).unwrap_or_default())),
@@ -221,7 +221,7 @@ fn validate_signal(path: FieldPath<'_>, signal: &str, os: Option<&Object>) -> Op
 }
 
 /// What init containers that end before the others start may not have.
-pub(super) fn forbid(path: FieldPath<'_>, container: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn forbid(path: FieldPath<'_>, container: &Object, errors: &mut FieldErrors) {
     for name in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
         if container.contains(name) {
             let detail = "may not be set for init containers without restartPolicy=Always";

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::file_path;
 use super::members::{is_true, objects, part, text};
@@ -15,7 +15,7 @@ const RECURSIVELY_READ_ONLY: &[&str] = &["Disabled", "Enabled", "IfPossible"];
 pub(super) type Volumes<'a> = HashMap<&'a str, &'a Object>;
 
 /// What is wrong with the directories of one container.
-pub(super) fn validate(path: FieldPath<'_>, container: &Object, volumes: &Volumes<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(path: FieldPath<'_>, container: &Object, volumes: &Volumes<'_>, errors: &mut FieldErrors) {
     let mut places = HashSet::new();
     let has_device = |member: &str, wanted: &str| {
         objects(container, "volumeDevices").any(|(_, device)| text(device, member) == wanted)
@@ -55,7 +55,7 @@ pub(super) fn validate(path: FieldPath<'_>, container: &Object, volumes: &Volume
     }
 }
 
-fn validate_propagation(path: FieldPath<'_>, propagation: &str, container: &Object, errors: &mut Vec<FieldError>) {
+fn validate_propagation(path: FieldPath<'_>, propagation: &str, container: &Object, errors: &mut FieldErrors) {
     errors.extend(one_of(path, propagation, PROPAGATIONS));
     if propagation == "Bidirectional" && !is_true(part(container, "securityContext"), "privileged") {
         let detail = "Bidirectional mount propagation is available only to privileged containers";
@@ -63,7 +63,7 @@ fn validate_propagation(path: FieldPath<'_>, propagation: &str, container: &Obje
     }
 }
 
-fn validate_recursion(path: FieldPath<'_>, mode: &str, mount: &Object, errors: &mut Vec<FieldError>) {
+fn validate_recursion(path: FieldPath<'_>, mode: &str, mount: &Object, errors: &mut FieldErrors) {
     match mode {
         "Disabled" => {}
         "Enabled" | "IfPossible" => {
@@ -84,7 +84,7 @@ pub(super) fn validate_devices(
     path: FieldPath<'_>,
     container: &Object,
     volumes: &Volumes<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let mut names = HashSet::new();
     let mut places = HashSet::new();

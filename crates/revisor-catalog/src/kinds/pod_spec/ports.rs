@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use revisor_object::names::port_name;
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::members::{is_true, number, objects, text};
 use crate::checks::{self, problems};
@@ -11,7 +11,7 @@ use crate::checks::{self, problems};
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
 /// What is wrong with the ports of one container.
-pub(super) fn validate(path: FieldPath<'_>, container: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(path: FieldPath<'_>, container: &Object, errors: &mut FieldErrors) {
     let mut names = HashSet::new();
     for (at, port) in objects(container, "ports") {
         let path = path.index(at);
@@ -40,7 +40,7 @@ pub(super) fn validate(path: FieldPath<'_>, container: &Object, errors: &mut Vec
 pub(super) fn validate_host_ports<'a>(
     path: FieldPath<'_>,
     containers: impl Iterator<Item = (usize, &'a Object)>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let mut taken = HashSet::new();
     for (at, container) in containers {
@@ -58,7 +58,7 @@ pub(super) fn validate_host_ports<'a>(
 }
 
 /// On the host's network a port of the container is that port of the host. A template may leave it to its pods.
-pub(super) fn validate_on_host(path: FieldPath<'_>, spec: &Object, is_pod: bool, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_on_host(path: FieldPath<'_>, spec: &Object, is_pod: bool, errors: &mut FieldErrors) {
     if !is_true(spec, "hostNetwork") {
         return;
     }

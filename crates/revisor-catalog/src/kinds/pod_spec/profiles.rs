@@ -1,6 +1,6 @@
 //! Profiles that confine processes: seccomp and AppArmor, in their fields and in the annotations that came before.
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::file_path;
 use super::members::{all_containers, part, text};
@@ -21,7 +21,7 @@ const TYPES: &[&str] = &["Localhost", "RuntimeDefault", "Unconfined"];
 const MAX_APP_ARMOR_PROFILE: usize = 4095;
 
 /// What is wrong with a seccomp profile.
-pub(super) fn validate_seccomp(path: FieldPath<'_>, profile: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_seccomp(path: FieldPath<'_>, profile: &Object, errors: &mut FieldErrors) {
     let kind = text(profile, "type");
     if kind.is_empty() {
         errors.push(FieldError::required(path.child("type"), "type is required when seccompProfile is set"));
@@ -42,7 +42,7 @@ pub(super) fn validate_seccomp(path: FieldPath<'_>, profile: &Object, errors: &m
 }
 
 /// What is wrong with an AppArmor profile.
-pub(super) fn validate_app_armor(path: FieldPath<'_>, profile: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_app_armor(path: FieldPath<'_>, profile: &Object, errors: &mut FieldErrors) {
     let at_local = path.child("localhostProfile");
     let missing = || FieldError::required(at_local, "must be set when AppArmor type is Localhost");
     match (text(profile, "type"), profile.str("localhostProfile")) {
@@ -69,12 +69,7 @@ pub(super) fn validate_app_armor(path: FieldPath<'_>, profile: &Object, errors: 
 }
 
 /// What is wrong with the profiles in annotations.
-pub(super) fn validate_annotations(
-    path: FieldPath<'_>,
-    annotations: &Object,
-    spec: &Object,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn validate_annotations(path: FieldPath<'_>, annotations: &Object, spec: &Object, errors: &mut FieldErrors) {
     for (key, profile) in annotations.iter() {
         let profile = profile.as_str().unwrap_or_default();
         if key == SECCOMP_OF_POD || key.starts_with(SECCOMP_OF_CONTAINER) {
@@ -99,8 +94,8 @@ pub(super) fn validate_annotations(
 }
 
 /// Where a profile is given both as a field and as an annotation, both must say the same.
-pub(super) fn validate_agreement(path: FieldPath<'_>, annotations: &Object, spec: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_agreement(path: FieldPath<'_>, annotations: &Object, spec: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let context = part(spec, "securityContext");
     if let (Some(profile), Some(annotation)) = (context.object("seccompProfile"), annotations.str(SECCOMP_OF_POD)) {
         let path = path.child("securityContext");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{FieldError, FieldErrorKind, FieldPath, Object, Quantity, Value};
+use revisor_object::{FieldError, FieldErrorKind, FieldErrors, FieldPath, Object, Quantity, Value};
 
 use super::members::{entries, objects, part, text};
 use super::resource_list::{is_pod_level, of_container, sum_of_containers};
@@ -30,7 +30,7 @@ pub(super) fn validate(
     resources: &Object,
     claims: &BTreeSet<&str>,
     partial_huge_pages: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     validate_amounts(path, resources, container_resource_name, partial_huge_pages, errors);
     validate_claims(path.child("claims"), resources, claims, errors);
@@ -41,7 +41,7 @@ pub(super) fn validate_overhead(
     path: FieldPath<'_>,
     overhead: &Object,
     partial_huge_pages: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let limits: Object = [("limits", Value::from(overhead.clone()))].into_iter().collect();
     validate_amounts(path, &limits, container_resource_name, partial_huge_pages, errors);
@@ -50,9 +50,9 @@ pub(super) fn validate_overhead(
 fn validate_amounts(
     path: FieldPath<'_>,
     resources: &Object,
-    check_name: fn(FieldPath<'_>, &str) -> Vec<FieldError>,
+    check_name: fn(FieldPath<'_>, &str) -> FieldErrors,
     partial_huge_pages: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let (at_limits, at_requests) = (path.child("limits"), path.child("requests"));
     let mut has_compute = false;
@@ -89,7 +89,7 @@ fn validate_against_limit(
     name: &str,
     request: &Quantity,
     limit: Option<&Value>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let Some(limit) = limit.map(amount) else {
         if !allows_overcommit(name) {
@@ -109,7 +109,7 @@ fn validate_against_limit(
     errors.push(FieldError::invalid(at_requests, request.to_string(), detail));
 }
 
-fn pod_resource_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+fn pod_resource_name(path: FieldPath<'_>, name: &str) -> FieldErrors {
     let mut errors = resource_name(path, name);
     if errors.is_empty() && !is_pod_level(name) {
         errors.push(FieldError::not_supported(path, name, OF_PODS));
@@ -118,7 +118,7 @@ fn pod_resource_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
 }
 
 /// Claims of a container must be claims of its pod. A claim may be used whole, or some of its requests.
-fn validate_claims(path: FieldPath<'_>, resources: &Object, claims: &BTreeSet<&str>, errors: &mut Vec<FieldError>) {
+fn validate_claims(path: FieldPath<'_>, resources: &Object, claims: &BTreeSet<&str>, errors: &mut FieldErrors) {
     let mut used: HashSet<(&str, &str)> = HashSet::new();
     for (at, claim) in objects(resources, "claims") {
         let path = path.index(at);
@@ -160,7 +160,7 @@ pub(super) fn validate_resize_policy(
     path: FieldPath<'_>,
     container: &Object,
     restart_policy: &str,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let mut seen = HashSet::new();
     for (at, policy) in objects(container, "resizePolicy") {
@@ -183,7 +183,7 @@ pub(super) fn validate_of_pod(
     spec: &Object,
     claims: &BTreeSet<&str>,
     partial_huge_pages: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let Some(resources) = spec.object("resources") else { return };
     let path = path.child("resources");

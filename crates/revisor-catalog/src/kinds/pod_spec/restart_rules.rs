@@ -1,7 +1,7 @@
 //! When single containers restart, where that is not as their pod says: by a policy of their own, with rules by exit
 //! code, of which some restart all containers.
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::members::{objects, text};
 use super::resource_list::is_sidecar;
@@ -56,7 +56,7 @@ fn of_all_are_used(spec: &Object) -> bool {
 }
 
 /// What is wrong with when a container that does the work restarts.
-pub(super) fn validate(path: FieldPath<'_>, container: &Object, allowed: RestartRules, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(path: FieldPath<'_>, container: &Object, allowed: RestartRules, errors: &mut FieldErrors) {
     if allowed.of_containers {
         validate_own(path, container, allowed, errors);
     } else if container.contains("restartPolicy") {
@@ -66,12 +66,7 @@ pub(super) fn validate(path: FieldPath<'_>, container: &Object, allowed: Restart
 }
 
 /// What is wrong with when a container that prepares the work restarts.
-pub(super) fn validate_init(
-    path: FieldPath<'_>,
-    container: &Object,
-    allowed: RestartRules,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn validate_init(path: FieldPath<'_>, container: &Object, allowed: RestartRules, errors: &mut FieldErrors) {
     let has_rules = !container.array("restartPolicyRules").is_empty();
     match container.str("restartPolicy") {
         Some("Always") if allowed.of_containers && !allowed.of_all && has_rules => {
@@ -92,7 +87,7 @@ fn without_policy(path: FieldPath<'_>) -> FieldError {
     FieldError::required(path.child("restartPolicy"), "must specify restartPolicy when restart rules are used")
 }
 
-fn validate_own(path: FieldPath<'_>, container: &Object, allowed: RestartRules, errors: &mut Vec<FieldError>) {
+fn validate_own(path: FieldPath<'_>, container: &Object, allowed: RestartRules, errors: &mut FieldErrors) {
     let rules = container.array("restartPolicyRules");
     match container.str("restartPolicy") {
         None if rules.is_empty() => return,
@@ -172,7 +167,7 @@ mod tests {
             (all, true, r#"{"restartPolicyRules":[{}]}"#, Some("FieldValueRequired c.restartPolicy")),
         ] {
             let validate = if is_init { validate_init } else { validate };
-            let mut errors = Vec::new();
+            let mut errors = FieldErrors::new();
             validate(path, &object(container), allowed, &mut errors);
             check(container, &errors, want.as_slice());
         }

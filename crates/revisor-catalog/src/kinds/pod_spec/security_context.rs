@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use revisor_object::names::{group_id, user_id};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::members::{flag, given_number, is_true, objects, text, texts};
 use super::options::Options;
@@ -39,7 +39,7 @@ pub(super) fn validate(
     context: &Object,
     spec: &Object,
     options: Options,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let is_privileged = is_true(context, "privileged");
     if is_privileged && !options.allow_privileged {
@@ -73,7 +73,7 @@ pub(super) fn validate(
     }
 }
 
-fn validate_ids(path: FieldPath<'_>, context: &Object, errors: &mut Vec<FieldError>) {
+fn validate_ids(path: FieldPath<'_>, context: &Object, errors: &mut FieldErrors) {
     for (name, rule) in [("runAsUser", user_id as fn(i64) -> _), ("runAsGroup", group_id)] {
         if let Some(id) = given_number(context, name) {
             errors.extend(rule(id).into_iter().map(|problem| FieldError::invalid(path.child(name), id, problem)));
@@ -82,7 +82,7 @@ fn validate_ids(path: FieldPath<'_>, context: &Object, errors: &mut Vec<FieldErr
 }
 
 /// What is wrong with the security context of a pod.
-pub(super) fn validate_of_pod(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_of_pod(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut FieldErrors) {
     let Some(context) = spec.object("securityContext") else { return };
     let path = path.child("securityContext");
     if let Some(id) = given_number(context, "fsGroup") {
@@ -125,7 +125,7 @@ fn validate_sysctls(
     context: &Object,
     spec: &Object,
     may_be_shared: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let mut names = HashSet::new();
     for (at, sysctl) in objects(context, "sysctls") {
@@ -185,12 +185,7 @@ fn is_sysctl(name: &str) -> bool {
 }
 
 /// What a spec with user namespaces of its own may not share with the host.
-pub(super) fn validate_user_namespace(
-    path: FieldPath<'_>,
-    spec: &Object,
-    options: Options,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn validate_user_namespace(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut FieldErrors) {
     if flag(spec, "hostUsers") != Some(false) {
         return;
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object};
 
 use super::containers::{self, Surroundings};
 use super::members::{given_number, objects, part, text};
@@ -27,13 +27,8 @@ const NAMES: &[(&str, NameCheck)] = &[
 ];
 
 /// What is wrong with a spec. Metadata are given if it is that of a pod.
-pub(super) fn validate(
-    path: FieldPath<'_>,
-    spec: &Object,
-    metadata: Option<&Object>,
-    options: Options,
-) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(path: FieldPath<'_>, spec: &Object, metadata: Option<&Object>, options: Options) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let errors = &mut errors;
     if !spec.contains("terminationGracePeriodSeconds") {
         errors.push(FieldError::required(path.child("terminationGracePeriodSeconds"), ""));
@@ -79,7 +74,7 @@ pub(super) fn surroundings<'a>(
     spec: &'a Object,
     metadata: Option<&Object>,
     options: Options,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) -> Surroundings<'a> {
     let volumes = volumes::validate(path.child("volumes"), spec, metadata, options, errors);
     let names = objects(spec, "resourceClaims").map(|(_, claim)| text(claim, "name"));
@@ -88,7 +83,7 @@ pub(super) fn surroundings<'a>(
 }
 
 /// What is wrong with the claims of devices that a pod has.
-fn validate_claims(path: FieldPath<'_>, spec: &Object, metadata: Option<&Object>, errors: &mut Vec<FieldError>) {
+fn validate_claims(path: FieldPath<'_>, spec: &Object, metadata: Option<&Object>, errors: &mut FieldErrors) {
     let is_static = metadata.is_some_and(annotations::is_mirror);
     let mut names = HashSet::new();
     for (at, claim) in objects(spec, "resourceClaims") {
@@ -121,7 +116,7 @@ fn validate_claims(path: FieldPath<'_>, spec: &Object, metadata: Option<&Object>
 }
 
 /// What must be true before a pod is ready, and what must be gone before it is scheduled.
-fn validate_gates(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldError>) {
+fn validate_gates(path: FieldPath<'_>, spec: &Object, errors: &mut FieldErrors) {
     let at_readiness = path.child("readinessGates");
     for (at, gate) in objects(spec, "readinessGates") {
         let condition = text(gate, "conditionType");
@@ -139,7 +134,7 @@ fn validate_gates(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldErro
     }
 }
 
-fn validate_values(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldError>) {
+fn validate_values(path: FieldPath<'_>, spec: &Object, errors: &mut FieldErrors) {
     for (member, rule) in NAMES {
         let name = text(spec, member);
         if !name.is_empty() {
@@ -157,7 +152,7 @@ fn validate_values(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldErr
     }
 }
 
-fn validate_scheduling_group(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldError>) {
+fn validate_scheduling_group(path: FieldPath<'_>, spec: &Object, errors: &mut FieldErrors) {
     if !spec.contains("schedulingGroup") {
         return;
     }

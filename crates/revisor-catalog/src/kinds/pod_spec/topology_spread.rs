@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use revisor_object::names::qualified_name;
-use revisor_object::{FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
+use revisor_object::{FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
 
 use super::members::{NONE, entries, given_number, number, objects, part, text, texts};
 use super::options::Options;
@@ -16,7 +16,7 @@ const IN_BOTH: &str = "exists in both matchLabelKeys and labelSelector";
 const WITHOUT_SELECTOR: &str = "must not be specified when labelSelector is not set";
 
 /// What is wrong with the spread constraints of a spec.
-pub(super) fn validate(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut FieldErrors) {
     for (at, constraint) in objects(spec, "topologySpreadConstraints") {
         let path = path.index(at);
         errors.extend(positive(path.child("maxSkew"), number(constraint, "maxSkew")));
@@ -64,7 +64,7 @@ pub(super) fn has_older_keys(old: Option<&Object>, features: Features) -> bool {
     }
     let is_merged = features.has(Feature::MatchLabelKeysInPodTopologySpreadSelectorMerge);
     let is_sound = |constraint: &Object| {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         if is_merged {
             validate_keys(FieldPath::none(), constraint, &mut errors);
         } else {
@@ -79,7 +79,7 @@ pub(super) fn has_older_keys(old: Option<&Object>, features: Features) -> bool {
 
 /// What is wrong with keys whose values a pod takes from its own labels: `matchLabelKeys` and `mismatchLabelKeys`,
 /// which only affinities have.
-pub(super) fn validate_keys(path: FieldPath<'_>, term: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_keys(path: FieldPath<'_>, term: &Object, errors: &mut FieldErrors) {
     let selector = term.object("labelSelector");
     for name in ["matchLabelKeys", "mismatchLabelKeys"] {
         let path = path.child(name);
@@ -112,7 +112,7 @@ pub(super) fn validate_keys(path: FieldPath<'_>, term: &Object, errors: &mut Vec
 }
 
 /// The rule from before keys were added to the selector.
-fn validate_keys_by_older_rule(path: FieldPath<'_>, constraint: &Object, errors: &mut Vec<FieldError>) {
+fn validate_keys_by_older_rule(path: FieldPath<'_>, constraint: &Object, errors: &mut FieldErrors) {
     if constraint.array("matchLabelKeys").is_empty() {
         return;
     }

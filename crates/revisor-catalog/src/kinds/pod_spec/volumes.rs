@@ -7,7 +7,7 @@ mod storage;
 use std::collections::HashSet;
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain};
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::containers::validate_pull_policy;
 use super::file_path;
@@ -65,7 +65,7 @@ pub(super) fn validate<'a>(
     spec: &'a Object,
     metadata: Option<&Object>,
     options: Options,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) -> Volumes<'a> {
     let pod = metadata.map(|metadata| text(metadata, "name")).unwrap_or_default();
     // The claims that will be made for this pod, which nothing else may use.
@@ -100,7 +100,7 @@ pub(super) fn validate<'a>(
     sound
 }
 
-fn validate_source(path: FieldPath<'_>, volume: &Object, pod: &str, options: Options, errors: &mut Vec<FieldError>) {
+fn validate_source(path: FieldPath<'_>, volume: &Object, pod: &str, options: Options, errors: &mut FieldErrors) {
     let mut is_first = true;
     for (name, refused_as) in SOURCES {
         let Some(source) = volume.object(name) else { continue };
@@ -152,7 +152,7 @@ fn validate_source(path: FieldPath<'_>, volume: &Object, pod: &str, options: Opt
     }
 }
 
-fn validate_host_path(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldError>) {
+fn validate_host_path(path: FieldPath<'_>, source: &Object, errors: &mut FieldErrors) {
     let place = text(source, "path");
     if place.is_empty() {
         errors.push(FieldError::required(path.child("path"), ""));
@@ -162,7 +162,7 @@ fn validate_host_path(path: FieldPath<'_>, source: &Object, errors: &mut Vec<Fie
     errors.extend(one_of(path.child("type"), text(source, "type"), HOST_PATH_TYPES));
 }
 
-fn validate_csi(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldError>) {
+fn validate_csi(path: FieldPath<'_>, source: &Object, errors: &mut FieldErrors) {
     errors.extend(validate_driver(path.child("driver"), text(source, "driver")));
     if let Some(secret) = source.object("nodePublishSecretRef") {
         match text(secret, "name") {
@@ -176,11 +176,11 @@ fn validate_csi(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldErro
 }
 
 /// What is wrong with the name of a storage driver.
-pub(crate) fn validate_driver(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(crate) fn validate_driver(path: FieldPath<'_>, name: &str) -> FieldErrors {
     if name.is_empty() {
-        return vec![FieldError::required(path, "")];
+        return FieldErrors::from([FieldError::required(path, "")]);
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if name.len() > MAX_DRIVER_NAME {
         errors.push(FieldError::too_long(path, MAX_DRIVER_NAME));
     }
@@ -188,7 +188,7 @@ pub(crate) fn validate_driver(path: FieldPath<'_>, name: &str) -> Vec<FieldError
     errors
 }
 
-fn validate_ephemeral(path: FieldPath<'_>, source: &Object, options: Options, errors: &mut Vec<FieldError>) {
+fn validate_ephemeral(path: FieldPath<'_>, source: &Object, options: Options, errors: &mut FieldErrors) {
     let path = path.child("volumeClaimTemplate");
     let Some(template) = source.object("volumeClaimTemplate") else {
         errors.push(FieldError::required(path, ""));
@@ -207,7 +207,7 @@ fn validate_ephemeral(path: FieldPath<'_>, source: &Object, options: Options, er
 }
 
 /// The claim for an ephemeral volume is named after its pod and its volume.
-fn validate_claim_name(path: FieldPath<'_>, pod: &str, volume: &str, errors: &mut Vec<FieldError>) {
+fn validate_claim_name(path: FieldPath<'_>, pod: &str, volume: &str, errors: &mut FieldErrors) {
     if pod.is_empty() || volume.is_empty() {
         return;
     }

@@ -1,7 +1,7 @@
 //! Windows: the options that only it has, and what pods that name their system may not have.
 
 use revisor_object::names::dns1123_subdomain;
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::members::{all_containers, flag, is_true, part, text};
 use super::options::Options;
@@ -50,7 +50,7 @@ const LINUX_OF_CONTAINERS: &[&str] = &[
 ];
 
 /// What is wrong with the options of a security context.
-pub(super) fn validate_options(path: FieldPath<'_>, options: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_options(path: FieldPath<'_>, options: &Object, errors: &mut FieldErrors) {
     if let Some(name) = options.str("gmsaCredentialSpecName") {
         errors.extend(problems(path.child("gmsaCredentialSpecName"), name, dns1123_subdomain(name)));
     }
@@ -123,12 +123,7 @@ fn is_dns_domain(domain: &str) -> bool {
 }
 
 /// Processes of the host: all containers are, or none; and they are on its network.
-pub(super) fn validate_host_processes(
-    path: FieldPath<'_>,
-    spec: &Object,
-    options: Options,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn validate_host_processes(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut FieldErrors) {
     let of = |holder: &Object| flag(part(part(holder, "securityContext"), "windowsOptions"), "hostProcess");
     let of_pod = of(spec);
     let (mut all, mut on_host) = (0, 0);
@@ -163,7 +158,7 @@ pub(super) fn validate_host_processes(
 }
 
 /// What a spec may not have on the system that it names.
-pub(super) fn validate_system(path: FieldPath<'_>, spec: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_system(path: FieldPath<'_>, spec: &Object, errors: &mut FieldErrors) {
     let Some(os) = spec.object("os") else { return };
     let at_os = path.child("os");
     match text(os, "name") {
@@ -191,7 +186,7 @@ fn forbid(
     of_pod: &[&str],
     of_containers: &[&str],
     detail: &str,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let at_context = path.child("securityContext");
     for name in of_pod {

@@ -1,7 +1,7 @@
 //! PodDisruptionBudgets: how many pods may be missing because somebody wanted it so.
 
 use revisor_object::{
-    BadValue, FieldError, FieldPath, IntOrString, LabelSelectorOptions, Object, StructuredLabelSelector,
+    BadValue, FieldError, FieldErrors, FieldPath, IntOrString, LabelSelectorOptions, Object, StructuredLabelSelector,
 };
 
 use crate::checks::one_of;
@@ -23,11 +23,11 @@ impl Strategy for PodDisruptionBudgets {
         spec_or_status(part)
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_spec(spec_of(object), LabelSelectorOptions::default())
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::STATUS {
             return validate_status(status_of(object));
         }
@@ -39,8 +39,8 @@ impl Strategy for PodDisruptionBudgets {
     }
 }
 
-fn validate_spec(spec: &Object, options: LabelSelectorOptions) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_spec(spec: &Object, options: LabelSelectorOptions) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if spec.contains("minAvailable") && spec.contains("maxUnavailable") {
         let detail = "minAvailable and maxUnavailable cannot be both set";
         errors.push(FieldError::invalid(SPEC, BadValue::of(spec), detail));
@@ -62,7 +62,7 @@ fn validate_spec(spec: &Object, options: LabelSelectorOptions) -> Vec<FieldError
     errors
 }
 
-fn validate_status(status: &Object) -> Vec<FieldError> {
+fn validate_status(status: &Object) -> FieldErrors {
     let path = FieldPath::root("status");
     let mut errors = conditions::validate(path.child("conditions"), status.array("conditions"));
     let counts = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];

@@ -1,17 +1,19 @@
 //! Roles and ClusterRoles: lists of rules. A ClusterRole may also gather the rules of others, and speak of paths.
 
-use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value};
+use revisor_object::{
+    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value,
+};
 
 use crate::{Part, Strategy};
 
 pub(crate) struct Roles;
 
 impl Strategy for Roles {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_rules(object, true)
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, _: Part<'_>) -> FieldErrors {
         self.validate(object)
     }
 }
@@ -19,11 +21,11 @@ impl Strategy for Roles {
 pub(crate) struct ClusterRoles;
 
 impl Strategy for ClusterRoles {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_cluster_role(object, LabelSelectorOptions::default())
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         // What was stored before label values were checked may stay.
         let allow_invalid_values =
             selectors(old).any(|(_, selector)| StructuredLabelSelector::new(selector).has_invalid_value());
@@ -31,7 +33,7 @@ impl Strategy for ClusterRoles {
     }
 }
 
-fn validate_cluster_role(object: &Object, options: LabelSelectorOptions) -> Vec<FieldError> {
+fn validate_cluster_role(object: &Object, options: LabelSelectorOptions) -> FieldErrors {
     let mut errors = validate_rules(object, false);
     let Some(aggregation) = object.object("aggregationRule") else { return errors };
     let root = FieldPath::root("aggregationRule");
@@ -57,8 +59,8 @@ fn selectors(object: &Object) -> impl Iterator<Item = (usize, &Object)> {
     selectors.unwrap_or_default().iter().enumerate().filter_map(|(at, value)| Some((at, value.as_object()?)))
 }
 
-fn validate_rules(object: &Object, namespaced: bool) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_rules(object: &Object, namespaced: bool) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let rules = FieldPath::root("rules");
     for (at, rule) in object.array("rules").iter().enumerate() {
         if let Some(rule) = rule.as_object() {
@@ -68,7 +70,7 @@ fn validate_rules(object: &Object, namespaced: bool) -> Vec<FieldError> {
     errors
 }
 
-fn validate_rule(rule: &Object, namespaced: bool, path: FieldPath<'_>, errors: &mut Vec<FieldError>) {
+fn validate_rule(rule: &Object, namespaced: bool, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let has = |name| !rule.array(name).is_empty();
     if !has("verbs") {
         errors.push(FieldError::required(path.child("verbs"), "verbs must contain at least one value"));

@@ -1,7 +1,7 @@
 //! RoleBindings and ClusterRoleBindings: who has a role. The role of a binding is for good.
 
 use revisor_object::names::{dns1123_subdomain, path_segment_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::GROUP;
 use crate::checks::{one_of, problems, required};
@@ -16,11 +16,11 @@ impl Strategy for RoleBindings {
         default_subjects(object);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_binding(object, true, &["Role", "ClusterRole"])
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         with_the_same_role(object, old, self.validate(object))
     }
 }
@@ -32,11 +32,11 @@ impl Strategy for ClusterRoleBindings {
         default_subjects(object);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate_binding(object, false, &["ClusterRole"])
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         with_the_same_role(object, old, self.validate(object))
     }
 }
@@ -51,8 +51,8 @@ fn default_subjects(object: &mut Object) {
     }
 }
 
-fn validate_binding(object: &Object, namespaced: bool, kinds: &[&str]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_binding(object: &Object, namespaced: bool, kinds: &[&str]) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let path = FieldPath::root("roleRef");
     let role = object.object("roleRef");
     let text = |name| role.and_then(|role| role.str(name)).unwrap_or_default();
@@ -69,7 +69,7 @@ fn validate_binding(object: &Object, namespaced: bool, kinds: &[&str]) -> Vec<Fi
     errors
 }
 
-fn validate_subject(subject: &Object, namespaced: bool, path: FieldPath<'_>, errors: &mut Vec<FieldError>) {
+fn validate_subject(subject: &Object, namespaced: bool, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let text = |name| subject.str(name).unwrap_or_default();
     errors.extend(required(path.child("name"), text("name")));
     match text("kind") {
@@ -87,7 +87,7 @@ fn validate_subject(subject: &Object, namespaced: bool, path: FieldPath<'_>, err
     }
 }
 
-fn with_the_same_role(object: &Object, old: &Object, mut errors: Vec<FieldError>) -> Vec<FieldError> {
+fn with_the_same_role(object: &Object, old: &Object, mut errors: FieldErrors) -> FieldErrors {
     if object.get("roleRef") != old.get("roleRef") {
         let shown = BadValue::of(&object.get("roleRef"));
         errors.push(FieldError::invalid("roleRef", shown, "cannot change roleRef"));

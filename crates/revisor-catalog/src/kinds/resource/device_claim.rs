@@ -2,7 +2,7 @@
 //! share it.
 
 use revisor_object::names::{label_value, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::selectors::Selectors;
 use super::{lists, names};
@@ -153,16 +153,16 @@ impl<'a> RequestNames<'a> {
     }
 
     /// What is wrong with a reference to a request.
-    pub(super) fn validate(&self, path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+    pub(super) fn validate(&self, path: FieldPath<'_>, name: &str) -> FieldErrors {
         let unknown = || {
             let detail = "must be the name of a request in the claim or the name of a request and a subrequest \
                           separated by '/'";
             FieldError::invalid(path, name, detail)
         };
         if name.split('/').count() > 2 {
-            return vec![unknown()];
+            return FieldErrors::from([unknown()]);
         }
-        let mut errors: Vec<FieldError> = name.split('/').flat_map(|segment| names::label(path, segment)).collect();
+        let mut errors: FieldErrors = name.split('/').flat_map(|segment| names::label(path, segment)).collect();
         if !self.has(name) {
             errors.push(unknown());
         }
@@ -170,7 +170,7 @@ impl<'a> RequestNames<'a> {
     }
 
     /// What is wrong with a list of references.
-    pub(super) fn validate_all(&self, path: FieldPath<'_>, references: &[Value]) -> Vec<FieldError> {
+    pub(super) fn validate_all(&self, path: FieldPath<'_>, references: &[Value]) -> FieldErrors {
         lists::distinct_texts(path, references, MAX_REQUESTS, |path, name| self.validate(path, name))
     }
 }
@@ -181,7 +181,7 @@ pub(super) fn validate_spec(
     spec: &Object,
     selectors: &Selectors,
     features: Features,
-) -> Vec<FieldError> {
+) -> FieldErrors {
     let empty = Object::new();
     let devices = spec.object("devices").unwrap_or(&empty);
     let path = path.child("devices");
@@ -202,7 +202,7 @@ pub(super) fn validate_spec(
     errors
 }
 
-fn validate_request(path: FieldPath<'_>, request: &Object, selectors: &Selectors) -> Vec<FieldError> {
+fn validate_request(path: FieldPath<'_>, request: &Object, selectors: &Selectors) -> FieldErrors {
     let mut errors = names::label(path.child("name"), text(request, "name"));
     let alternatives = request.array("firstAvailable");
     match (request.object("exactly"), alternatives.is_empty()) {
@@ -227,7 +227,7 @@ fn validate_request(path: FieldPath<'_>, request: &Object, selectors: &Selectors
 }
 
 /// What requests and their alternatives have in common.
-fn validate_wish(path: FieldPath<'_>, wish: &Object, selectors: &Selectors) -> Vec<FieldError> {
+fn validate_wish(path: FieldPath<'_>, wish: &Object, selectors: &Selectors) -> FieldErrors {
     let mut errors = names::class(path.child("deviceClassName"), text(wish, "deviceClassName"));
     let wanted = wish.array("selectors");
     errors.extend(lists::objects(path.child("selectors"), wanted, MAX_SELECTORS, |path, selector| {
@@ -254,8 +254,8 @@ fn validate_wish(path: FieldPath<'_>, wish: &Object, selectors: &Selectors) -> V
     errors
 }
 
-fn validate_toleration(path: FieldPath<'_>, toleration: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_toleration(path: FieldPath<'_>, toleration: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let (key, value, effect) = (text(toleration, "key"), text(toleration, "value"), text(toleration, "effect"));
     if !key.is_empty() {
         errors.extend(problems(path.child("key"), key, qualified_name(key)));
@@ -279,7 +279,7 @@ fn validate_constraint(
     constraint: &Object,
     requests: &RequestNames<'_>,
     features: Features,
-) -> Vec<FieldError> {
+) -> FieldErrors {
     let mut errors = requests.validate_all(path.child("requests"), constraint.array("requests"));
     match (constraint.str("matchAttribute"), constraint.str("distinctAttribute")) {
         (Some(name), _) => errors.extend(names::fully_qualified(path.child("matchAttribute"), name)),
@@ -297,9 +297,9 @@ fn validate_constraint(
 }
 
 /// What is wrong with the configuration of a driver.
-pub(super) fn validate_configuration(path: FieldPath<'_>, config: &Object) -> Vec<FieldError> {
+pub(super) fn validate_configuration(path: FieldPath<'_>, config: &Object) -> FieldErrors {
     let path = path.child("opaque");
-    let Some(opaque) = config.object("opaque") else { return vec![FieldError::required(path, "")] };
+    let Some(opaque) = config.object("opaque") else { return FieldErrors::from([FieldError::required(path, "")]) };
     let mut errors = names::driver(path.child("driver"), text(opaque, "driver"));
     errors.extend(validate_raw(path.child("parameters"), opaque.get("parameters"), MAX_PARAMETER_BYTES));
     errors

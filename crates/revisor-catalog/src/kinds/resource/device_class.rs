@@ -1,6 +1,6 @@
 //! Device classes: what an administrator knows about a sort of device.
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::device_claim::{MAX_CONFIGURATIONS, MAX_SELECTORS, validate_configuration};
 use super::lists;
@@ -27,17 +27,17 @@ impl Strategy for DeviceClasses {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         self.validate_over(object, None)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         self.validate_over(object, Some(old))
     }
 }
 
 impl DeviceClasses {
-    fn validate_over(&self, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    fn validate_over(&self, object: &Object, old: Option<&Object>) -> FieldErrors {
         let empty = Object::new();
         let spec = object.object("spec").unwrap_or(&empty);
         let selectors = spec.array("selectors");

@@ -1,6 +1,6 @@
 //! Device taint rules: taints that an administrator puts on devices, whatever their driver says.
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::{names, resource_slice};
 use crate::kinds::conditions;
@@ -30,11 +30,11 @@ impl Strategy for DeviceTaintRules {
         stamp(object, old, circumstances.now);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let spec = spec(object);
         let path = SPEC.child("deviceSelector");
         let selector = spec.object("deviceSelector").unwrap_or(NOTHING);
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         if let Some(driver) = selector.str("driver") {
             errors.extend(names::driver(path.child("driver"), driver));
         }
@@ -48,7 +48,7 @@ impl Strategy for DeviceTaintRules {
         errors
     }
 
-    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, _: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::Whole {
             return self.validate(object);
         }

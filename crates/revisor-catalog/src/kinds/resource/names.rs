@@ -1,7 +1,7 @@
 //! The names that the group has rules of its own for.
 
 use revisor_object::names::{c_identifier, dns1123_label, dns1123_subdomain};
-use revisor_object::{FieldError, FieldPath};
+use revisor_object::{FieldError, FieldErrors, FieldPath};
 
 use crate::checks::problems;
 pub(super) use crate::kinds::core::persistent_volume::csi_driver_name as driver;
@@ -16,24 +16,24 @@ const MAX_POOL: usize = 253;
 const MAX_SHOWN_KEY: usize = 63 + 1 + MAX_ID;
 
 /// The name of a request or a device.
-pub(super) fn label(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(super) fn label(path: FieldPath<'_>, name: &str) -> FieldErrors {
     problems(path, name, dns1123_label(name))
 }
 
 /// The name of a class.
-pub(super) fn class(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(super) fn class(path: FieldPath<'_>, name: &str) -> FieldErrors {
     if name.is_empty() {
-        return vec![FieldError::required(path, "")];
+        return FieldErrors::from([FieldError::required(path, "")]);
     }
     problems(path, name, dns1123_subdomain(name))
 }
 
 /// The name of a pool: domains with slashes between them.
-pub(super) fn pool(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(super) fn pool(path: FieldPath<'_>, name: &str) -> FieldErrors {
     if name.is_empty() {
-        return vec![FieldError::required(path, "")];
+        return FieldErrors::from([FieldError::required(path, "")]);
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if name.len() > MAX_POOL {
         errors.push(FieldError::too_long(path, MAX_POOL));
     }
@@ -43,8 +43,8 @@ pub(super) fn pool(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
     errors
 }
 
-fn identifier(path: FieldPath<'_>, id: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn identifier(path: FieldPath<'_>, id: &str) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if id.len() > MAX_ID {
         errors.push(FieldError::too_long(path, MAX_ID));
     }
@@ -53,28 +53,28 @@ fn identifier(path: FieldPath<'_>, id: &str) -> Vec<FieldError> {
 }
 
 /// The name of an attribute or a capacity: an identifier, with or without a domain.
-pub(super) fn qualified(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(super) fn qualified(path: FieldPath<'_>, name: &str) -> FieldErrors {
     let parts: Vec<&str> = name.split('/').collect();
     match parts[..] {
         [id] => identifier(path, id),
         [domain, id] => {
             let mut errors = match domain {
-                "" => vec![FieldError::invalid(path, "", "the domain must not be empty")],
+                "" => FieldErrors::from([FieldError::invalid(path, "", "the domain must not be empty")]),
                 domain => driver(path, domain),
             };
             errors.extend(match id {
-                "" => vec![FieldError::invalid(path, "", "the name must not be empty")],
+                "" => FieldErrors::from([FieldError::invalid(path, "", "the name must not be empty")]),
                 id => identifier(path, id),
             });
             errors
         }
         // The original lets names with more slashes pass.
-        _ => Vec::new(),
+        _ => FieldErrors::new(),
     }
 }
 
 /// The name of an attribute with its domain.
-pub(super) fn fully_qualified(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(super) fn fully_qualified(path: FieldPath<'_>, name: &str) -> FieldErrors {
     let mut errors = qualified(path, name);
     if !name.contains('/') {
         let detail = "a fully qualified name must be a domain and a name separated by a slash";

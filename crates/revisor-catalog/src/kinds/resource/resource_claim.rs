@@ -2,7 +2,7 @@
 
 mod status;
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldErrors, FieldPath, Object};
 
 use super::device_claim;
 use super::selectors::Selectors;
@@ -36,12 +36,12 @@ impl Strategy for ResourceClaims {
         status::forget_deallocated(object, old);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let empty = Object::new();
         device_claim::validate_spec(SPEC, object.object("spec").unwrap_or(&empty), &self.selectors, self.features)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         match part {
             // What cannot change need not be looked at again.
             Part::Whole => immutable(SPEC, object.get("spec"), old.get("spec")).into_iter().collect(),

@@ -1,6 +1,6 @@
 //! Templates from which a claim is made for each pod.
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::device_claim;
 use super::selectors::Selectors;
@@ -25,7 +25,7 @@ impl Strategy for ResourceClaimTemplates {
         device_claim::drop_disabled_fields(spec, before, self.features);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let empty = Object::new();
         let template = object.object("spec").unwrap_or(&empty);
         let metadata = template.object("metadata").unwrap_or(&empty);
@@ -39,7 +39,7 @@ impl Strategy for ResourceClaimTemplates {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = self.validate(object);
         errors.extend(immutable(SPEC, object.get("spec"), old.get("spec")));
         errors

@@ -1,7 +1,7 @@
 //! Resource pool status requests: a question about the pools of a driver, which is answered once in the status.
 
 use revisor_object::names::{dns1123_subdomain, dns1123_subdomain_caseless};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::lists;
 use crate::checks::{immutable, problems};
@@ -24,7 +24,7 @@ impl Strategy for ResourcePoolStatusRequests {
         spec_and_metadata_or_status(part)
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let spec = spec(object);
         let mut errors = validate_driver(SPEC.child("driver"), text(spec, "driver"));
         if let Some(pool) = spec.str("poolName") {
@@ -38,17 +38,21 @@ impl Strategy for ResourcePoolStatusRequests {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::Whole {
             let is_same = object.get("spec") == old.get("spec");
             let shown = BadValue::of(&Value::Null);
-            return if is_same { Vec::new() } else { vec![FieldError::invalid(SPEC, shown, "field is immutable")] };
+            return if is_same {
+                FieldErrors::new()
+            } else {
+                FieldErrors::from([FieldError::invalid(SPEC, shown, "field is immutable")])
+            };
         }
         let (new, was) = (object.get("status"), old.get("status"));
         if new == was {
-            return Vec::new();
+            return FieldErrors::new();
         }
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         // An answer is given once.
         errors.extend(was.and_then(|_| immutable(STATUS, new, was)));
         if let Some(status) = object.object("status") {
@@ -62,9 +66,9 @@ impl Strategy for ResourcePoolStatusRequests {
 }
 
 /// What was there before is not looked at again.
-fn validate_status(status: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_status(status: &Object, old: Option<&Object>) -> FieldErrors {
     let has_changed = |name| old.is_none_or(|old| old.get(name) != status.get(name));
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let path = STATUS.child("poolCount");
     match given_number(status, "poolCount") {
         None => errors.push(FieldError::required(path, "")),
@@ -85,10 +89,10 @@ fn validate_status(status: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors
 }
 
-fn validate_pool(path: FieldPath<'_>, pool: &Object) -> Vec<FieldError> {
+fn validate_pool(path: FieldPath<'_>, pool: &Object) -> FieldErrors {
     let mut errors = validate_driver(path.child("driver"), text(pool, "driver"));
     errors.extend(match text(pool, "poolName") {
-        "" => vec![FieldError::required(path.child("poolName"), "")],
+        "" => FieldErrors::from([FieldError::required(path.child("poolName"), "")]),
         name => validate_pool_name(path.child("poolName"), name),
     });
     match number(pool, "generation") {
@@ -113,16 +117,16 @@ fn validate_pool(path: FieldPath<'_>, pool: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_driver(path: FieldPath<'_>, driver: &str) -> Vec<FieldError> {
+fn validate_driver(path: FieldPath<'_>, driver: &str) -> FieldErrors {
     match driver {
-        "" => vec![FieldError::required(path, "")],
+        "" => FieldErrors::from([FieldError::required(path, "")]),
         driver => problems(path, driver, dns1123_subdomain_caseless(driver)),
     }
 }
 
 /// Names of pools as the other kinds of the group have them; here the problems say which segment they are about.
-fn validate_pool_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_pool_name(path: FieldPath<'_>, name: &str) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if name.len() > MAX_POOL_NAME {
         errors.push(FieldError::too_long(path, MAX_POOL_NAME));
     }

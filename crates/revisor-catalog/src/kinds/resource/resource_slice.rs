@@ -5,7 +5,7 @@ mod device;
 mod disabled;
 
 use revisor_object::names::{dns1123_subdomain, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 pub(super) use self::device::validate_taint;
 use super::{lists, names};
@@ -52,11 +52,11 @@ impl Strategy for ResourceSlices {
         disabled::drop_fields(spec, old.and_then(|old| old.object("spec")), self.features);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate(object, None)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         validate(object, Some(old))
     }
 
@@ -80,7 +80,7 @@ fn note_taints(spec: &mut Object, now: &str) {
     }
 }
 
-fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+fn validate(object: &Object, old: Option<&Object>) -> FieldErrors {
     let empty = Object::new();
     let spec = object.object("spec").unwrap_or(&empty);
     let old_spec = old.map(|old| old.object("spec").unwrap_or(&empty));
@@ -116,7 +116,7 @@ fn validate(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
     errors
 }
 
-fn validate_pool(path: FieldPath<'_>, pool: &Object) -> Vec<FieldError> {
+fn validate_pool(path: FieldPath<'_>, pool: &Object) -> FieldErrors {
     let number = |name| pool.get(name).and_then(Value::as_i64).unwrap_or_default();
     let mut errors = names::pool(path.child("name"), text(pool, "name"));
     let (count, generation) = (number("resourceSliceCount"), number("generation"));
@@ -131,8 +131,8 @@ fn validate_pool(path: FieldPath<'_>, pool: &Object) -> Vec<FieldError> {
 }
 
 /// The nodes that devices are available on, said in exactly one of several ways.
-fn validate_nodes(spec: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_nodes(spec: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut ways = Vec::new();
     match spec.str("nodeName") {
         Some("") => {
@@ -177,9 +177,9 @@ fn validate_nodes(spec: &Object) -> Vec<FieldError> {
 }
 
 /// A set of counters, or what a device takes from one, by the name of the set.
-fn validate_counters(path: FieldPath<'_>, set: &Object, name: &str) -> Vec<FieldError> {
+fn validate_counters(path: FieldPath<'_>, set: &Object, name: &str) -> FieldErrors {
     let mut errors = match text(set, name) {
-        "" => vec![FieldError::required(path.child(name), "")],
+        "" => FieldErrors::from([FieldError::required(path.child(name), "")]),
         set => names::label(path.child(name), set),
     };
     let path = path.child("counters");
@@ -194,7 +194,7 @@ fn validate_counters(path: FieldPath<'_>, set: &Object, name: &str) -> Vec<Field
 }
 
 /// The conditions that must be met, or that must not arise, before a device is bound. Allocations repeat them.
-pub(super) fn validate_binding(path: FieldPath<'_>, holder: &Object) -> Vec<FieldError> {
+pub(super) fn validate_binding(path: FieldPath<'_>, holder: &Object) -> FieldErrors {
     let (wanted, unwanted) = (holder.array("bindingConditions"), holder.array("bindingFailureConditions"));
     let (wanted_path, unwanted_path) = (path.child("bindingConditions"), path.child("bindingFailureConditions"));
     let label = |path: FieldPath<'_>, name: &str| problems(path, name, qualified_name(name));

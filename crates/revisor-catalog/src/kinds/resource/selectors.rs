@@ -1,7 +1,7 @@
 //! The expressions by which devices are selected.
 
 use revisor_cel::{Environment, Library, ObjectType, RuleEnvironments, Type};
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use crate::Feature;
 use crate::kinds::Terms;
@@ -38,22 +38,24 @@ impl Selectors {
     }
 
     /// What is wrong with a selector of devices that is new, or `is_stored` already.
-    pub(super) fn validate(&self, path: FieldPath<'_>, selector: &Object, is_stored: bool) -> Vec<FieldError> {
-        let Some(cel) = selector.object("cel") else { return vec![FieldError::required(path.child("cel"), "")] };
+    pub(super) fn validate(&self, path: FieldPath<'_>, selector: &Object, is_stored: bool) -> FieldErrors {
+        let Some(cel) = selector.object("cel") else {
+            return FieldErrors::from([FieldError::required(path.child("cel"), "")]);
+        };
         let path = path.child("cel");
         let path = path.child("expression");
         let expression = cel.str("expression").unwrap_or_default();
         if expression.len() > MAX_EXPRESSION_BYTES {
-            return vec![FieldError::too_long(path, MAX_EXPRESSION_BYTES)];
+            return FieldErrors::from([FieldError::too_long(path, MAX_EXPRESSION_BYTES)]);
         }
         let environment = if is_stored { &self.stored } else { &self.new };
         let problem = match environment.compile(expression) {
             Err(issues) => format!("compilation failed: {issues}"),
             // An attribute may well be a boolean.
-            Ok(program) if matches!(program.output_type(), Type::Bool | Type::Any) => return Vec::new(),
+            Ok(program) if matches!(program.output_type(), Type::Bool | Type::Any) => return FieldErrors::new(),
             Ok(program) => format!("must evaluate to bool or the unknown type, not {}", program.output_type()),
         };
-        vec![FieldError::invalid(path, expression, problem)]
+        FieldErrors::from([FieldError::invalid(path, expression, problem)])
     }
 }
 

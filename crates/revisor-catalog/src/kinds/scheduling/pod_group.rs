@@ -1,7 +1,7 @@
 //! Pod groups: pods that are scheduled together. What they are is decided when they are made.
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::policy;
 use crate::checks::problems;
@@ -41,9 +41,9 @@ impl Strategy for PodGroups {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let spec = spec(object);
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         if let Some(template) = spec.object("podGroupTemplateRef") {
             errors.extend(validate_template_ref(SPEC.child("podGroupTemplateRef"), template));
         }
@@ -51,7 +51,7 @@ impl Strategy for PodGroups {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part != Part::Whole {
             return validate_status(object);
         }
@@ -60,13 +60,13 @@ impl Strategy for PodGroups {
             .into_iter()
             .filter(|name| given(object, name) != given(old, name));
         let immutable = |name| FieldError::invalid(SPEC.child(name), BadValue::of(&Value::Null), "field is immutable");
-        let mut errors: Vec<FieldError> = changed.map(immutable).collect();
+        let mut errors: FieldErrors = changed.map(immutable).collect();
         errors.extend(policy::validate_changes(SPEC, spec(object), spec(old), self.features));
         errors
     }
 }
 
-fn validate_status(object: &Object) -> Vec<FieldError> {
+fn validate_status(object: &Object) -> FieldErrors {
     let mut errors = conditions::validate(STATUS.child("conditions"), status(object).array("conditions"));
     let path = STATUS.child("resourceClaimStatuses");
     let claims = status(object).array("resourceClaimStatuses");
@@ -92,17 +92,17 @@ fn validate_status(object: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_template_ref(path: FieldPath<'_>, template: &Object) -> Vec<FieldError> {
+fn validate_template_ref(path: FieldPath<'_>, template: &Object) -> FieldErrors {
     let Some(workload) = template.object("workload") else {
-        return vec![FieldError::invalid(path, "", "must specify one of: `workload`")];
+        return FieldErrors::from([FieldError::invalid(path, "", "must specify one of: `workload`")]);
     };
     let path = path.child("workload");
     let rules = [("workloadName", dns1123_subdomain as fn(&str) -> _), ("podGroupTemplateName", dns1123_label)];
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (name, rule) in rules {
         let path = path.child(name);
         errors.extend(match text(workload, name) {
-            "" => vec![FieldError::required(path, "")],
+            "" => FieldErrors::from([FieldError::required(path, "")]),
             given => problems(path, given, rule(given)),
         });
     }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{one_of, problems};
 use crate::kinds::members::{given_number, objects, text};
@@ -41,13 +41,8 @@ pub(super) fn drop_disabled_fields(holder: &mut Object, old: Option<&Object>, fe
 }
 
 /// What is wrong with changes of the members that are features: they are fixed, and without the feature cannot be given.
-pub(super) fn validate_changes(
-    path: FieldPath<'_>,
-    holder: &Object,
-    old: &Object,
-    features: Features,
-) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_changes(path: FieldPath<'_>, holder: &Object, old: &Object, features: Features) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for (feature, name) in GATED {
         if given(holder, name) == given(old, name) {
             continue;
@@ -63,7 +58,7 @@ pub(super) fn validate_changes(
 }
 
 /// What is wrong with a new group or template, which is at this path.
-pub(super) fn validate(path: FieldPath<'_>, holder: &Object) -> Vec<FieldError> {
+pub(super) fn validate(path: FieldPath<'_>, holder: &Object) -> FieldErrors {
     let mut errors = validate_policy(path.child("schedulingPolicy"), holder);
     if let Some(constraints) = holder.object("schedulingConstraints") {
         let path = path.child("schedulingConstraints");
@@ -84,9 +79,9 @@ pub(super) fn validate(path: FieldPath<'_>, holder: &Object) -> Vec<FieldError> 
     errors
 }
 
-fn validate_policy(path: FieldPath<'_>, holder: &Object) -> Vec<FieldError> {
+fn validate_policy(path: FieldPath<'_>, holder: &Object) -> FieldErrors {
     let policy = holder.object("schedulingPolicy").unwrap_or(NOTHING);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     errors.extend(one_member(path, policy, ["basic", "gang"]));
     if let Some(gang) = policy.object("gang") {
         let at_gang = path.child("gang");
@@ -114,12 +109,12 @@ fn one_member(path: FieldPath<'_>, holder: &Object, [one, other]: [&str; 2]) -> 
     }
 }
 
-fn validate_constraints(path: FieldPath<'_>, constraints: &Object) -> Vec<FieldError> {
+fn validate_constraints(path: FieldPath<'_>, constraints: &Object) -> FieldErrors {
     let count = constraints.array("topology").len();
     if count > MAX_CONSTRAINTS {
-        return vec![FieldError::too_many(path, count, MAX_CONSTRAINTS)];
+        return FieldErrors::from([FieldError::too_many(path, count, MAX_CONSTRAINTS)]);
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (at, constraint) in objects(constraints, "topology") {
         let path = path.index(at);
         let path = path.child("key");
@@ -131,12 +126,12 @@ fn validate_constraints(path: FieldPath<'_>, constraints: &Object) -> Vec<FieldE
     errors
 }
 
-fn validate_claims(path: FieldPath<'_>, holder: &Object) -> Vec<FieldError> {
+fn validate_claims(path: FieldPath<'_>, holder: &Object) -> FieldErrors {
     let count = holder.array("resourceClaims").len();
     if count > MAX_CLAIMS {
-        return vec![FieldError::too_many(path, count, MAX_CLAIMS)];
+        return FieldErrors::from([FieldError::too_many(path, count, MAX_CLAIMS)]);
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let mut names = HashSet::new();
     for (at, claim) in objects(holder, "resourceClaims") {
         if !names.insert(text(claim, "name")) {

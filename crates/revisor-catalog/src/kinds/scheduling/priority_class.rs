@@ -1,6 +1,6 @@
 //! Priority classes: names for numbers that say which pod goes before which.
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{self, immutable};
 use crate::{Circumstances, Part, Strategy};
@@ -22,8 +22,8 @@ impl Strategy for PriorityClasses {
         object.object_mut("metadata").insert("generation", 1);
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         let name = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
         let value = value(object);
         if name.starts_with(SYSTEM_PREFIX) {
@@ -50,8 +50,8 @@ impl Strategy for PriorityClasses {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         if value(object) != value(old) {
             errors.push(FieldError::forbidden("value", "may not be changed in an update."));
         }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain, path_segment_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::policy;
 use crate::checks::problems;
@@ -32,9 +32,9 @@ impl Strategy for Workloads {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let spec = spec(object);
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         if let Some(controller) = spec.object("controllerRef") {
             errors.extend(validate_controller(SPEC.child("controllerRef"), controller));
         }
@@ -47,9 +47,9 @@ impl Strategy for Workloads {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let (spec, was) = (spec(object), spec(old));
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         for name in ["controllerRef", TEMPLATES] {
             if spec.get(name) != was.get(name) {
                 let shown = BadValue::of(&Value::Null);
@@ -63,16 +63,16 @@ impl Strategy for Workloads {
     }
 }
 
-fn validate_controller(path: FieldPath<'_>, controller: &Object) -> Vec<FieldError> {
+fn validate_controller(path: FieldPath<'_>, controller: &Object) -> FieldErrors {
     let group = text(controller, "apiGroup");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if !group.is_empty() {
         errors.extend(problems(path.child("apiGroup"), group, dns1123_subdomain(group)));
     }
     for name in ["kind", "name"] {
         let path = path.child(name);
         errors.extend(match text(controller, name) {
-            "" => vec![FieldError::required(path, "")],
+            "" => FieldErrors::from([FieldError::required(path, "")]),
             given => problems(path, given, path_segment_name(given)),
         });
     }
@@ -86,8 +86,8 @@ fn count_problem(path: FieldPath<'_>, templates: &[Value]) -> Option<FieldError>
     }
 }
 
-fn validate_templates(path: FieldPath<'_>, templates: &[Value]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_templates(path: FieldPath<'_>, templates: &[Value]) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut seen = HashSet::new();
     for (at, template) in templates.iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);

@@ -1,6 +1,6 @@
 //! Drivers of storage: what each can do and wants to be told.
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{self, immutable};
 use crate::{Circumstances, Feature, Features, Part, Strategy};
@@ -59,10 +59,10 @@ impl Strategy for CsiDrivers {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let empty = Object::new();
         let spec = object.object("spec").unwrap_or(&empty);
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         for (name, path) in REQUIRED {
             if !spec.contains(name) {
                 errors.push(FieldError::required(SPEC.child(path), ""));
@@ -97,7 +97,7 @@ impl Strategy for CsiDrivers {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = self.validate(object);
         for (name, path) in [("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")] {
             errors.extend(immutable(SPEC.child(path), object.at(&["spec", name]), old.at(&["spec", name])));
@@ -119,8 +119,8 @@ impl Strategy for CsiDrivers {
     }
 }
 
-fn validate_tokens(path: FieldPath<'_>, requests: &[Value]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_tokens(path: FieldPath<'_>, requests: &[Value]) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut audiences = Vec::new();
     for (at, request) in requests.iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);

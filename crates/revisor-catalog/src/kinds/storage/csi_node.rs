@@ -1,7 +1,7 @@
 //! Which drivers of storage a node has.
 
 use revisor_object::names::qualified_name;
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{not_negative, problems};
 use crate::kinds::core::persistent_volume::csi_driver_name;
@@ -17,8 +17,8 @@ pub(crate) struct CsiNodes {
 }
 
 impl Strategy for CsiNodes {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate(&self, object: &Object) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         let mut names = Vec::new();
         for (at, driver) in drivers(object).enumerate() {
             let path = DRIVERS.index(at);
@@ -34,7 +34,7 @@ impl Strategy for CsiNodes {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = self.validate(object);
         for before in drivers(old) {
             for driver in drivers(object).filter(|driver| driver.get("name") == before.get("name")) {
@@ -58,8 +58,8 @@ fn drivers(object: &Object) -> impl Iterator<Item = &Object> {
     drivers.iter().filter_map(Value::as_object)
 }
 
-fn validate_driver(path: FieldPath<'_>, driver: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_driver(path: FieldPath<'_>, driver: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let id = driver.str("nodeID").unwrap_or_default();
     let id_path = path.child("nodeID");
     if id.is_empty() {
@@ -76,8 +76,8 @@ fn validate_driver(path: FieldPath<'_>, driver: &Object) -> Vec<FieldError> {
 }
 
 /// The paths of these errors are those of the driver.
-fn validate_topology_keys(path: FieldPath<'_>, driver: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_topology_keys(path: FieldPath<'_>, driver: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let keys: Vec<&str> = driver.array("topologyKeys").iter().filter_map(Value::as_str).collect();
     for (at, key) in keys.iter().enumerate() {
         if key.is_empty() {

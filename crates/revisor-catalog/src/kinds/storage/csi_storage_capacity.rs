@@ -1,7 +1,9 @@
 //! How much storage of a class there is for some nodes.
 
 use revisor_object::names::dns1123_subdomain;
-use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value};
+use revisor_object::{
+    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value,
+};
 
 use crate::checks::problems;
 use crate::kinds::amounts;
@@ -13,11 +15,11 @@ const TOPOLOGY: FieldPath<'static> = FieldPath::root("nodeTopology");
 pub(crate) struct CsiStorageCapacities;
 
 impl Strategy for CsiStorageCapacities {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         validate(object, false)
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let was_invalid = !validate_topology(old, false).is_empty();
         let mut errors = validate(object, was_invalid);
         for name in ["nodeTopology", "storageClassName"] {
@@ -43,7 +45,7 @@ impl Strategy for CsiStorageCapacities {
     }
 }
 
-fn validate(object: &Object, allow_invalid_values: bool) -> Vec<FieldError> {
+fn validate(object: &Object, allow_invalid_values: bool) -> FieldErrors {
     let mut errors = validate_topology(object, allow_invalid_values);
     let class = object.str("storageClassName").unwrap_or_default();
     errors.extend(problems(FieldPath::root("storageClassName"), class, dns1123_subdomain(class)));
@@ -53,8 +55,8 @@ fn validate(object: &Object, allow_invalid_values: bool) -> Vec<FieldError> {
     errors
 }
 
-fn validate_topology(object: &Object, allow_invalid_values: bool) -> Vec<FieldError> {
-    let Some(topology) = object.object("nodeTopology") else { return Vec::new() };
+fn validate_topology(object: &Object, allow_invalid_values: bool) -> FieldErrors {
+    let Some(topology) = object.object("nodeTopology") else { return FieldErrors::new() };
     let options = LabelSelectorOptions { allow_invalid_values, ..Default::default() };
     StructuredLabelSelector::new(topology).validate(&TOPOLOGY, options)
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use revisor_object::names::qualified_name;
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::parameters;
 use crate::checks::{self, immutable, problems};
@@ -13,7 +13,7 @@ use crate::{Part, Strategy};
 pub(crate) struct StorageClasses;
 
 impl Strategy for StorageClasses {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let provisioner = object.str("provisioner").unwrap_or_default();
         let mut errors = parameters::validate_provider(FieldPath::root("provisioner"), provisioner);
         errors.extend(parameters::validate(FieldPath::root("parameters"), object.object("parameters")));
@@ -29,7 +29,7 @@ impl Strategy for StorageClasses {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = self.validate(object);
         for name in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
             errors.extend(immutable(FieldPath::root(name), object.get(name), old.get(name)));
@@ -54,8 +54,8 @@ impl Strategy for StorageClasses {
     }
 }
 
-fn validate_topologies(topologies: &[Value]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_topologies(topologies: &[Value]) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let path = FieldPath::root("allowedTopologies");
     // The original begins with as many empty terms as there are given ones, so an empty term has that many twins.
     let mut seen: Vec<BTreeMap<&str, BTreeSet<&str>>> = vec![BTreeMap::new(); topologies.len()];

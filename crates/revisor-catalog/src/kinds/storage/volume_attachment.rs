@@ -1,7 +1,7 @@
 //! The wish that a volume be attached to a node, and what became of it.
 
 use revisor_object::names::dns1123_subdomain;
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{immutable, problems};
 use crate::kinds::core::persistent_volume::{Context, csi_driver_name, validate_volume_spec};
@@ -37,7 +37,7 @@ impl Strategy for VolumeAttachments {
         }
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let empty = Object::new();
         let spec = object.object("spec").unwrap_or(&empty);
         let mut errors = csi_driver_name(SPEC.child("attacher"), spec.str("attacher").unwrap_or_default());
@@ -53,25 +53,23 @@ impl Strategy for VolumeAttachments {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = self.validate(object);
         errors.extend(immutable(SPEC, object.get("spec"), old.get("spec")));
         errors
     }
 }
 
-fn validate_source(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn validate_source(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let one = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
     match (source.object("inlineVolumeSpec"), source.str("persistentVolumeName")) {
-        (None, None) => vec![FieldError::required(path, one)],
-        (Some(_), Some(_)) => vec![FieldError::forbidden(path, one)],
-        (None, Some("")) => {
-            vec![FieldError::required(
-                path.child("persistentVolumeName"),
-                "must specify non empty persistentVolumeName",
-            )]
-        }
-        (None, Some(_)) => Vec::new(),
+        (None, None) => FieldErrors::from([FieldError::required(path, one)]),
+        (Some(_), Some(_)) => FieldErrors::from([FieldError::forbidden(path, one)]),
+        (None, Some("")) => FieldErrors::from([FieldError::required(
+            path.child("persistentVolumeName"),
+            "must specify non empty persistentVolumeName",
+        )]),
+        (None, Some(_)) => FieldErrors::new(),
         (Some(spec), None) => {
             let context = Context { volume: "", is_inline: true, allow_invalid_values: false, attributes_class: false };
             validate_volume_spec(path.child("inlineVolumeSpec"), spec, context)
@@ -79,8 +77,8 @@ fn validate_source(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
     }
 }
 
-fn validate_status(status: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_status(status: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let metadata = status.object("attachmentMetadata").into_iter().flat_map(Object::iter);
     let bytes: usize = metadata.map(|(name, value)| name.len() + value.as_str().unwrap_or_default().len()).sum();
     if bytes > MAX_METADATA_BYTES {

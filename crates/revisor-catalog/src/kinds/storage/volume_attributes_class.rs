@@ -1,6 +1,6 @@
 //! Classes of attributes that a volume can be changed to while it is in use.
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::parameters;
 use crate::{Part, Strategy};
@@ -10,7 +10,7 @@ const PARAMETERS: FieldPath<'static> = FieldPath::root("parameters");
 pub(crate) struct VolumeAttributesClasses;
 
 impl Strategy for VolumeAttributesClasses {
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let driver = object.str("driverName").unwrap_or_default();
         let mut errors = parameters::validate_provider(FieldPath::root("driverName"), driver);
         let parameters = object.object("parameters");
@@ -21,8 +21,8 @@ impl Strategy for VolumeAttributesClasses {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
+        let mut errors = FieldErrors::new();
         for name in ["driverName", "parameters"] {
             if object.get(name) != old.get(name) {
                 errors.push(FieldError::forbidden(name, format!("updates to {name} are forbidden.")));

@@ -1,7 +1,7 @@
 //! Storage version migrations: which resource is to be stored again, and how far that has come.
 
 use revisor_object::names::{dns1035_label, dns1123_subdomain};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::immutable;
 use crate::kinds::conditions;
@@ -21,12 +21,12 @@ impl Strategy for StorageVersionMigrations {
         spec_and_metadata_or_status(part)
     }
 
-    fn validate(&self, object: &Object) -> Vec<FieldError> {
+    fn validate(&self, object: &Object) -> FieldErrors {
         let path = SPEC.child("resource");
         let of = spec(object).object("resource").unwrap_or(NOTHING);
         let (group, resource) = (text(of, "group"), text(of, "resource"));
         let at_resource = path.child("resource");
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         if resource.is_empty() {
             errors.push(FieldError::required(at_resource, "resource is required to be set"));
         } else {
@@ -38,7 +38,7 @@ impl Strategy for StorageVersionMigrations {
         errors
     }
 
-    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> Vec<FieldError> {
+    fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part != Part::Whole {
             return validate_status(status(object), status(old));
         }
@@ -53,8 +53,8 @@ fn joined(path: FieldPath<'_>, text: &str, problems: Vec<&str>) -> Option<FieldE
     (!problems.is_empty()).then(|| FieldError::invalid(path, text, problems.join(",")))
 }
 
-fn validate_status(new: &Object, old: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_status(new: &Object, old: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let at_version = STATUS.child("resourceVersion");
     let (version, was) = (text(new, "resourceVersion"), text(old, "resourceVersion"));
     let is_version = version.bytes().all(|byte| byte.is_ascii_digit()) && !version.starts_with('0');

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use revisor_object::{BadValue, FieldError, FieldPath, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Value};
 
 use super::super::value_ref::ValueRef;
 
@@ -166,7 +166,7 @@ impl Notes {
     }
 
     /// The errors of a value at `path`, each once.
-    pub(super) fn into_errors(self, path: &FieldPath<'_>) -> Vec<FieldError> {
+    pub(super) fn into_errors(self, path: &FieldPath<'_>) -> FieldErrors {
         let mut seen = HashSet::new();
         let errors = self.findings.into_iter().map(|finding| finding.into_error(path));
         errors.filter(|error| seen.insert((error.field.clone(), error.kind, error.detail.clone()))).collect()

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::super::JsonType;
 use super::super::correlation::{Compared, Correlation};
@@ -58,14 +58,16 @@ impl Walk {
         path: &FieldPath<'_>,
         value: ValueRef<'_>,
         correlation: Option<Correlation<'_>>,
-    ) -> Vec<FieldError> {
+    ) -> FieldErrors {
         let mut walk = Walk { notes: Notes::default(), compared: Compared::default(), steps: 0 };
         walk.node(node, value, &Place::START, correlation);
-        let mut errors = walk.notes.into_errors(path);
+        // Comes first, so that it is told however much else was found.
+        let mut errors = FieldErrors::new();
         if walk.steps > MAX_STEPS {
             let detail = format!("checking it against its schema takes more than {MAX_STEPS} steps");
             errors.push(FieldError::forbidden(path, detail));
         }
+        errors.extend(walk.notes.into_errors(path));
         errors
     }
 

@@ -9,11 +9,11 @@ const GOOD: &str = r#"{"metadata":{"name":"things.example.com"},
         "versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]},
     "status":{"storedVersions":["v1"]}}"#;
 
-fn checked(definition: &Object) -> Vec<FieldError> {
+fn checked(definition: &Object) -> FieldErrors {
     validate(definition, &Tools::new(&terms()))
 }
 
-fn rechecked(definition: &Object, old: &Object) -> Vec<FieldError> {
+fn rechecked(definition: &Object, old: &Object) -> FieldErrors {
     validate_update(definition, old, &Tools::new(&terms()))
 }
 

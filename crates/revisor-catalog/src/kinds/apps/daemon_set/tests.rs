@@ -23,7 +23,7 @@ fn daemon_set(changes: &str) -> Object {
     daemon_set
 }
 
-fn causes(errors: Vec<FieldError>) -> Vec<String> {
+fn causes(errors: FieldErrors) -> Vec<String> {
     errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect()
 }
 

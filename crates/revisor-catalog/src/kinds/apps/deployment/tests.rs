@@ -22,7 +22,7 @@ fn deployment(changes: &str) -> Object {
     deployment
 }
 
-fn causes(errors: Vec<FieldError>) -> Vec<String> {
+fn causes(errors: FieldErrors) -> Vec<String> {
     errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect()
 }
 

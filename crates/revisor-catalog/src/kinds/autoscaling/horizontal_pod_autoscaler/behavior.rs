@@ -1,6 +1,6 @@
 //! How fast an autoscaler scales up and down.
 
-use revisor_object::{FieldError, FieldPath, Object, Quantity, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Quantity, Value};
 
 use crate::checks::one_of;
 use crate::kinds::workload::{fill, given_number, number, text};
@@ -27,7 +27,7 @@ fn policy(kind: &str, value: i64) -> Value {
     Value::Object(members.into_iter().collect())
 }
 
-pub(super) fn validate(path: FieldPath<'_>, behavior: &Object) -> Vec<FieldError> {
+pub(super) fn validate(path: FieldPath<'_>, behavior: &Object) -> FieldErrors {
     DIRECTIONS
         .into_iter()
         .filter_map(|name| Some((name, behavior.object(name)?)))
@@ -35,8 +35,8 @@ pub(super) fn validate(path: FieldPath<'_>, behavior: &Object) -> Vec<FieldError
         .collect()
 }
 
-fn validate_rules(path: FieldPath<'_>, rules: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_rules(path: FieldPath<'_>, rules: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let at_window = path.child("stabilizationWindowSeconds");
     match given_number(rules, "stabilizationWindowSeconds") {
         Some(window @ ..0) => {
@@ -66,8 +66,8 @@ fn validate_rules(path: FieldPath<'_>, rules: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_policy(path: FieldPath<'_>, policy: &Object) -> Vec<FieldError> {
-    let mut errors: Vec<FieldError> =
+fn validate_policy(path: FieldPath<'_>, policy: &Object) -> FieldErrors {
+    let mut errors: FieldErrors =
         one_of(path.child("type"), text(policy, "type"), &["Percent", "Pods"]).into_iter().collect();
     for name in ["value", "periodSeconds"] {
         let number = number(policy, name);

@@ -1,7 +1,7 @@
 //! What an autoscaler looks at: one source of each metric, and a target for it.
 
 use revisor_object::names::{dns1123_label, path_segment_name};
-use revisor_object::{FieldError, FieldPath, Object, Quantity, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Quantity, Value};
 
 use super::{Reference, validate_reference, wrong_version};
 use crate::checks::problems;
@@ -31,9 +31,9 @@ pub(crate) fn cpu_utilization(percent: i64) -> Object {
     [("type", Value::from("Resource")), ("resource", Value::from(resource))].into_iter().collect()
 }
 
-pub(super) fn validate(path: FieldPath<'_>, spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+pub(super) fn validate(path: FieldPath<'_>, spec: &Object, old: Option<&Object>) -> FieldErrors {
     let rule = if old.is_some_and(has_odd_reference) { Reference::Known } else { Reference::Any };
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let mut scales_from_zero = false;
     for (at, metric) in spec.array("metrics").iter().filter_map(Value::as_object).enumerate() {
         errors.extend(validate_metric(path.index(at), metric, rule));
@@ -55,8 +55,8 @@ fn has_odd_reference(spec: &Object) -> bool {
     })
 }
 
-fn validate_metric(path: FieldPath<'_>, metric: &Object, rule: Reference) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_metric(path: FieldPath<'_>, metric: &Object, rule: Reference) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let at_type = path.child("type");
     let kind = text(metric, "type");
     if kind.is_empty() {
@@ -84,8 +84,8 @@ fn validate_metric(path: FieldPath<'_>, metric: &Object, rule: Reference) -> Vec
     errors
 }
 
-fn validate_source(path: FieldPath<'_>, kind: &str, source: &Object, rule: Reference) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_source(path: FieldPath<'_>, kind: &str, source: &Object, rule: Reference) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let part = |name: &str| source.object(name).unwrap_or(NOTHING);
     if kind == "object" {
         errors.extend(validate_reference(path.child("describedObject"), part("describedObject"), rule));
@@ -126,8 +126,8 @@ fn validate_source(path: FieldPath<'_>, kind: &str, source: &Object, rule: Refer
     errors
 }
 
-fn validate_resource(path: FieldPath<'_>, kind: &str, source: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_resource(path: FieldPath<'_>, kind: &str, source: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let (at_name, name) = (path.child("name"), text(source, "name"));
     if name.is_empty() {
         errors.push(FieldError::required(at_name, "must specify a resource name"));
@@ -146,16 +146,16 @@ fn validate_resource(path: FieldPath<'_>, kind: &str, source: &Object) -> Vec<Fi
     errors
 }
 
-fn validate_identifier(path: FieldPath<'_>, metric: &Object) -> Vec<FieldError> {
+fn validate_identifier(path: FieldPath<'_>, metric: &Object) -> FieldErrors {
     let (at, name) = (path.child("name"), text(metric, "name"));
     if name.is_empty() {
-        return vec![FieldError::required(at, "must specify a metric name")];
+        return FieldErrors::from([FieldError::required(at, "must specify a metric name")]);
     }
     problems(at, name, path_segment_name(name))
 }
 
-fn validate_target(path: FieldPath<'_>, target: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_target(path: FieldPath<'_>, target: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let (at_type, kind) = (path.child("type"), text(target, "type"));
     if kind.is_empty() {
         errors.push(FieldError::required(at_type, "must specify a metric target type"));

@@ -21,7 +21,7 @@ fn autoscaler(changes: &str) -> Object {
     autoscaler
 }
 
-fn causes(errors: Vec<FieldError>) -> Vec<String> {
+fn causes(errors: FieldErrors) -> Vec<String> {
     errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect()
 }
 

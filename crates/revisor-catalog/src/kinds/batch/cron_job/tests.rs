@@ -20,7 +20,7 @@ fn cron_job(changes: &str) -> Object {
     job
 }
 
-fn causes(errors: Vec<FieldError>) -> Vec<String> {
+fn causes(errors: FieldErrors) -> Vec<String> {
     errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect()
 }
 

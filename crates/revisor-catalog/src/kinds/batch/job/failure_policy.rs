@@ -1,7 +1,7 @@
 //! `podFailurePolicy`: what a job does about pods that failed, by exit code or condition.
 
 use revisor_object::names::qualified_name;
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{one_of, problems};
 use crate::kinds::workload::{pod, shown, text};
@@ -14,8 +14,8 @@ const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 const OPERATORS: [&str; 2] = ["In", "NotIn"];
 const STATUSES: [&str; 3] = ["False", "True", "Unknown"];
 
-pub(super) fn validate(path: FieldPath<'_>, policy: &Object, spec: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(path: FieldPath<'_>, policy: &Object, spec: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let at_rules = path.child("rules");
     let rules = policy.array("rules");
     if rules.len() > MAX_RULES {
@@ -27,8 +27,8 @@ pub(super) fn validate(path: FieldPath<'_>, policy: &Object, spec: &Object) -> V
     errors
 }
 
-fn validate_rule(path: FieldPath<'_>, rule: &Object, spec: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_rule(path: FieldPath<'_>, rule: &Object, spec: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let at_action = path.child("action");
     match text(rule, "action") {
         "FailIndex" if spec.contains("backoffLimitPerIndex") => {}
@@ -62,8 +62,8 @@ fn named(path: FieldPath<'_>, word: &str, allowed: &[&str]) -> Option<FieldError
     one_of(path, word, allowed)
 }
 
-fn validate_conditions(path: FieldPath<'_>, conditions: &[Value]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_conditions(path: FieldPath<'_>, conditions: &[Value]) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if conditions.len() > MAX_CONDITIONS {
         errors.push(FieldError::too_many(path, conditions.len(), MAX_CONDITIONS));
     }
@@ -76,8 +76,8 @@ fn validate_conditions(path: FieldPath<'_>, conditions: &[Value]) -> Vec<FieldEr
     errors
 }
 
-fn validate_exit_codes(path: FieldPath<'_>, codes: &Object, spec: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_exit_codes(path: FieldPath<'_>, codes: &Object, spec: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let operator = text(codes, "operator");
     errors.extend(named(path.child("operator"), operator, &OPERATORS));
     if let Some(container) = codes.str("containerName").filter(|name| !has_container(spec, name)) {

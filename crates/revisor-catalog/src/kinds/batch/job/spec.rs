@@ -1,7 +1,7 @@
 //! The spec of a job, or of the template that a cron job has for its jobs.
 
 use revisor_object::names::domain_prefixed_path;
-use revisor_object::{FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
+use revisor_object::{FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
 
 use super::{failure_policy, is_indexed, mismatch, success_policy};
 use crate::Features;
@@ -33,9 +33,9 @@ const COUNTS: [&str; 7] = [
 ];
 
 /// What is wrong with a spec, apart from its selector.
-pub(crate) fn validate(path: FieldPath<'_>, spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Vec<FieldError> {
+pub(crate) fn validate(path: FieldPath<'_>, spec: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
     let given = COUNTS.iter().filter_map(|name| Some((name, given_number(spec, name)?)));
-    let mut errors: Vec<FieldError> = given.filter_map(|(name, count)| not_negative(path.child(name), count)).collect();
+    let mut errors: FieldErrors = given.filter_map(|(name, count)| not_negative(path.child(name), count)).collect();
     if spec.contains("maxFailedIndexes") && !spec.contains("backoffLimitPerIndex") {
         let detail = "when maxFailedIndexes is specified";
         errors.push(FieldError::required(path.child("backoffLimitPerIndex"), detail));
@@ -80,8 +80,8 @@ pub(crate) fn validate(path: FieldPath<'_>, spec: &Object, old: Option<&Object>,
     errors
 }
 
-fn validate_indexed(path: FieldPath<'_>, spec: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_indexed(path: FieldPath<'_>, spec: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let completions = given_number(spec, "completions");
     let parallelism = given_number(spec, "parallelism");
     let failed = given_number(spec, "maxFailedIndexes");
@@ -139,11 +139,11 @@ fn validate_restart_policy(path: FieldPath<'_>, spec: &Object) -> Option<FieldEr
 }
 
 /// What is wrong with the selector of a job's spec, and with a template that it does not find.
-pub(super) fn validate_selector(spec: &Object, old: Option<&Object>) -> Vec<FieldError> {
+pub(super) fn validate_selector(spec: &Object, old: Option<&Object>) -> FieldErrors {
     let root = FieldPath::root("spec");
     let path = root.child("selector");
     let Some(object) = spec.object("selector") else {
-        return vec![FieldError::required(path, ""), mismatch(spec)];
+        return FieldErrors::from([FieldError::required(path, ""), mismatch(spec)]);
     };
     let old = old.and_then(|old| old.object("selector")).map(StructuredLabelSelector::new);
     let options = LabelSelectorOptions {

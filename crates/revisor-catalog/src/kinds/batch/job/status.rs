@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::{indexes, is_indexed};
 use crate::kinds::workload::{
@@ -63,7 +63,7 @@ impl Change<'_> {
     }
 }
 
-pub(super) fn validate(object: &Object, old: &Object, features: Features) -> Vec<FieldError> {
+pub(super) fn validate(object: &Object, old: &Object, features: Features) -> FieldErrors {
     let (new, old) = (status_of(object), status_of(old));
     let change = Change { spec: spec_of(object), new, old, now: Verdict::of(new), before: Verdict::of(old) };
     let mut errors = negative(STATUS, new, &["active", "succeeded", "failed", "ready", "terminating"]);
@@ -84,9 +84,9 @@ fn uncounted<'o>(status: &'o Object, list: &str) -> &'o [Value] {
     status.object("uncountedTerminatedPods").unwrap_or(NOTHING).array(list)
 }
 
-fn validate_uncounted(status: &Object) -> Vec<FieldError> {
+fn validate_uncounted(status: &Object) -> FieldErrors {
     let path = STATUS.child("uncountedTerminatedPods");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let mut seen = HashSet::new();
     for list in ["succeeded", "failed"] {
         let path = path.child(list);
@@ -103,7 +103,7 @@ fn validate_uncounted(status: &Object) -> Vec<FieldError> {
 }
 
 /// Conditions that exclude each other or need each other, and those that cannot be taken back.
-fn validate_conditions(change: &Change<'_>, features: Features, errors: &mut Vec<FieldError>) {
+fn validate_conditions(change: &Change<'_>, features: Features, errors: &mut FieldErrors) {
     let (now, before) = (change.now, change.before);
     let completes = now.complete != before.complete;
     let fails = now.failed != before.failed;
@@ -163,7 +163,7 @@ fn validate_conditions(change: &Change<'_>, features: Features, errors: &mut Vec
     errors.extend(broken.map(|(_, detail)| FieldError::invalid(path, BadValue::Omitted, detail)));
 }
 
-fn validate_times(change: &Change<'_>, errors: &mut Vec<FieldError>) {
+fn validate_times(change: &Change<'_>, errors: &mut FieldErrors) {
     let (new, old) = (change.new, change.old);
     let (start, completion) = (new.str("startTime"), new.str("completionTime"));
     let at_completion = STATUS.child("completionTime");
@@ -197,7 +197,7 @@ fn validate_times(change: &Change<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// A job that is finished has nothing going on any more.
-fn validate_finished(change: &Change<'_>, errors: &mut Vec<FieldError>) {
+fn validate_finished(change: &Change<'_>, errors: &mut FieldErrors) {
     let (new, spec) = (change.new, change.spec);
     if !change.now.finished() {
         return;
@@ -222,7 +222,7 @@ fn validate_finished(change: &Change<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn validate_indexes(change: &Change<'_>, errors: &mut Vec<FieldError>) {
+fn validate_indexes(change: &Change<'_>, errors: &mut FieldErrors) {
     let (new, spec) = (change.new, change.spec);
     let (completed, failed) = (text(new, "completedIndexes"), new.str("failedIndexes"));
     let (at_completed, at_failed) = (STATUS.child("completedIndexes"), STATUS.child("failedIndexes"));
@@ -257,7 +257,7 @@ fn validate_indexes(change: &Change<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// Counters go up, and no more pods are ready than there are.
-fn validate_progress(change: &Change<'_>, errors: &mut Vec<FieldError>) {
+fn validate_progress(change: &Change<'_>, errors: &mut FieldErrors) {
     let (new, old, spec) = (change.new, change.old, change.spec);
     if let Some(ready) = given_number(new, "ready").filter(|ready| *ready > number(new, "active"))
         && (change.differs("ready") || change.differs("active"))

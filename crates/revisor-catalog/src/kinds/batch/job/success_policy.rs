@@ -1,6 +1,6 @@
 //! `successPolicy`: when an indexed job has succeeded although not every index has.
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::indexes;
 use crate::checks::not_negative;
@@ -9,8 +9,8 @@ use crate::kinds::workload::given_number;
 const MAX_RULES: usize = 20;
 const MAX_INDEXES_BYTES: usize = 64 * 1024;
 
-pub(super) fn validate(path: FieldPath<'_>, policy: &Object, completions: Option<i64>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(path: FieldPath<'_>, policy: &Object, completions: Option<i64>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let at_rules = path.child("rules");
     let rules = policy.array("rules");
     if rules.is_empty() {
@@ -27,8 +27,8 @@ pub(super) fn validate(path: FieldPath<'_>, policy: &Object, completions: Option
     errors
 }
 
-fn validate_rule(path: FieldPath<'_>, rule: &Object, completions: i64) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_rule(path: FieldPath<'_>, rule: &Object, completions: i64) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let (list, least) = (rule.str("succeededIndexes"), given_number(rule, "succeededCount"));
     if list.is_none() && least.is_none() {
         let detail = "at least one of succeededCount or succeededIndexes must be specified";

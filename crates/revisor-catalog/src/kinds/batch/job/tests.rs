@@ -34,7 +34,7 @@ fn job_with(changes: &str, metadata: &str) -> Object {
     job
 }
 
-fn causes(errors: Vec<FieldError>) -> Vec<String> {
+fn causes(errors: FieldErrors) -> Vec<String> {
     let mut causes: Vec<String> =
         errors.iter().map(|error| format!("{} {}", error.kind.reason(), error.field)).collect();
     causes.sort();
@@ -202,7 +202,7 @@ fn a_job_at_rest_may_be_placed_elsewhere() {
         pod(&mut new, name, value);
         assert_eq!(
             template::validate_update(&new, &old, terms().features)
-                .map(|error| causes(vec![error]))
+                .map(|error| causes(FieldErrors::from([error])))
                 .unwrap_or_default(),
             want,
             "{name} {status}"

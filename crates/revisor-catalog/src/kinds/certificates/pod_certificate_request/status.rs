@@ -1,6 +1,6 @@
 //! The answer to a pod certificate request: a certificate, a refusal, or that it failed. It is given once.
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use super::super::pem;
@@ -22,7 +22,7 @@ const HOUR: i64 = 60 * 60;
 const MINUTE: i64 = 60;
 
 /// What is wrong with a status in place of the old one, at this time.
-pub(super) fn validate(object: &Object, old: &Object, now: &str) -> Vec<FieldError> {
+pub(super) fn validate(object: &Object, old: &Object, now: &str) -> FieldErrors {
     let (new, was) = (status(object), status(old));
     let list = new.array("conditions");
     let mut errors = validate_types(list);
@@ -31,16 +31,16 @@ pub(super) fn validate(object: &Object, old: &Object, now: &str) -> Vec<FieldErr
     if !errors.is_empty() {
         return errors;
     }
-    let frozen = |detail: &str| vec![FieldError::invalid(STATUS, BadValue::Omitted, detail)];
+    let frozen = |detail: &str| FieldErrors::from([FieldError::invalid(STATUS, BadValue::Omitted, detail)]);
     if FINAL.iter().any(|kind| is_true(was, kind)) {
         if new == was {
-            return Vec::new();
+            return FieldErrors::new();
         }
         return frozen("immutable after PodCertificateRequest is issued, denied, or failed");
     }
     if is_true(new, DENIED) || is_true(new, FAILED) {
         if new.iter().all(|(name, value)| name == "conditions" || value.as_str() == Some("")) {
-            return Vec::new();
+            return FieldErrors::new();
         }
         return frozen("non-condition status fields must be empty when denying or failing the PodCertificateRequest");
     }
@@ -48,7 +48,7 @@ pub(super) fn validate(object: &Object, old: &Object, now: &str) -> Vec<FieldErr
         return validate_issued(new, spec(old), now);
     }
     if new == was {
-        return Vec::new();
+        return FieldErrors::new();
     }
     frozen("status is immutable unless transitioning to \"Issued\", \"Denied\", or \"Failed\"")
 }
@@ -59,8 +59,8 @@ fn is_true(status: &Object, kind: &str) -> bool {
 }
 
 /// There is one condition, which is true. The original's paths have a dot in front of the place.
-fn validate_types(list: &[Value]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_types(list: &[Value]) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut count = 0;
     for (at, condition) in list.iter().filter_map(Value::as_object).enumerate() {
         let path = |member: &str| format!("status.conditions.[{at}].{member}");
@@ -81,13 +81,13 @@ fn validate_types(list: &[Value]) -> Vec<FieldError> {
     errors
 }
 
-fn validate_issued(status: &Object, spec: &Object, now: &str) -> Vec<FieldError> {
+fn validate_issued(status: &Object, spec: &Object, now: &str) -> FieldErrors {
     let path = STATUS.child("certificateChain");
     let chain = text(status, "certificateChain");
     if chain.len() > MAX_CHAIN_BYTES {
-        return vec![FieldError::too_long(path, MAX_CHAIN_BYTES)];
+        return FieldErrors::from([FieldError::too_long(path, MAX_CHAIN_BYTES)]);
     }
-    let invalid = |detail: &str| vec![FieldError::invalid(path, chain, detail)];
+    let invalid = |detail: &str| FieldErrors::from([FieldError::invalid(path, chain, detail)]);
     let mut blocks = pem::blocks(chain);
     let Some(leaf) = blocks.next() else {
         return invalid("issued certificate chain must contain at least one certificate");
@@ -122,12 +122,12 @@ fn validate_issued(status: &Object, spec: &Object, now: &str) -> Vec<FieldError>
     let (starts, ends) = (validity.not_before.timestamp(), validity.not_after.timestamp());
     let wrong_time = |name: &'static str, detail: &str| {
         let shown = text(status, name);
-        vec![FieldError::invalid(STATUS.child(name), shown, detail)]
+        FieldErrors::from([FieldError::invalid(STATUS.child(name), shown, detail)])
     };
     let lifetime = ends - starts;
     // Durations are shown as the original counts them.
     let wrong_lifetime =
-        |detail: String| vec![FieldError::invalid(path, lifetime.saturating_mul(1_000_000_000), detail)];
+        |detail: String| FieldErrors::from([FieldError::invalid(path, lifetime.saturating_mul(1_000_000_000), detail)]);
     let is_near =
         |time: i64| Moment::parse(now).and_then(Moment::seconds).is_some_and(|now| (time - now).abs() < 5 * MINUTE);
     let most = given_number(spec, "maxExpirationSeconds").unwrap_or_default();
@@ -161,11 +161,11 @@ fn validate_issued(status: &Object, spec: &Object, now: &str) -> Vec<FieldError>
             return invalid("intermediate certificate does not parse as valid X.509");
         }
     }
-    Vec::new()
+    FieldErrors::new()
 }
 
-fn validate_alternative_names(path: FieldPath<'_>, certificate: &X509Certificate<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_alternative_names(path: FieldPath<'_>, certificate: &X509Certificate<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let names = certificate.subject_alternative_name().ok().flatten();
     for name in names.iter().flat_map(|names| &names.value.general_names) {
         match name {

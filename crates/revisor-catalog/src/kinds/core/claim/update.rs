@@ -1,7 +1,7 @@
 //! What may become of a claim: once made, nearly nothing of its spec changes, so that quotas and limits hold.
 
 use revisor_object::names::qualified_name;
-use revisor_object::{FieldError, FieldPath, Object, Quantity, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Quantity, Value};
 
 use super::{Allowances, CLASS_ANNOTATION, SPEC};
 use crate::checks::{immutable, problems};
@@ -19,8 +19,8 @@ const RESIZE_STATUSES: &[&str] = &[
 ];
 
 /// What is wrong with a claim in place of the old one, beyond what is wrong with it by itself.
-pub(super) fn validate(object: &Object, old: &Object, allowances: Allowances, features: Features) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(object: &Object, old: &Object, allowances: Allowances, features: Features) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let empty = Object::new();
     let spec = object.object("spec").unwrap_or(&empty);
     let old_spec = old.object("spec").unwrap_or(&empty);
@@ -133,8 +133,8 @@ fn attributes_class(spec: &Object, old: &Object) -> Option<FieldError> {
 }
 
 /// What is wrong with the status of a claim.
-pub(super) fn validate_status(object: &Object, allowances: Allowances) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_status(object: &Object, allowances: Allowances) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let empty = Object::new();
     if object.object("spec").is_none_or(|spec| spec.array("accessModes").is_empty()) {
         // The capital letter is the original's.
@@ -170,7 +170,7 @@ pub(super) fn validate_status(object: &Object, allowances: Allowances) -> Vec<Fi
 }
 
 /// A resource of a volume: of those that Kubernetes defines only its storage.
-fn resource_key(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+fn resource_key(path: FieldPath<'_>, name: &str) -> FieldErrors {
     let mut errors = problems(path, name, qualified_name(name));
     if errors.is_empty() && is_native(name) && name != "storage" {
         errors.push(FieldError::not_supported(path, name, &["storage"]));

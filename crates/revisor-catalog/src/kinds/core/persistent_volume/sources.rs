@@ -1,7 +1,7 @@
 //! The sources of persistent volumes: exactly one of many, most of them of drivers that are gone.
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::checks::{self, in_range, problems};
 use crate::kinds::initiator_name::is_initiator_name;
@@ -14,10 +14,10 @@ struct Source {
     path: &'static str,
     /// What the error that it is one too many calls it; `None` if it may stand beside another.
     alone: Option<&'static str>,
-    validate: fn(FieldPath<'_>, &Object) -> Vec<FieldError>,
+    validate: fn(FieldPath<'_>, &Object) -> FieldErrors,
 }
 
-const fn source(field: &'static str, validate: fn(FieldPath<'_>, &Object) -> Vec<FieldError>) -> Source {
+const fn source(field: &'static str, validate: fn(FieldPath<'_>, &Object) -> FieldErrors) -> Source {
     Source { field, path: field, alone: Some(field), validate }
 }
 
@@ -51,8 +51,8 @@ const HOST_PATH_TYPES: &[&str] =
     &["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
 
 /// What is wrong with the source of a volume with this name.
-pub(super) fn validate(path: FieldPath<'_>, spec: &Object, volume: &str, has_affinity: bool) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(path: FieldPath<'_>, spec: &Object, volume: &str, has_affinity: bool) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut is_given = false;
     for source in SOURCES {
         let Some(value) = spec.object(source.field) else { continue };
@@ -107,7 +107,7 @@ pub(super) fn is_root(path: &str) -> bool {
 }
 
 /// Texts that must be given.
-fn texts(path: FieldPath<'_>, source: &Object, names: &[&str]) -> Vec<FieldError> {
+fn texts(path: FieldPath<'_>, source: &Object, names: &[&str]) -> FieldErrors {
     names.iter().filter_map(|name| checks::required(path.child(name), text(source, name))).collect()
 }
 
@@ -115,7 +115,7 @@ fn no_backsteps(path: FieldPath<'_>, target: &str) -> Option<FieldError> {
     target.split('/').any(|step| step == "..").then(|| FieldError::invalid(path, target, "must not contain '..'"))
 }
 
-fn host_path(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn host_path(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = texts(path, source, &["path"]);
     if errors.is_empty() {
         errors.extend(no_backsteps(path.child("path"), text(source, "path")));
@@ -126,7 +126,7 @@ fn host_path(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn local(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn local(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = texts(path, source, &["path"]);
     if errors.is_empty() {
         errors.extend(no_backsteps(path.child("path"), text(source, "path")));
@@ -140,19 +140,19 @@ fn partition(path: FieldPath<'_>, source: &Object) -> Option<FieldError> {
     if partition == 0 { None } else { in_range(path.child("partition"), partition, 1, 255) }
 }
 
-fn gce_disk(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn gce_disk(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = texts(path, source, &["pdName"]);
     errors.extend(partition(path, source));
     errors
 }
 
-fn aws_disk(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn aws_disk(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = texts(path, source, &["volumeID"]);
     errors.extend(partition(path, source));
     errors
 }
 
-fn glusterfs(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn glusterfs(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = texts(path, source, &["endpoints", "path"]);
     let path = path.child("endpointsNamespace");
     match source.str("endpointsNamespace") {
@@ -166,8 +166,8 @@ fn glusterfs(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn flocker(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn flocker(path: FieldPath<'_>, source: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let name = text(source, "datasetName");
     match (name, text(source, "datasetUUID")) {
         ("", "") => errors.push(FieldError::required(path, "one of datasetName and datasetUUID is required")),
@@ -183,7 +183,7 @@ fn flocker(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn nfs(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn nfs(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = texts(path, source, &["server", "path"]);
     let target = text(source, "path");
     if !target.starts_with('/') {
@@ -196,18 +196,18 @@ fn monitors(path: FieldPath<'_>, source: &Object) -> Option<FieldError> {
     source.array("monitors").is_empty().then(|| FieldError::required(path.child("monitors"), ""))
 }
 
-fn rbd(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
-    let mut errors: Vec<FieldError> = monitors(path, source).into_iter().collect();
+fn rbd(path: FieldPath<'_>, source: &Object) -> FieldErrors {
+    let mut errors: FieldErrors = monitors(path, source).into_iter().collect();
     errors.extend(texts(path, source, &["image"]));
     errors
 }
 
-fn cephfs(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn cephfs(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     monitors(path, source).into_iter().collect()
 }
 
-fn quobyte(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn quobyte(path: FieldPath<'_>, source: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let registry = text(source, "registry");
     let pairs = "must be a host:port pair or multiple pairs separated by commas";
     if registry.is_empty() {
@@ -234,7 +234,7 @@ fn is_host_port(text: &str) -> bool {
     host_is_good && no_brackets(port)
 }
 
-fn iscsi(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn iscsi(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = texts(path, source, &["targetPortal"]);
     match text(source, "iqn") {
         "" => errors.push(FieldError::required(path.child("iqn"), "")),
@@ -268,7 +268,7 @@ fn initiator_name(path: FieldPath<'_>, name: &str) -> Option<FieldError> {
     (is_initiator_name(name) != Some(true)).then(|| FieldError::invalid(path, name, "must be valid format"))
 }
 
-fn cinder(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn cinder(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = texts(path, source, &["volumeID"]);
     if let Some(secret) = source.object("secretRef") {
         errors.extend(texts(path.child("secretRef"), secret, &["name", "namespace"]));
@@ -276,8 +276,8 @@ fn cinder(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn fibre_channel(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn fibre_channel(path: FieldPath<'_>, source: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let targets_path = path.child("targetWWNs");
     let (targets, ids) = (source.array("targetWWNs"), source.array("wwids"));
     if targets.is_empty() && ids.is_empty() {
@@ -297,7 +297,7 @@ fn fibre_channel(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn flex(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn flex(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = texts(path, source, &["driver"]);
     let options = path.child("options");
     for (key, _) in source.object("options").into_iter().flat_map(Object::iter) {
@@ -312,7 +312,7 @@ fn flex(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn azure_file(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn azure_file(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = texts(path, source, &["secretName", "shareName"]);
     if let Some(namespace) = source.str("secretNamespace") {
         errors.extend(checks::required(path.child("secretNamespace"), namespace));
@@ -320,7 +320,7 @@ fn azure_file(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn azure_disk(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn azure_disk(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = texts(path, source, &["diskName", "diskURI"]);
     if let Some(mode) = source.str("cachingMode") {
         errors.extend(checks::one_of(path.child("cachingMode"), mode, &["None", "ReadOnly", "ReadWrite"]));
@@ -342,8 +342,8 @@ fn azure_disk(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn storage_os(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn storage_os(path: FieldPath<'_>, source: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     match text(source, "volumeName") {
         "" => errors.push(FieldError::required(path.child("volumeName"), "")),
         name => errors.extend(problems(path.child("volumeName"), name, dns1123_label(name))),
@@ -358,7 +358,7 @@ fn storage_os(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn csi(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
+fn csi(path: FieldPath<'_>, source: &Object) -> FieldErrors {
     let mut errors = csi_driver_name(path.child("driver"), text(source, "driver"));
     errors.extend(texts(path, source, &["volumeHandle"]));
     for name in
@@ -371,8 +371,8 @@ fn csi(path: FieldPath<'_>, source: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn secret_reference(path: FieldPath<'_>, secret: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn secret_reference(path: FieldPath<'_>, secret: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     match text(secret, "name") {
         "" => errors.push(FieldError::required(path.child("name"), "")),
         name => errors.extend(problems(path.child("name"), name, dns1123_subdomain(name))),
@@ -385,11 +385,11 @@ fn secret_reference(path: FieldPath<'_>, secret: &Object) -> Vec<FieldError> {
 }
 
 /// The name of a driver: a domain, in any case.
-pub(crate) fn csi_driver_name(path: FieldPath<'_>, name: &str) -> Vec<FieldError> {
+pub(crate) fn csi_driver_name(path: FieldPath<'_>, name: &str) -> FieldErrors {
     if name.is_empty() {
-        return vec![FieldError::required(path, "")];
+        return FieldErrors::from([FieldError::required(path, "")]);
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if name.len() > 63 {
         errors.push(FieldError::too_long(path, 63));
     }

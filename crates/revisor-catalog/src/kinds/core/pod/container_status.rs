@@ -1,6 +1,6 @@
 //! The statuses of a pod's containers: which changes make no sense, and what they may say of users and resources.
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::objects;
 use super::status::STATUS;
@@ -24,8 +24,8 @@ const MAX_IMAGE_REFERENCE: usize = 256;
 const MAX_HEALTH_MESSAGE: usize = 1024;
 
 /// What is wrong with what the statuses say.
-pub(super) fn validate(status: &Object, spec: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(status: &Object, spec: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for (list, containers) in STATUS_LISTS {
         errors.extend(validate_users(list, status, spec));
         errors.extend(validate_allocated(list, containers, status, spec));
@@ -34,8 +34,8 @@ pub(super) fn validate(status: &Object, spec: &Object) -> Vec<FieldError> {
 }
 
 /// What is wrong with what the statuses say of volumes that are images.
-pub(super) fn validate_image_volumes(status: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_image_volumes(status: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for (list, _) in STATUS_LISTS {
         let path = STATUS.child(list);
         for (at, container) in objects(status, list).enumerate() {
@@ -57,12 +57,7 @@ pub(super) fn validate_image_volumes(status: &Object) -> Vec<FieldError> {
 }
 
 /// A container that ended stays so, unless it is to be started again.
-pub(super) fn validate_transitions(
-    status: &Object,
-    before: &Object,
-    spec: &Object,
-    features: Features,
-) -> Vec<FieldError> {
+pub(super) fn validate_transitions(status: &Object, before: &Object, spec: &Object, features: Features) -> FieldErrors {
     let lists = STATUS_LISTS.into_iter();
     lists
         .flat_map(|(list, containers)| validate_transitions_of(list, containers, status, before, spec, features))
@@ -76,7 +71,7 @@ fn validate_transitions_of(
     before: &Object,
     spec: &Object,
     features: Features,
-) -> Vec<FieldError> {
+) -> FieldErrors {
     let rules = RestartRules::new(Some(spec), features);
     let is_ephemeral = containers == "ephemeralContainers";
     let restarts_all = |container: &Object| {
@@ -85,10 +80,10 @@ fn validate_transitions_of(
     let any_restarts_all =
         ["initContainers", "containers"].iter().flat_map(|list| objects(spec, list)).any(restarts_all);
     if any_restarts_all && rules.of_containers && rules.of_all && !is_ephemeral {
-        return Vec::new();
+        return FieldErrors::new();
     }
     let terminated = |status: &Object| status.object("state").and_then(|state| state.object("terminated")).cloned();
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (at, old) in objects(before, list).enumerate() {
         let Some(end) = terminated(old) else { continue };
         let name = old.str("name").unwrap_or_default();
@@ -151,9 +146,9 @@ fn by_policy(policy: &str, exit_code: i64) -> Option<bool> {
     }
 }
 
-fn validate_users(list: &str, status: &Object, spec: &Object) -> Vec<FieldError> {
+fn validate_users(list: &str, status: &Object, spec: &Object) -> FieldErrors {
     let is_windows = spec.object("os").and_then(|os| os.str("name")) == Some("windows");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (at, container) in objects(status, list).enumerate() {
         let Some(linux) = container.object("user").and_then(|user| user.object("linux")) else { continue };
         let path = STATUS.child(list);
@@ -177,8 +172,8 @@ fn validate_users(list: &str, status: &Object, spec: &Object) -> Vec<FieldError>
 }
 
 /// What is said of allocated resources must be about resources that the container asks for.
-fn validate_allocated(list: &str, containers: &str, status: &Object, spec: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_allocated(list: &str, containers: &str, status: &Object, spec: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for (at, container_status) in objects(status, list).enumerate() {
         let path = STATUS.child(list);
         let path = path.index(at);
@@ -224,8 +219,8 @@ fn unknown_resource(container: &Object, name: &str) -> Option<&'static str> {
     }
 }
 
-fn validate_health(path: FieldPath<'_>, allocated: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_health(path: FieldPath<'_>, allocated: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mut seen: Vec<&str> = Vec::new();
     for (at, resource) in objects(allocated, "resources").enumerate() {
         let at = path.index(at);

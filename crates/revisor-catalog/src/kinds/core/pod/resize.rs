@@ -1,6 +1,6 @@
 //! `/resize`: the cpu and memory of containers that run, and of the pod as a whole.
 
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::{MIRROR, SPEC, annotations_of, keep_all_else, objects, spec_of, validate_metadata_and_spec};
 use crate::checks::keep;
@@ -47,13 +47,13 @@ fn resized_containers(new: &[Value], old: &[Value]) -> Vec<Value> {
 }
 
 /// What is wrong with a resize.
-pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> Vec<FieldError> {
+pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> FieldErrors {
     if annotations_of(old).contains(MIRROR) {
-        return vec![FieldError::forbidden("[]", "static pods cannot be resized")];
+        return FieldErrors::from([FieldError::forbidden("[]", "static pods cannot be resized")]);
     }
     let (spec, old_spec) = (spec_of(pod), spec_of(old));
     if old_spec.object("os").and_then(|os| os.str("name")) == Some("windows") {
-        return vec![FieldError::forbidden("[]", "windows pods cannot be resized")];
+        return FieldErrors::from([FieldError::forbidden("[]", "windows pods cannot be resized")]);
     }
     let mut errors = validate_metadata_and_spec(pod, Some(old), policy);
     errors.extend(validate_support(spec, old_spec, old.object("status"), policy.features));
@@ -101,8 +101,8 @@ fn is_resizable(container: &Object, features: Features) -> bool {
     is_sidecar(container) || features.has(Feature::InPlacePodVerticalScalingInitContainers)
 }
 
-fn validate_support(spec: &Object, old_spec: &Object, status: Option<&Object>, features: Features) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_support(spec: &Object, old_spec: &Object, status: Option<&Object>, features: Features) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let recorded = status.and_then(|status| status.str("qosClass")).unwrap_or_default();
     let before = if recorded.is_empty() { pod_spec::qos_class(old_spec, features) } else { recorded };
     if before != pod_spec::qos_class(spec, features) {
@@ -135,8 +135,8 @@ fn takes_away(new: Option<&Object>, old: Option<&Object>, list: &str) -> bool {
 }
 
 /// No container may come, go, move or get another name.
-fn validate_order(spec: &Object, old_spec: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_order(spec: &Object, old_spec: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for list in ["containers", "initContainers"] {
         let path = SPEC.child(list);
         if spec.array(list).len() != old_spec.array(list).len() {
@@ -153,13 +153,13 @@ fn validate_order(spec: &Object, old_spec: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn take_back_pod_resources(rest: &mut Object, spec: &Object, old_spec: &Object) -> Vec<FieldError> {
+fn take_back_pod_resources(rest: &mut Object, spec: &Object, old_spec: &Object) -> FieldErrors {
     let path = SPEC.child("resources");
     let (new, old) = (spec.object("resources"), old_spec.object("resources"));
     if old.is_some() && new.is_none() {
-        return vec![FieldError::forbidden(path, "pod-level resources cannot be removed")];
+        return FieldErrors::from([FieldError::forbidden(path, "pod-level resources cannot be removed")]);
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (name, detail) in [
         ("requests", "pod-level resource requests cannot be removed"),
         ("limits", "pod-level resource limits cannot be removed"),
@@ -182,8 +182,8 @@ fn take_back_pod_resources(rest: &mut Object, spec: &Object, old_spec: &Object) 
 }
 
 /// Puts back the cpu and memory of every container, and says what else is different.
-fn take_back_container_resources(rest: &mut Object, old_spec: &Object, features: Features) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn take_back_container_resources(rest: &mut Object, old_spec: &Object, features: Features) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for list in ["containers", "initContainers"] {
         let path = SPEC.child(list);
         let containers = rest.array_mut(list).into_iter().flatten().filter_map(Value::as_object_mut);
@@ -203,8 +203,8 @@ fn take_back_container_resources(rest: &mut Object, old_spec: &Object, features:
     errors
 }
 
-fn validate_rest(list: &str, path: FieldPath<'_>, rest: &Object, old: &Object, is_changed: bool) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_rest(list: &str, path: FieldPath<'_>, rest: &Object, old: &Object, is_changed: bool) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if list == "containers" {
         if rest != old {
             errors.push(FieldError::forbidden(SPEC, "only cpu and memory resources are mutable"));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain, qualified_name};
 use revisor_object::{
-    BadValue, FieldError, FieldPath, Object, Value, ip_warnings, legacy_ip_problems, parse_ip_sloppy,
+    BadValue, FieldError, FieldErrors, FieldPath, Object, Value, ip_warnings, legacy_ip_problems, parse_ip_sloppy,
 };
 
 use super::{container_status, disabled, objects, spec_of, update};
@@ -65,7 +65,7 @@ fn keep_observed_generations(status: &mut Object, before: &Object) {
 }
 
 /// What is wrong with the status of a pod in place of the old one.
-pub(super) fn validate(pod: &Object, old: &Object, features: Features) -> Vec<FieldError> {
+pub(super) fn validate(pod: &Object, old: &Object, features: Features) -> FieldErrors {
     let empty = Object::new();
     let status = pod.object("status").unwrap_or(&empty);
     let before = old.object("status").unwrap_or(&empty);
@@ -105,9 +105,9 @@ pub(super) fn warnings(pod: &Object) -> Vec<String> {
     .collect()
 }
 
-fn validate_conditions(status: &Object) -> Vec<FieldError> {
+fn validate_conditions(status: &Object) -> FieldErrors {
     let path = STATUS.child("conditions");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (at, condition) in objects(status, "conditions").enumerate() {
         let generation = condition.get("observedGeneration").and_then(Value::as_i64).unwrap_or_default();
         if generation < 0 {
@@ -123,10 +123,10 @@ fn validate_conditions(status: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_nomination(status: &Object, before: &Object, spec: &Object, features: Features) -> Vec<FieldError> {
+fn validate_nomination(status: &Object, before: &Object, spec: &Object, features: Features) -> FieldErrors {
     let name = status.str("nominatedNodeName").unwrap_or_default();
     if name.is_empty() || before.str("nominatedNodeName") == Some(name) {
-        return Vec::new();
+        return FieldErrors::new();
     }
     let path = STATUS.child("nominatedNodeName");
     let mut errors = problems(path, name, dns1123_subdomain(name));
@@ -137,9 +137,9 @@ fn validate_nomination(status: &Object, before: &Object, spec: &Object, features
     errors
 }
 
-fn validate_claims(status: &Object, spec: &Object) -> Vec<FieldError> {
+fn validate_claims(status: &Object, spec: &Object) -> FieldErrors {
     let path = STATUS.child("resourceClaimStatuses");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let mut seen: Vec<&str> = Vec::new();
     for (at, claim) in objects(status, "resourceClaimStatuses").enumerate() {
         let name = claim.str("name").unwrap_or_default();
@@ -159,11 +159,11 @@ fn validate_claims(status: &Object, spec: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_extended_claim(status: &Object, spec: &Object) -> Vec<FieldError> {
-    let Some(claim) = status.object("extendedResourceClaimStatus") else { return Vec::new() };
+fn validate_extended_claim(status: &Object, spec: &Object) -> FieldErrors {
+    let Some(claim) = status.object("extendedResourceClaimStatus") else { return FieldErrors::new() };
     let path = STATUS.child("extendedResourceClaimStatus");
     let mappings_path = path.child("requestMappings");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if claim.array("requestMappings").is_empty() {
         errors.push(FieldError::required(mappings_path, "at least one request mapping is required"));
     }
@@ -207,10 +207,10 @@ fn validate_extended_claim(status: &Object, spec: &Object) -> Vec<FieldError> {
 }
 
 /// What the claims for resources that nodes could allocate themselves come to.
-fn validate_node_claims(status: &Object, spec: &Object) -> Vec<FieldError> {
+fn validate_node_claims(status: &Object, spec: &Object) -> FieldErrors {
     let list = "nodeAllocatableResourceClaimStatuses";
     let path = STATUS.child(list);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (at, claim) in objects(status, list).enumerate() {
         let path = path.index(at);
         let name = claim.str("resourceClaimName").unwrap_or_default();
@@ -247,12 +247,12 @@ fn validate_node_claims(status: &Object, spec: &Object) -> Vec<FieldError> {
 }
 
 /// New addresses must be well formed, and there may be one of each family.
-fn validate_addresses(list: &str, status: &Object, before: &Object, features: Features) -> Vec<FieldError> {
+fn validate_addresses(list: &str, status: &Object, before: &Object, features: Features) -> FieldErrors {
     let path = STATUS.child(list);
     let text = |ip: &Object| ip.str("ip").unwrap_or_default().to_owned();
     let known: Vec<String> = objects(before, list).map(text).collect();
     let ips: Vec<String> = objects(status, list).map(text).collect();
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (at, ip) in ips.iter().enumerate() {
         if !known.contains(ip) {
             let found = legacy_ip_problems(ip, addresses::strictness(features));
@@ -273,10 +273,10 @@ fn validate_addresses(list: &str, status: &Object, before: &Object, features: Fe
     errors
 }
 
-fn validate_host_addresses(status: &Object, before: &Object, features: Features) -> Vec<FieldError> {
-    let Some(first) = objects(status, "hostIPs").next() else { return Vec::new() };
+fn validate_host_addresses(status: &Object, before: &Object, features: Features) -> FieldErrors {
+    let Some(first) = objects(status, "hostIPs").next() else { return FieldErrors::new() };
     let first = first.str("ip").unwrap_or_default();
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if first != status.str("hostIP").unwrap_or_default() {
         let path = STATUS.child("hostIPs");
         let path = path.index(0);

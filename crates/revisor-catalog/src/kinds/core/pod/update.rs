@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use revisor_object::{BadValue, FieldError, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, Object, Value};
 
 use super::{METADATA, MIRROR, SPEC, annotations_of, objects, spec_of, validate_metadata_and_spec};
 use crate::checks::{in_range, keep};
@@ -19,7 +19,7 @@ const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
 const MAX_SHOWN: usize = 256;
 
 /// What is wrong with a pod in place of the old one.
-pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> Vec<FieldError> {
+pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> FieldErrors {
     let mut errors = validate_metadata_and_spec(pod, Some(old), policy);
     errors.extend(validate_annotations(pod, old));
     let (new_spec, old_spec) = (spec_of(pod), spec_of(old));
@@ -60,10 +60,10 @@ pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> Vec<Fie
 }
 
 /// Annotations that a kubelet or the server has acted on already stay as they are.
-pub(super) fn validate_annotations(pod: &Object, old: &Object) -> Vec<FieldError> {
+pub(super) fn validate_annotations(pod: &Object, old: &Object) -> FieldErrors {
     let (new, old) = (annotations_of(pod), annotations_of(old));
     let path = METADATA.child("annotations");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let mut refuse = |key: &str, what: &str| {
         let subject = if key == MIRROR { "mirror pod annotation" } else { "AppArmor annotations" };
         errors.push(FieldError::forbidden(path.key(key), format!("may not {what} {subject}")));
@@ -83,25 +83,25 @@ pub(super) fn validate_annotations(pod: &Object, old: &Object) -> Vec<FieldError
 }
 
 /// A deadline may be set and brought forward. Also answers whether to look no further.
-fn validate_deadline(new_spec: &Object, old_spec: &Object) -> (Vec<FieldError>, bool) {
+fn validate_deadline(new_spec: &Object, old_spec: &Object) -> (FieldErrors, bool) {
     let path = SPEC.child("activeDeadlineSeconds");
     let seconds = |spec: &Object| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
     match (seconds(new_spec), seconds(old_spec)) {
         (Some(new), old) => {
             if let Some(error) = in_range(path, new, 0, i64::from(i32::MAX)) {
-                return (vec![error], true);
+                return (FieldErrors::from([error]), true);
             }
             if old.is_some_and(|old| old < new) {
                 let detail = "must be less than or equal to previous value";
-                return (vec![FieldError::invalid(path, new, detail)], true);
+                return (FieldErrors::from([FieldError::invalid(path, new, detail)]), true);
             }
-            (Vec::new(), false)
+            (FieldErrors::new(), false)
         }
         (None, Some(_)) => {
             let detail = "must not update from a positive integer to nil value";
-            (vec![FieldError::invalid(path, BadValue::of(&Value::Null), detail)], false)
+            (FieldErrors::from([FieldError::invalid(path, BadValue::of(&Value::Null), detail)]), false)
         }
-        (None, None) => (Vec::new(), false),
+        (None, None) => (FieldErrors::new(), false),
     }
 }
 
@@ -121,7 +121,7 @@ fn validate_tolerations(new_spec: &Object, old_spec: &Object) -> Option<FieldErr
 }
 
 /// Gates may only be taken away.
-fn validate_gates(new_spec: &Object, old_spec: &Object) -> Vec<FieldError> {
+fn validate_gates(new_spec: &Object, old_spec: &Object) -> FieldErrors {
     let name = |gate: &Object| gate.str("name").unwrap_or_default().to_owned();
     let known: Vec<String> = objects(old_spec, "schedulingGates").map(name).collect();
     let path = SPEC.child("schedulingGates");
@@ -152,8 +152,8 @@ fn take_back_changeable(spec: &mut Object, old: &Object) {
 }
 
 /// The same for what else may change while a pod is not to be scheduled: its placement may be narrowed.
-fn take_back_placement(spec: &mut Object, old: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn take_back_placement(spec: &mut Object, old: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if spec.get("nodeSelector") != old.get("nodeSelector") {
         let empty = Object::new();
         let new = spec.object("nodeSelector").unwrap_or(&empty);
@@ -191,14 +191,14 @@ fn take_back_placement(spec: &mut Object, old: &Object) -> Vec<FieldError> {
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
 /// Terms that nodes must meet may get more conditions, but no term may be added or taken away.
-fn validate_narrower(new: Option<&Object>, old: Option<&Object>) -> Vec<FieldError> {
+fn validate_narrower(new: Option<&Object>, old: Option<&Object>) -> FieldErrors {
     let terms_of = |affinity: Option<&Object>| -> Vec<Value> {
         let required = affinity.and_then(|affinity| affinity.object(REQUIRED));
         required.map(|required| required.array("nodeSelectorTerms").to_vec()).unwrap_or_default()
     };
     let (new_terms, old_terms) = (terms_of(new), terms_of(old));
     if old_terms.is_empty() {
-        return Vec::new();
+        return FieldErrors::new();
     }
     let affinity = SPEC.child("affinity");
     let node_affinity = affinity.child("nodeAffinity");
@@ -206,7 +206,7 @@ fn validate_narrower(new: Option<&Object>, old: Option<&Object>) -> Vec<FieldErr
     let path = required.child("nodeSelectorTerms");
     if new_terms.len() != old_terms.len() {
         let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
-        return vec![FieldError::invalid(path, BadValue::of(&Value::from(new_terms)), detail)];
+        return FieldErrors::from([FieldError::invalid(path, BadValue::of(&Value::from(new_terms)), detail)]);
     }
     let pairs = new_terms.iter().zip(&old_terms).enumerate();
     pairs

@@ -1,6 +1,6 @@
 //! What is wrong with the addresses and families of a Service, by themselves and in place of others.
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, parse_ip_sloppy};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, parse_ip_sloppy};
 
 use super::ServiceSpec;
 use crate::Features;
@@ -12,9 +12,9 @@ const POLICIES: [&str; 3] = ["PreferDualStack", "RequireDualStack", "SingleStack
 
 /// What is wrong with `clusterIP`, `clusterIPs`, `ipFamilies` and `ipFamilyPolicy`. Asked before addresses are given
 /// out, so that who does it need not think of malformed ones, and once more with the rest of the Service.
-pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, features: Features) -> Vec<FieldError> {
+pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, features: Features) -> FieldErrors {
     let spec = ServiceSpec::of(service);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if spec.is_external_name() {
         return errors;
     }
@@ -73,7 +73,7 @@ pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, features: Fe
     errors
 }
 
-fn validate_families(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
+fn validate_families(spec: ServiceSpec<'_>, errors: &mut FieldErrors) {
     let path = SPEC.child("ipFamilies");
     let families = spec.ip_families();
     for (at, family) in texts(families).enumerate() {
@@ -87,8 +87,8 @@ fn validate_families(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// What was changed of the addresses that a Service has once and for all. A second one may come and go.
-pub(super) fn validate_cluster_ip_changes(new: ServiceSpec<'_>, was: ServiceSpec<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_cluster_ip_changes(new: ServiceSpec<'_>, was: ServiceSpec<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if new.is_external_name() || was.is_external_name() || (new.is_headless() && was.is_headless()) {
         return errors;
     }
@@ -121,8 +121,8 @@ pub(super) fn validate_cluster_ip_changes(new: ServiceSpec<'_>, was: ServiceSpec
 }
 
 /// The same for the families.
-pub(super) fn validate_family_changes(new: ServiceSpec<'_>, was: ServiceSpec<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_family_changes(new: ServiceSpec<'_>, was: ServiceSpec<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if new.is_external_name() || was.is_external_name() || new.is_headless() || was.is_headless() {
         return errors;
     }

@@ -1,6 +1,6 @@
 //! The rules for services, case by case.
 
-use revisor_object::{FieldError, Object, Value, parse_json};
+use revisor_object::{FieldErrors, Object, Value, parse_json};
 
 use super::*;
 use crate::Feature;
@@ -33,7 +33,7 @@ fn defaulted(spec: &str) -> Object {
     object
 }
 
-fn fields(errors: Vec<FieldError>) -> Vec<String> {
+fn fields(errors: FieldErrors) -> Vec<String> {
     errors
         .into_iter()
         .map(|error| format!("{} {}", error.kind.reason().trim_start_matches("FieldValue"), error.field))

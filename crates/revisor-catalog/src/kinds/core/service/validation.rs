@@ -1,7 +1,7 @@
 //! What is wrong with a Service. What is wrong with its addresses is told in `cluster_ips.rs`.
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain, port_name, port_number, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::cluster_ips::{validate_cluster_ip_changes, validate_cluster_ips, validate_family_changes};
 use super::{ServicePort, ServiceSpec, TOPOLOGY_HINTS, TOPOLOGY_MODE};
@@ -27,9 +27,9 @@ const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ran
 const ONLY_LOAD_BALANCERS: &str = "may only be used when `type` is 'LoadBalancer'";
 
 /// What is wrong with a Service, new or in place of the old one.
-pub(super) fn validate_service(service: &Object, old: Option<&Object>, features: Features) -> Vec<FieldError> {
+pub(super) fn validate_service(service: &Object, old: Option<&Object>, features: Features) -> FieldErrors {
     let spec = ServiceSpec::of(service);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let annotations = service.object("metadata").and_then(|metadata| metadata.object("annotations"));
     validate_topology(annotations, &mut errors);
     if spec.ports().len() == 0 && !spec.is_headless() && !spec.is_external_name() {
@@ -59,7 +59,7 @@ pub(super) fn validate_service(service: &Object, old: Option<&Object>, features:
     errors
 }
 
-fn validate_topology(annotations: Option<&Object>, errors: &mut Vec<FieldError>) {
+fn validate_topology(annotations: Option<&Object>, errors: &mut FieldErrors) {
     let text = |name| annotations.and_then(|annotations| annotations.str(name));
     if let (Some(mode), Some(hints)) = (text(TOPOLOGY_MODE), text(TOPOLOGY_HINTS))
         && mode != hints
@@ -71,7 +71,7 @@ fn validate_topology(annotations: Option<&Object>, errors: &mut Vec<FieldError>)
     }
 }
 
-fn validate_by_type(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
+fn validate_by_type(spec: ServiceSpec<'_>, errors: &mut FieldErrors) {
     let of_type = spec.service_type();
     if spec.has_node_ports() && spec.is_headless() {
         let ips = SPEC.child("clusterIPs");
@@ -97,7 +97,7 @@ fn validate_by_type(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn validate_each_port(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
+fn validate_each_port(spec: ServiceSpec<'_>, errors: &mut FieldErrors) {
     let path = SPEC.child("ports");
     let must_have_name = spec.ports().len() > 1;
     for (at, port) in spec.ports().enumerate() {
@@ -115,11 +115,11 @@ fn validate_each_port(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn validate_port(path: FieldPath<'_>, port: ServicePort<'_>, errors: &mut Vec<FieldError>) {
+fn validate_port(path: FieldPath<'_>, port: ServicePort<'_>, errors: &mut FieldErrors) {
     let number = |name, number: i64| {
         let path = path.child(name);
         let errors = port_number(number).into_iter().map(|problem| FieldError::invalid(path, number, problem));
-        errors.collect::<Vec<_>>()
+        errors.collect::<FieldErrors>()
     };
     errors.extend(number("port", port.number()));
     errors.extend(required_one_of(path.child("protocol"), port.protocol(), &PROTOCOLS));
@@ -132,7 +132,7 @@ fn validate_port(path: FieldPath<'_>, port: ServicePort<'_>, errors: &mut Vec<Fi
     }
 }
 
-fn validate_affinity(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
+fn validate_affinity(spec: ServiceSpec<'_>, errors: &mut FieldErrors) {
     let affinity = spec.text("sessionAffinity");
     errors.extend(required_one_of(SPEC.child("sessionAffinity"), affinity, &AFFINITIES));
     let path = SPEC.child("sessionAffinityConfig");
@@ -162,7 +162,7 @@ fn validate_affinity(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// What depends on the ports beside a port.
-fn validate_ports_together(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
+fn validate_ports_together(spec: ServiceSpec<'_>, errors: &mut FieldErrors) {
     let path = SPEC.child("ports");
     if spec.service_type() == "ClusterIP" {
         for (at, _) in spec.ports().enumerate().filter(|(_, port)| port.node_port() != 0) {
@@ -197,7 +197,7 @@ fn validate_source_ranges(
     old: Option<&Object>,
     annotations: Option<&Object>,
     features: Features,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let spec = ServiceSpec::of(service);
     let ranges = spec.array("loadBalancerSourceRanges");
@@ -228,7 +228,7 @@ fn validate_source_ranges(
     }
 }
 
-fn validate_load_balancer(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
+fn validate_load_balancer(spec: ServiceSpec<'_>, errors: &mut FieldErrors) {
     let allocates = spec.allocates_for_load_balancer();
     if allocates.is_some() && !spec.is_load_balancer() {
         errors.push(FieldError::forbidden(SPEC.child("allocateLoadBalancerNodePorts"), ONLY_LOAD_BALANCERS));
@@ -239,16 +239,16 @@ fn validate_load_balancer(spec: ServiceSpec<'_>, errors: &mut Vec<FieldError>) {
     errors.extend(validate_class(spec));
 }
 
-fn validate_class(spec: ServiceSpec<'_>) -> Vec<FieldError> {
+fn validate_class(spec: ServiceSpec<'_>) -> FieldErrors {
     let path = SPEC.child("loadBalancerClass");
     match spec.get("loadBalancerClass").and_then(Value::as_str) {
-        None => Vec::new(),
+        None => FieldErrors::new(),
         Some(class) if spec.is_load_balancer() => problems(path, class, qualified_name(class)),
-        Some(_) => vec![FieldError::forbidden(path, ONLY_LOAD_BALANCERS)],
+        Some(_) => FieldErrors::from([FieldError::forbidden(path, ONLY_LOAD_BALANCERS)]),
     }
 }
 
-fn validate_traffic(spec: ServiceSpec<'_>, features: Features, errors: &mut Vec<FieldError>) {
+fn validate_traffic(spec: ServiceSpec<'_>, features: Features, errors: &mut FieldErrors) {
     let path = SPEC.child("externalTrafficPolicy");
     let policy = spec.text("externalTrafficPolicy");
     if spec.is_externally_accessible() {
@@ -285,7 +285,7 @@ fn validate_traffic(spec: ServiceSpec<'_>, features: Features, errors: &mut Vec<
 }
 
 /// What may not change about a Service.
-pub(super) fn validate_changes(service: &Object, old: &Object) -> Vec<FieldError> {
+pub(super) fn validate_changes(service: &Object, old: &Object) -> FieldErrors {
     let (new, was) = (ServiceSpec::of(service), ServiceSpec::of(old));
     let mut errors = validate_cluster_ip_changes(new, was);
     errors.extend(validate_family_changes(new, was));
@@ -304,8 +304,8 @@ pub(super) fn validate_changes(service: &Object, old: &Object) -> Vec<FieldError
 }
 
 /// What is wrong with where a load balancer can be reached.
-pub(super) fn validate_status(service: &Object, old: &Object, features: Features) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_status(service: &Object, old: &Object, features: Features) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let status = FieldPath::root("status");
     let balancer = status.child("loadBalancer");
     let path = balancer.child("ingress");

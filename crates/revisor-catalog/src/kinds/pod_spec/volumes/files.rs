@@ -1,6 +1,6 @@
 //! Volumes whose files come from elsewhere in the API: ConfigMaps, Secrets and the pod itself.
 
-use revisor_object::{FieldError, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use crate::checks::required;
 use crate::kinds::pod_spec::members::{given_number, objects, text};
@@ -9,7 +9,7 @@ use crate::kinds::pod_spec::{env, file_path};
 const MODE_RULE: &str = "must be a number between 0 and 0777 (octal), both inclusive";
 
 /// What is wrong with a volume of the keys of a ConfigMap or a Secret.
-pub(super) fn validate_keys(path: FieldPath<'_>, kind: &str, source: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_keys(path: FieldPath<'_>, kind: &str, source: &Object, errors: &mut FieldErrors) {
     let name = if kind == "secret" { "secretName" } else { "name" };
     errors.extend(required(path.child(name), text(source, name)));
     errors.extend(validate_mode(path, "defaultMode", source));
@@ -20,7 +20,7 @@ pub(super) fn validate_keys(path: FieldPath<'_>, kind: &str, source: &Object, er
 }
 
 /// What is wrong with one key and the file that shows it.
-pub(super) fn validate_item(path: FieldPath<'_>, item: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_item(path: FieldPath<'_>, item: &Object, errors: &mut FieldErrors) {
     errors.extend(required(path.child("key"), text(item, "key")));
     let file = text(item, "path");
     errors.extend(required(path.child("path"), file));
@@ -35,7 +35,7 @@ pub(super) fn validate_mode(path: FieldPath<'_>, name: &str, holder: &Object) ->
 }
 
 /// What is wrong with a volume of facts about the pod.
-pub(super) fn validate_downward(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_downward(path: FieldPath<'_>, source: &Object, errors: &mut FieldErrors) {
     errors.extend(validate_mode(path, "defaultMode", source));
     for (_, file) in objects(source, "items") {
         validate_downward_file(path, file, errors);
@@ -43,7 +43,7 @@ pub(super) fn validate_downward(path: FieldPath<'_>, source: &Object, errors: &m
 }
 
 /// What is wrong with one file of facts about the pod. The path is that of the volume, not of the file.
-pub(super) fn validate_downward_file(path: FieldPath<'_>, file: &Object, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_downward_file(path: FieldPath<'_>, file: &Object, errors: &mut FieldErrors) {
     let place = text(file, "path");
     errors.extend(required(path.child("path"), place));
     errors.extend(file_path::local_and_free(path.child("path"), place));

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use revisor_object::names::{dns1123_subdomain, domain_prefixed_key};
-use revisor_object::{BadValue, FieldError, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
+use revisor_object::{
+    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector,
+};
 
 use super::files;
 use crate::checks::required;
@@ -29,7 +31,7 @@ struct Places<'a, 'p> {
 
 impl<'a> Places<'a, '_> {
     /// Takes a place; the clash is shown with `source`.
-    fn take(&mut self, place: &'a str, source: &str, errors: &mut Vec<FieldError>) {
+    fn take(&mut self, place: &'a str, source: &str, errors: &mut FieldErrors) {
         if !self.taken.insert(place) {
             errors.push(FieldError::invalid(self.path, source, "conflicting duplicate paths"));
         }
@@ -37,7 +39,7 @@ impl<'a> Places<'a, '_> {
 }
 
 /// What is wrong with a projected volume.
-pub(super) fn validate(path: FieldPath<'_>, volume: &Object, options: Options, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(path: FieldPath<'_>, volume: &Object, options: Options, errors: &mut FieldErrors) {
     errors.extend(files::validate_mode(path, "defaultMode", volume));
     let mut places = Places { path, taken: HashSet::new() };
     let at_sources = path.child("sources");
@@ -72,7 +74,7 @@ pub(super) fn validate(path: FieldPath<'_>, volume: &Object, options: Options, e
     }
 }
 
-fn validate_keys<'a>(path: FieldPath<'_>, keys: &'a Object, places: &mut Places<'a, '_>, errors: &mut Vec<FieldError>) {
+fn validate_keys<'a>(path: FieldPath<'_>, keys: &'a Object, places: &mut Places<'a, '_>, errors: &mut FieldErrors) {
     let name = text(keys, "name");
     errors.extend(required(path.child("name"), name));
     let path = path.child("items");
@@ -91,7 +93,7 @@ fn validate_token(
     of_volume: FieldPath<'_>,
     token: &Object,
     anywhere: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let seconds = number(token, "expirationSeconds");
     let detail = if seconds < LEAST_TOKEN_SECONDS {
@@ -113,7 +115,7 @@ fn validate_trust_bundle<'a>(
     path: FieldPath<'_>,
     bundle: &'a Object,
     places: &mut Places<'a, '_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let selector = bundle.object("labelSelector");
     match (bundle.str("name"), bundle.str("signerName")) {
@@ -158,7 +160,7 @@ fn validate_certificate<'a>(
     path: FieldPath<'_>,
     certificate: &'a Object,
     places: &mut Places<'a, '_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let signer = text(certificate, "signerName");
     errors.extend(validate_signer_name(path.child("signerName"), signer));

@@ -2,7 +2,7 @@
 //! Persistent volumes have most of them too.
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{BadValue, FieldError, FieldPath, Object};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object};
 
 use crate::checks::{one_of, problems, required};
 use crate::kinds::initiator_name::is_initiator_name;
@@ -35,7 +35,7 @@ const REQUIRED: &[(&str, &[&str])] = &[
 ];
 
 /// What is wrong with a source of the kind `kind`, the name of its member.
-pub(crate) fn validate(path: FieldPath<'_>, kind: &str, source: &Object, errors: &mut Vec<FieldError>) {
+pub(crate) fn validate(path: FieldPath<'_>, kind: &str, source: &Object, errors: &mut FieldErrors) {
     let (_, members) = REQUIRED.iter().find(|(name, _)| *name == kind).unwrap_or(&("", &[]));
     for name in *members {
         if text(source, name).is_empty() && source.array(name).is_empty() {
@@ -79,7 +79,7 @@ fn validate_secret(path: FieldPath<'_>, source: &Object) -> Option<FieldError> {
     required(path.child("secretRef").child("name"), name)
 }
 
-fn validate_iscsi(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldError>) {
+fn validate_iscsi(path: FieldPath<'_>, source: &Object, errors: &mut FieldErrors) {
     let target = text(source, "iqn");
     if !target.is_empty() {
         errors.extend(validate_initiator(path.child("iqn"), target));
@@ -104,7 +104,7 @@ fn validate_initiator(path: FieldPath<'_>, name: &str) -> Option<FieldError> {
     Some(FieldError::invalid(path, name, detail))
 }
 
-fn validate_fibre_channel(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldError>) {
+fn validate_fibre_channel(path: FieldPath<'_>, source: &Object, errors: &mut FieldErrors) {
     let (targets, ids) = (source.array("targetWWNs"), source.array("wwids"));
     let at_targets = path.child("targetWWNs");
     if targets.is_empty() && ids.is_empty() {
@@ -124,7 +124,7 @@ fn validate_fibre_channel(path: FieldPath<'_>, source: &Object, errors: &mut Vec
     }
 }
 
-fn validate_flocker(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldError>) {
+fn validate_flocker(path: FieldPath<'_>, source: &Object, errors: &mut FieldErrors) {
     let name = text(source, "datasetName");
     match (name.is_empty(), text(source, "datasetUUID").is_empty()) {
         (true, true) => {
@@ -141,7 +141,7 @@ fn validate_flocker(path: FieldPath<'_>, source: &Object, errors: &mut Vec<Field
     }
 }
 
-fn validate_flex(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldError>) {
+fn validate_flex(path: FieldPath<'_>, source: &Object, errors: &mut FieldErrors) {
     let path = path.child("options");
     for (key, _) in source.object("options").unwrap_or(NONE).iter() {
         let namespace = key.split('/').next().unwrap_or_default();
@@ -153,7 +153,7 @@ fn validate_flex(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldErr
     }
 }
 
-fn validate_azure_disk(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldError>) {
+fn validate_azure_disk(path: FieldPath<'_>, source: &Object, errors: &mut FieldErrors) {
     if let Some(mode) = source.str("cachingMode") {
         errors.extend(one_of(path.child("cachingMode"), mode, &["None", "ReadOnly", "ReadWrite"]));
     }
@@ -173,7 +173,7 @@ fn validate_azure_disk(path: FieldPath<'_>, source: &Object, errors: &mut Vec<Fi
     }
 }
 
-fn validate_quobyte(path: FieldPath<'_>, source: &Object, errors: &mut Vec<FieldError>) {
+fn validate_quobyte(path: FieldPath<'_>, source: &Object, errors: &mut FieldErrors) {
     let registry = text(source, "registry");
     if registry.is_empty() {
         errors.push(FieldError::required(path.child("registry"), HOST_PORT_RULE));

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, interface_address_problems};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, interface_address_problems};
 
 use super::super::device_claim::{
     MAX_CONFIGURATIONS, RequestNames, asks_for_admin_access, asks_for_capacity, validate_configuration, validate_raw,
@@ -127,7 +127,7 @@ pub(super) fn forget_deallocated(object: &mut Object, old: &Object) {
 }
 
 /// What is wrong with the status of a claim in place of the old one.
-pub(super) fn validate(object: &Object, old: &Object) -> Vec<FieldError> {
+pub(super) fn validate(object: &Object, old: &Object) -> FieldErrors {
     let empty = Object::new();
     let status = object.object("status").unwrap_or(&empty);
     let old_status = old.object("status").unwrap_or(&empty);
@@ -172,7 +172,7 @@ pub(super) fn validate(object: &Object, old: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_allocation(path: FieldPath<'_>, allocation: &Object, requests: &RequestNames<'_>) -> Vec<FieldError> {
+fn validate_allocation(path: FieldPath<'_>, allocation: &Object, requests: &RequestNames<'_>) -> FieldErrors {
     let empty = Object::new();
     let devices = allocation.object("devices").unwrap_or(&empty);
     let devices_path = path.child("devices");
@@ -191,7 +191,7 @@ fn validate_allocation(path: FieldPath<'_>, allocation: &Object, requests: &Requ
     let most = 2 * MAX_CONFIGURATIONS;
     errors.extend(lists::objects(devices_path.child("config"), config, most, |path, config| {
         let source = text(config, "source");
-        let mut errors: Vec<FieldError> =
+        let mut errors: FieldErrors =
             checks::required_one_of(path.child("source"), source, &["FromClaim", "FromClass"]).into_iter().collect();
         errors.extend(requests.validate_all(path.child("requests"), config.array("requests")));
         errors.extend(validate_configuration(path, config));
@@ -203,7 +203,7 @@ fn validate_allocation(path: FieldPath<'_>, allocation: &Object, requests: &Requ
     errors
 }
 
-fn validate_device(path: FieldPath<'_>, device: &Object, known: &HashSet<DeviceId<'_>>) -> Vec<FieldError> {
+fn validate_device(path: FieldPath<'_>, device: &Object, known: &HashSet<DeviceId<'_>>) -> FieldErrors {
     let mut errors = names::driver(path.child("driver"), text(device, "driver"));
     errors.extend(names::pool(path.child("pool"), text(device, "pool")));
     errors.extend(names::label(path.child("device"), text(device, "device")));
@@ -227,8 +227,8 @@ fn validate_device(path: FieldPath<'_>, device: &Object, known: &HashSet<DeviceI
     errors
 }
 
-fn validate_network(path: FieldPath<'_>, network: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_network(path: FieldPath<'_>, network: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for (name, most) in [("interfaceName", MAX_INTERFACE_NAME), ("hardwareAddress", MAX_HARDWARE_ADDRESS)] {
         if text(network, name).len() > most {
             errors.push(FieldError::too_long(path.child(name), most));

@@ -1,6 +1,6 @@
 //! The rules for resource claims, case by case.
 
-use revisor_object::Value;
+use revisor_object::{FieldError, Value};
 
 use super::*;
 use crate::Feature;

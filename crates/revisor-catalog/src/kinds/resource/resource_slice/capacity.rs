@@ -1,6 +1,6 @@
 //! How much of a device there is, and in what portions it can be had.
 
-use revisor_object::{FieldError, FieldPath, Object, Quantity};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Quantity};
 
 use super::super::lists;
 use crate::kinds::amounts::amount;
@@ -9,22 +9,23 @@ use crate::kinds::amounts::amount;
 const MAX_VALUES: usize = 10;
 
 /// What is wrong with a capacity of a device that is shared, or is not.
-pub(super) fn validate(path: FieldPath<'_>, capacity: &Object, is_shared: bool) -> Vec<FieldError> {
-    let Some(policy) = capacity.object("requestPolicy") else { return Vec::new() };
+pub(super) fn validate(path: FieldPath<'_>, capacity: &Object, is_shared: bool) -> FieldErrors {
+    let Some(policy) = capacity.object("requestPolicy") else { return FieldErrors::new() };
     let path = path.child("requestPolicy");
     if !is_shared {
-        return vec![FieldError::forbidden(path, "allowMultipleAllocations must be true")];
+        return FieldErrors::from([FieldError::forbidden(path, "allowMultipleAllocations must be true")]);
     }
     let most = capacity.get("value").map_or(Quantity::ZERO, amount);
     let default = policy.get("default").filter(|value| !value.is_null()).map(amount);
     let values: Vec<Quantity> = policy.array("validValues").iter().map(amount).collect();
-    let missing =
-        |what: &str| vec![FieldError::required(path.child("default"), format!("required when {what} is defined"))];
+    let missing = |what: &str| {
+        FieldErrors::from([FieldError::required(path.child("default"), format!("required when {what} is defined"))])
+    };
     match (policy.object("validRange"), values.is_empty()) {
         (Some(_), false) => {
             let detail = "exactly one policy can be specified, cannot specify \"validValues\" and \"validRange\" at \
                           the same time";
-            vec![FieldError::forbidden(path, detail)]
+            FieldErrors::from([FieldError::forbidden(path, detail)])
         }
         (None, false) => match default {
             Some(default) => validate_values(path.child("validValues"), &values, &default, &most),
@@ -34,12 +35,12 @@ pub(super) fn validate(path: FieldPath<'_>, capacity: &Object, is_shared: bool) 
             Some(default) => validate_range(path.child("validRange"), range, &default, &most),
             None => missing("validRange"),
         },
-        (None, true) => Vec::new(),
+        (None, true) => FieldErrors::new(),
     }
 }
 
-fn validate_values(path: FieldPath<'_>, values: &[Quantity], default: &Quantity, most: &Quantity) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_values(path: FieldPath<'_>, values: &[Quantity], default: &Quantity, most: &Quantity) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     for (at, pair) in values.windows(2).enumerate() {
         if pair[0] > pair[1] {
             let detail = "values must be sorted in ascending order";
@@ -65,11 +66,11 @@ fn validate_values(path: FieldPath<'_>, values: &[Quantity], default: &Quantity,
     errors
 }
 
-fn validate_range(path: FieldPath<'_>, range: &Object, default: &Quantity, most: &Quantity) -> Vec<FieldError> {
+fn validate_range(path: FieldPath<'_>, range: &Object, default: &Quantity, most: &Quantity) -> FieldErrors {
     let Some(min) = range.get("min").map(amount) else {
-        return vec![FieldError::required(path.child("min"), "required when validRange is defined")];
+        return FieldErrors::from([FieldError::required(path.child("min"), "required when validRange is defined")]);
     };
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let mut invalid = |name: &str, shown: &Quantity, detail: String| {
         errors.push(FieldError::invalid(path.child(name), shown.to_string(), detail));
     };

@@ -1,7 +1,7 @@
 //! One device of a slice: what it is like, how much of it there is, and what keeps others away from it.
 
 use revisor_object::names::{dns1123_subdomain, label_value, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::super::device_claim::EFFECTS;
 use super::super::{lists, names};
@@ -22,12 +22,7 @@ const MAX_TAINTS: usize = 16;
 const MAX_CONSUMPTIONS: usize = 2;
 
 /// What is wrong with a device in place of one with the same name.
-pub(super) fn validate(
-    path: FieldPath<'_>,
-    device: &Object,
-    old: Option<&Object>,
-    selects_nodes: bool,
-) -> Vec<FieldError> {
+pub(super) fn validate(path: FieldPath<'_>, device: &Object, old: Option<&Object>, selects_nodes: bool) -> FieldErrors {
     let mut errors = names::label(path.child("name"), text(device, "name"));
     errors.extend(validate_counts(path, device));
     let attributes_path = path.child("attributes");
@@ -60,8 +55,8 @@ pub(super) fn validate(
     errors
 }
 
-fn validate_counts(path: FieldPath<'_>, device: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_counts(path: FieldPath<'_>, device: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let len = |name| device.object(name).map_or(0, Object::len);
     let properties = len("attributes") + len("capacity");
     let values: usize = attributes(device)
@@ -78,8 +73,8 @@ fn validate_counts(path: FieldPath<'_>, device: &Object) -> Vec<FieldError> {
     errors
 }
 
-fn validate_attribute(path: FieldPath<'_>, attribute: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_attribute(path: FieldPath<'_>, attribute: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if let Some(value) = attribute.str("string") {
         errors.extend(validate_text(path.child("string"), value));
     }
@@ -105,8 +100,8 @@ fn validate_text(path: FieldPath<'_>, value: &str) -> Option<FieldError> {
     (value.len() > MAX_VALUE_BYTES).then(|| FieldError::too_long(path, MAX_VALUE_BYTES))
 }
 
-fn validate_version(path: FieldPath<'_>, value: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_version(path: FieldPath<'_>, value: &str) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if SemanticVersion::parse(value).is_none() {
         let detail = "must be a string compatible with semver.org spec 2.0.0";
         errors.push(FieldError::invalid(path, value, detail));
@@ -116,7 +111,7 @@ fn validate_version(path: FieldPath<'_>, value: &str) -> Vec<FieldError> {
 }
 
 /// What is wrong with a taint.
-pub(in crate::kinds::resource) fn validate_taint(path: FieldPath<'_>, taint: &Object) -> Vec<FieldError> {
+pub(in crate::kinds::resource) fn validate_taint(path: FieldPath<'_>, taint: &Object) -> FieldErrors {
     let (key, value) = (text(taint, "key"), text(taint, "value"));
     let mut errors = problems(path.child("key"), key, qualified_name(key));
     if !value.is_empty() {
@@ -127,8 +122,8 @@ pub(in crate::kinds::resource) fn validate_taint(path: FieldPath<'_>, taint: &Ob
 }
 
 /// The nodes of a device by itself, where the slice leaves that to its devices.
-fn validate_nodes(path: FieldPath<'_>, device: &Object, selects_nodes: bool) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_nodes(path: FieldPath<'_>, device: &Object, selects_nodes: bool) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     if !selects_nodes {
         if ["nodeName", "nodeSelector", "allNodes"].iter().any(|name| device.contains(name)) {
             let detail = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is \
@@ -168,8 +163,8 @@ fn validate_nodes(path: FieldPath<'_>, device: &Object, selects_nodes: bool) -> 
 }
 
 /// How the device counts against what its node has.
-fn validate_mappings(path: FieldPath<'_>, device: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn validate_mappings(path: FieldPath<'_>, device: &Object) -> FieldErrors {
+    let mut errors = FieldErrors::new();
     let mappings = device.object("nodeAllocatableResourceMappings").into_iter().flat_map(Object::iter);
     for (name, mapping) in mappings {
         let path = path.key(name);
