@@ -8,6 +8,8 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
+use crate::clip::{MAX_TEXT_BYTES, clip_shown, shown_bytes};
+
 /// The value that an error is about.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum BadValue {
@@ -25,6 +27,16 @@ impl BadValue {
     pub fn of(value: &impl Serialize) -> BadValue {
         // Only a map whose keys are not strings has no form in JSON. Then there is nothing to show.
         serde_json::to_value(value).map_or(BadValue::Omitted, BadValue::Json)
+    }
+
+    /// The value as far as it may be shown. Errors do that themselves; a value that many of them share is clipped once.
+    pub fn clipped(self) -> BadValue {
+        let fits = match &self {
+            BadValue::Omitted => true,
+            BadValue::Text(text) => text.len() <= MAX_TEXT_BYTES,
+            shown @ BadValue::Json(_) => shown_bytes(shown) <= MAX_TEXT_BYTES,
+        };
+        if fits { self } else { BadValue::Text(clip_shown(self)) }
     }
 }
 

@@ -1,11 +1,13 @@
 //! [`FieldError`]: what is wrong with one field of an object.
 //!
 //! Validation returns a list of these, never only the first, and [`Status::invalid`](crate::Status::invalid) turns
-//! the list into an answer. The texts are those of Kubernetes.
+//! the list into an answer. The texts are those of Kubernetes, as far as they go: each part of an error is
+//! [clipped](crate::clip) when the error is made.
 
 use std::fmt;
 
 use crate::bad_value::{BadValue, Quoted};
+use crate::clip::{self, clip, clip_joined, clip_shown};
 use crate::status::StatusCause;
 
 /// A fault of one field.
@@ -125,7 +127,8 @@ impl FieldError {
         bad_value: impl Into<BadValue>,
         detail: impl Into<String>,
     ) -> FieldError {
-        FieldError { kind, field: field.to_string(), bad_value: bad_value.into(), detail: detail.into() }
+        let (field, bad_value, detail) = (clip_shown(field), bad_value.into().clipped(), clip(detail));
+        FieldError { kind, field, bad_value, detail }
     }
 
     /// A value is missing.
@@ -149,8 +152,8 @@ impl FieldError {
         value: impl Into<BadValue>,
         supported: &[S],
     ) -> FieldError {
-        let quoted: Vec<String> = supported.iter().map(|value| Quoted(value.as_ref()).to_string()).collect();
-        let detail = if quoted.is_empty() { String::new() } else { format!("supported values: {}", quoted.join(", ")) };
+        let quoted = clip_joined(supported.iter().map(|value| Quoted(value.as_ref())), ", ");
+        let detail = if supported.is_empty() { String::new() } else { format!("supported values: {quoted}") };
         FieldError::new(FieldErrorKind::NotSupported, field, value, detail)
     }
 
@@ -161,7 +164,16 @@ impl FieldError {
 
     /// Something refers to a value that does not exist.
     pub fn not_found(field: impl fmt::Display, value: impl Into<BadValue>) -> FieldError {
-        FieldError::new(FieldErrorKind::NotFound, field, value, "")
+        FieldError::not_found_because(field, value, "")
+    }
+
+    /// Something refers to a value that does not exist; `detail` says where it was looked for.
+    pub fn not_found_because(
+        field: impl fmt::Display,
+        value: impl Into<BadValue>,
+        detail: impl Into<String>,
+    ) -> FieldError {
+        FieldError::new(FieldErrorKind::NotFound, field, value, detail)
     }
 
     /// A value is well-formed, but not allowed here and now.
@@ -201,7 +213,7 @@ impl FieldError {
 
     /// The server failed while it looked at the field.
     pub fn internal(field: impl fmt::Display, error: impl fmt::Display) -> FieldError {
-        FieldError::new(FieldErrorKind::Internal, field, BadValue::Omitted, error.to_string())
+        FieldError::new(FieldErrorKind::Internal, field, BadValue::Omitted, clip_shown(error))
     }
 
     /// Stands for so many more errors at the end of [`FieldErrors`](crate::FieldErrors).
@@ -221,7 +233,7 @@ impl FieldError {
 
     /// How long the message is, with the name of the field.
     pub(crate) fn shown_bytes(&self) -> usize {
-        self.to_string().len()
+        clip::shown_bytes(self)
     }
 
     /// The entry for this error in the details of a [`Status`](crate::Status).
@@ -338,6 +350,23 @@ mod tests {
             let cause = error.cause();
             assert_eq!(cause.reason, reason, "{want}");
             assert_eq!(format!("{}: {}", cause.field, cause.message), want);
+        }
+    }
+
+    #[test]
+    fn every_part_is_bounded() {
+        let long = "x".repeat(1 << 20);
+        let names: Vec<&str> = vec![&long; 100];
+        for error in [
+            FieldError::invalid(FieldPath::root("spec").key(&long), long.as_str(), long.as_str()),
+            FieldError::invalid("a", json!({ "b": long, "c": [long] }), ""),
+            FieldError::invalid("a", BadValue::Text(long.clone()), ""),
+            FieldError::not_supported("a", "x", &names),
+            FieldError::internal("a", &long),
+        ] {
+            let text = error.to_string();
+            assert!(text.len() < 4 * clip::MAX_TEXT_BYTES, "{} bytes", text.len());
+            assert!(text.contains("more bytes)"), "{text}");
         }
     }
 

@@ -128,6 +128,7 @@ impl<const N: usize> PartialEq<[FieldError; N]> for FieldErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clip::MAX_TEXT_BYTES;
 
     fn at(index: usize) -> FieldError {
         FieldError::required(format!("spec.items[{index}]"), "")
@@ -157,10 +158,11 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_counted_and_so_is_everything_behind_it() {
-        let long = FieldError::forbidden("a", "x".repeat(MAX_FIELD_ERROR_BYTES / 2));
-        let errors = FieldErrors::from([at(0), long.clone(), long, at(1)]);
-        assert_eq!(errors.len(), 3);
-        assert_eq!(texts(&errors[2..]), ["and 2 more errors"]);
+        let long = FieldError::forbidden("a", "x".repeat(MAX_TEXT_BYTES));
+        let fitting = MAX_FIELD_ERROR_BYTES / MAX_TEXT_BYTES - 1;
+        let errors: FieldErrors = [at(0)].into_iter().chain(vec![long; fitting + 3]).chain([at(1)]).collect();
+        assert_eq!(errors.len(), 1 + fitting + 1);
+        assert_eq!(errors.last().map(ToString::to_string).as_deref(), Some("and 4 more errors"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod atoi;
 mod bad_value;
+mod clip;
 mod continue_token;
 mod cron;
 mod duration;
@@ -26,6 +27,7 @@ mod yaml;
 mod yaml_keys;
 
 pub use bad_value::{BadValue, is_printable};
+pub use clip::{MAX_TEXT_BYTES, clip, clip_joined, clip_shown};
 pub use continue_token::{ContinueToken, ContinueTokenError, ListScope, MAX_CONTINUE_TOKEN_BYTES, TokenSealer};
 pub use cron::{CronError, check_cron, cron_names_time_zone};
 pub use duration::{Duration, DurationError};

@@ -2,6 +2,8 @@
 //!
 //! One constructor for each reason that the API knows, with the texts and codes of Kubernetes: clients branch on the
 //! reason, people search for the text. Which error becomes which status is decided where errors are answered.
+//!
+//! However a status came about, it is brought within bounds when it is encoded, so no answer is forgotten.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +11,15 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::bad_value::Quoted;
+use crate::clip::{MAX_TEXT_BYTES, clip, clip_at};
 use crate::field_error::{FieldError, aggregate_message};
+use crate::field_errors::{MAX_FIELD_ERROR_BYTES, MAX_FIELD_ERRORS};
+
+/// How long a message is: all errors of an invalid object fit in, with what stands around and between them.
+const MAX_MESSAGE_BYTES: usize = MAX_FIELD_ERROR_BYTES + MAX_TEXT_BYTES;
+
+/// How long each text of a cause is: an error has three parts, which are clipped already.
+const MAX_CAUSE_BYTES: usize = 4 * MAX_TEXT_BYTES;
 
 /// The outcome of a request, as an object of the kind `Status`.
 ///
@@ -166,6 +176,42 @@ impl StatusDetails {
 
     fn retry_after(seconds: u32) -> StatusDetails {
         StatusDetails { retry_after_seconds: seconds, ..StatusDetails::default() }
+    }
+
+    fn is_bounded(&self) -> bool {
+        let names = [&self.name, &self.group, &self.kind, &self.uid];
+        let texts = self.causes.iter().flat_map(|cause| [&cause.message, &cause.field]);
+        names.into_iter().all(|name| name.len() <= MAX_TEXT_BYTES)
+            && texts.into_iter().all(|text| text.len() <= MAX_CAUSE_BYTES)
+            && self.bounded_causes() == self.causes.len()
+    }
+
+    fn bounded(mut self) -> StatusDetails {
+        for name in [&mut self.name, &mut self.group, &mut self.kind, &mut self.uid] {
+            *name = clip(std::mem::take(name));
+        }
+        for cause in &mut self.causes {
+            for text in [&mut cause.message, &mut cause.field] {
+                *text = clip_at(std::mem::take(text), MAX_CAUSE_BYTES);
+            }
+        }
+        let kept = self.bounded_causes();
+        let more = self.causes.len() - kept;
+        if more > 0 {
+            self.causes.truncate(kept);
+            self.causes.push(FieldError::left_out(more).cause());
+        }
+        self
+    }
+
+    /// How many of the causes may be told. Those of an invalid object all may, with the one that counts the others.
+    fn bounded_causes(&self) -> usize {
+        let mut bytes = 0;
+        let fits = |cause: &&StatusCause| {
+            bytes += cause.message.len() + cause.field.len();
+            bytes <= MAX_MESSAGE_BYTES
+        };
+        self.causes.iter().take(MAX_FIELD_ERRORS + 1).take_while(fits).count()
     }
 }
 
@@ -399,7 +445,19 @@ impl Status {
 
     /// The body of the answer in JSON, fields in the order in which Kubernetes writes them.
     pub fn to_json(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("a struct of texts and numbers always has a form in JSON")
+        let bounded: Cow<'_, Status> =
+            if self.is_bounded() { Cow::Borrowed(self) } else { Cow::Owned(self.clone().bounded()) };
+        serde_json::to_vec(&*bounded).expect("a struct of texts and numbers always has a form in JSON")
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.message.len() <= MAX_MESSAGE_BYTES && self.details.as_ref().is_none_or(StatusDetails::is_bounded)
+    }
+
+    /// The status as far as it may be told.
+    fn bounded(self) -> Status {
+        let message = clip_at(self.message, MAX_MESSAGE_BYTES);
+        Status { message, details: self.details.map(StatusDetails::bounded), ..self }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The shapes and sentences of every Status.
 
 use super::*;
+use crate::field_errors::FieldErrors;
 
 const PODS: ResourceRef<'static> = ResourceRef { group: "", resource: "pods" };
 const DEPLOYMENTS: ResourceRef<'static> = ResourceRef { group: "apps", resource: "deployments" };
@@ -186,4 +187,67 @@ fn foreign_statuses_are_read_leniently() {
     assert_eq!((status.message.as_str(), status.code(), status.retry_after()), ("no", 500, None));
     assert_eq!(Status::too_many_requests("", 3).retry_after(), Some(3));
     assert_eq!(Status::too_many_requests("", 0).retry_after(), None);
+}
+
+/// The most that any answer has, escapes apart.
+const MAX_ANSWER_BYTES: usize = 512 * 1024;
+
+#[test]
+fn no_answer_is_much_larger_than_what_people_read() {
+    let long = "x".repeat(2 * MAX_MESSAGE_BYTES);
+    let resource = ResourceRef { group: &long, resource: &long };
+    let kind = KindRef { group: &long, kind: &long };
+    let many = || (0..5_000).map(|at| FieldError::invalid(format!("spec.items[{at}]"), "value", "is wrong"));
+    let causes: Vec<StatusCause> = many().map(|error| error.cause()).collect();
+    let wide = StatusCause { message: long.clone(), field: long.clone(), ..StatusCause::default() };
+    for (name, status) in [
+        ("success", Status::success(StatusDetails::of_resource(resource, &long))),
+        ("not found", Status::not_found(resource, &long)),
+        ("already exists", Status::already_exists(resource, &long)),
+        ("generated name", Status::generate_name_conflict(resource, &long, 1)),
+        ("conflict", Status::conflict(resource, &long, &long)),
+        ("apply conflict", Status::apply_conflict(causes, long.as_str())),
+        ("one large cause", Status::apply_conflict(vec![wide.clone()], "")),
+        ("large causes", Status::apply_conflict(vec![wide; 100], "")),
+        ("invalid", Status::invalid(kind, &long, &many().collect::<FieldErrors>())),
+        ("invalid, unbounded", Status::invalid(kind, &long, &many().collect::<Vec<_>>())),
+        ("forbidden", Status::forbidden(resource, &long, &long)),
+        ("method not supported", Status::method_not_supported(resource, &long)),
+        ("server timeout", Status::server_timeout(resource, &long, 1)),
+        ("bad request", Status::bad_request(long.as_str())),
+        ("unauthorized", Status::unauthorized(long.as_str())),
+        ("not acceptable", Status::not_acceptable(&[&long])),
+        ("unsupported media type", Status::unsupported_media_type(&[&long])),
+        ("too large", Status::request_entity_too_large(&long)),
+        ("too many requests", Status::too_many_requests(long.as_str(), 1)),
+        ("timeout", Status::timeout(&long, 1)),
+        ("expired", Status::expired(long.as_str())),
+        ("gone", Status::gone(long.as_str())),
+        ("internal error", Status::internal_error(&long)),
+        ("unexplained", Status::unexplained(long.as_str())),
+        ("unavailable", Status::service_unavailable(long.as_str())),
+    ] {
+        let bytes = status.to_json().len();
+        assert!(bytes <= MAX_ANSWER_BYTES, "{name}: {bytes} bytes");
+    }
+}
+
+#[test]
+fn what_is_left_out_is_counted() {
+    let errors: FieldErrors =
+        (0..MAX_FIELD_ERRORS + 234).map(|at| FieldError::required(format!("spec.items[{at}]"), "")).collect();
+    let status = Status::invalid(DEPLOYMENT, "web", &errors);
+    assert!(status.message.ends_with("spec.items[999]: Required value, and 234 more errors]"), "{}", status.message);
+    let read: Status = serde_json::from_slice(&status.to_json()).expect("reads back");
+    assert_eq!(read, status, "what the collector keeps is told");
+    let causes = read.details.expect("has details").causes;
+    assert_eq!(causes.len(), MAX_FIELD_ERRORS + 1);
+    let last = StatusCause { message: "and 234 more errors".to_owned(), ..StatusCause::default() };
+    assert_eq!(causes.last(), Some(&last));
+
+    let cause = StatusCause { message: "conflict".to_owned(), field: ".a".to_owned(), ..StatusCause::default() };
+    let told = Status::apply_conflict(vec![cause; MAX_FIELD_ERRORS + 3], "conflicts").to_json();
+    let read: Status = serde_json::from_slice(&told).expect("reads back");
+    let causes = read.details.expect("has details").causes;
+    assert_eq!(causes.last().map(|cause| cause.message.as_str()), Some("and 2 more errors"));
 }

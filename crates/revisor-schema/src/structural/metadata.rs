@@ -3,7 +3,7 @@
 //! What a good name or label is, is not known here; the caller brings the check of metadata.
 
 use revisor_object::names::dns1035_label;
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, clip_shown};
 
 use super::prune::Member;
 use super::value_ref::ValueRef;
@@ -270,7 +270,7 @@ impl Inspection<'_> {
             fitting.insert("name", "fakename");
         }
         for mut error in (self.check)(&fitting) {
-            error.field = path.child(&error.field).to_string();
+            error.field = clip_shown(path.child(&error.field));
             self.errors.push(error);
         }
     }

@@ -3,7 +3,7 @@
 
 use revisor_cel::DefaultRules;
 use revisor_object::names::NameRule;
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, aggregate_message};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, aggregate_message, clip_shown};
 use revisor_schema::{Malformed, MetadataType, Structural, Validator};
 use revisor_version::Release;
 
@@ -111,7 +111,7 @@ impl Walk<'_> {
         let mut coerced = default.clone();
         match schema.coerce_metadata(&mut coerced, is_resource, self.metadata, Malformed::Refuse) {
             Err(mut error) => {
-                error.field = format!("{path}.{}", error.field);
+                error.field = clip_shown(format_args!("{path}.{}", error.field));
                 self.errors.push(error);
             }
             Ok(_) => {

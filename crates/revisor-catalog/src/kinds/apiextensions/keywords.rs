@@ -1,6 +1,7 @@
 //! What the keywords of a schema may say, at each place of it, structural or not.
 
 use std::cell::LazyCell;
+use std::collections::HashSet;
 
 use revisor_cel::valid_field_path;
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
@@ -236,8 +237,9 @@ fn list_map(path: FieldPath<'_>, schema: &Object, errors: &mut FieldErrors) {
         return errors.push(FieldError::invalid(at_items.child("type"), kind, detail));
     }
     let at_properties = at_items.child("properties");
-    let all_keys = || shown::given(schema.get("x-kubernetes-list-map-keys"));
-    let mut seen: Vec<&str> = Vec::new();
+    // Every key may be wrong, and each error shows all of them: they are put into words once.
+    let all_keys = LazyCell::new(|| shown::given(schema.get("x-kubernetes-list-map-keys")).clipped());
+    let mut seen = HashSet::new();
     for (_, key) in texts(schema, "x-kubernetes-list-map-keys") {
         match items.object("properties").and_then(|properties| properties.object(key)) {
             Some(property) if matches!(text(property, "type"), "array" | "object") => {
@@ -247,13 +249,12 @@ fn list_map(path: FieldPath<'_>, schema: &Object, errors: &mut FieldErrors) {
             Some(_) => {}
             None => {
                 let detail = "entries must all be names of item properties";
-                errors.push(FieldError::invalid(at_keys, all_keys(), detail));
+                errors.push(FieldError::invalid(at_keys, all_keys.clone(), detail));
             }
         }
-        if seen.contains(&key) {
-            errors.push(FieldError::invalid(at_keys, all_keys(), "must not contain duplicate entries"));
+        if !seen.insert(key) {
+            errors.push(FieldError::invalid(at_keys, all_keys.clone(), "must not contain duplicate entries"));
         }
-        seen.push(key);
     }
 }
 
@@ -271,11 +272,11 @@ pub(super) fn list_keys(path: FieldPath<'_>, schema: &Object) -> FieldErrors {
         return errors;
     }
     let at_properties = at_items.child("properties");
+    let required: HashSet<&str> = texts(items, "required").map(|(_, name)| name).collect();
     for (_, key) in texts(schema, "x-kubernetes-list-map-keys") {
         let Some(property) = items.object("properties").and_then(|properties| properties.object(key)) else { continue };
         let at = at_properties.key(key);
-        let is_required = texts(items, "required").any(|(_, name)| name == key);
-        if !is_required && !property.contains("default") {
+        if !required.contains(key) && !property.contains("default") {
             let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required \
                           property";
             errors.push(FieldError::required(at.child("default"), detail));

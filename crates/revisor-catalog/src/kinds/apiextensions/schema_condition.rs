@@ -1,7 +1,7 @@
 //! What the status of a definition says about schemas that are not structural. None can be written any more, but older
 //! servers let them pass, and what they stored may be read here.
 
-use revisor_object::{FieldError, FieldPath, Object, Value, aggregate_message};
+use revisor_object::{FieldError, FieldPath, Object, Value, aggregate_message, clip};
 
 use super::condition::{self, Condition, NON_STRUCTURAL_SCHEMA};
 use super::{schema_tree, shared_parts, structure};
@@ -42,7 +42,7 @@ fn violations(definition: &Object) -> Option<Condition> {
         errors.extend(structure::validate(FieldPath::root(&path), schema));
     }
     let is_wrong = !errors.is_empty();
-    is_wrong.then(|| Condition::new(NON_STRUCTURAL_SCHEMA, "True", "Violations", aggregate_message(&errors)))
+    is_wrong.then(|| Condition::new(NON_STRUCTURAL_SCHEMA, "True", "Violations", clip(aggregate_message(&errors))))
 }
 
 #[cfg(test)]

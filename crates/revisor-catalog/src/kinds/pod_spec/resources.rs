@@ -1,9 +1,10 @@
 //! What containers and pods ask for: requests, limits and claims of resources, and what a change of them means.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashSet};
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{FieldError, FieldErrorKind, FieldErrors, FieldPath, Object, Quantity, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Quantity, Value, clip_joined};
 
 use super::members::{entries, objects, part, text};
 use super::resource_list::{is_pod_level, of_container, sum_of_containers};
@@ -119,6 +120,11 @@ fn pod_resource_name(path: FieldPath<'_>, name: &str) -> FieldErrors {
 
 /// Claims of a container must be claims of its pod. A claim may be used whole, or some of its requests.
 fn validate_claims(path: FieldPath<'_>, resources: &Object, claims: &BTreeSet<&str>, errors: &mut FieldErrors) {
+    // Of a thousand claims none may be known; what is known is put into words once.
+    let unknown = LazyCell::new(|| match claims.is_empty() {
+        true => "must be one of the names in pod.spec.resourceClaims which is empty".to_owned(),
+        false => format!("must be one of the names in pod.spec.resourceClaims: {}", clip_joined(claims, ", ")),
+    });
     let mut used: HashSet<(&str, &str)> = HashSet::new();
     for (at, claim) in objects(resources, "claims") {
         let path = path.index(at);
@@ -142,15 +148,7 @@ fn validate_claims(path: FieldPath<'_>, resources: &Object, claims: &BTreeSet<&s
             used.insert((name, request));
         }
         if !claims.contains(name) {
-            let mut detail = "must be one of the names in pod.spec.resourceClaims".to_owned();
-            if claims.is_empty() {
-                detail.push_str(" which is empty");
-            } else {
-                let known: Vec<&str> = claims.iter().copied().collect();
-                detail = format!("{detail}: {}", known.join(", "));
-            }
-            let error = FieldError::not_found(path, name);
-            errors.push(FieldError { detail, kind: FieldErrorKind::NotFound, ..error });
+            errors.push(FieldError::not_found_because(path, name, unknown.as_str()));
         }
     }
 }
