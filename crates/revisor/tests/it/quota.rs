@@ -21,7 +21,7 @@ async fn fill(client: &Client, collection: &str) -> (usize, Value) {
 }
 
 async fn metric(client: &Client, name: &str) -> f64 {
-    let text = client.get("/metrics").await.expect(200).text();
+    let text = String::from_utf8(client.get("/metrics").await.expect(200).body.to_vec()).expect("a text");
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned));
     line.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{name} in {text}"))
 }
