@@ -146,7 +146,8 @@ impl ServeFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeFlags {
-    /// The folder that keeps all state: objects, certificates, the kubeconfig
+    /// The folder that keeps all state: objects, certificates, the kubeconfig. It must belong to whoever runs the
+    /// server, and nobody else gets at what is in it
     #[arg(long, value_name = "FOLDER", default_value = "revisor-data")]
     pub(crate) data_dir: PathBuf,
 
@@ -175,7 +176,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "PORT", default_value_t = 6443)]
     pub(crate) secure_port: u16,
 
-    /// The folder for certificates that the server makes for itself [default: certificates in the data folder]
+    /// The folder for certificates that the server makes for itself; keys in it are made private [default: certificates
+    /// in the data folder]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cert_dir: Option<PathBuf>,
 

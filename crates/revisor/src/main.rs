@@ -11,6 +11,7 @@ mod logging;
 mod machine;
 mod port_range;
 mod presence;
+mod private_folder;
 mod reports;
 mod serve;
 mod service_accounts;

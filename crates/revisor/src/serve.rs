@@ -29,7 +29,7 @@ use crate::addresses::{advertised, external_address};
 use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
 use crate::presence::{Presence, hostname};
-use crate::{logging, machine, service_accounts, version};
+use crate::{logging, machine, private_folder, service_accounts, version};
 
 /// How long a read waits for a version that the server has not reached.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -40,6 +40,7 @@ const ADVERTISING: Duration = Duration::from_secs(10);
 /// Serves until a signal comes. `shown` are the flags as the server shows them to those who ask.
 pub(crate) fn serve(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Result<()> {
     logging::start(flags.verbosity, flags.logging_format);
+    private_folder::withhold_from_others();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
     runtime.block_on(run(flags, shown))
 }
@@ -50,7 +51,10 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let options = flags.catalog_options()?;
     let catalog = Arc::new(Catalog::build(&options)?);
     warn_about(&options);
-    std::fs::create_dir_all(&flags.data_dir).with_context(|| format!("cannot make {}", flags.data_dir.display()))?;
+    private_folder::secure(&flags.data_dir)?;
+    if let Some(folder) = flags.cert_dir.as_ref().filter(|folder| !folder.starts_with(&flags.data_dir)) {
+        private_folder::secure_keys(folder)?;
+    }
     let tokens = match &flags.token_auth_file {
         Some(path) => TokenFile::load(path)?,
         None => TokenFile::default(),

@@ -62,10 +62,12 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts the binary with these arguments. Its log is appended to `log`.
+    /// Starts the binary with these arguments. Its log is appended to `log`. Whoever starts it leaves new files open to
+    /// everybody, which must not matter.
     pub(crate) fn start(arguments: &[String], log: &Path) -> Process {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(log).expect("a log can be written");
-        let child = Command::new(env!("CARGO_BIN_EXE_revisor"))
+        let child = Command::new("sh")
+            .args(["-c", "umask 000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_revisor")])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

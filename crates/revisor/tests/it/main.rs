@@ -12,6 +12,7 @@ mod crash;
 mod custom;
 mod dice;
 mod feature_gates;
+mod files;
 mod harness;
 mod kube_rs;
 mod kubectl;
