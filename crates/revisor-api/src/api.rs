@@ -119,10 +119,17 @@ impl Api {
         let series = self.options.metrics.requests(&asked.labels(&route));
         let wants_gzip = self.features().has(Feature::APIResponseCompression) && accepts_gzip(request.headers());
         let warning = authorization_warning(request.headers());
+        let is_write = asked.kind() == RequestKind::Mutating && matches!(route, Route::Objects(_));
 
         let mut response = self.admit(peer, route, &asked, request).await;
         if let Some(warning) = warning {
             answer::add_warnings(&mut response, &[warning.to_owned()]);
+        }
+        if is_write
+            && response.status().is_success()
+            && let Some(warning) = self.options.registry.uncalled_admission()
+        {
+            answer::add_warnings(&mut response, &[warning]);
         }
         let is_watch = asked.verb == Some(Verb::Watch) && response.status() == StatusCode::OK;
         if !is_watch {
@@ -160,7 +167,8 @@ impl Api {
             }
             Err(_) => self.options.request_timeout,
         };
-        let user = match self.options.authenticator.authenticate(request.headers(), peer, SystemTime::now()) {
+        let authenticator = &self.options.authenticator;
+        let user = match authenticator.authenticate(request.uri().path(), request.headers(), peer, SystemTime::now()) {
             Ok(user) => user,
             Err(error) => {
                 tracing::debug!(%error, "refused a request that could not be authenticated");

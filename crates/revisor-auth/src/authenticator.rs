@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-use crate::{Identity, PeerIdentity, ServiceAccounts, TokenFile, TokenHolder};
+use crate::{Anonymous, Identity, PeerIdentity, ServiceAccounts, TokenFile, TokenHolder};
 
 /// Turns the credentials of a request into an [`Identity`].
 #[derive(Debug, Clone)]
@@ -15,8 +15,9 @@ pub struct Authenticator {
     tokens: TokenFile,
     /// Makes and checks the tokens of service accounts.
     service_accounts: Option<ServiceAccounts>,
-    /// Kept, so that an anonymous request costs no allocation; `None` refuses such requests.
-    anonymous: Option<Identity>,
+    anonymous: Anonymous,
+    /// Kept, so that an anonymous request costs no allocation.
+    nobody: Identity,
 }
 
 /// Why a request was made by nobody that the server knows. The details are for the log; a client learns only that
@@ -35,16 +36,15 @@ pub enum Unauthenticated {
     /// The bearer token is one of a service account, but not good.
     #[error("[invalid bearer token, {0}]")]
     ServiceAccount(Arc<str>),
-    /// There are no credentials, and anonymous requests are turned off.
+    /// There are no credentials, and anonymous requests are turned off, at least for this path.
     #[error("no credentials were given")]
     NoCredentials,
 }
 
 impl Authenticator {
-    /// An authenticator that knows `tokens`, and lets requests without credentials be anonymous or refuses them
-    /// (`--anonymous-auth`).
-    pub fn new(tokens: TokenFile, allow_anonymous: bool) -> Authenticator {
-        Authenticator { tokens, service_accounts: None, anonymous: allow_anonymous.then(Identity::anonymous) }
+    /// An authenticator that knows `tokens`, and lets those requests without credentials in that `anonymous` admits.
+    pub fn new(tokens: TokenFile, anonymous: Anonymous) -> Authenticator {
+        Authenticator { tokens, service_accounts: None, anonymous, nobody: Identity::anonymous() }
     }
 
     /// The same, but with the tokens of service accounts beside those that it knows.
@@ -78,12 +78,13 @@ impl Authenticator {
         accounts.verify(token, audiences, now)
     }
 
-    /// Who makes a request with `headers` on a connection whose client proved to be `peer`.
+    /// Who makes a request for `path` with `headers` on a connection whose client proved to be `peer`.
     ///
     /// The first credential that is good decides, so a wrong token next to a good certificate goes unnoticed. When
     /// none is good and one was tried, the request is refused and not anonymous: who has credentials means them.
     pub fn authenticate(
         &self,
+        path: &str,
         headers: &HeaderMap,
         peer: &PeerIdentity,
         now: SystemTime,
@@ -97,10 +98,10 @@ impl Authenticator {
         if let Authorization::Bearer(token) = authorization(headers) {
             return self.authenticate_token(token, &[], now).map(|holder| holder.identity);
         }
-        match (refused, &self.anonymous) {
-            (Some(refused), _) => Err(refused),
-            (None, Some(anonymous)) => Ok(anonymous.clone()),
-            (None, None) => Err(Unauthenticated::NoCredentials),
+        match refused {
+            Some(refused) => Err(refused),
+            None if self.anonymous.admits(path) => Ok(self.nobody.clone()),
+            None => Err(Unauthenticated::NoCredentials),
         }
     }
 }
@@ -149,9 +150,11 @@ mod tests {
 
     const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 
-    fn authenticator(allow_anonymous: bool) -> Authenticator {
+    const PATH: &str = "/api";
+
+    fn authenticator(anonymous: Anonymous) -> Authenticator {
         let (tokens, _) = TokenFile::parse("good,tina,7,dev").expect("the tokens are valid");
-        Authenticator::new(tokens, allow_anonymous)
+        Authenticator::new(tokens, anonymous)
     }
 
     fn headers(authorization: Option<&[u8]>) -> HeaderMap {
@@ -177,7 +180,8 @@ mod tests {
             (Some(b"Bearer bad"), Err(Unauthenticated::Token)),
             (Some(b"Bearer \xff"), Err(Unauthenticated::Token)),
         ] {
-            let got = authenticator(true).authenticate(&headers(value), &PeerIdentity::Unknown, NOW);
+            let authenticator = authenticator(Anonymous::Everywhere);
+            let got = authenticator.authenticate(PATH, &headers(value), &PeerIdentity::Unknown, NOW);
             assert_eq!(got.as_ref().map(Identity::name), want.as_ref().copied(), "{value:?}");
         }
     }
@@ -207,17 +211,30 @@ mod tests {
             ("expired since the handshake", &expired, None, Err(Unauthenticated::CertificateExpired)),
             ("expired since the handshake, and token", &expired, Some("Bearer good"), Ok("tina")),
         ] {
-            let got = authenticator(true).authenticate(&headers(token.map(str::as_bytes)), peer, NOW);
+            let authenticator = authenticator(Anonymous::Everywhere);
+            let got = authenticator.authenticate(PATH, &headers(token.map(str::as_bytes)), peer, NOW);
             assert_eq!(got.as_ref().map(Identity::name), want.as_ref().copied(), "{case}");
         }
     }
 
     #[test]
-    fn anonymous_requests_can_be_turned_off() {
-        let authenticator = authenticator(false);
-        let got = authenticator.authenticate(&headers(None), &PeerIdentity::Unknown, NOW);
-        assert_eq!(got, Err(Unauthenticated::NoCredentials));
-        let got = authenticator.authenticate(&headers(Some(b"Bearer good")), &PeerIdentity::Unknown, NOW);
-        assert_eq!(got.expect("the token is known").groups(), ["dev", "system:authenticated"]);
+    fn anonymous_requests_can_be_turned_off_and_kept_to_paths() {
+        let health = Anonymous::At(["/healthz".to_owned()].into());
+        for (anonymous, path, is_admitted) in [
+            (Anonymous::Everywhere, "/api", true),
+            (Anonymous::Nowhere, "/healthz", false),
+            (health.clone(), "/healthz", true),
+            (health.clone(), "/healthz/", false),
+            (health.clone(), "/healthz/ping", false),
+            (health.clone(), "/%68ealthz", false),
+            (health, "/api", false),
+        ] {
+            let authenticator = authenticator(anonymous.clone());
+            let got = authenticator.authenticate(path, &headers(None), &PeerIdentity::Unknown, NOW);
+            let want = if is_admitted { Ok("system:anonymous") } else { Err(&Unauthenticated::NoCredentials) };
+            assert_eq!(got.as_ref().map(Identity::name), want, "{anonymous:?} at {path}");
+            let got = authenticator.authenticate(path, &headers(Some(b"Bearer good")), &PeerIdentity::Unknown, NOW);
+            assert_eq!(got.expect("the token is known").groups(), ["dev", "system:authenticated"]);
+        }
     }
 }

@@ -4,6 +4,7 @@
 //!
 //! Nothing here knows of HTTP statuses or bodies: the decisions are values, and the API turns them into answers.
 
+mod anonymous;
 mod attributes;
 mod authenticator;
 mod authorizer;
@@ -21,6 +22,7 @@ mod tls_config;
 mod token_file;
 mod token_key;
 
+pub use anonymous::Anonymous;
 pub use attributes::{Attributes, Forbidden, ResourceAttributes, why_forbidden};
 pub use authenticator::{Authenticator, Unauthenticated, authorization_warning};
 pub use authorizer::{AccessRules, AuthorizationMode, AuthorizationModes, Authorizer, Decision, ModesError};

@@ -32,6 +32,8 @@ features! {
     APIResponseCompression,
     /// Servers tell by a Lease that they are there.
     APIServerIdentity,
+    /// Requests may be anonymous at some paths only.
+    AnonymousAuthConfigurableEndpoints,
     /// Drivers of volumes can take the tokens of service accounts as secrets.
     CSIServiceAccountTokenSecrets,
     /// A pod that is bound to a node is nominated for none.
@@ -174,6 +176,8 @@ features! {
     StorageVersionMigrator,
     /// Addresses are not written in ways that other programs read differently.
     StrictIPCIDRValidation,
+    /// A file says how requests are authenticated.
+    StructuredAuthenticationConfiguration,
     /// Pods say which groups of their image count.
     SupplementalGroupsPolicy,
     /// Tolerations compare numbers.

@@ -34,6 +34,7 @@ mod scale_fields;
 mod selection;
 mod server_identity;
 mod service_addresses;
+mod uncalled_admission;
 mod version_reports;
 mod version_usage;
 mod write;

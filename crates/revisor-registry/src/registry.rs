@@ -17,6 +17,7 @@ use crate::allocation::{Allocation, ServiceNetwork};
 use crate::definitions::Progress;
 use crate::role_book::RoleBook;
 use crate::service_addresses::ServiceAddresses;
+use crate::uncalled_admission::UncalledAdmission;
 use crate::version_reports::stored_version;
 use crate::version_usage::VersionUsage;
 use crate::{Environment, RegistryError};
@@ -63,6 +64,8 @@ pub struct Registry {
     custom_caches: RwLock<HashMap<String, Arc<ResourceCache>>>,
     /// What is left of a resource that is gone, for requests that still hold it.
     nothing: Arc<ResourceCache>,
+    /// What is stored to be asked about writes, and is not.
+    pub(crate) uncalled: UncalledAdmission,
     /// How far definitions have taken effect.
     pub(crate) definitions: Progress,
     /// Who asks for which versions of custom resources.
@@ -87,6 +90,7 @@ impl Registry {
         }
         let nothing = cache.add(NOTHING, false).await?;
         let roles = RoleBook::new(&options.catalog, &caches);
+        let uncalled = UncalledAdmission::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
             itself: registry.clone(),
             runtime: Handle::current(),
@@ -94,6 +98,7 @@ impl Registry {
             served: watch::Sender::new(options.catalog.clone()),
             catalog: options.catalog,
             nothing,
+            uncalled,
             custom_caches: RwLock::default(),
             definitions: Progress::default(),
             usage: VersionUsage::new(options.environment.now()),
@@ -107,6 +112,7 @@ impl Registry {
             caches,
         });
         registry.bootstrap().await?;
+        registry.log_uncalled_admission();
         registry.follow_definitions().await;
         registry.reconcile_registrations().await?;
         Ok(registry)

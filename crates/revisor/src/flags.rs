@@ -134,6 +134,12 @@ impl CompatibilityFlags {
 }
 
 impl ServeFlags {
+    /// Notes which flags somebody gave, where that makes a difference.
+    pub(crate) fn note_given(&mut self, matches: &clap::ArgMatches) {
+        let source = matches.value_source("anonymous_auth");
+        self.anonymous_auth_given = source == Some(clap::parser::ValueSource::CommandLine);
+    }
+
     /// What is served.
     pub(crate) fn catalog_options(&self) -> anyhow::Result<CatalogOptions> {
         Ok(CatalogOptions {
@@ -197,9 +203,19 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) token_auth_file: Option<PathBuf>,
 
-    /// Whether a request without credentials is taken as one of system:anonymous
+    /// Whether a request without credentials is taken as one of system:anonymous. With the authorization mode AlwaysAllow
+    /// it is refused unless this is given
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub(crate) anonymous_auth: bool,
+
+    /// Whether the flag above was given, rather than left at its default.
+    #[arg(skip)]
+    pub(crate) anonymous_auth_given: bool,
+
+    /// An AuthenticationConfiguration (apiserver.config.k8s.io), which says at which paths requests may be anonymous;
+    /// not together with --anonymous-auth if it says that. Issuers of tokens (jwt) are not there yet and refused
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authentication_config: Option<PathBuf>,
 
     /// Who may do what: RBAC, Node, AlwaysAllow or AlwaysDeny, in the order in which they are asked. RBAC lets everybody
     /// do what their roles allow; Node has no opinion. Members of system:masters may do all

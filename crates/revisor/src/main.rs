@@ -1,6 +1,7 @@
 //! The program: its sub-commands, and what becomes of their errors.
 
 mod addresses;
+mod authentication_config;
 mod controllers;
 mod duration;
 mod flag_values;
@@ -40,9 +41,12 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error.format(&mut command)),
     };
     let done = match arguments.command {
-        Command::Serve(flags) => {
+        Command::Serve(mut flags) => {
             let shown = command.find_subcommand("serve").zip(matches.subcommand_matches("serve"));
-            let shown = shown.map(|(command, matches)| flag_values::flag_values(command, matches));
+            let shown = shown.map(|(command, matches)| {
+                flags.note_given(matches);
+                flag_values::flag_values(command, matches)
+            });
             serve::serve(*flags, shown.unwrap_or_default())
         }
         Command::Gates(flags) => reports::gates(&flags).and_then(|text| print(&text)),

@@ -12,8 +12,8 @@ use revisor_api::{
     ServerOptions, StatusPages, StoreSample,
 };
 use revisor_auth::{
-    Authenticator, Certificates, PeerVerifier, ServingFiles, TokenFile, kubeconfig, roots_from_pem_file, server_config,
-    server_names, write_kubeconfig,
+    Anonymous, Authenticator, Certificates, PeerVerifier, ServingFiles, TokenFile, kubeconfig, roots_from_pem_file,
+    server_config, server_names, write_kubeconfig,
 };
 use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
@@ -26,6 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::addresses::{advertised, external_address};
+use crate::authentication_config::{AnonymousFlag, AuthenticationConfig};
 use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
 use crate::presence::{Presence, hostname};
@@ -51,6 +52,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let options = flags.catalog_options()?;
     let catalog = Arc::new(Catalog::build(&options)?);
     warn_about(&options);
+    let anonymous = anonymous(&flags, &options)?;
     private_folder::secure(&flags.data_dir)?;
     if let Some(folder) = flags.cert_dir.as_ref().filter(|folder| !folder.starts_with(&flags.data_dir)) {
         private_folder::secure_keys(folder)?;
@@ -113,7 +115,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         InflightLimits { read_only: flags.max_requests_inflight, mutating: flags.max_mutating_requests_inflight };
     let api = Arc::new(Api::new(ApiOptions {
         registry: registry.clone(),
-        authenticator: Authenticator::new(tokens, flags.anonymous_auth).with_service_accounts(service_accounts),
+        authenticator: Authenticator::new(tokens, anonymous).with_service_accounts(service_accounts),
         peers,
         authorizer: registry.authorizer().clone(),
         inflight: Inflight::new(limits, &metrics),
@@ -178,6 +180,16 @@ fn warn_about(options: &CatalogOptions) {
             tracing::warn!("alpha features and APIs of another release are not made to be upgraded");
         }
     }
+}
+
+/// Which requests without credentials are let in.
+fn anonymous(flags: &ServeFlags, options: &CatalogOptions) -> anyhow::Result<Anonymous> {
+    let config = match &flags.authentication_config {
+        Some(path) => AuthenticationConfig::load(path, &options.gates)?,
+        None => AuthenticationConfig::default(),
+    };
+    let flag = AnonymousFlag { is_allowed: flags.anonymous_auth, is_given: flags.anonymous_auth_given };
+    config.anonymous(flag, &flags.authorization_mode)
 }
 
 async fn open_store(flags: &ServeFlags) -> anyhow::Result<EmbeddedStore> {

@@ -8,8 +8,8 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
 use revisor_auth::{
-    Authenticator, Certificates, Identity, PeerIdentity, PeerVerifier, TokenFile, Unauthenticated, crypto_provider,
-    server_config, server_names,
+    Anonymous, Authenticator, Certificates, Identity, PeerIdentity, PeerVerifier, TokenFile, Unauthenticated,
+    crypto_provider, server_config, server_names,
 };
 use rustls::client::ResolvesClientCert;
 use rustls::sign::CertifiedKey;
@@ -126,7 +126,7 @@ fn localhost() -> ServerName<'static> {
 fn authenticate(peer: &PeerIdentity, token: Option<&'static str>) -> Result<Identity, Unauthenticated> {
     let (tokens, _) = TokenFile::parse("good,tina,7").expect("the tokens are valid");
     let headers: HeaderMap = token.into_iter().map(|token| (AUTHORIZATION, HeaderValue::from_static(token))).collect();
-    Authenticator::new(tokens, true).authenticate(&headers, peer, SystemTime::now())
+    Authenticator::new(tokens, Anonymous::Everywhere).authenticate("/api", &headers, peer, SystemTime::now())
 }
 
 #[tokio::test]

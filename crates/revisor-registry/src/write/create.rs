@@ -176,6 +176,7 @@ impl Registry {
         let write = Write { key, expect: Expect::Absent, change: Change::Put(draft) };
         match self.write_charged(write, charges).await {
             Ok(event) => {
+                self.log_if_uncalled(resource, name);
                 let bytes = event.new.map(|entry| entry.bytes().clone()).unwrap_or_default();
                 Ok(Saved { bytes, created: true, warnings })
             }

@@ -172,7 +172,7 @@ async fn users_without_rights_are_told_what_they_lack() {
     let server = Server::start(&["--authorization-mode=AlwaysAllow"]).await;
     let guest = server.client().with_token(GUEST_TOKEN);
     guest.post(CONFIG_MAPS, &config_map("a", "1")).await.expect(201);
-    Client::new(server.kubeconfig.clone()).get(&one).await.expect(200);
+    Client::new(server.kubeconfig.clone()).get(&one).await.fails(401, "Unauthorized");
 }
 
 #[tokio::test]

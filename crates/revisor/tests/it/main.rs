@@ -2,6 +2,7 @@
 //!
 //! `harness` starts and ends servers, `client` talks to them; every other module is one promise of the program.
 
+mod anonymous;
 mod api;
 mod auth;
 mod bad_input;
@@ -24,5 +25,6 @@ mod reviews;
 mod roles;
 mod runtime_config;
 mod status_pages;
+mod uncalled_admission;
 mod versions;
 mod xtask;
