@@ -66,15 +66,7 @@ impl Trust {
 
     fn new(anchors: Vec<CertificateDer<'static>>) -> Result<Trust, ClientConfigError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let mut roots = RootCertStore::empty();
-        // What cannot be an authority is left out: it may still be the webhook's own certificate.
-        roots.add_parsable_certificates(anchors.iter().cloned());
-        let chains = if roots.is_empty() {
-            None
-        } else {
-            let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
-            Some(builder.build().map_err(|error| ClientConfigError::CaBundle(error.to_string()))?)
-        };
+        let chains = chains(anchors.iter(), &provider)?;
         Ok(Trust { anchors, chains, provider })
     }
 
@@ -108,17 +100,33 @@ impl Trust {
         if self.anchors.iter().any(|anchor| anchor == end_entity) {
             return check_usage(&leaf);
         }
-        let chain = self
-            .chains
-            .as_ref()
-            .map(|chains| chains.verify_server_cert(end_entity, intermediates, server_name, &[], now));
-        match chain {
-            Some(Ok(_)) => Ok(()),
+        let shown = Shown { end_entity, intermediates, server_name, now };
+        match self.chains.as_ref().map(|chains| shown.verify(chains)) {
+            Some(Ok(())) => self.judge_anchors(&shown),
             Some(Err(Error::InvalidCertificate(
                 CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. },
             ))) if !leaf.is_ca() => Err(X509Error::NotForServers),
             _ => self.judge_issuer(&leaf, now),
         }
+    }
+
+    /// Whether an authority that is valid now vouches for what webpki let pass, and what is wrong with it if not: to webpki
+    /// an authority is a name and a key, and never expires.
+    fn judge_anchors(&self, shown: &Shown<'_>) -> Result<(), X509Error> {
+        let checked = |anchor: &CertificateDer<'_>| match parse_x509_certificate(anchor) {
+            Ok((_, authority)) => check_validity(&authority, shown.now),
+            Err(_) => Err(X509Error::Malformed),
+        };
+        let (valid, invalid): (Vec<_>, Vec<_>) = self.anchors.iter().partition(|anchor| checked(anchor).is_ok());
+        let vouch = |anchors: &[&CertificateDer<'static>]| {
+            let chains = chains(anchors.iter().copied(), &self.provider).ok().flatten();
+            chains.is_some_and(|chains| shown.verify(&chains).is_ok())
+        };
+        if invalid.is_empty() || vouch(&valid) {
+            return Ok(());
+        }
+        let culprit = invalid.into_iter().find(|anchor| vouch(&[anchor]));
+        culprit.map_or(Err(X509Error::UnknownAuthority { candidate: None }), checked)
     }
 
     /// Whether an authority of the bundle itself signed `leaf`, and what can be said about it if not.
@@ -144,6 +152,36 @@ impl Trust {
         }
         Err(X509Error::UnknownAuthority { candidate })
     }
+}
+
+/// What a server showed, whom it was taken for, and when.
+struct Shown<'a> {
+    end_entity: &'a CertificateDer<'a>,
+    intermediates: &'a [CertificateDer<'a>],
+    server_name: &'a ServerName<'a>,
+    now: UnixTime,
+}
+
+impl Shown<'_> {
+    fn verify(&self, chains: &WebPkiServerVerifier) -> Result<(), Error> {
+        let verified = chains.verify_server_cert(self.end_entity, self.intermediates, self.server_name, &[], self.now);
+        verified.map(|_| ())
+    }
+}
+
+/// What verifies chains that end in one of `anchors`; `None` if none of them can be an authority. That one cannot is no
+/// error: it may still be the webhook's own certificate.
+fn chains<'a>(
+    anchors: impl Iterator<Item = &'a CertificateDer<'static>>,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Option<Arc<WebPkiServerVerifier>>, ClientConfigError> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(anchors.cloned());
+    if roots.is_empty() {
+        return Ok(None);
+    }
+    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+    builder.build().map(Some).map_err(|error| ClientConfigError::CaBundle(error.to_string()))
 }
 
 impl ServerCertVerifier for Trust {

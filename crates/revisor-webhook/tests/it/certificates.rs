@@ -113,6 +113,23 @@ async fn a_certificate_must_be_for_the_host_and_the_time() {
 }
 
 #[tokio::test]
+async fn an_authority_must_be_valid_at_the_time() {
+    let old = Authority::valid("old", date_time_ymd(2020, 1, 1), date_time_ymd(2021, 1, 1));
+    let hook = old.issue(params("hook", LOOPBACK));
+    let error = call(&hook, &old.pem).await.expect_err("it has expired");
+    assert!(error.starts_with("x509: certificate has expired or is not yet valid: current time 2"), "{error}");
+    assert!(error.ends_with("Z is after 2021-01-01T00:00:00Z"), "{error}");
+    let new = Authority::valid("new", date_time_ymd(4000, 1, 1), date_time_ymd(4001, 1, 1));
+    let error = call(&new.issue(params("hook", LOOPBACK)), &new.pem).await.expect_err("it is not valid yet");
+    assert!(error.ends_with("Z is before 4000-01-01T00:00:00Z"), "{error}");
+    // Those beside it count for what they vouch for.
+    let authority = Authority::new("authority");
+    let bundle = old.pem.clone() + &authority.pem;
+    assert_eq!(call(&authority.issue(params("hook", LOOPBACK)), &bundle).await, Ok(()));
+    assert!(call(&hook, &bundle).await.is_err());
+}
+
+#[tokio::test]
 async fn a_certificate_must_be_for_servers() {
     let authority = Authority::new("authority");
     let client_only = || {

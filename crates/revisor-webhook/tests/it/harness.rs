@@ -20,6 +20,7 @@ use revisor_webhook::{
 };
 use rustls::crypto::aws_lc_rs;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use time::OffsetDateTime;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;
 use tokio_rustls::TlsAcceptor;
@@ -51,8 +52,18 @@ pub(crate) fn params(name: &str, hosts: &[&str]) -> CertificateParams {
 
 impl Authority {
     pub(crate) fn new(name: &str) -> Authority {
-        let key = KeyPair::generate().expect("keys can be made");
+        Authority::with(params(name, &[]))
+    }
+
+    /// One that is valid from some time until another.
+    pub(crate) fn valid(name: &str, from: OffsetDateTime, until: OffsetDateTime) -> Authority {
         let mut params = params(name, &[]);
+        (params.not_before, params.not_after) = (from, until);
+        Authority::with(params)
+    }
+
+    fn with(mut params: CertificateParams) -> Authority {
+        let key = KeyPair::generate().expect("keys can be made");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let pem = params.self_signed(&key).expect("it can be signed").pem();
         Authority { pem, issuer: Issuer::new(params, key) }
