@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use revisor_auth::{
-    Authenticator, Authorizer, Decision, Forbidden, Identity, Impersonated, Impersonation, PeerIdentity, PeerVerifier,
+    Authenticator, Authorizer, Decision, Forbidden, Identity, Impersonated, Impersonation, Peer, PeerVerifier,
     ServiceAccounts, authorization_warning,
 };
 use revisor_catalog::{Feature, Features, ObjectRoute, Route, Verb};
@@ -94,14 +94,13 @@ impl std::fmt::Debug for Api {
 }
 
 impl Handler for Api {
-    type Connection = PeerIdentity;
+    type Connection = Peer;
 
-    fn connected(&self, _: SocketAddr, certificates: &[CertificateDer<'static>]) -> PeerIdentity {
-        let chain = (!certificates.is_empty()).then_some(certificates);
-        self.options.peers.verify_peer(chain, SystemTime::now())
+    fn connected(&self, _: SocketAddr, certificates: &[CertificateDer<'static>]) -> Peer {
+        self.options.peers.peer(certificates)
     }
 
-    async fn handle(self: Arc<Self>, connection: Arc<PeerIdentity>, request: Request<Incoming>) -> Response<Body> {
+    async fn handle(self: Arc<Self>, connection: Arc<Peer>, request: Request<Incoming>) -> Response<Body> {
         self.answer(&connection, UnreadBody::of(request)).await
     }
 }
@@ -112,7 +111,7 @@ impl Api {
         self.options.registry.built_in().features()
     }
 
-    async fn answer(&self, peer: &PeerIdentity, request: Request<UnreadBody>) -> Response<Body> {
+    async fn answer(&self, peer: &Arc<Peer>, request: Request<UnreadBody>) -> Response<Body> {
         let started = Instant::now();
         let route = Route::parse(&self.options.registry.catalog(), request.uri().path());
         let asked = Asked::new(&route, &request);
@@ -153,7 +152,7 @@ impl Api {
     /// Who asks, may they, is there room: then the answer.
     async fn admit(
         &self,
-        peer: &PeerIdentity,
+        peer: &Arc<Peer>,
         route: Route,
         asked: &Asked,
         mut request: Request<UnreadBody>,
@@ -167,8 +166,9 @@ impl Api {
             }
             Err(_) => self.options.request_timeout,
         };
+        let now = SystemTime::now();
         let authenticator = &self.options.authenticator;
-        let user = match authenticator.authenticate(request.uri().path(), request.headers(), peer, SystemTime::now()) {
+        let user = match authenticator.authenticate(request.uri().path(), request.headers(), &peer.identity(now), now) {
             Ok(user) => user,
             Err(error) => {
                 tracing::debug!(%error, "refused a request that could not be authenticated");
@@ -183,7 +183,11 @@ impl Api {
         request.extensions_mut().insert(user.clone());
         if asked.verb == Some(Verb::Watch) {
             // Bounded by connections and streams; it occupies no place while it waits for events.
-            return self.serve(route, asked, request).await;
+            let response = self.serve(route, asked, request).await;
+            return match peer.clone().distrusted(SystemTime::now) {
+                Some(end) => response.map(|body| body.until(end)),
+                None => response,
+            };
         }
         let _place = match self.options.inflight.admit(asked.kind(), user.is_master()) {
             Ok(place) => place,

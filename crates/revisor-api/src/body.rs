@@ -49,6 +49,12 @@ impl Body {
         Body::Observed(ObservedBody(Box::new(Observation { inner: self, bytes: 0, observer: Some(observer) })))
     }
 
+    /// Ends this body when `end` completes, whatever is left of it.
+    #[must_use]
+    pub fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Body {
+        Body::stream(Limited { inner: self, end: Box::pin(end) })
+    }
+
     fn hint(&self) -> SizeHint {
         match self {
             Body::Empty => SizeHint::with_exact(0),
@@ -139,6 +145,21 @@ impl std::fmt::Debug for Body {
             Body::Full(bytes) => write!(f, "Full({} bytes)", bytes.len()),
             Body::Stream(_) => f.write_str("Stream"),
             Body::Observed(_) => f.write_str("Observed"),
+        }
+    }
+}
+
+/// A body that may end before it is complete. Made by [`Body::until`].
+struct Limited {
+    inner: Body,
+    end: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl ByteSource for Limited {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        match self.end.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => self.inner.poll_next(cx),
         }
     }
 }

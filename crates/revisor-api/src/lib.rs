@@ -32,6 +32,7 @@ mod reviews;
 mod server;
 mod skewed_clients;
 mod status_pages;
+mod strict_transport_security;
 mod table;
 mod tag;
 mod token_request;
@@ -50,4 +51,5 @@ pub use metrics::{LongRunningGuard, Metrics, RequestLabels, RequestSeries, Resou
 pub use request_body::{MAX_REQUEST_BODY, RequestBodyError, read_body};
 pub use server::{Drained, Handler, Limits, Server, ServerOptions};
 pub use status_pages::StatusPages;
+pub use strict_transport_security::{NotADirective, StrictTransportSecurity, TransportDirective};
 pub use token_request::StoredObjects;

@@ -16,12 +16,14 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
+use revisor_auth::ServerTls;
 use rustls_pki_types::CertificateDer;
 use tokio::sync::Semaphore;
 
 use crate::body::Body;
 use crate::drain::{Drain, Phase};
 use crate::metrics::Metrics;
+use crate::strict_transport_security::StrictTransportSecurity;
 use connection::ConnectionServer;
 use listener::Listener;
 
@@ -55,9 +57,10 @@ pub trait Handler: Send + Sync + 'static {
 pub struct ServerOptions {
     /// Where to listen. Port 0 takes any free port, see [`Server::address`].
     pub address: SocketAddr,
-    /// The certificate to show and what to ask of clients. Without ALPN protocols, those for HTTP/2 and HTTP/1.1
-    /// are filled in.
-    pub tls: Arc<rustls::ServerConfig>,
+    /// The certificate to show, what to ask of clients, and the protocols to offer them. Asked anew for each connection.
+    pub tls: ServerTls,
+    /// What browsers are told about how to come back, with every answer.
+    pub strict_transport_security: Option<StrictTransportSecurity>,
     /// Where failures are counted.
     pub metrics: Arc<Metrics>,
     /// How long to go on serving after the request to stop, with readiness failing.

@@ -27,9 +27,6 @@ pub enum Unauthenticated {
     /// The client's certificate does not count.
     #[error("the client certificate was refused: {0}")]
     Certificate(Arc<str>),
-    /// The client's certificate expired after the connection was made.
-    #[error("the client certificate has expired")]
-    CertificateExpired,
     /// The bearer token is not known.
     #[error("invalid bearer token")]
     Token,
@@ -90,8 +87,7 @@ impl Authenticator {
         now: SystemTime,
     ) -> Result<Identity, Unauthenticated> {
         let refused = match peer {
-            PeerIdentity::Verified { identity, expires } if now <= *expires => return Ok(identity.clone()),
-            PeerIdentity::Verified { .. } => Some(Unauthenticated::CertificateExpired),
+            PeerIdentity::Verified(identity) => return Ok(identity.clone()),
             PeerIdentity::Refused(reason) => Some(Unauthenticated::Certificate(reason.clone())),
             PeerIdentity::Unknown => None,
         };
@@ -141,8 +137,6 @@ fn authorization(headers: &HeaderMap) -> Authorization<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use http::HeaderValue;
 
     use super::*;
@@ -197,9 +191,7 @@ mod tests {
     #[test]
     fn certificates_come_before_tokens_and_bad_ones_do_not_hide_good_tokens() {
         let carl = Identity::authenticated(Claims { name: "carl".to_owned(), ..Claims::default() });
-        let verified = |expires| PeerIdentity::Verified { identity: carl.clone(), expires };
-        let valid = verified(NOW + Duration::from_secs(1));
-        let expired = verified(NOW - Duration::from_secs(1));
+        let valid = PeerIdentity::Verified(carl);
         let refused = PeerIdentity::Refused("why".into());
         for (case, peer, token, want) in [
             ("certificate", &valid, None, Ok("carl")),
@@ -208,8 +200,6 @@ mod tests {
             ("refused certificate", &refused, None, Err(Unauthenticated::Certificate("why".into()))),
             ("refused certificate and token", &refused, Some("Bearer good"), Ok("tina")),
             ("refused certificate and wrong token", &refused, Some("Bearer bad"), Err(Unauthenticated::Token)),
-            ("expired since the handshake", &expired, None, Err(Unauthenticated::CertificateExpired)),
-            ("expired since the handshake, and token", &expired, Some("Bearer good"), Ok("tina")),
         ] {
             let authenticator = authenticator(Anonymous::Everywhere);
             let got = authenticator.authenticate(PATH, &headers(token.map(str::as_bytes)), peer, NOW);

@@ -15,16 +15,18 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use time::OffsetDateTime;
 
 use crate::certificates::CertificateError;
+use crate::validity::Validity;
 use crate::{crypto_provider, tls_config};
 
-/// How long an authority lives. Its end is the end of every certificate and kubeconfig it stands behind.
+/// How long the certificate of an authority lives. Its end is the end of every kubeconfig that was copied before it was
+/// renewed.
 const AUTHORITY_LIFETIME: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
 /// How long other certificates live.
 const LEAF_LIFETIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Certificates are valid from a little before they are made, for clients whose clocks are behind.
 const CLOCK_SKEW: Duration = Duration::from_secs(60 * 60);
-/// A certificate with less time left than this is renewed.
-const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// What authorities are called that are made here.
+const NAME: &str = "revisor-ca";
 
 /// What a certificate is for.
 #[derive(Debug, Clone, Copy)]
@@ -37,52 +39,65 @@ pub(crate) enum Purpose<'a> {
 
 /// A certificate authority and its key.
 pub(crate) struct Authority {
-    certificate: CertificateDer<'static>,
+    certificates: Vec<CertificateDer<'static>>,
     roots: RootCertStore,
     issuer: Issuer<'static, KeyPair>,
     expires: SystemTime,
-}
-
-/// From when until when a certificate is valid.
-struct Validity {
-    starts: SystemTime,
-    expires: SystemTime,
+    renewal: Option<SystemTime>,
 }
 
 impl Authority {
     /// The certificate, in PEM, of a new authority with `key`.
     pub(crate) fn certificate_pem(key: &KeyPair, now: SystemTime) -> Result<String, CertificateError> {
-        let mut params = params("revisor-ca", None, now, now + AUTHORITY_LIFETIME)?;
+        let mut params = params(NAME, None, now, now + AUTHORITY_LIFETIME)?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =
             vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
         Ok(params.self_signed(key).map_err(CertificateError::Crypto)?.pem())
     }
 
+    /// Whether the certificate in `pem`, the text of the file at `path`, was made here and has to be made again. The key
+    /// stays, so whatever was issued before is as good before the new certificate as before the old one.
+    pub(crate) fn needs_renewal(path: &Path, pem: &str, now: SystemTime) -> Result<bool, CertificateError> {
+        let certificate = tls_config::certificates(path, pem)?.swap_remove(0);
+        let validity = validity(path, &certificate)?;
+        Ok(is_made_here(&certificate) && validity.ends_soon(now))
+    }
+
     /// The authority whose certificate is `pem`, the text of the file at `path`, and whose key is `key`.
     pub(crate) fn open(path: &Path, pem: &str, key: KeyPair, now: SystemTime) -> Result<Authority, CertificateError> {
-        let certificate = tls_config::certificates(path, pem)?.swap_remove(0);
-        let roots = tls_config::roots(path, pem)?;
-        let expires = validity(path, &certificate)?.expires;
-        if expires < now {
+        let certificates = tls_config::certificates(path, pem)?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            roots
+                .add(certificate.clone())
+                .map_err(|source| CertificateError::malformed(path, "certificate", source))?;
+        }
+        let validity = validity(path, &certificates[0])?;
+        if validity.until <= now {
             return Err(CertificateError::AuthorityExpired { path: path.to_owned() });
         }
-        if expires < now + RENEW_BEFORE {
-            tracing::warn!(file = %path.display(), "the certificate authority expires in less than 30 days");
+        let renewal = is_made_here(&certificates[0]).then(|| validity.renewed_from());
+        if renewal.is_none() && validity.ends_soon(now) {
+            tracing::warn!(
+                file = %path.display(),
+                expires = %OffsetDateTime::from(validity.expires()),
+                "the certificate authority was not made here and has to be renewed by whoever made it"
+            );
         }
-        let issuer = Issuer::from_ca_cert_der(&certificate, key)
+        let issuer = Issuer::from_ca_cert_der(&certificates[0], key)
             .map_err(|source| CertificateError::malformed(path, "certificate", source))?;
-        Ok(Authority { certificate, roots, issuer, expires })
+        Ok(Authority { certificates, roots, issuer, expires: validity.expires(), renewal })
     }
 
-    /// The authority's certificate.
-    pub(crate) fn certificate(&self) -> &CertificateDer<'static> {
-        &self.certificate
+    /// When the authority's certificate is renewed; `None` if that is not for this program to do.
+    pub(crate) fn renewal(&self) -> Option<SystemTime> {
+        self.renewal
     }
 
-    /// The certificates to trust, for whoever trusts this authority.
-    pub(crate) fn roots(&self) -> &RootCertStore {
-        &self.roots
+    /// The certificates to trust, for whoever trusts this authority; its own first.
+    pub(crate) fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.certificates
     }
 
     /// A new certificate, in PEM, for the holder of `key`.
@@ -113,19 +128,19 @@ impl Authority {
         Ok(certificate.pem())
     }
 
-    /// Whether the certificates at `path` still serve `purpose`, or have to be issued again. Those that this
+    /// When the certificates at `path`, which serve `purpose`, are to be issued again; `None` if that is now. Those that this
     /// authority never issued are an error: they are somebody's, and not to be replaced unasked.
-    pub(crate) fn still_serves(
+    pub(crate) fn serves_until(
         &self,
         purpose: Purpose<'_>,
         path: &Path,
         chain: &[CertificateDer<'static>],
         now: SystemTime,
-    ) -> Result<bool, CertificateError> {
-        let [leaf, intermediates @ ..] = chain else { return Ok(false) };
+    ) -> Result<Option<SystemTime>, CertificateError> {
+        let [leaf, intermediates @ ..] = chain else { return Ok(None) };
         let validity = validity(path, leaf)?;
         // Asked as of its own last moment, so that the answer is about who issued it, not about the time.
-        let then = UnixTime::since_unix_epoch(validity.expires.duration_since(UNIX_EPOCH).unwrap_or_default());
+        let then = UnixTime::since_unix_epoch(validity.expires().duration_since(UNIX_EPOCH).unwrap_or_default());
         let parsed =
             ParsedCertificate::try_from(leaf).map_err(|e| CertificateError::malformed(path, "certificate", e))?;
         let provider = crypto_provider();
@@ -149,7 +164,9 @@ impl Authority {
             Purpose::Administrator => &[],
         };
         let covers_names = names.iter().all(|name| rustls::client::verify_server_name(&parsed, name).is_ok());
-        Ok(covers_names && validity.starts <= now && validity.expires >= now + RENEW_BEFORE)
+        // What lasts as long as the authority gains nothing by being issued again.
+        let renewal = if validity.expires() < self.expires { validity.renewed_from() } else { validity.until };
+        Ok((covers_names && validity.from <= now && now < renewal).then_some(renewal))
     }
 }
 
@@ -193,9 +210,12 @@ fn alternative_name(name: &ServerName<'static>) -> Result<SanType, CertificateEr
 }
 
 fn validity(path: &Path, certificate: &CertificateDer<'_>) -> Result<Validity, CertificateError> {
-    let (_, parsed) = x509_parser::parse_x509_certificate(certificate)
-        .map_err(|source| CertificateError::malformed(path, "certificate", source))?;
-    let time = |timestamp: i64| UNIX_EPOCH + Duration::from_secs(u64::try_from(timestamp).unwrap_or(0));
-    let validity = parsed.validity();
-    Ok(Validity { starts: time(validity.not_before.timestamp()), expires: time(validity.not_after.timestamp()) })
+    Validity::read(certificate).map_err(|source| CertificateError::malformed(path, "certificate", source))
+}
+
+/// Whether a certificate is that of an authority that this program made, and not one that somebody brought.
+fn is_made_here(certificate: &CertificateDer<'_>) -> bool {
+    let Ok((_, parsed)) = x509_parser::parse_x509_certificate(certificate) else { return false };
+    let is_self_signed = parsed.subject() == parsed.issuer();
+    is_self_signed && parsed.subject().iter_common_name().any(|name| name.as_str() == Ok(NAME))
 }

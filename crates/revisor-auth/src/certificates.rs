@@ -2,15 +2,20 @@
 //!
 //! | file | what | made when |
 //! |---|---|---|
-//! | `ca.crt`, `ca.key` | the authority that both sides trust | there is none |
+//! | `ca.crt`, `ca.key` | the authority that both sides trust | there is none; renewed before it expires |
 //! | `apiserver.crt`, `apiserver.key` | what the server shows | there is none; renewed before it expires, and for new names |
-//! | `admin.crt`, `admin.key` | what the administrator shows | there is none; renewed before it expires |
+//! | `admin.crt`, `admin.key` | what the administrator shows | there is none; renewed before it expires, unless it was revoked |
+//! | `credentials.json` | what was issued to administrators, and what of it was revoked | there is none, and with every certificate of an administrator |
 //! | `sa.key`, `sa.pub` | what the tokens of service accounts are signed and checked with | there is none |
 //!
-//! A private key that is there is never replaced: to renew is to issue a new certificate for the same key, which is
-//! the replacement of one file and so cannot be interrupted half-way. A key takes its place before its certificate,
-//! so a key without one is a start that was interrupted, and is used. Nothing is written before everything is known
-//! to fit together: a folder that is refused stays as it is.
+//! A private key that is there is never replaced unasked: to renew is to issue a new certificate for the same key, which
+//! is the replacement of one file and so cannot be interrupted half-way. That holds for the authority too: with its old
+//! key, the new certificate vouches for all that the old one did. A key takes its place before its certificate, so a key
+//! without one is a start that was interrupted, and is used. Nothing is written before everything is known to fit
+//! together: a folder that is refused stays as it is.
+//!
+//! [`crate::LiveCertificates`] opens the folder again whenever something in it changes or has to be renewed;
+//! `credentials.rs` is what an operator does with it.
 
 use std::fmt;
 use std::fs::File;
@@ -20,42 +25,45 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rcgen::{KeyPair, PublicKeyData};
-use rustls::RootCertStore;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls_pki_types::{CertificateDer, ServerName};
 
 use crate::certificate_authority::{Authority, Purpose};
+use crate::client_trust::ClientTrust;
 use crate::credential_file::{self, Access, NewFile, WriteError};
-use crate::tls_config::{certificates, private_key};
+use crate::credential_ledger::{Credential, CredentialLedger, TooManyCredentials};
+use crate::tls_config::{Shown, certificates, private_key};
 
 /// Far above any real chain of certificates; a wrong path must not fill the memory.
 const MAX_BYTES: u64 = 1 << 20;
 
+const END_OF_CERTIFICATE: &str = "-----END CERTIFICATE-----";
+
+/// The files of the folder.
+pub(crate) const FILES: [&str; 9] =
+    ["admin.crt", "admin.key", "apiserver.crt", "apiserver.key", "ca.crt", "ca.key", LEDGER, "sa.key", "sa.pub"];
+
+/// The file that remembers what was issued.
+const LEDGER: &str = "credentials.json";
+
 /// The keys and certificates of one server.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Certificates {
-    trust_pem: String,
-    roots: RootCertStore,
-    chain: Vec<CertificateDer<'static>>,
-    key: KeyHolder,
+    folder: PathBuf,
+    authority_pem: String,
+    authorities: Vec<CertificateDer<'static>>,
+    server: PemPair,
     admin: PemPair,
+    ledger: CredentialLedger,
+    renewal: SystemTime,
     service_account_key_pem: String,
     service_account_public_pem: String,
 }
 
 /// A certificate and its key, as they stand in their files.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct PemPair {
     certificate: String,
     key: String,
-}
-
-/// The private key of the server. Wrapped because the library's type does not clone by itself.
-struct KeyHolder(PrivateKeyDer<'static>);
-
-impl Clone for KeyHolder {
-    fn clone(&self) -> KeyHolder {
-        KeyHolder(self.0.clone_key())
-    }
 }
 
 /// A certificate and a key that the user brings for the server to show.
@@ -118,7 +126,7 @@ pub enum CertificateError {
         source: rustls::Error,
     },
     /// The authority has expired, and everything that it issued with it.
-    #[error("the certificate authority {} has expired; remove its folder to have everything made anew", path.display())]
+    #[error("the certificate authority {} has expired and was not made here; renew it, or remove its folder to have everything made anew", path.display())]
     AuthorityExpired {
         /// The certificate of the authority.
         path: PathBuf,
@@ -132,6 +140,21 @@ pub enum CertificateError {
     /// A key or certificate cannot be made.
     #[error("a key or certificate cannot be made")]
     Crypto(#[source] rcgen::Error),
+    /// There is no authority whose credentials could be looked after.
+    #[error("there are no certificates in {}; a server that is started on the folder makes them", folder.display())]
+    NoAuthority {
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// There is no administrator whose credential could be taken back.
+    #[error("there is no credential of the administrator in {}", folder.display())]
+    NoAdministrator {
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// What was taken back cannot be remembered.
+    #[error(transparent)]
+    Ledger(#[from] TooManyCredentials),
     /// TLS cannot be set up.
     #[error("TLS cannot be set up")]
     Tls(#[source] rustls::Error),
@@ -195,68 +218,61 @@ pub fn server_names(addresses: impl IntoIterator<Item = IpAddr>) -> Vec<ServerNa
 }
 
 impl Certificates {
-    /// Takes what is in `folder`, makes what is not, and renews what expires soon or lacks one of `names`, under
-    /// which the server must be reachable.
+    /// Takes what is in `folder`, makes what is not, and renews what is in the last third of its life or lacks one of
+    /// `names`, under which the server must be reachable.
     pub fn load_or_create(
         folder: &Path,
         names: &[ServerName<'static>],
         now: SystemTime,
     ) -> Result<Certificates, CertificateError> {
         std::fs::create_dir_all(folder).map_err(|source| CertificateError::io("made", folder, source))?;
-        // Held until the end of this function: of two servers that start in one folder, the second finds what the
-        // first made. Nothing else takes the lock, so the wait is as short as this function.
-        let lock = File::open(folder).map_err(|source| CertificateError::io("read", folder, source))?;
-        lock.lock().map_err(|source| CertificateError::io("locked", folder, source))?;
-
-        let mut opening = Opening { folder, now, new: Vec::new() };
-        let (authority, ca_pem) = opening.authority()?;
-        let server = opening.pair("apiserver", &authority, Purpose::Server(names))?;
-        let admin = opening.pair("admin", &authority, Purpose::Administrator)?;
+        // Of two servers that start in one folder, the second finds what the first made.
+        let _lock = lock(folder)?;
+        let mut opening = Opening::new(folder, now)?;
+        let (authority, authority_pem) = opening.authority()?;
+        let (server, server_renewal) = opening.pair("apiserver", &authority, Purpose::Server(names))?;
+        let (admin, admin_renewal) = opening.admin(&authority)?;
         let (service_account_key_pem, service_account_public_pem) = opening.service_account_keys()?;
         credential_file::write_all(&opening.new)?;
+        let renewals = [Some(server_renewal), admin_renewal, authority.renewal()];
         Ok(Certificates {
-            trust_pem: ca_pem,
-            roots: authority.roots().clone(),
-            chain: certificates(&folder.join("apiserver.crt"), &server.certificate)?,
-            key: KeyHolder(private_key(&folder.join("apiserver.key"), &server.key)?),
+            folder: folder.to_owned(),
+            authority_pem,
+            authorities: authority.certificates().to_vec(),
+            server,
             admin,
+            ledger: opening.ledger,
+            renewal: renewals.into_iter().flatten().min().unwrap_or(server_renewal),
             service_account_key_pem,
             service_account_public_pem,
         })
     }
 
-    /// The same, but the server shows what the user brought.
-    ///
-    /// Those certificates join what kubeconfigs trust, because the authority of the folder did not issue them.
-    pub fn with_serving_files(mut self, files: &ServingFiles) -> Result<Certificates, CertificateError> {
-        let chain_pem = read_required(&files.certificate)?;
-        self.chain = certificates(&files.certificate, &chain_pem)?;
-        self.key = KeyHolder(private_key(&files.key, &read_required(&files.key)?)?);
-        if !self.trust_pem.ends_with('\n') {
-            self.trust_pem.push('\n');
-        }
-        self.trust_pem.push_str(&chain_pem);
-        Ok(self)
+    /// When something has to be renewed next.
+    pub(crate) fn renewal(&self) -> SystemTime {
+        self.renewal
     }
 
-    /// The certificates that a client has to trust to reach this server, in PEM.
-    pub fn trust_pem(&self) -> &str {
-        &self.trust_pem
+    /// The certificates of the authority, in PEM.
+    pub fn authority_pem(&self) -> &str {
+        &self.authority_pem
     }
 
     /// The authorities whose client certificates this server trusts.
-    pub fn client_roots(&self) -> &RootCertStore {
-        &self.roots
+    pub fn authorities(&self) -> &[CertificateDer<'static>] {
+        &self.authorities
     }
 
-    /// The certificates that the server shows, its own first.
-    pub fn server_chain(&self) -> Vec<CertificateDer<'static>> {
-        self.chain.clone()
+    /// Trust in what the authority issued and nobody took back, and in what `others` issued.
+    pub fn client_trust(&self, others: &[CertificateDer<'static>]) -> Result<ClientTrust, CertificateError> {
+        let all = self.authorities.iter().chain(others).cloned().collect();
+        Ok(ClientTrust::new(all)?.without(self.ledger.revocations(), &self.authorities))
     }
 
-    /// The private key of the server's certificate.
-    pub fn server_key(&self) -> PrivateKeyDer<'static> {
-        self.key.0.clone_key()
+    /// The certificate that the server shows, and its key.
+    pub(crate) fn shown(&self) -> Result<Shown, CertificateError> {
+        let (certificate, key) = (self.folder.join("apiserver.crt"), self.folder.join("apiserver.key"));
+        Shown::new(&ServingFiles { certificate, key }, self.server.certificate.clone(), &self.server.key)
     }
 
     /// The certificate of the administrator, in PEM.
@@ -283,15 +299,24 @@ impl Certificates {
 /// Without the private keys.
 impl fmt::Debug for Certificates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Certificates").field("chain", &self.chain.len()).finish_non_exhaustive()
+        f.debug_struct("Certificates").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
+/// Keeps all others out of the folder while it is being opened or changed, for as long as it is held. Nobody waits for
+/// anything else meanwhile.
+pub(crate) fn lock(folder: &Path) -> Result<File, CertificateError> {
+    let lock = File::open(folder).map_err(|source| CertificateError::io("read", folder, source))?;
+    lock.lock().map_err(|source| CertificateError::io("locked", folder, source))?;
+    Ok(lock)
+}
+
 /// A folder that is being opened, and what has to be written into it.
-struct Opening<'a> {
+pub(crate) struct Opening<'a> {
     folder: &'a Path,
     now: SystemTime,
-    new: Vec<NewFile>,
+    pub(crate) ledger: CredentialLedger,
+    pub(crate) new: Vec<NewFile>,
 }
 
 /// A private key, parsed and as it stands in its file.
@@ -301,38 +326,130 @@ struct OpenKey {
 }
 
 impl Opening<'_> {
-    fn authority(&mut self) -> Result<(Authority, String), CertificateError> {
+    /// Looks into the folder. Whoever does holds its [`lock`].
+    pub(crate) fn new(folder: &Path, now: SystemTime) -> Result<Opening<'_>, CertificateError> {
+        let path = folder.join(LEDGER);
+        let ledger = match read_optional(&path)? {
+            Some(text) => CredentialLedger::parse(&text)
+                .map_err(|source| CertificateError::malformed(&path, "list of credentials", source))?,
+            None => CredentialLedger::default(),
+        };
+        Ok(Opening { folder, now, ledger, new: Vec::new() })
+    }
+
+    /// The authority, made or renewed if need be.
+    pub(crate) fn authority(&mut self) -> Result<(Authority, String), CertificateError> {
         let (certificate_path, key_path) = (self.folder.join("ca.crt"), self.folder.join("ca.key"));
         let key = self.key(&certificate_path, &key_path)?;
-        let pem = match read_optional(&certificate_path)? {
-            Some(pem) => pem,
-            None => {
-                let pem = Authority::certificate_pem(&key.pair, self.now)?;
-                self.add(&certificate_path, &pem, Access::Public);
-                pem
+        let found = read_optional(&certificate_path)?;
+        let pem = match &found {
+            Some(pem) if !Authority::needs_renewal(&certificate_path, pem, self.now)? => pem.clone(),
+            _ => {
+                // Others may stand behind it in the file, put there to be trusted too.
+                let others = found.as_deref().and_then(|old| old.split_once(END_OF_CERTIFICATE));
+                let others = others.map_or("", |(_, others)| others.trim_start());
+                Authority::certificate_pem(&key.pair, self.now)? + others
             }
         };
         let public = key.pair.der_bytes().to_vec();
+        if let Some(found) = &found {
+            let old = certificates(&certificate_path, found)?;
+            check_belongs(&public, &old[0], &certificate_path, &key_path)?;
+        }
         let authority = Authority::open(&certificate_path, &pem, key.pair, self.now)?;
-        check_belongs(&public, authority.certificate(), &certificate_path, &key_path)?;
+        if found.as_ref() != Some(&pem) {
+            self.add(&certificate_path, &pem, Access::Public);
+            if found.is_some() {
+                tracing::info!(file = %certificate_path.display(), "renewing a certificate");
+            }
+        }
         Ok((authority, pem))
     }
 
-    fn pair(&mut self, stem: &str, authority: &Authority, purpose: Purpose<'_>) -> Result<PemPair, CertificateError> {
+    /// A certificate of the authority and its key, and when it is to be renewed.
+    fn pair(
+        &mut self,
+        stem: &str,
+        authority: &Authority,
+        purpose: Purpose<'_>,
+    ) -> Result<(PemPair, SystemTime), CertificateError> {
         let certificate_path = self.folder.join(format!("{stem}.crt"));
         let key_path = self.folder.join(format!("{stem}.key"));
         let key = self.key(&certificate_path, &key_path)?;
         if let Some(certificate) = read_optional(&certificate_path)? {
             let chain = certificates(&certificate_path, &certificate)?;
             check_belongs(key.pair.der_bytes(), &chain[0], &certificate_path, &key_path)?;
-            if authority.still_serves(purpose, &certificate_path, &chain, self.now)? {
-                return Ok(PemPair { certificate, key: key.pem });
+            if let Some(renewal) = authority.serves_until(purpose, &certificate_path, &chain, self.now)? {
+                return Ok((PemPair { certificate, key: key.pem }, renewal));
             }
             tracing::info!(file = %certificate_path.display(), "renewing a certificate");
         }
         let certificate = authority.issue(purpose, &key.pair, self.now)?;
+        let issued = certificates(&certificate_path, &certificate)?;
+        let renewal = authority.serves_until(purpose, &certificate_path, &issued, self.now)?;
         self.add(&certificate_path, &certificate, Access::Public);
-        Ok(PemPair { certificate, key: key.pem })
+        Ok((PemPair { certificate, key: key.pem }, renewal.unwrap_or(self.now)))
+    }
+
+    /// What the administrator shows, and when it is to be renewed: never once it was revoked, for a credential that was
+    /// taken back must not come again by itself.
+    fn admin(&mut self, authority: &Authority) -> Result<(PemPair, Option<SystemTime>), CertificateError> {
+        let path = self.folder.join("admin.crt");
+        if let Some(certificate) = read_optional(&path)? {
+            let current = self.credential(&path, &certificate)?;
+            self.note(current.clone());
+            if self.ledger.credentials().iter().any(|known| known.serial == current.serial && known.revoked.is_some()) {
+                tracing::warn!(
+                    "the administrator's credential was revoked; `revisor credentials renew` makes a new one"
+                );
+                let key = read_required(&self.folder.join("admin.key"))?;
+                return Ok((PemPair { certificate, key }, None));
+            }
+        }
+        let (admin, renewal) = self.pair("admin", authority, Purpose::Administrator)?;
+        let current = self.credential(&path, &admin.certificate)?;
+        self.note(current);
+        Ok((admin, Some(renewal)))
+    }
+
+    /// A new key and certificate for the administrator, in the place of those that are there: what it says, and both in
+    /// PEM.
+    pub(crate) fn new_admin(
+        &mut self,
+        authority: &Authority,
+    ) -> Result<(Credential, String, String), CertificateError> {
+        let (certificate_path, key_path) = (self.folder.join("admin.crt"), self.folder.join("admin.key"));
+        let key = self.new_key(&key_path)?;
+        let certificate = authority.issue(Purpose::Administrator, &key.pair, self.now)?;
+        let credential = self.credential(&certificate_path, &certificate)?;
+        self.note(credential.clone());
+        self.add(&certificate_path, &certificate, Access::Public);
+        Ok((credential, certificate, key.pem))
+    }
+
+    /// The credential of the administrator that is there; `None` if there is none.
+    pub(crate) fn current_admin(&self) -> Result<Option<Credential>, CertificateError> {
+        let path = self.folder.join("admin.crt");
+        read_optional(&path)?.map(|pem| self.credential(&path, &pem)).transpose()
+    }
+
+    fn credential(&self, path: &Path, pem: &str) -> Result<Credential, CertificateError> {
+        let chain = certificates(path, pem)?;
+        Credential::of(&chain[0]).map_err(|source| CertificateError::malformed(path, "certificate", source))
+    }
+
+    /// Remembers a credential, if it is not known.
+    pub(crate) fn note(&mut self, credential: Credential) {
+        if self.ledger.add(credential, self.now) {
+            self.write_ledger();
+        }
+    }
+
+    /// The ledger is to be written as it is now, in the place of what was to be written before.
+    pub(crate) fn write_ledger(&mut self) {
+        let path = self.folder.join(LEDGER);
+        self.new.retain(|file| file.path != path);
+        self.add(&path, &self.ledger.to_text(), Access::Private);
     }
 
     fn service_account_keys(&mut self) -> Result<(String, String), CertificateError> {
@@ -362,14 +479,16 @@ impl Opening<'_> {
             None if public_path.exists() => {
                 Err(CertificateError::Missing { present: public_path.to_owned(), missing: key_path.to_owned() })
             }
-            None => {
-                // ECDSA on P-256: made in microseconds, and quick in handshakes on both sides.
-                let pair = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).map_err(CertificateError::Crypto)?;
-                let pem = pair.serialize_pem();
-                self.add(key_path, &pem, Access::Private);
-                Ok(OpenKey { pair, pem })
-            }
+            None => self.new_key(key_path),
         }
+    }
+
+    fn new_key(&mut self, key_path: &Path) -> Result<OpenKey, CertificateError> {
+        // ECDSA on P-256: made in microseconds, and quick in handshakes on both sides.
+        let pair = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).map_err(CertificateError::Crypto)?;
+        let pem = pair.serialize_pem();
+        self.add(key_path, &pem, Access::Private);
+        Ok(OpenKey { pair, pem })
     }
 
     fn add(&mut self, path: &Path, text: &str, access: Access) {
@@ -396,7 +515,8 @@ pub(crate) fn read_required(path: &Path) -> Result<String, CertificateError> {
     credential_file::read(path, MAX_BYTES).map_err(|source| CertificateError::io("read", path, source))
 }
 
-fn read_optional(path: &Path) -> Result<Option<String>, CertificateError> {
+/// The same; `None` if there is no such file.
+pub(crate) fn read_optional(path: &Path) -> Result<Option<String>, CertificateError> {
     match credential_file::read(path, MAX_BYTES) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -5,16 +5,19 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::certificates::{CertificateError, Certificates};
-use crate::credential_file::{Access, NewFile, write_all};
+use crate::certificates::Certificates;
+use crate::credential_file::{Access, NewFile};
 use crate::quoted::quoted;
 
-/// A kubeconfig that reaches the server at `server_url` as its administrator.
+const CERTIFICATE: &str = "client-certificate-data";
+const KEY: &str = "client-key-data";
+
+/// A kubeconfig that reaches the server at `server_url`, which shows what `trust_pem` vouches for, as its administrator.
 ///
 /// Certificates and key are embedded, so that the file works wherever it is copied to. It is a secret.
-pub fn kubeconfig(server_url: &str, certificates: &Certificates) -> String {
+pub(crate) fn kubeconfig(server_url: &str, trust_pem: &str, certificates: &Certificates) -> String {
     let server = quoted(server_url);
-    let authorities = STANDARD.encode(certificates.trust_pem());
+    let authorities = STANDARD.encode(trust_pem);
     let certificate = STANDARD.encode(certificates.admin_certificate_pem());
     let key = STANDARD.encode(certificates.admin_key_pem());
     format!(
@@ -34,14 +37,30 @@ contexts:
 users:
 - name: revisor
   user:
-    client-certificate-data: {certificate}
-    client-key-data: {key}
+    {CERTIFICATE}: {certificate}
+    {KEY}: {key}
 "
     )
 }
 
-/// Puts the text of a kubeconfig at `path`, readable by its owner only.
-pub fn write_kubeconfig(path: &Path, text: &str) -> Result<(), CertificateError> {
-    let file = NewFile { path: path.to_owned(), text: text.to_owned(), access: Access::Private };
-    write_all(&[file]).map_err(CertificateError::from)
+/// The same kubeconfig with another certificate and key of the administrator.
+pub(crate) fn with_credential(kubeconfig: &str, certificate_pem: &str, key_pem: &str) -> String {
+    let values = [(CERTIFICATE, certificate_pem), (KEY, key_pem)];
+    let replaced = |line: &str| {
+        let name = line.trim_start();
+        let value = values.iter().find(|(key, _)| name.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
+        match value {
+            Some((key, pem)) => {
+                let indent = &line[..line.len() - name.len()];
+                format!("{indent}{key}: {}\n", STANDARD.encode(pem))
+            }
+            None => format!("{line}\n"),
+        }
+    };
+    kubeconfig.lines().map(replaced).collect()
+}
+
+/// The file at `path` with the text of a kubeconfig, readable by its owner only.
+pub(crate) fn kubeconfig_file(path: &Path, text: String) -> NewFile {
+    NewFile { path: path.to_owned(), text, access: Access::Private }
 }

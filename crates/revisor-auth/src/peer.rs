@@ -1,90 +1,158 @@
-//! [`PeerVerifier`]: what the certificate of a client says about it, worked out once per connection.
+//! [`Peer`]: what the certificate of a client says about it, asked anew when the answer may have changed.
 //!
 //! The original lets a client with a certificate that does not verify through the TLS handshake and answers its
 //! requests with 401: the client then gets a reason instead of a broken connection, and may still hold a good token.
 //! So the handshake here proves only that the client owns the key of the certificate it shows ([`Lenient`]), and
-//! [`PeerVerifier::verify_peer`] decides afterwards whether that certificate means anything. It runs for resumed
-//! sessions too, which would otherwise outlive their certificate.
+//! [`Peer::identity`] decides for each request whether that certificate means anything.
+//!
+//! To verify a chain takes longer than most requests, so the verdict is kept. It depends on the chain, on whom the
+//! server trusts and on which of the certificates are valid; it is good until one of these changes. So a connection
+//! outlives neither its certificate nor the authority that vouches for it, nor the server's trust in it, and a resumed
+//! session does not either (T1).
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme};
+use rustls::{DigitallySignedStruct, DistinguishedName, SignatureScheme};
 use rustls_pki_types::{CertificateDer, UnixTime};
 use sha2::{Digest, Sha256};
+use tokio::sync::watch;
 use x509_parser::x509::AttributeTypeAndValue;
 
-use crate::certificates::CertificateError;
-use crate::{Claims, Identity, crypto_provider};
+use crate::client_trust::ClientTrust;
+use crate::validity::Validity;
+use crate::{Claims, Identity};
 
 /// The key of [`Identity::extra`] that says which certificate was shown.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 /// The attribute of a subject that holds the uid of a user.
 const UID_ATTRIBUTE: &str = "1.3.6.1.4.1.57683.2";
 
-/// What the client's end of a connection proved about itself. Valid for all requests of the connection.
+/// What the client's end of a connection proved about itself, as of now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeerIdentity {
     /// Nothing: no certificate was shown, or one that names nobody.
     Unknown,
-    /// A certificate of an authority that the server trusts.
-    Verified {
-        /// Whom the certificate names.
-        identity: Identity,
-        /// When the certificate expires. A connection can live longer, so every request is held against it.
-        expires: SystemTime,
-    },
+    /// A certificate of an authority that the server trusts, and whom it names.
+    Verified(Identity),
     /// A certificate that does not count, and why.
     Refused(Arc<str>),
 }
 
-/// Verifies the certificates of clients against the authorities that the server trusts.
+/// Verifies the certificates of clients against the authorities that the server trusts at the time.
 #[derive(Debug, Clone)]
 pub struct PeerVerifier {
-    // `None` when no authority is trusted: no certificate is asked for then.
-    inner: Option<Arc<dyn ClientCertVerifier>>,
+    trust: watch::Sender<ClientTrust>,
+}
+
+/// The client's end of one connection.
+#[derive(Debug)]
+pub struct Peer {
+    /// The certificates that it showed, its own first.
+    chain: Vec<CertificateDer<'static>>,
+    /// `None` for a client that showed none, so that it never waits here.
+    judged: Option<Mutex<Judged>>,
+}
+
+/// What was last found out about a client.
+#[derive(Debug)]
+struct Judged {
+    trust: watch::Receiver<ClientTrust>,
+    verdict: Option<Verdict>,
+}
+
+#[derive(Debug)]
+struct Verdict {
+    identity: PeerIdentity,
+    /// When it was, and will be, the same.
+    during: Validity,
 }
 
 impl PeerVerifier {
-    /// A verifier that trusts `roots`. Without roots, clients are not asked for certificates.
-    pub fn new(roots: RootCertStore) -> Result<PeerVerifier, CertificateError> {
-        if roots.is_empty() {
-            return Ok(PeerVerifier { inner: None });
-        }
-        let inner = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), crypto_provider())
-            .build()
-            .map_err(|source| CertificateError::Tls(rustls::Error::General(source.to_string())))?;
-        Ok(PeerVerifier { inner: Some(inner) })
+    /// A verifier that trusts whom `trust` names.
+    pub fn new(trust: ClientTrust) -> PeerVerifier {
+        PeerVerifier { trust: watch::Sender::new(trust) }
     }
 
-    /// What the certificates that a client showed say about it: the leaf first, then those that lead to a root, as
-    /// `peer_certificates` of the connection returns them after the handshake.
-    pub fn verify_peer(&self, chain: Option<&[CertificateDer<'_>]>, now: SystemTime) -> PeerIdentity {
-        let (Some(inner), Some([leaf, intermediates @ ..])) = (&self.inner, chain) else {
-            return PeerIdentity::Unknown;
-        };
-        let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        if let Err(error) = inner.verify_client_cert(leaf, intermediates, UnixTime::since_unix_epoch(since_epoch)) {
-            return PeerIdentity::Refused(error.to_string().into());
-        }
-        match named_by(leaf) {
-            Ok(Some((identity, expires))) => PeerIdentity::Verified { identity, expires },
-            Ok(None) => PeerIdentity::Unknown,
-            Err(problem) => PeerIdentity::Refused(problem.into()),
-        }
+    /// Trusts whom `trust` names from now on, and nobody else, also on connections that are open.
+    pub fn replace(&self, trust: ClientTrust) {
+        self.trust.send_replace(trust);
+    }
+
+    /// The client of a connection that showed these certificates: its own first, then those that lead to an authority,
+    /// as `peer_certificates` of the connection returns them after the handshake.
+    pub fn peer(&self, chain: &[CertificateDer<'static>]) -> Peer {
+        let judged = || Mutex::new(Judged { trust: self.trust.subscribe(), verdict: None });
+        Peer { chain: chain.to_vec(), judged: (!chain.is_empty()).then(judged) }
     }
 
     /// What rustls asks during the handshake; `None` when clients are not asked for certificates.
     pub(crate) fn during_handshake(&self) -> Option<Arc<dyn ClientCertVerifier>> {
-        self.inner.clone().map(|inner| Arc::new(Lenient(inner)) as Arc<dyn ClientCertVerifier>)
+        let verifier = self.trust.borrow().verifier().cloned();
+        verifier.map(|verifier| Arc::new(Lenient(verifier)) as Arc<dyn ClientCertVerifier>)
     }
 }
 
-/// Whom a verified certificate names, and until when: the common name is the user, organizations are its groups.
-fn named_by(leaf: &CertificateDer<'_>) -> Result<Option<(Identity, SystemTime)>, String> {
+impl Peer {
+    /// Whom the client proved to be, as of `now`.
+    pub fn identity(&self, now: SystemTime) -> PeerIdentity {
+        let Some(judged) = &self.judged else { return PeerIdentity::Unknown };
+        let mut judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
+        // Upholds T1. When the verifier is gone, its last word stays.
+        let is_trust_new = judged.trust.has_changed().unwrap_or(false);
+        match &judged.verdict {
+            Some(verdict) if !is_trust_new && verdict.during.contains(now) => verdict.identity.clone(),
+            _ => {
+                let verdict = judge(&judged.trust.borrow_and_update(), &self.chain, now);
+                judged.verdict.insert(verdict).identity.clone()
+            }
+        }
+    }
+}
+
+impl Peer {
+    /// Completes when the server does not trust a client any more whom it believes now; `None` if there is no certificate
+    /// to be believed. For answers that last: others ask [`Peer::identity`] often enough.
+    pub fn distrusted(
+        self: Arc<Self>,
+        now: impl Fn() -> SystemTime + Send + 'static,
+    ) -> Option<impl Future<Output = ()> + Send + 'static> {
+        if !matches!(self.identity(now()), PeerIdentity::Verified(_)) {
+            return None;
+        }
+        // Has seen what the verdict is based on, and nothing later.
+        let mut trust = self.judged.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).trust.clone();
+        Some(async move {
+            while trust.changed().await.is_ok() {
+                if !matches!(self.identity(now()), PeerIdentity::Verified(_)) {
+                    return;
+                }
+            }
+            std::future::pending().await
+        })
+    }
+}
+
+fn judge(trust: &ClientTrust, chain: &[CertificateDer<'_>], now: SystemTime) -> Verdict {
+    let during = trust.unchanged_around(chain, now);
+    let (Some(leaf), Some(_)) = (chain.first(), trust.verifier()) else {
+        return Verdict { identity: PeerIdentity::Unknown, during };
+    };
+    let identity = match trust.check(chain, now) {
+        Err(problem) => PeerIdentity::Refused(problem),
+        Ok(()) => match named_by(leaf) {
+            Ok(Some(identity)) => PeerIdentity::Verified(identity),
+            Ok(None) => PeerIdentity::Unknown,
+            Err(problem) => PeerIdentity::Refused(problem.into()),
+        },
+    };
+    Verdict { identity, during }
+}
+
+/// Whom a verified certificate names: the common name is the user, organizations are its groups.
+fn named_by(leaf: &CertificateDer<'_>) -> Result<Option<Identity>, String> {
     let (_, certificate) = x509_parser::parse_x509_certificate(leaf)
         .map_err(|error| format!("the certificate cannot be read: {error}"))?;
     let subject = certificate.subject();
@@ -102,9 +170,7 @@ fn named_by(leaf: &CertificateDer<'_>) -> Result<Option<(Identity, SystemTime)>,
     }
     let digest: String = Sha256::digest(leaf.as_ref()).iter().map(|byte| format!("{byte:02x}")).collect();
     let extra = vec![(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={digest}")])];
-    // A certificate that was verified has not expired, so its time lies after the epoch.
-    let expires = u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or(0);
-    Ok(Some((Identity::authenticated(Claims { name, uid, groups, extra }), UNIX_EPOCH + Duration::from_secs(expires))))
+    Ok(Some(Identity::authenticated(Claims { name, uid, groups, extra })))
 }
 
 fn text(attribute: &AttributeTypeAndValue<'_>, what: &str) -> Result<String, String> {
@@ -159,74 +225,4 @@ impl ClientCertVerifier for Lenient {
 }
 
 #[cfg(test)]
-mod tests {
-    use rcgen::{CertificateParams, DistinguishedName as Subject, DnType, KeyPair};
-
-    use super::*;
-
-    const ORGANIZATION: [u64; 4] = [2, 5, 4, 10];
-    const UID: [u64; 8] = [1, 3, 6, 1, 4, 1, 57683, 2];
-
-    fn certificate(attributes: &[(DnType, &str)]) -> CertificateDer<'static> {
-        let mut params = CertificateParams::default();
-        params.distinguished_name = Subject::new();
-        for (kind, value) in attributes {
-            params.distinguished_name.push(kind.clone(), *value);
-        }
-        let key = KeyPair::generate().expect("keys can be made");
-        params.self_signed(&key).expect("certificates can be made").der().clone()
-    }
-
-    #[test]
-    fn subjects_become_identities() {
-        type Want<'a> = Result<Option<(&'a str, Option<&'a str>, &'a [&'a str])>, &'a str>;
-        let cn = DnType::CommonName;
-        // Made by number because the builder keeps one value per kind, while real subjects have several groups.
-        let (o, o2, uid) =
-            (DnType::OrganizationName, DnType::CustomDnType(ORGANIZATION.to_vec()), DnType::from_oid(&UID));
-        let cases: &[(&[(DnType, &str)], Want<'_>)] = &[
-            (&[(cn.clone(), "bob")], Ok(Some(("bob", None, &["system:authenticated"])))),
-            (
-                &[(o.clone(), "dev"), (cn.clone(), "bob"), (o2, "ops")],
-                Ok(Some(("bob", None, &["dev", "ops", "system:authenticated"]))),
-            ),
-            (&[(cn.clone(), "bob"), (uid.clone(), "7")], Ok(Some(("bob", Some("7"), &["system:authenticated"])))),
-            (&[(o, "dev")], Ok(None)),
-            (&[(cn.clone(), "")], Ok(None)),
-            (&[(cn, "bob"), (uid, "")], Err("the uid in the subject of the certificate is empty")),
-        ];
-        for (attributes, want) in cases {
-            let got = named_by(&certificate(attributes));
-            let got = got.as_ref().map(|named| named.as_ref().map(|(who, _)| who)).map_err(String::as_str);
-            assert_eq!(got.map(|who| who.map(|who| (who.name(), who.uid()))), want.map(|w| w.map(|w| (w.0, w.1))));
-            if let (Ok(Some(got)), Ok(Some((_, _, groups)))) = (got, want) {
-                assert_eq!(got.groups(), *groups);
-            }
-        }
-    }
-
-    #[test]
-    fn an_identity_says_which_certificate_was_shown() {
-        let leaf = certificate(&[(DnType::CommonName, "bob")]);
-        let (identity, expires) = named_by(&leaf).expect("the certificate is fine").expect("it names somebody");
-        let [(key, values)] = identity.extra() else { panic!("one extra: {identity:?}") };
-        assert_eq!(key, "authentication.kubernetes.io/credential-id");
-        let digest = values[0].strip_prefix("X509SHA256=").expect("the digest is labelled");
-        assert!(digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit()), "{digest}");
-        // The builder's certificates are valid until the start of the year 4096.
-        assert_eq!(expires, UNIX_EPOCH + Duration::from_secs(67_090_118_400));
-    }
-
-    #[test]
-    fn rubbish_is_refused() {
-        assert!(named_by(&CertificateDer::from(vec![0x30, 0x03, 1])).is_err());
-    }
-
-    #[test]
-    fn without_authorities_certificates_say_nothing() {
-        let verifier = PeerVerifier::new(RootCertStore::empty()).expect("nothing can go wrong");
-        let leaf = certificate(&[(DnType::CommonName, "bob")]);
-        assert_eq!(verifier.verify_peer(Some(&[leaf]), SystemTime::now()), PeerIdentity::Unknown);
-        assert!(verifier.during_handshake().is_none());
-    }
-}
+mod tests;

@@ -88,8 +88,8 @@ pub struct ControllersOptions {
     pub clock: Arc<dyn Clock>,
     /// Which of them run.
     pub enabled: Vec<Controller>,
-    /// The certificates that a client has to trust to reach the server, in PEM.
-    pub root_ca: String,
+    /// The certificates that a client has to trust to reach the server, in PEM. They change when the server's do.
+    pub root_ca: watch::Receiver<String>,
     /// How long events are kept; zero for ever.
     pub event_ttl: Duration,
 }

@@ -9,6 +9,7 @@ use revisor_cache::Filter;
 use revisor_catalog::Resource;
 use revisor_object::{Object, Value, parse_json};
 use revisor_registry::{Decoded, FieldValidation, Format, Place, Registry, RegistryError, WriteOptions};
+use tokio::sync::watch;
 
 use crate::Clock;
 use crate::controllers::FIELD_MANAGER;
@@ -34,6 +35,11 @@ pub(crate) trait Wanted: Send + Sync + 'static {
 
     /// Puts right what is wrong with the object that is there; answers whether something was.
     fn mend(&self, object: &mut Object) -> bool;
+
+    /// Tells when what is wanted is another; `None` if it is always the same.
+    fn changes(&self) -> Option<watch::Receiver<String>> {
+        None
+    }
 }
 
 /// Keeps one object in every active namespace.
@@ -60,7 +66,29 @@ impl<W: Wanted> InEveryNamespace<W> {
         let (Some(namespaces), Some(objects)) = (core("namespaces"), core(self.wanted.plural())) else { return };
         let scene = Scene { namespaces, objects };
         let workers = (0..WORKERS).map(|_| self.queue.work(|namespace| self.look_after(&scene, namespace)));
-        tokio::join!(self.follow_namespaces(&scene), self.follow_objects(&scene), join_all(workers));
+        let changes = self.wanted.changes();
+        tokio::join!(
+            self.follow_namespaces(&scene),
+            self.follow_objects(&scene),
+            self.follow_changes(&scene, changes),
+            join_all(workers)
+        );
+    }
+
+    /// Looks after every namespace again when something else is wanted there.
+    async fn follow_changes(&self, scene: &Scene, changes: Option<watch::Receiver<String>>) {
+        let Some(mut changes) = changes else { return };
+        while changes.changed().await.is_ok() {
+            self.look_everywhere(scene);
+        }
+    }
+
+    fn look_everywhere(&self, scene: &Scene) {
+        let snapshot = self.registry.cache_of(&scene.namespaces).snapshot();
+        for item in snapshot.range(&scene.namespaces.prefix, None) {
+            let (_, name) = place(&scene.namespaces, item.key().as_str());
+            self.queue.add(name.to_owned());
+        }
     }
 
     async fn follow_namespaces(&self, scene: &Scene) {
@@ -87,13 +115,7 @@ impl<W: Wanted> InEveryNamespace<W> {
                     let (namespace, _) = place(&scene.objects, item.key().as_str());
                     self.queue.add(namespace.unwrap_or_default().to_owned());
                 }
-                News::Complete { again: true } => {
-                    let snapshot = self.registry.cache_of(&scene.namespaces).snapshot();
-                    for item in snapshot.range(&scene.namespaces.prefix, None) {
-                        let (_, name) = place(&scene.namespaces, item.key().as_str());
-                        self.queue.add(name.to_owned());
-                    }
-                }
+                News::Complete { again: true } => self.look_everywhere(scene),
             }
             tokio::task::consume_budget().await;
         }

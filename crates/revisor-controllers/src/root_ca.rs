@@ -1,6 +1,7 @@
 //! The config map `kube-root-ca.crt` of every namespace: what a program in it has to trust to reach the server.
 
 use revisor_object::{Object, Value};
+use tokio::sync::watch;
 
 use crate::in_every_namespace::Wanted;
 
@@ -12,12 +13,16 @@ const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the k
 
 /// What the controller keeps in every namespace.
 pub(crate) struct RootCa {
-    data: Object,
+    pem: watch::Receiver<String>,
 }
 
 impl RootCa {
-    pub(crate) fn new(pem: String) -> RootCa {
-        RootCa { data: [(KEY, Value::from(pem))].into_iter().collect() }
+    pub(crate) fn new(pem: watch::Receiver<String>) -> RootCa {
+        RootCa { pem }
+    }
+
+    fn data(&self) -> Object {
+        [(KEY, Value::from(self.pem.borrow().clone()))].into_iter().collect()
     }
 }
 
@@ -38,13 +43,18 @@ impl Wanted for RootCa {
     }
 
     fn mend(&self, object: &mut Object) -> bool {
+        let data = self.data();
         let described = object.at(&["metadata", "annotations", ANNOTATION]).and_then(Value::as_str);
-        if object.object("data") == Some(&self.data) && described.is_some_and(|text| !text.is_empty()) {
+        if object.object("data") == Some(&data) && described.is_some_and(|text| !text.is_empty()) {
             return false;
         }
-        object.insert("data", self.data.clone());
+        object.insert("data", data);
         object.object_mut("metadata").object_mut("annotations").insert(ANNOTATION, DESCRIPTION);
         true
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<String>> {
+        Some(self.pem.clone())
     }
 }
 
@@ -54,7 +64,7 @@ mod tests {
 
     #[test]
     fn what_others_changed_is_mended_and_what_they_added_to_the_metadata_stays() {
-        let wanted = RootCa::new("PEM".to_owned());
+        let wanted = RootCa::new(watch::channel("PEM".to_owned()).1);
         let mut object = wanted.fresh();
         assert!(!wanted.mend(&mut object), "a fresh one is as it should be");
 

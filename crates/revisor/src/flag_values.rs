@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use revisor_auth::AuthorizationModes;
+use revisor_auth::{AuthorizationModes, NamedFiles};
 use revisor_catalog::RuntimeConfig;
 
 use crate::controllers::ControllersFlag;
@@ -34,7 +34,7 @@ fn value(flag: &Arg, matches: &ArgMatches) -> String {
     let is = |other: TypeId| flag.get_value_parser().type_id() == other;
     let texts = || {
         let texts = matches.get_raw(id).into_iter().flatten();
-        texts.map(|text| text.to_string_lossy().into_owned()).collect::<Vec<_>>().join(",")
+        texts.map(|text| text.to_string_lossy().into_owned()).collect::<Vec<_>>()
     };
     if is(TypeId::of::<Duration>()) {
         let duration = matches.get_one::<Duration>(id).copied().unwrap_or_default();
@@ -45,13 +45,17 @@ fn value(flag: &Arg, matches: &ArgMatches) -> String {
         return matches.get_one::<RuntimeConfig>(id).map(RuntimeConfig::to_string).unwrap_or_default();
     }
     if id == "feature_gates" {
-        return gates(&texts());
+        return gates(&texts().join(","));
+    }
+    if is(TypeId::of::<NamedFiles>()) {
+        // Their texts have commas of their own.
+        return format!("[{}]", texts().join(";"));
     }
     let is_list = matches!(flag.get_action(), ArgAction::Append) && !is(TypeId::of::<IpRange>());
     if is_list || is(TypeId::of::<AuthorizationModes>()) || is(TypeId::of::<ControllersFlag>()) {
-        return format!("[{}]", texts());
+        return format!("[{}]", texts().join(","));
     }
-    texts()
+    texts().join(",")
 }
 
 /// Gates as the original shows them: each with its component before it, though it has no name.
@@ -113,6 +117,20 @@ mod tests {
             ("--service-cluster-ip-range=10.0.0.0/24,fd00::/112", "service-cluster-ip-range", "10.0.0.0/24,fd00::/112"),
             ("", "service-node-port-range", "30000-32767"),
             ("", "client-ca-file", ""),
+            ("", "tls-sni-cert-key", "[]"),
+            (
+                "--tls-sni-cert-key=a.crt,a.key --tls-sni-cert-key=b.crt,b.key:*.b,b",
+                "tls-sni-cert-key",
+                "[a.crt,a.key;b.crt,b.key:*.b,b]",
+            ),
+            ("", "tls-min-version", ""),
+            ("--tls-min-version=VersionTLS13", "tls-min-version", "VersionTLS13"),
+            ("", "tls-cipher-suites", "[]"),
+            (
+                "--strict-transport-security-directives=max-age=5,preload",
+                "strict-transport-security-directives",
+                "[max-age=5,preload]",
+            ),
             ("", "anonymous-auth", "true"),
             ("--emulation-forward-compatible", "emulation-forward-compatible", "true"),
             ("", "emulation-forward-compatible", "false"),

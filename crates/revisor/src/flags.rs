@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use revisor_auth::AuthorizationModes;
+use revisor_api::TransportDirective;
+use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, Revoked};
 use revisor_catalog::{BINARY, Catalog, CatalogOptions, RuntimeConfig};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
@@ -38,6 +39,12 @@ pub(crate) enum Command {
     Gates(ReportFlags),
     /// Print the version in which the objects of every built-in resource are stored.
     StorageVersions(ReportFlags),
+    /// Look after the credentials that a server made for its administrator: list, renew and revoke them.
+    #[command(after_help = CREDENTIALS_EXAMPLE)]
+    Credentials {
+        #[command(subcommand)]
+        command: CredentialsCommand,
+    },
     /// Print the version of this program and of the Kubernetes release that it behaves as.
     Version,
     /// Print a script that completes commands and flags in a shell.
@@ -45,6 +52,63 @@ pub(crate) enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+}
+
+const CREDENTIALS_EXAMPLE: &str = "\
+A copy of the kubeconfig got into the wrong hands:
+
+  revisor credentials renew --revoke-old --data-dir=revisor-data
+
+A server that runs follows within a second, also on connections that are open.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CredentialsCommand {
+    /// Print what was issued, and what of it was revoked.
+    List(CredentialFlags),
+    /// Make a new key and certificate for the administrator, and put them into the kubeconfig.
+    Renew {
+        /// Revoke what the administrator had before; otherwise copies of it are good until they expire
+        #[arg(long)]
+        revoke_old: bool,
+
+        #[command(flatten)]
+        flags: CredentialFlags,
+    },
+    /// Take credentials back. They are not let in any more, and nothing replaces them before `renew`.
+    Revoke {
+        /// `admin` for all that were issued to the administrator, or the serial number of a certificate
+        which: Revoked,
+
+        #[command(flatten)]
+        flags: CredentialFlags,
+    },
+}
+
+/// Where credentials are, and how to print them.
+#[derive(Debug, Args)]
+pub(crate) struct CredentialFlags {
+    /// The folder that keeps all state of the server
+    #[arg(long, value_name = "FOLDER", default_value = "revisor-data")]
+    pub(crate) data_dir: PathBuf,
+
+    /// The folder for certificates that the server makes for itself [default: certificates in the data folder]
+    #[arg(long, value_name = "FOLDER")]
+    cert_dir: Option<PathBuf>,
+
+    /// How to print them
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputFormat,
+}
+
+impl CredentialFlags {
+    /// The folder of the certificates that the server makes for itself.
+    pub(crate) fn certificates(&self) -> PathBuf {
+        certificates_folder(&self.data_dir, self.cert_dir.as_deref())
+    }
+}
+
+fn certificates_folder(data: &Path, certificates: Option<&Path>) -> PathBuf {
+    certificates.map_or_else(|| data.join("certificates"), Path::to_owned)
 }
 
 /// Puts `serve` where no command is named.
@@ -140,6 +204,11 @@ impl ServeFlags {
         self.anonymous_auth_given = source == Some(clap::parser::ValueSource::CommandLine);
     }
 
+    /// The folder of the certificates that the server makes for itself.
+    pub(crate) fn certificates(&self) -> PathBuf {
+        certificates_folder(&self.data_dir, self.cert_dir.as_deref())
+    }
+
     /// What is served.
     pub(crate) fn catalog_options(&self) -> anyhow::Result<CatalogOptions> {
         Ok(CatalogOptions {
@@ -187,7 +256,7 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cert_dir: Option<PathBuf>,
 
-    /// The server's certificate, instead of one that it makes
+    /// The server's certificate, instead of one that it makes. It is read again when it changes
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     pub(crate) tls_cert_file: Option<PathBuf>,
 
@@ -195,7 +264,25 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     pub(crate) tls_private_key_file: Option<PathBuf>,
 
-    /// The authorities whose client certificates are trusted, beside the server's own
+    /// A certificate and its key for those who ask for certain names: CERTIFICATE,KEY for the names that the certificate
+    /// has, CERTIFICATE,KEY:NAME,… for these, which may begin with `*.`. Can be given several times
+    #[arg(long, value_name = "FILES")]
+    pub(crate) tls_sni_cert_key: Vec<NamedFiles>,
+
+    /// The oldest version of TLS to speak: VersionTLS12 or VersionTLS13 [default: VersionTLS12]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) tls_min_version: Option<MinTlsVersion>,
+
+    /// The ciphers to use with TLS 1.2, by the names that Go gives them; those of TLS 1.3 cannot be chosen [default: all
+    /// that are safe]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) tls_cipher_suites: Vec<CipherSuite>,
+
+    /// What browsers are told about how to come back: max-age=SECONDS, includeSubDomains, preload
+    #[arg(long, value_name = "DIRECTIVES", value_delimiter = ',')]
+    pub(crate) strict_transport_security_directives: Vec<TransportDirective>,
+
+    /// The authorities whose client certificates are trusted, beside the server's own. Read again when they change
     #[arg(long, value_name = "FILE")]
     pub(crate) client_ca_file: Option<PathBuf>,
 
@@ -392,6 +479,12 @@ mod tests {
             ("--history=5", "--history"),
             ("--runtime-config=apps/v9=true", "apps/v9"),
             ("--event-ttl=1", "--event-ttl"),
+            ("--tls-sni-cert-key=a.crt", "expected comma separated certificate and key file paths"),
+            ("--tls-min-version=VersionTLS11", "use VersionTLS12 or VersionTLS13"),
+            ("--tls-min-version=1.2", "unknown tls version"),
+            ("--tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA", "it is weak"),
+            ("--tls-cipher-suites=ROT13", "possible values: TLS_AES_128_GCM_SHA256"),
+            ("--strict-transport-security-directives=max-age", "allowed values: max-age=expireTime"),
             ("nonsense", "nonsense"),
         ] {
             let error = parse(line).expect_err(line);

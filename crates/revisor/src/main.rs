@@ -2,7 +2,9 @@
 
 mod addresses;
 mod authentication_config;
+mod certificate_keeper;
 mod controllers;
+mod credentials;
 mod duration;
 mod flag_values;
 mod flags;
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         }
         Command::Gates(flags) => reports::gates(&flags).and_then(|text| print(&text)),
         Command::StorageVersions(flags) => reports::storage_versions(&flags).and_then(|text| print(&text)),
+        Command::Credentials { command } => credentials::run(&command).and_then(|text| print(&text)),
         Command::Version => print(&version::text()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -1,4 +1,5 @@
-//! `revisor gates` and `revisor storage-versions`: what a server with some flags would do, without one.
+//! `revisor gates` and `revisor storage-versions`: what a server with some flags would do, without one. And how such
+//! reports are printed.
 
 use revisor_catalog::{Catalog, Feature};
 use revisor_version::FeatureStage;
@@ -38,7 +39,7 @@ pub(crate) fn storage_versions(flags: &ReportFlags) -> anyhow::Result<String> {
 }
 
 /// Rows under these names, as a table or as JSON.
-fn report(names: &[&str], rows: Vec<Vec<Value>>, output: OutputFormat) -> String {
+pub(crate) fn report(names: &[&str], rows: Vec<Vec<Value>>, output: OutputFormat) -> String {
     match output {
         OutputFormat::Json => {
             let rows = rows.into_iter().map(|row| names.iter().map(|name| (*name).to_owned()).zip(row).collect());
@@ -60,7 +61,14 @@ fn head(name: &str) -> String {
 }
 
 fn cell(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::Null => "<none>".to_owned(),
+        Value::String(text) if text.is_empty() => "<none>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "<none>".to_owned(),
+        Value::Array(items) => items.iter().map(cell).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
 }
 
 /// Columns as wide as what is in them, with three spaces between them and none at the end of a line.

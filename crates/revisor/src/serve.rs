@@ -9,11 +9,10 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context;
 use revisor_api::{
     Api, ApiOptions, HealthCheck, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample, Server,
-    ServerOptions, StatusPages, StoreSample,
+    ServerOptions, StatusPages, StoreSample, StrictTransportSecurity,
 };
 use revisor_auth::{
-    Anonymous, Authenticator, Certificates, PeerVerifier, ServingFiles, TokenFile, kubeconfig, roots_from_pem_file,
-    server_config, server_names, write_kubeconfig,
+    Anonymous, Authenticator, LiveCertificates, LiveOptions, ServingFiles, TlsOptions, TokenFile, server_names,
 };
 use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
@@ -27,6 +26,7 @@ use tokio::sync::watch;
 
 use crate::addresses::{advertised, external_address};
 use crate::authentication_config::{AnonymousFlag, AuthenticationConfig};
+use crate::certificate_keeper::CertificateKeeper;
 use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
 use crate::presence::{Presence, hostname};
@@ -69,8 +69,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     });
     let store = Arc::new(open_store(&flags).await?);
     let certificates = making.await??;
-    let peers = peers(&flags, &certificates)?;
-    let tls = server_config(certificates.server_chain(), certificates.server_key(), &peers)?;
+    let peers = certificates.peers();
 
     let cache = Cache::start(store.clone(), CacheOptions::default());
     let registry = Registry::start(
@@ -97,14 +96,15 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     metrics.tell_version(&version::binary_version(), options.version, &options.gates);
     let server = Server::bind(ServerOptions {
         address: SocketAddr::new(flags.bind_address, flags.secure_port),
-        tls,
+        tls: certificates.tls(),
+        strict_transport_security: StrictTransportSecurity::new(&flags.strict_transport_security_directives),
         metrics: metrics.clone(),
         shutdown_delay: flags.shutdown_delay_duration,
         limits: Limits::default(),
     })
     .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
     let external_address = external_address(&flags, server.address());
-    let service_accounts = service_accounts::open(&flags, &certificates, registry.clone(), &external_address)?;
+    let service_accounts = service_accounts::open(&flags, certificates.own(), registry.clone(), &external_address)?;
     let advertised = advertised(&flags, server.address());
     registry.advertise(advertised).await.context("cannot advertise the server")?;
     // The objects that every server has come first: a server that is full must still start.
@@ -136,17 +136,19 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     }));
 
     let address = server.address();
-    announce(&flags, address, &certificates)?;
+    let certificates = announce(&flags, address, certificates)?;
     let stop_signal = stop_signal()?;
     let presence = options.gates.is_enabled(Feature::APIServerIdentity.name()).then(|| {
         let process = uuid::Uuid::new_v4().to_string();
         Presence::begin(registry.clone(), ServerIdentity::new(&hostname(), &process, options.version))
     });
-    let controllers = start_controllers(&flags, registry, &certificates);
+    let controllers = start_controllers(&flags, registry, certificates.root_ca());
+    let keeping = tokio::spawn(certificates.run());
     let names = flags.controllers.enabled().iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",");
     tracing::info!(%address, controllers = names, elapsed = ?started.elapsed(), "serving");
     let drained = server.run(api, stop_signal).await;
     advertising.abort();
+    keeping.abort();
     if drained.cut_off > 0 {
         tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");
     }
@@ -222,27 +224,20 @@ async fn keep_advertising(registry: Arc<Registry>, advertised: Advertised) {
     }
 }
 
-fn certificates(flags: &ServeFlags) -> anyhow::Result<Certificates> {
-    let folder = flags.cert_dir.clone().unwrap_or_else(|| flags.data_dir.join("certificates"));
+fn certificates(flags: &ServeFlags) -> anyhow::Result<LiveCertificates> {
     let own = flags.service_cluster_ip_range.iter().map(|range| range.first_service());
-    let names = server_names(std::iter::once(flags.bind_address).chain(own));
-    let certificates = Certificates::load_or_create(&folder, &names, SystemTime::now())?;
-    let given = ServingFiles::from_flags(flags.tls_cert_file.clone(), flags.tls_private_key_file.clone())?;
-    Ok(match given {
-        Some(files) => certificates.with_serving_files(&files)?,
-        None => certificates,
-    })
+    let options = LiveOptions {
+        folder: flags.certificates(),
+        names: server_names(std::iter::once(flags.bind_address).chain(own)),
+        serving: ServingFiles::from_flags(flags.tls_cert_file.clone(), flags.tls_private_key_file.clone())?,
+        named: flags.tls_sni_cert_key.clone(),
+        client_authorities: flags.client_ca_file.clone(),
+        tls: TlsOptions::new(flags.tls_min_version.unwrap_or_default(), flags.tls_cipher_suites.clone())?,
+    };
+    Ok(LiveCertificates::open(options, SystemTime::now())?)
 }
 
-fn peers(flags: &ServeFlags, certificates: &Certificates) -> anyhow::Result<PeerVerifier> {
-    let mut roots = certificates.client_roots().clone();
-    if let Some(path) = &flags.client_ca_file {
-        roots.extend(roots_from_pem_file(path)?.roots);
-    }
-    Ok(PeerVerifier::new(roots)?)
-}
-
-fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, certificates: &Certificates) -> Controllers {
+fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, root_ca: watch::Receiver<String>) -> Controllers {
     let mut served = registry.served();
     let stored = |catalog: &Catalog| -> Arc<[Arc<Resource>]> {
         catalog.resources().filter(|resource| resource.is_stored()).cloned().collect()
@@ -261,7 +256,7 @@ fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, certificates: 
         resources,
         clock: Arc::new(SystemClock::start()),
         enabled: flags.controllers.enabled().to_vec(),
-        root_ca: certificates.trust_pem().to_owned(),
+        root_ca,
         event_ttl: flags.event_ttl,
     })
 }
@@ -322,15 +317,20 @@ fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {
     stored.filter(|resource| seen.insert(resource.name())).map(sample).collect()
 }
 
-/// Writes the kubeconfig and tells the person who started this what to do next.
-fn announce(flags: &ServeFlags, address: SocketAddr, certificates: &Certificates) -> anyhow::Result<()> {
+/// Writes the kubeconfig, which is looked after from then on, and tells the person who started this what to do next.
+fn announce(
+    flags: &ServeFlags,
+    address: SocketAddr,
+    certificates: LiveCertificates,
+) -> anyhow::Result<CertificateKeeper> {
     let host = match flags.bind_address {
         any if any.is_unspecified() => SocketAddr::new([127, 0, 0, 1].into(), address.port()),
         _ => address,
     };
     let path = flags.data_dir.join("kubeconfig");
-    write_kubeconfig(&path, &kubeconfig(&format!("https://{host}"), certificates))?;
-    crate::print(&format!("KUBECONFIG={} kubectl get namespaces\n", shell_path(&path)))
+    let keeper = CertificateKeeper::begin(certificates, path.clone(), format!("https://{host}"))?;
+    crate::print(&format!("KUBECONFIG={} kubectl get namespaces\n", shell_path(&path)))?;
+    Ok(keeper)
 }
 
 /// A path that can be pasted into a shell.

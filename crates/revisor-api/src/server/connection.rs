@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, STRICT_TRANSPORT_SECURITY};
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
+use revisor_auth::ServerTls;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_rustls::TlsAcceptor;
@@ -28,6 +29,7 @@ use crate::access_log::AccessRecord;
 use crate::body::Body;
 use crate::drain::{Drain, Phase};
 use crate::metrics::Metrics;
+use crate::strict_transport_security::StrictTransportSecurity;
 
 /// The most that is buffered for writing, per HTTP/1.1 connection and per HTTP/2 stream: what a client that does not
 /// read can make the server hold. Four TLS records.
@@ -48,7 +50,8 @@ const PANICKED: &str = concat!(
 /// Serves connections, all in the same way.
 pub(super) struct ConnectionServer<H> {
     handler: Arc<H>,
-    tls: TlsAcceptor,
+    tls: ServerTls,
+    strict_transport_security: Option<StrictTransportSecurity>,
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
     handshake_timeout: Duration,
@@ -60,10 +63,6 @@ pub(super) struct ConnectionServer<H> {
 impl<H: Handler> ConnectionServer<H> {
     pub(super) fn new(options: &ServerOptions, handler: Arc<H>, drain: Drain) -> ConnectionServer<H> {
         let limits = &options.limits;
-        let mut tls = Arc::clone(&options.tls);
-        if tls.alpn_protocols.is_empty() {
-            Arc::make_mut(&mut tls).alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        }
         let mut http1 = http1::Builder::new();
         http1
             .timer(TokioTimer::new())
@@ -86,7 +85,8 @@ impl<H: Handler> ConnectionServer<H> {
             .keep_alive_timeout(limits.ping_interval);
         ConnectionServer {
             handler,
-            tls: TlsAcceptor::from(tls),
+            tls: options.tls.clone(),
+            strict_transport_security: options.strict_transport_security.clone(),
             http1,
             http2,
             handshake_timeout: limits.handshake_timeout,
@@ -133,7 +133,10 @@ impl<H: Handler> ConnectionServer<H> {
     }
 
     async fn handshake(&self, stream: TcpStream, address: SocketAddr) -> Option<TlsStream<TcpStream>> {
-        let accepted = tokio::time::timeout(self.handshake_timeout, self.tls.accept(stream));
+        // Which certificate is shown may depend on where the client came in.
+        let local = stream.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |local| local.ip());
+        let acceptor = TlsAcceptor::from(self.tls.config(local));
+        let accepted = tokio::time::timeout(self.handshake_timeout, acceptor.accept(stream));
         // A client that has not even shaken hands has nothing under way that would be worth finishing.
         let accepted = tokio::select! {
             accepted = accepted => accepted,
@@ -159,7 +162,7 @@ impl<H: Handler> ConnectionServer<H> {
         request.extensions_mut().insert(record.id().clone());
         let handler = Arc::clone(&self.handler);
         let answered = isolated(async move { handler.handle(connection, request).await }).await;
-        let response = answered.unwrap_or_else(|panic| {
+        let mut response = answered.unwrap_or_else(|panic| {
             tracing::error!(
                 id = record.id().as_str(),
                 method = record.method().as_str(),
@@ -169,6 +172,9 @@ impl<H: Handler> ConnectionServer<H> {
             );
             panicked()
         });
+        if let Some(directives) = &self.strict_transport_security {
+            response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, directives.value().clone());
+        }
         Ok(record.finish(response, running))
     }
 }

@@ -55,7 +55,8 @@ impl TestServer {
         let metrics = Arc::new(Metrics::new(Vec::new));
         let server = Server::bind(ServerOptions {
             address: ([127, 0, 0, 1], 0).into(),
-            tls: pki.server_config(),
+            tls: pki.server_config().into(),
+            strict_transport_security: None,
             metrics: Arc::clone(&metrics),
             shutdown_delay,
             limits,
@@ -374,12 +375,13 @@ impl Pki {
             .build()
             .expect("a verifier");
         let (certificate, key) = self.server.clone();
-        let config = rustls::ServerConfig::builder_with_provider(provider)
+        let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("protocol versions")
             .with_client_cert_verifier(verifier)
             .with_single_cert(vec![certificate], PrivateKeyDer::Pkcs8(key.into()))
             .expect("a certificate and its key");
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Arc::new(config)
     }
 

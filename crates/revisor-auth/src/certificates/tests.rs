@@ -7,10 +7,8 @@ use base64::Engine;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{kubeconfig, roots_from_pem_file, write_kubeconfig};
+use crate::kubeconfig::{kubeconfig, with_credential};
 
-const FILES: [&str; 8] =
-    ["admin.crt", "admin.key", "apiserver.crt", "apiserver.key", "ca.crt", "ca.key", "sa.key", "sa.pub"];
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Some moment; that it is not today shows that the clock comes from outside.
@@ -61,27 +59,28 @@ fn an_empty_folder_gets_everything_with_private_keys_private() {
     assert_eq!(names, FILES);
     for name in FILES {
         let mode = std::fs::metadata(folder.join(name)).expect("the file is there").permissions().mode() & 0o777;
-        assert_eq!(mode, if name.ends_with(".key") { 0o600 } else { 0o644 }, "{name}");
+        let is_private = name.ends_with(".key") || name == LEDGER;
+        assert_eq!(mode, if is_private { 0o600 } else { 0o644 }, "{name}");
     }
 }
 
 #[test]
-fn what_is_there_is_kept_until_it_expires_soon() {
+fn what_is_there_is_kept_until_the_last_third_of_its_life() {
     let folder = folder();
     open(folder.path(), &[], start());
     let first = contents(folder.path());
     for (case, later, want) in [
         ("at once", Duration::ZERO, &[][..]),
-        ("31 days before the end", 334 * DAY, &[]),
-        ("29 days before the end", 336 * DAY, &["admin.crt", "apiserver.crt"]),
-        ("after the end", 1000 * DAY, &["admin.crt", "apiserver.crt"]),
+        ("122 days before the end", 243 * DAY, &[]),
+        ("121 days before the end", 244 * DAY, &["admin.crt", "apiserver.crt", LEDGER]),
+        ("after the end", 1000 * DAY, &["admin.crt", "apiserver.crt", LEDGER]),
     ] {
         let before = contents(folder.path());
         open(folder.path(), &[], start() + later);
         assert_eq!(changed(&before, &contents(folder.path())), want, "{case}");
     }
     // The authority and all keys have stayed through two renewals.
-    assert_eq!(changed(&first, &contents(folder.path())), ["admin.crt", "apiserver.crt"]);
+    assert_eq!(changed(&first, &contents(folder.path())), ["admin.crt", "apiserver.crt", LEDGER]);
 }
 
 #[test]
@@ -90,7 +89,7 @@ fn a_certificate_from_the_future_is_renewed() {
     open(folder.path(), &[], start() + 10 * DAY);
     let before = contents(folder.path());
     open(folder.path(), &[], start());
-    assert_eq!(changed(&before, &contents(folder.path())), ["admin.crt", "apiserver.crt"]);
+    assert_eq!(changed(&before, &contents(folder.path())), ["admin.crt", "apiserver.crt", LEDGER]);
 }
 
 #[test]
@@ -111,8 +110,8 @@ fn a_new_name_renews_the_server_certificate_only() {
 fn renewed_certificates_have_new_serial_numbers() {
     let folder = folder();
     let serial = |certificates: Certificates| {
-        let chain = certificates.server_chain();
-        let (_, parsed) = x509_parser::parse_x509_certificate(&chain[0]).expect("the certificate is fine");
+        let leaf = server_certificate(&certificates);
+        let (_, parsed) = x509_parser::parse_x509_certificate(&leaf).expect("the certificate is fine");
         parsed.raw_serial().to_vec()
     };
     let first = serial(open(folder.path(), &[], start()));
@@ -121,15 +120,64 @@ fn renewed_certificates_have_new_serial_numbers() {
     assert!(first.len() == 16 && second.len() == 16, "{first:?} {second:?}");
 }
 
+fn server_certificate(certificates: &Certificates) -> CertificateDer<'static> {
+    let shown = certificates.shown().expect("the pair is fine");
+    shown.pair.cert[0].clone()
+}
+
+/// Trust in the authority alone.
+fn trust(certificates: &Certificates) -> crate::PeerVerifier {
+    crate::PeerVerifier::new(certificates.client_trust(&[]).expect("the authority is fine"))
+}
+
 #[test]
-fn nothing_outlives_the_authority() {
+fn the_authority_is_renewed_for_its_key_in_the_last_third_of_its_life() {
     let folder = folder();
-    open(folder.path(), &[], start());
+    let first = open(folder.path(), &[], start());
+    let before = contents(folder.path());
+    let kept = open(folder.path(), &[], start() + 2432 * DAY);
+    assert_eq!(kept.authority_pem(), first.authority_pem());
+    // Trusted beside the authority, by whoever put it there.
+    let other = self::folder();
+    let beside = open(other.path(), &[], start()).authority_pem().to_owned();
+    std::fs::write(folder.path().join("ca.crt"), first.authority_pem().to_owned() + &beside).expect("can be written");
+
+    for later in [2434 * DAY, 3700 * DAY] {
+        let now = start() + later;
+        let admin_before = open(folder.path(), &[], now - DAY);
+        let renewed = open(folder.path(), &[], now);
+        assert_ne!(renewed.authority_pem(), first.authority_pem());
+        assert_eq!(renewed.authorities().len(), 2);
+        assert!(renewed.authority_pem().ends_with(&beside), "{}", renewed.authority_pem());
+        let changed = changed(&before, &contents(folder.path()));
+        assert!(!changed.iter().any(|name| name.ends_with(".key")), "{changed:?}");
+        // What the old certificate vouched for, the new one does.
+        let admin = certificates(Path::new(""), admin_before.admin_certificate_pem()).expect("a certificate");
+        let peer = trust(&renewed).peer(&admin);
+        assert!(matches!(peer.identity(now), crate::PeerIdentity::Verified(_)), "{later:?}");
+    }
+}
+
+#[test]
+fn nothing_outlives_an_authority_that_was_brought_and_it_is_left_alone() {
+    let folder = folder();
+    let key = KeyPair::generate().expect("keys can be made");
+    let mut params = rcgen::CertificateParams::default();
+    params.distinguished_name.push(rcgen::DnType::CommonName, "of the company");
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    (params.not_before, params.not_after) = (start().into(), (start() + 3650 * DAY).into());
+    let pem = params.self_signed(&key).expect("certificates can be made").pem();
+    std::fs::write(folder.path().join("ca.crt"), &pem).expect("the folder can be written");
+    std::fs::write(folder.path().join("ca.key"), key.serialize_pem()).expect("the folder can be written");
     let late = open(folder.path(), &[], start() + 3600 * DAY);
-    let chain = late.server_chain();
-    let (_, leaf) = x509_parser::parse_x509_certificate(&chain[0]).expect("the certificate is fine");
-    let end = (start() + 3650 * DAY).duration_since(UNIX_EPOCH).expect("the end is after the epoch");
-    assert_eq!(leaf.validity().not_after.timestamp(), i64::try_from(end.as_secs()).expect("the end is near"));
+    assert_eq!(late.authority_pem(), pem);
+    let leaf = server_certificate(&late);
+    let validity = crate::validity::Validity::read(&leaf).expect("the certificate is fine");
+    assert_eq!(validity.expires(), start() + 3650 * DAY);
+    // It cannot last longer, so it is not issued again and again.
+    let before = contents(folder.path());
+    open(folder.path(), &[], start() + 3649 * DAY);
+    assert_eq!(changed(&before, &contents(folder.path())), [""; 0]);
 
     let error = Certificates::load_or_create(folder.path(), &server_names([]), start() + 3651 * DAY);
     let error = error.expect_err("the authority has expired").to_string();
@@ -139,9 +187,10 @@ fn nothing_outlives_the_authority() {
 #[test]
 fn an_interrupted_start_goes_on_where_it_was() {
     for missing in [
-        &["ca.crt", "apiserver.crt", "apiserver.key", "admin.crt", "admin.key", "sa.key", "sa.pub"][..],
+        &["ca.crt", "apiserver.crt", "apiserver.key", "admin.crt", "admin.key", LEDGER, "sa.key", "sa.pub"][..],
         &["apiserver.crt"],
-        &["admin.crt", "admin.key"],
+        &["admin.crt", "admin.key", LEDGER],
+        &[LEDGER],
         &["sa.pub"],
     ] {
         let folder = folder();
@@ -184,6 +233,7 @@ fn what_does_not_fit_together_is_an_error_that_names_the_file() {
         ("no certificate", "ca.crt", Some("hello".to_owned()), "ca.crt does not hold a usable certificate"),
         ("no key", "apiserver.key", Some("hello".to_owned()), "apiserver.key does not hold a usable private key"),
         ("empty", "admin.crt", Some(String::new()), "admin.crt does not hold a usable certificate"),
+        ("no list", LEDGER, Some("{".to_owned()), "credentials.json does not hold a usable list of credentials"),
         ("too long", "sa.key", Some("x".repeat(2 << 20)), "sa.key cannot be read"),
     ] {
         let folder = folder();
@@ -231,7 +281,7 @@ fn two_starts_at_once_agree() {
     let folder = folder();
     let authorities: Vec<_> = std::thread::scope(|scope| {
         let starts: Vec<_> =
-            (0..4).map(|_| scope.spawn(|| open(folder.path(), &[], start()).trust_pem().to_owned())).collect();
+            (0..4).map(|_| scope.spawn(|| open(folder.path(), &[], start()).authority_pem().to_owned())).collect();
         starts.into_iter().map(|start| start.join().expect("no start fails")).collect()
     });
     assert!(authorities.windows(2).all(|two| two[0] == two[1]));
@@ -261,67 +311,34 @@ fn serving_files_come_in_twos() {
 }
 
 #[test]
-fn brought_files_replace_what_the_server_shows() {
-    let (mine, other) = (folder(), folder());
-    let own = open(mine.path(), &[], start());
-    let brought = open(other.path(), &[], start());
-    let files =
-        ServingFiles { certificate: other.path().join("apiserver.crt"), key: other.path().join("apiserver.key") };
-    let replaced = own.clone().with_serving_files(&files).expect("the files are fine");
-    assert_eq!(replaced.server_chain(), brought.server_chain());
-    assert_eq!(replaced.server_key(), brought.server_key());
-    assert_eq!(replaced.admin_certificate_pem(), own.admin_certificate_pem());
-    // Clients have to trust both: the folder's authority for what it issues, and what the server shows.
-    let shown = text(&files.certificate);
-    assert_eq!(replaced.trust_pem(), format!("{}{shown}", own.trust_pem()));
-
-    let missing = ServingFiles { certificate: files.certificate, key: other.path().join("nothing.key") };
-    let error = own.with_serving_files(&missing).expect_err("the key is not there").to_string();
-    assert!(error.ends_with("nothing.key cannot be read"), "{error}");
-}
-
-#[test]
-fn authorities_can_be_read_from_a_file() {
-    let (mine, other) = (folder(), folder());
-    open(mine.path(), &[], start());
-    open(other.path(), &[], start());
-    let bundle = mine.path().join("bundle.pem");
-    let both = text(&mine.path().join("ca.crt")) + &text(&other.path().join("ca.crt"));
-    std::fs::write(&bundle, both).expect("the file can be written");
-    assert_eq!(roots_from_pem_file(&bundle).expect("the file is fine").len(), 2);
-    let error = roots_from_pem_file(&mine.path().join("ca.key")).expect_err("a key is no certificate").to_string();
-    assert!(error.ends_with("ca.key does not hold a usable certificate"), "{error}");
-}
-
-#[test]
 fn nothing_that_is_secret_is_shown() {
     let folder = folder();
     let certificates = open(folder.path(), &[], start());
-    assert_eq!(format!("{certificates:?}"), "Certificates { chain: 1, .. }");
+    assert_eq!(format!("{certificates:?}"), format!("Certificates {{ folder: {:?}, .. }}", folder.path()));
 }
 
 #[test]
-fn a_kubeconfig_embeds_everything_and_is_private() {
+fn a_kubeconfig_embeds_everything() {
     let folder = folder();
     let certificates = open(folder.path(), &[], start());
-    let config = kubeconfig("https://127.0.0.1:6443", &certificates);
-    let path = folder.path().join("admin.kubeconfig");
-    write_kubeconfig(&path, &config).expect("the file can be written");
-    assert_eq!(text(&path), config);
-    let mode = std::fs::metadata(&path).expect("the file is there").permissions().mode() & 0o777;
-    assert_eq!(mode, 0o600);
-
-    let value = |key: &str| {
+    let config = kubeconfig("https://127.0.0.1:6443", certificates.authority_pem(), &certificates);
+    let value = |config: &str, key: &str| {
         let line = config.lines().find_map(|line| line.trim_start().strip_prefix(key)?.strip_prefix(": "));
         line.unwrap_or_else(|| panic!("{key} is in {config}")).to_owned()
     };
-    let data = |key: &str| {
-        let bytes = base64::engine::general_purpose::STANDARD.decode(value(key)).expect("the data is base64");
+    let data = |config: &str, key: &str| {
+        let bytes = base64::engine::general_purpose::STANDARD.decode(value(config, key)).expect("the data is base64");
         String::from_utf8(bytes).expect("PEM is text")
     };
-    assert_eq!(value("server"), r#""https://127.0.0.1:6443""#);
-    assert_eq!(value("current-context"), "revisor");
-    assert_eq!(data("certificate-authority-data"), text(&folder.path().join("ca.crt")));
-    assert_eq!(data("client-certificate-data"), text(&folder.path().join("admin.crt")));
-    assert_eq!(data("client-key-data"), text(&folder.path().join("admin.key")));
+    assert_eq!(value(&config, "server"), r#""https://127.0.0.1:6443""#);
+    assert_eq!(value(&config, "current-context"), "revisor");
+    assert_eq!(data(&config, "certificate-authority-data"), text(&folder.path().join("ca.crt")));
+    assert_eq!(data(&config, "client-certificate-data"), text(&folder.path().join("admin.crt")));
+    assert_eq!(data(&config, "client-key-data"), text(&folder.path().join("admin.key")));
+
+    let other = with_credential(&config, "CERTIFICATE", "KEY");
+    assert_eq!(data(&other, "client-certificate-data"), "CERTIFICATE");
+    assert_eq!(data(&other, "client-key-data"), "KEY");
+    let same = with_credential(&other, certificates.admin_certificate_pem(), certificates.admin_key_pem());
+    assert_eq!(same, config, "and nothing else");
 }

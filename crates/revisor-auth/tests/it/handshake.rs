@@ -8,8 +8,8 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
 use revisor_auth::{
-    Anonymous, Authenticator, Certificates, Identity, PeerIdentity, PeerVerifier, TokenFile, Unauthenticated,
-    crypto_provider, server_config, server_names,
+    Anonymous, Authenticator, Identity, LiveCertificates, LiveOptions, PeerIdentity, TlsOptions, TokenFile,
+    Unauthenticated, crypto_provider, server_names,
 };
 use rustls::client::ResolvesClientCert;
 use rustls::sign::CertifiedKey;
@@ -31,8 +31,7 @@ type ClientPair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 /// A server with fresh certificates.
 struct Fixture {
     folder: TempDir,
-    certificates: Certificates,
-    peers: PeerVerifier,
+    certificates: LiveCertificates,
     config: Arc<ServerConfig>,
 }
 
@@ -40,12 +39,17 @@ impl Fixture {
     fn new() -> Fixture {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let names = server_names([IpAddr::from([10, 0, 0, 1])]);
-        let certificates =
-            Certificates::load_or_create(folder.path(), &names, SystemTime::now()).expect("the folder is empty");
-        let peers = PeerVerifier::new(certificates.client_roots().clone()).expect("there is an authority");
-        let config = server_config(certificates.server_chain(), certificates.server_key(), &peers)
-            .expect("the certificates are fine");
-        Fixture { folder, certificates, peers, config }
+        let options = LiveOptions {
+            folder: folder.path().to_owned(),
+            names,
+            serving: None,
+            named: Vec::new(),
+            client_authorities: None,
+            tls: TlsOptions::default(),
+        };
+        let certificates = LiveCertificates::open(options, SystemTime::now()).expect("the folder is empty");
+        let config = certificates.tls().config(IpAddr::from([127, 0, 0, 1]));
+        Fixture { folder, certificates, config }
     }
 
     fn trusted(&self) -> RootCertStore {
@@ -68,8 +72,8 @@ impl Fixture {
     }
 
     fn admin(&self) -> ClientPair {
-        let chain = CertificateDer::from_pem_slice(self.certificates.admin_certificate_pem().as_bytes());
-        let key = PrivateKeyDer::from_pem_slice(self.certificates.admin_key_pem().as_bytes());
+        let chain = CertificateDer::from_pem_slice(self.certificates.own().admin_certificate_pem().as_bytes());
+        let key = PrivateKeyDer::from_pem_slice(self.certificates.own().admin_key_pem().as_bytes());
         (vec![chain.expect("the certificate is fine")], key.expect("the key is fine"))
     }
 
@@ -88,7 +92,8 @@ impl Fixture {
     }
 
     fn peer(&self, stream: &server::TlsStream<TcpStream>, now: SystemTime) -> PeerIdentity {
-        self.peers.verify_peer(stream.get_ref().1.peer_certificates(), now)
+        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+        self.certificates.peers().peer(chain).identity(now)
     }
 }
 
@@ -240,24 +245,4 @@ async fn a_resumed_session_keeps_its_certificate_and_does_not_outlive_it() {
         let later = fixture.peer(&second, now + 2 * DAY);
         assert!(matches!(later, PeerIdentity::Refused(_)), "{later:?}");
     }
-}
-
-#[tokio::test]
-async fn a_server_that_trusts_no_authority_asks_for_no_certificate() {
-    let fixture = Fixture::new();
-    let peers = PeerVerifier::new(RootCertStore::empty()).expect("nothing can go wrong");
-    let certificates = &fixture.certificates;
-    let config = server_config(certificates.server_chain(), certificates.server_key(), &peers)
-        .expect("the certificates are fine");
-    let client = Arc::new(fixture.client(TLS13, Some(fixture.admin())));
-    let (server, _client) = connect(&config, &client, localhost()).await.expect("the handshake succeeds");
-    assert_eq!(server.get_ref().1.peer_certificates(), None);
-}
-
-#[test]
-fn a_key_of_another_certificate_is_refused() {
-    let fixture = Fixture::new();
-    let (_, admin_key) = fixture.admin();
-    let config = server_config(fixture.certificates.server_chain(), admin_key, &fixture.peers);
-    assert_eq!(config.expect_err("the key does not fit").to_string(), "TLS cannot be set up");
 }

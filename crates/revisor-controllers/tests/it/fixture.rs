@@ -125,6 +125,7 @@ pub(crate) struct Fixture {
     pub(crate) clock: Arc<ManualClock>,
     /// Whoever adds resources sends the longer list.
     pub(crate) resources: watch::Sender<Arc<[Arc<Resource>]>>,
+    pub(crate) root_ca: watch::Sender<String>,
     _folder: tempfile::TempDir,
 }
 
@@ -161,7 +162,13 @@ impl Fixture {
         };
         let registry = Registry::start(Cache::start(Arc::new(store), options), options_of_registry).await;
         let registry = registry.expect("a new registry");
-        Fixture { registry, clock, resources: watch::Sender::new(all), _folder: folder }
+        Fixture {
+            registry,
+            clock,
+            resources: watch::Sender::new(all),
+            root_ca: watch::Sender::new("CERTIFICATES".to_owned()),
+            _folder: folder,
+        }
     }
 
     /// Starts controllers. They end when what is answered is dropped.
@@ -171,7 +178,7 @@ impl Fixture {
             resources: self.resources.subscribe(),
             clock: self.clock.clone(),
             enabled: enabled.to_vec(),
-            root_ca: "CERTIFICATES".to_owned(),
+            root_ca: self.root_ca.subscribe(),
             event_ttl: Duration::from_secs(3600),
         })
     }

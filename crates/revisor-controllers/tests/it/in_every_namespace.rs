@@ -53,6 +53,21 @@ async fn they_are_made_again_and_mended() {
 }
 
 #[tokio::test]
+async fn they_follow_the_certificates_of_the_server() {
+    let fixture = Fixture::new().await;
+    let _controllers = fixture.start(&BOTH);
+    fixture.there("configmaps", Some("default"), ROOT_CA).await;
+    fixture.root_ca.send_replace("RENEWED".to_owned());
+    for namespace in ["default", "kube-system"] {
+        let renewed = || {
+            let object = fixture.get("configmaps", Some(namespace), ROOT_CA)?;
+            (text_at(&object, &["data", "ca.crt"]) == "RENEWED").then_some(())
+        };
+        fixture.until("configmaps", renewed).await;
+    }
+}
+
+#[tokio::test]
 async fn a_namespace_that_goes_gets_nothing_back() {
     let fixture = Fixture::new().await;
     let _controllers = fixture.start(&Controller::ALL);

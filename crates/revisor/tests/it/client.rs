@@ -65,6 +65,17 @@ impl Kubeconfig {
     }
 }
 
+impl Kubeconfig {
+    /// The same with another client certificate.
+    pub(crate) fn identified_by(
+        &self,
+        certificate: CertificateDer<'static>,
+        key: PrivateKeyDer<'static>,
+    ) -> Kubeconfig {
+        Kubeconfig { address: self.address, authorities: self.authorities.clone(), certificate: vec![certificate], key }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Http1,

@@ -6,6 +6,7 @@ mod anonymous;
 mod api;
 mod auth;
 mod bad_input;
+mod certificates;
 mod client;
 mod compatibility;
 mod controllers;
