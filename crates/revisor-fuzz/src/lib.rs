@@ -7,8 +7,12 @@
 //! To add a target: write the function in the module of its subject, add its row to [`TARGETS`], and give it a folder
 //! of seeds, one file per seed, under `seeds/<name>`. An input that once broke a target stays there as a seed.
 
+mod choices;
+mod generator;
 mod mutator;
 mod targets;
 
+pub use choices::Choices;
+pub use generator::{Generator, odd_text};
 pub use mutator::Mutator;
 pub use targets::{TARGETS, Target};

@@ -77,15 +77,19 @@ impl<'a> Mutator<'a> {
         }
     }
 
-    /// A number below the bound, which is not zero. SplitMix64: short, and good enough to choose bytes with.
+    /// A number below the bound, which is not zero.
     fn below(&mut self, bound: usize) -> usize {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        usize::try_from(mixed % bound as u64).unwrap_or(0)
+        usize::try_from(split_mix(&mut self.state) % bound as u64).unwrap_or(0)
     }
+}
+
+/// The next number of SplitMix64: short, and good enough to choose bytes with.
+pub(crate) fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

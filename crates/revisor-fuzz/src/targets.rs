@@ -1,6 +1,7 @@
 //! The table of targets.
 
 mod continue_token;
+mod objects;
 mod patches;
 mod paths;
 mod records;
@@ -25,6 +26,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json_patch", run: patches::json },
     Target { name: "label_selector", run: selectors::label },
     Target { name: "merge_patch", run: patches::merge },
+    Target { name: "object", run: objects::write },
     Target { name: "path", run: paths::route },
     Target { name: "protobuf", run: text::protobuf },
     Target { name: "stored_record", run: records::stored },

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use revisor_catalog::{Catalog, Resource};
+use revisor_catalog::{Catalog, CatalogOptions, Resource};
 
 /// How many resources one input is tried on. Over many inputs all of them have their turn.
 const TRIED: usize = 4;
@@ -11,6 +11,17 @@ const TRIED: usize = 4;
 thread_local! {
     // To build the catalog takes longer than to try an input on it.
     static CATALOG: Rc<Catalog> = Rc::new(Catalog::default());
+    static EVERYTHING: Rc<[Arc<Resource>]> = everything();
+}
+
+fn everything() -> Rc<[Arc<Resource>]> {
+    let catalog = Catalog::build(&CatalogOptions::everything()).expect("there is everything that there is");
+    catalog.resources().cloned().collect()
+}
+
+/// The resources of a server of which everything is asked, alpha versions too.
+pub(super) fn all_resources() -> Rc<[Arc<Resource>]> {
+    EVERYTHING.with(Rc::clone)
 }
 
 /// The catalog, built once.

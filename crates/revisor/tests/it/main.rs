@@ -20,6 +20,7 @@ mod kube_rs;
 mod kubectl;
 mod lifecycle;
 mod objects;
+mod odd_input;
 mod python_client;
 mod quota;
 mod reviews;
