@@ -34,6 +34,8 @@ pub struct Metrics {
     inflight: IntGaugeVec,
     watch_events: IntCounterVec,
     handshake_errors: IntCounter,
+    connections: IntGaugeVec,
+    displaced: IntCounterVec,
     versions: VersionMetrics,
 }
 
@@ -66,13 +68,27 @@ impl Metrics {
                 "Connections that ended before they were encrypted, by failure or by timeout",
             ),
         );
+        let connections = registered(
+            &registry,
+            IntGaugeVec::new(
+                Opts::new("revisor_connections", "Connections, by whether a request has come on them yet"),
+                &["state"],
+            ),
+        );
+        let displaced = registered(
+            &registry,
+            IntCounterVec::new(
+                Opts::new("revisor_connections_displaced_total", "Connections that were closed because others came"),
+                &["state"],
+            ),
+        );
         for kind in [RequestKind::ReadOnly, RequestKind::Mutating] {
             inflight.with_label_values(&[kind_label(kind)]);
         }
         registered(&registry, Ok(ResourceCollector::new(resources)));
         registered(&registry, Ok(ProcessCollector::new()));
         let versions = VersionMetrics::new(&registry);
-        Metrics { registry, requests, inflight, watch_events, handshake_errors, versions }
+        Metrics { registry, requests, inflight, watch_events, handshake_errors, connections, displaced, versions }
     }
 
     /// The registry behind these metrics, for what other parts of the program want to tell.
@@ -117,6 +133,16 @@ impl Metrics {
         self.versions.outside_skew(component, version)
     }
 
+    /// How many connections there are in a state.
+    pub(crate) fn connections(&self, state: ConnectionState) -> IntGauge {
+        self.connections.with_label_values(&[state.label()])
+    }
+
+    /// How many connections in a state had to give way to others.
+    pub(crate) fn displaced_connections(&self, state: ConnectionState) -> IntCounter {
+        self.displaced.with_label_values(&[state.label()])
+    }
+
     pub(crate) fn handshake_failed(&self) {
         self.handshake_errors.inc();
     }
@@ -138,6 +164,24 @@ impl Metrics {
             .headers_mut()
             .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
         response
+    }
+}
+
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConnectionState {
+    /// No request has come on it.
+    New,
+    /// Requests have come on it.
+    Serving,
+}
+
+impl ConnectionState {
+    fn label(self) -> &'static str {
+        match self {
+            ConnectionState::New => "new",
+            ConnectionState::Serving => "serving",
+        }
     }
 }
 

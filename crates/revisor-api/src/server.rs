@@ -1,12 +1,14 @@
 //! [`Server`]: accepts connections, encrypts them, speaks HTTP/1.1 and HTTP/2 on them, hands every request to a
 //! [`Handler`], and goes away in good order.
 //!
-//! Everything that a client could make large is bounded here: connections, handshakes, time in a handshake, idle
-//! time, headers, streams, buffers. What a request means is none of this file's business. `connection` drives one
-//! connection; `listener` owns the socket.
+//! Everything that a client could make large is bounded here: connections, time in a handshake, time until the first
+//! request, idle time, headers, streams, buffers. What a request means is none of this file's business. `rooms` knows
+//! all connections and who gives way to whom, `connection` drives one of them, `listener` owns the socket.
 
+mod activity;
 mod connection;
 mod listener;
+mod rooms;
 
 use std::future::Future;
 use std::io;
@@ -18,7 +20,6 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use revisor_auth::ServerTls;
 use rustls_pki_types::CertificateDer;
-use tokio::sync::Semaphore;
 
 use crate::body::Body;
 use crate::drain::{Drain, Phase};
@@ -26,6 +27,7 @@ use crate::metrics::Metrics;
 use crate::strict_transport_security::StrictTransportSecurity;
 use connection::ConnectionServer;
 use listener::Listener;
+use rooms::Rooms;
 
 /// How long cut-off connections get to notice that they were cut off.
 const ABORT_GRACE: Duration = Duration::from_secs(1);
@@ -72,15 +74,19 @@ pub struct ServerOptions {
 /// What a server allows its clients, taken together and one by one.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Connections at once. One more waits in the kernel's queue until one ends.
+    /// Connections at once on which a request has come. For one more, an idle one is closed, or else one of the
+    /// address that has most of them; or else it is not served.
     pub connections: u32,
-    /// Handshakes at once.
-    pub handshakes: u32,
+    /// Connections at once on which no request has come yet. For one more, the oldest is closed of the address that
+    /// has most of them.
+    pub newcomers: u32,
     /// Time for a handshake.
     pub handshake_timeout: Duration,
-    /// Time without a request after which a connection is closed, and time for a request's head to arrive. Longer
-    /// than the 90 seconds after which common clients drop idle connections themselves: if the server were first, it
-    /// could close a connection on which a request is just being sent.
+    /// Time from the handshake until the head of the first request is complete; the original's.
+    pub first_request_timeout: Duration,
+    /// Time without a request after which a connection is closed, and time for the head of a later request to arrive.
+    /// Longer than the 90 seconds after which common clients drop idle connections themselves: if the server were
+    /// first, it could close a connection on which a request is just being sent.
     pub idle_timeout: Duration,
     /// Time between signs of life that are asked of an HTTP/2 client, and time to give one.
     pub ping_interval: Duration,
@@ -96,8 +102,9 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             connections: 10_000,
-            handshakes: 1_000,
+            newcomers: 1_000,
             handshake_timeout: Duration::from_secs(10),
+            first_request_timeout: Duration::from_secs(32),
             idle_timeout: Duration::from_secs(120),
             ping_interval: Duration::from_secs(30),
             head_bytes: 64 * 1024,
@@ -146,21 +153,14 @@ impl Server {
     /// accepted, connections are told to finish, and watches end. What is left after the drain timeout is cut off.
     pub async fn run<H: Handler>(self, handler: Arc<H>, shutdown: impl Future<Output = ()>) -> Drained {
         let Server { options, mut listener, drain, .. } = self;
-        let all = options.limits.connections;
-        let connections = Arc::new(Semaphore::new(all as usize));
-        let handshakes = Arc::new(Semaphore::new(options.limits.handshakes as usize));
+        let rooms = Rooms::new(options.limits.newcomers, options.limits.connections, &options.metrics);
         let server = Arc::new(ConnectionServer::new(&options, handler, drain.clone()));
 
         let accepting = async {
             loop {
-                let place = Arc::clone(&connections).acquire_owned().await.expect("never closed");
-                let handshake = Arc::clone(&handshakes).acquire_owned().await.expect("never closed");
-                let (stream, address) = listener.accept().await;
-                let serving = Arc::clone(&server).serve(stream, address, handshake);
-                tokio::spawn(async move {
-                    serving.await;
-                    drop(place);
-                });
+                let (stream, address) = listener.accept(|| rooms.relieve()).await;
+                let stay = rooms.enter(address);
+                tokio::spawn(Arc::clone(&server).serve(stream, address, stay));
             }
         };
         let leaving = async {
@@ -177,17 +177,15 @@ impl Server {
         drop(listener);
         drain.advance(Phase::Closing);
 
-        // Every connection holds one place, so when all places are free, all connections have ended.
-        let everything = connections.acquire_many(all);
-        if tokio::time::timeout(options.limits.drain_timeout, everything).await.is_ok() {
+        if tokio::time::timeout(options.limits.drain_timeout, rooms.emptied()).await.is_ok() {
             tracing::info!("shut down, everything has ended");
             return Drained { cut_off: 0 };
         }
-        let cut_off = (all as usize).saturating_sub(connections.available_permits());
+        let cut_off = rooms.present();
         tracing::warn!(cut_off, "shut down, some connections did not end in time and are cut off");
         drain.advance(Phase::Aborting);
         // Nothing depends on this wait; it lets sockets close before the process does.
-        let _ = tokio::time::timeout(ABORT_GRACE, connections.acquire_many(all)).await;
+        let _ = tokio::time::timeout(ABORT_GRACE, rooms.emptied()).await;
         Drained { cut_off }
     }
 }

@@ -7,7 +7,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -20,11 +19,11 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
 use revisor_auth::ServerTls;
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::{Handler, ServerOptions};
+use super::rooms::{Guest, Stay};
+use super::{Handler, Limits, ServerOptions};
 use crate::access_log::AccessRecord;
 use crate::body::Body;
 use crate::drain::{Drain, Phase};
@@ -54,8 +53,7 @@ pub(super) struct ConnectionServer<H> {
     strict_transport_security: Option<StrictTransportSecurity>,
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
-    handshake_timeout: Duration,
-    idle_timeout: Duration,
+    limits: Limits,
     metrics: Arc<Metrics>,
     drain: Drain,
 }
@@ -89,58 +87,69 @@ impl<H: Handler> ConnectionServer<H> {
             strict_transport_security: options.strict_transport_security.clone(),
             http1,
             http2,
-            handshake_timeout: limits.handshake_timeout,
-            idle_timeout: limits.idle_timeout,
+            limits: limits.clone(),
             metrics: Arc::clone(&options.metrics),
             drain,
         }
     }
 
-    /// From the handshake, during which `handshake` is held, to the end.
-    pub(super) async fn serve(
-        self: Arc<Self>,
-        stream: TcpStream,
-        address: SocketAddr,
-        handshake: OwnedSemaphorePermit,
-    ) {
+    /// From the handshake to the end.
+    pub(super) async fn serve(self: Arc<Self>, stream: TcpStream, address: SocketAddr, stay: Stay) {
         // Boxed, so that what a handshake needs is given back before the connection's long life begins.
-        let Some(stream) = Box::pin(self.handshake(stream, address)).await else { return };
-        drop(handshake);
+        let Some(stream) = Box::pin(self.handshake(stream, address, stay.guest())).await else { return };
         let (_, tls) = stream.get_ref();
         // As in the original, HTTP/2 is spoken only where it was agreed on. Guessing from the first bytes would mean
         // to wait for them without a limit.
         let speaks_http2 = tls.alpn_protocol() == Some(b"h2");
         let certificates = tls.peer_certificates().unwrap_or_default();
         let connection = Arc::new(self.handler.connected(address, certificates));
-        let activity = Arc::new(Activity::default());
+        let guest = Arc::clone(stay.guest());
         let service = service_fn({
             let server = Arc::clone(&self);
-            let activity = Arc::clone(&activity);
+            let guest = Arc::clone(&guest);
             move |request| {
+                let is_first = guest.activity.begin();
+                let running = Running(Arc::clone(&guest));
+                let has_room = !is_first || stay.settle();
                 let (server, connection) = (Arc::clone(&server), Arc::clone(&connection));
                 // Boxed, so that a stream costs what its body costs once it is answered: watches are many, and last.
-                Box::pin(server.answer(connection, address, activity.begin(), request))
+                Box::pin(async move {
+                    if !has_room {
+                        // The connection is about to be closed.
+                        std::future::pending::<()>().await;
+                    }
+                    server.answer(connection, address, running, request).await
+                })
             }
         });
         let io = TokioIo::new(stream);
-        let drain = &self.drain;
+        let attendant = Attendant { guest: &guest, drain: &self.drain, limits: &self.limits };
         if speaks_http2 {
-            let idle = Some((&*activity, self.idle_timeout));
-            drive(Box::pin(self.http2.serve_connection(io, service)), drain, idle).await;
+            attendant.drive(Box::pin(self.http2.serve_connection(io, service)), Some(self.limits.idle_timeout)).await;
         } else {
-            drive(Box::pin(self.http1.serve_connection(io, service)), drain, None).await;
+            attendant.drive(Box::pin(self.http1.serve_connection(io, service)), None).await;
         }
     }
 
-    async fn handshake(&self, stream: TcpStream, address: SocketAddr) -> Option<TlsStream<TcpStream>> {
+    async fn handshake(
+        &self,
+        stream: TcpStream,
+        address: SocketAddr,
+        guest: &Guest,
+    ) -> Option<TlsStream<TcpStream>> {
         // Which certificate is shown may depend on where the client came in.
         let local = stream.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |local| local.ip());
         let acceptor = TlsAcceptor::from(self.tls.config(local));
-        let accepted = tokio::time::timeout(self.handshake_timeout, acceptor.accept(stream));
-        // A client that has not even shaken hands has nothing under way that would be worth finishing.
+        let accepted = tokio::time::timeout(self.limits.handshake_timeout, acceptor.accept(stream));
         let accepted = tokio::select! {
             accepted = accepted => accepted,
+            // A client that has not even shaken hands has nothing under way that would be worth finishing.
             () = self.drain.wait(Phase::Closing) => return None,
+            () = guest.told_to_leave() => {
+                tracing::debug!(%address, "gave way to others before the TLS handshake was done");
+                self.metrics.handshake_failed();
+                return None;
+            }
         };
         match accepted {
             Ok(Ok(stream)) => return Some(stream),
@@ -179,70 +188,57 @@ impl<H: Handler> ConnectionServer<H> {
     }
 }
 
-/// Lets a connection run, to its own end or to that of the server. An `idle` one is closed.
-///
-/// Takes it boxed, because a future that takes something by value has room for it twice.
-async fn drive<C: GracefulConnection>(mut connection: Pin<Box<C>>, drain: &Drain, idle: Option<(&Activity, Duration)>) {
-    let mut closing = drain.wait(Phase::Closing);
-    let mut aborting = drain.wait(Phase::Aborting);
-    let mut told_to_finish = false;
-    loop {
-        let idle_for_long = async {
-            match idle {
-                Some((activity, timeout)) => activity.idle_for(timeout).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            // Errors are the client's way of leaving: resets, timeouts, protocol errors.
-            _ = connection.as_mut() => return,
-            () = &mut closing, if !told_to_finish => {}
-            () = &mut aborting => return,
-            () = idle_for_long => {
-                if told_to_finish {
-                    // It had its chance to leave in good order. A client that never said a word ends here.
-                    return;
+/// Sees to it that a connection ends when it should.
+struct Attendant<'a> {
+    guest: &'a Guest,
+    drain: &'a Drain,
+    limits: &'a Limits,
+}
+
+impl Attendant<'_> {
+    /// Lets a connection run, to its own end or to that of the server, or until it has to leave. One that is `idle`
+    /// for so long is closed.
+    ///
+    /// Takes it boxed, because a future that takes something by value has room for it twice.
+    async fn drive<C: GracefulConnection>(self, mut connection: Pin<Box<C>>, idle: Option<Duration>) {
+        let activity = &self.guest.activity;
+        let mut closing = self.drain.wait(Phase::Closing);
+        let mut aborting = self.drain.wait(Phase::Aborting);
+        let mut silent = pin!(activity.silent_for(self.limits.first_request_timeout));
+        let mut told_to_finish = false;
+        loop {
+            let idle_for_long = async {
+                match idle {
+                    Some(timeout) => activity.idle_for(timeout).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                // Errors are the client's way of leaving: resets, timeouts, protocol errors.
+                _ = connection.as_mut() => return,
+                () = &mut closing, if !told_to_finish => {}
+                () = &mut aborting => return,
+                () = self.guest.told_to_leave() => return,
+                () = &mut silent => return,
+                () = idle_for_long => {
+                    if told_to_finish {
+                        // It had its chance to leave in good order. A client that never said a word ends here.
+                        return;
+                    }
                 }
             }
-        }
-        connection.as_mut().graceful_shutdown();
-        told_to_finish = true;
-    }
-}
-
-/// What happens on a connection, as far as idleness is concerned.
-#[derive(Default)]
-struct Activity {
-    running: AtomicUsize,
-    begun: AtomicU64,
-}
-
-impl Activity {
-    fn begin(self: &Arc<Self>) -> Running {
-        self.running.fetch_add(1, Ordering::Relaxed);
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        Running(Arc::clone(self))
-    }
-
-    /// Completes when no request ran during a whole `period`.
-    async fn idle_for(&self, period: Duration) {
-        loop {
-            let before = self.begun.load(Ordering::Relaxed);
-            let idle_before = self.running.load(Ordering::Relaxed) == 0;
-            tokio::time::sleep(period).await;
-            if idle_before && self.begun.load(Ordering::Relaxed) == before {
-                return;
-            }
+            connection.as_mut().graceful_shutdown();
+            told_to_finish = true;
         }
     }
 }
 
 /// A request that is being answered, up to the last byte of its body.
-struct Running(Arc<Activity>);
+struct Running(Arc<Guest>);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::Relaxed);
+        self.0.activity.end();
     }
 }
 
@@ -281,20 +277,5 @@ mod tests {
         assert_eq!(panic_text(&*formatted.expect_err("a panic")), "no 1");
         let plain: Result<(), _> = isolated(async { panic!("plain") }).await;
         assert_eq!(panic_text(&*plain.expect_err("a panic")), "plain");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn idleness_needs_a_whole_period_without_requests() {
-        let activity = Arc::new(Activity::default());
-        let period = Duration::from_secs(10);
-        let started = tokio::time::Instant::now();
-        let running = activity.begin();
-        let busy = async {
-            tokio::time::sleep(Duration::from_secs(25)).await;
-            drop(running);
-        };
-        let ((), ()) = tokio::join!(activity.idle_for(period), busy);
-        // The period from 20 to 30 began busy; the one from 30 to 40 was idle.
-        assert_eq!(started.elapsed(), Duration::from_secs(40));
     }
 }

@@ -39,8 +39,9 @@ impl Listener {
     }
 
     /// The next connection. Failures are logged and waited out: a server that stops accepting because it ran out
-    /// of file descriptors once is worse than one that is slow for a while.
-    pub(super) async fn accept(&mut self) -> (TcpStream, SocketAddr) {
+    /// of file descriptors once is worse than one that is slow for a while. `relieve` is called each time, to give
+    /// back what others may need.
+    pub(super) async fn accept(&mut self, relieve: impl Fn()) -> (TcpStream, SocketAddr) {
         loop {
             match self.socket.accept().await {
                 Ok((stream, address)) => {
@@ -51,6 +52,7 @@ impl Listener {
                 Err(error) if is_the_peers(&error) => tracing::debug!(%error, "a connection ended before it began"),
                 Err(error) => {
                     tracing::warn!(%error, pause = ?self.pause, "cannot accept connections");
+                    relieve();
                     tokio::time::sleep(self.pause).await;
                     self.pause = (self.pause * 2).min(LONGEST_PAUSE);
                 }
@@ -98,7 +100,7 @@ mod tests {
     async fn accepted_sockets_are_prepared() {
         let mut listener = Listener::bind(([127, 0, 0, 1], 0).into()).expect("a free port");
         let address = listener.address().expect("bound");
-        let (client, (accepted, _)) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (client, (accepted, _)) = tokio::join!(TcpStream::connect(address), listener.accept(|| ()));
         client.expect("connected");
         assert!(accepted.nodelay().expect("an open socket"));
         assert!(SockRef::from(&accepted).keepalive().expect("an open socket"));

@@ -1,7 +1,6 @@
 //! What a client may not do, and that others do not suffer from the attempt.
 
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,23 +12,80 @@ use revisor_api::{Limits, MAX_REQUEST_BODY};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{TestServer, get, post, text, within};
+use crate::harness::{TestServer, chunk, get, post, text, within};
 
 const SOON: Duration = Duration::from_millis(200);
 
 #[tokio::test]
 async fn a_client_that_does_not_shake_hands_is_dropped() {
-    // With one place for handshakes, the others wait until the silent one is gone.
-    let limits = Limits { handshake_timeout: SOON, handshakes: 1, ..Limits::default() };
-    let server = TestServer::with(limits, Duration::ZERO);
-    let mut silent = within(TcpStream::connect(server.address)).await.expect("the server listens");
-    let mut rude = within(TcpStream::connect(server.address)).await.expect("the server listens");
+    let server = TestServer::with(Limits { handshake_timeout: SOON, ..Limits::default() }, Duration::ZERO);
+    let mut silent = connect(&server).await;
+    let mut rude = connect(&server).await;
     within(rude.write_all(b"GET / HTTP/1.1\r\n\r\n")).await.expect("written");
-    let mut client = server.http1().await;
-    assert_eq!(client.text("/peer").await.0, StatusCode::OK);
-    let mut byte = [0];
-    assert_eq!(within(silent.read(&mut byte)).await.unwrap_or(0), 0, "closed");
+    for stream in [&mut silent, &mut rude] {
+        ended(stream).await;
+    }
     assert!(server.metrics.render().contains("\napiserver_tls_handshake_errors_total 2\n"));
+}
+
+#[tokio::test]
+async fn silent_connections_give_way_to_those_who_speak() {
+    // Nothing runs out of time here: whoever is served is served although the others are still there.
+    let server = TestServer::with(Limits { newcomers: 3, ..Limits::default() }, Duration::ZERO);
+    let mut silent = Vec::new();
+    for at in 0..20 {
+        match at % 3 {
+            0 => silent.push(Silent::Tcp(connect(&server).await)),
+            // Shaken hands, and nothing or half a head said after that.
+            1 => silent.push(Silent::Tls(server.tls(&["h2"], false).await)),
+            _ => {
+                let mut stream = server.tls(&["http/1.1"], false).await;
+                within(stream.write_all(b"GET /peer HTTP/1.1\r\nhost: x\r\n")).await.expect("written");
+                silent.push(Silent::Tls(stream));
+            }
+        }
+        for (protocol, mut client) in server.clients().await {
+            assert_eq!(client.text("/peer").await.0, StatusCode::OK, "{protocol}, after {at} silent ones");
+        }
+    }
+    // The first ones gave way, however far they had come.
+    for stream in silent.drain(..15) {
+        match stream {
+            Silent::Tcp(mut stream) => ended(&mut stream).await,
+            Silent::Tls(mut stream) => ended(&mut stream).await,
+        }
+    }
+}
+
+enum Silent {
+    Tcp(TcpStream),
+    Tls(tokio_rustls::client::TlsStream<TcpStream>),
+}
+
+#[tokio::test]
+async fn a_first_request_has_to_come_whole_and_soon() {
+    let server = TestServer::with(Limits { first_request_timeout: SOON, ..Limits::default() }, Duration::ZERO);
+    for (protocol, said) in [("http/1.1", ""), ("http/1.1", "GET /peer HTTP/1.1\r\nhost: x\r\n"), ("h2", "")] {
+        let mut stream = server.tls(&[protocol], false).await;
+        within(stream.write_all(said.as_bytes())).await.expect("written");
+        ended(&mut stream).await;
+    }
+    // Who has said something is given more time.
+    for protocol in ["HTTP/1.1", "HTTP/2"] {
+        let mut client = if protocol == "HTTP/2" { server.http2().await } else { server.http1().await };
+        assert_eq!(client.text("/peer").await.0, StatusCode::OK, "{protocol}");
+        ended(&mut server.tls(&["h2"], false).await).await;
+        assert_eq!(client.text("/peer").await.0, StatusCode::OK, "{protocol}");
+    }
+}
+
+async fn connect(server: &TestServer) -> TcpStream {
+    within(TcpStream::connect(server.address)).await.expect("the server listens")
+}
+
+/// Waits for the other side to end, however it does that.
+async fn ended(stream: &mut (impl AsyncReadExt + Unpin)) {
+    let _ = within(stream.read_to_end(&mut Vec::new())).await;
 }
 
 #[tokio::test]
@@ -153,21 +209,22 @@ async fn bodies_of_unknown_length_are_bounded_too() {
 }
 
 #[tokio::test]
-async fn one_connection_too_many_waits() {
-    let server = TestServer::with(Limits { connections: 1, ..Limits::default() }, Duration::ZERO);
-    let mut first = server.http1().await;
-    assert_eq!(first.text("/peer").await.0, StatusCode::OK);
-    // The kernel takes the second connection, the server does not: its handshake cannot complete.
-    let second = server.http1();
-    tokio::pin!(second);
-    for _ in 0..50 {
-        tokio::select! {
-            _ = &mut second => panic!("the second is served while the first holds the only place"),
-            answer = first.text("/peer") => assert_eq!(answer.0, StatusCode::OK),
-        }
-    }
-    assert_eq!(server.handler.connected.load(Ordering::SeqCst), 1);
-    drop(first);
-    let mut second = second.await;
-    assert_eq!(second.text("/peer").await.0, StatusCode::OK);
+async fn idle_connections_give_way_and_busy_ones_do_not() {
+    let server = TestServer::with(Limits { connections: 2, ..Limits::default() }, Duration::ZERO);
+    let mut busy = server.http2().await;
+    let mut watch = busy.get("/watch").await;
+    assert_eq!(chunk(&mut watch).await.as_deref(), Some(&b"hello\n"[..]));
+    let mut idle = server.http1().await;
+    assert_eq!(idle.text("/peer").await.0, StatusCode::OK);
+    let mut newcomer = server.http1().await;
+    assert_eq!(newcomer.text("/peer").await.0, StatusCode::OK);
+    let _ = within(&mut idle.connection).await;
+    let mut watcher = server.http1().await;
+    let _watch = watcher.get("/watch").await;
+    let _ = within(&mut newcomer.connection).await;
+    // Now both are busy, and one more from the same address finds no place.
+    let mut turned_away = server.http1().await;
+    assert!(turned_away.try_send(get("/peer")).await.is_err());
+    assert_eq!(busy.text("/peer").await.0, StatusCode::OK);
+    assert!(server.metrics.render().contains("\nrevisor_connections_displaced_total{state=\"serving\"} 3\n"));
 }
