@@ -106,19 +106,20 @@ impl AccessRecord {
         &self.path
     }
 
-    /// The answer, with the id in its headers. The line is written when its body has ended; `attached` is dropped
-    /// at the same time.
-    pub(crate) fn finish(mut self, mut response: Response<Body>, attached: impl Send + 'static) -> Response<Body> {
+    /// There is an answer, which gets the id into its headers.
+    pub(crate) fn answered(&mut self, response: &mut Response<Body>) {
         self.status = Some(response.status());
         self.long_running = response.extensions().get::<LongRunning>().is_some();
         response.headers_mut().insert(AUDIT_ID, self.id.0.clone());
-        response.map(|body| {
-            body.on_end(move |bytes| {
-                self.bytes = bytes;
-                drop(self);
-                drop(attached);
-            })
-        })
+    }
+
+    /// So much of the answer was sent.
+    pub(crate) fn sent(&mut self, bytes: u64) {
+        self.bytes = bytes;
+    }
+
+    pub(crate) fn is_long_running(&self) -> bool {
+        self.long_running
     }
 
     fn noteworthy(&self, duration: Duration) -> bool {
@@ -197,8 +198,9 @@ mod tests {
     #[test]
     fn answers_carry_the_id() {
         let request = Request::builder().header("Audit-ID", "abc").body(()).expect("a request");
-        let record = AccessRecord::begin(&request, ([127, 0, 0, 1], 1).into());
-        let response = record.finish(Response::new(Body::from("x")), ());
+        let mut record = AccessRecord::begin(&request, ([127, 0, 0, 1], 1).into());
+        let mut response = Response::new(Body::from("x"));
+        record.answered(&mut response);
         assert_eq!(response.headers()["Audit-Id"], "abc");
     }
 }

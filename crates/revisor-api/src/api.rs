@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::header::USER_AGENT;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use revisor_auth::{
@@ -22,6 +22,7 @@ use rustls_pki_types::CertificateDer;
 use time::OffsetDateTime;
 
 use crate::discovery::Aggregated;
+use crate::inflight::Entrance;
 use crate::metrics::DeprecatedApi;
 use crate::negotiate::{Answer, DiscoveryForm, Encoding};
 use crate::objects::metric_name;
@@ -33,8 +34,8 @@ use crate::skewed_clients::SkewedClients;
 use crate::status_pages::{Circumstances, Page};
 use crate::unread_body::UnreadBody;
 use crate::{
-    Body, Drain, Handler, HealthChecks, Inflight, Metrics, RequestKind, RequestLabels, StatusPages, accepts_gzip,
-    answer, issuer, maybe_compress, negotiate, pretty,
+    Body, Drain, Handler, HealthChecks, Inflight, InflightGuard, Metrics, RequestKind, RequestLabels, Standing,
+    StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate, pretty,
 };
 
 /// What an [`Api`] is made of.
@@ -93,14 +94,21 @@ impl std::fmt::Debug for Api {
     }
 }
 
-impl Handler for Api {
-    type Connection = Peer;
+/// The client of a connection.
+pub struct Client {
+    /// Whose certificates it showed.
+    peer: Arc<Peer>,
+    standing: Arc<Standing>,
+}
 
-    fn connected(&self, _: SocketAddr, certificates: &[CertificateDer<'static>]) -> Peer {
-        self.options.peers.peer(certificates)
+impl Handler for Api {
+    type Connection = Client;
+
+    fn connected(&self, _: SocketAddr, certificates: &[CertificateDer<'static>], standing: Arc<Standing>) -> Client {
+        Client { peer: Arc::new(self.options.peers.peer(certificates)), standing }
     }
 
-    async fn handle(self: Arc<Self>, connection: Arc<Peer>, request: Request<Incoming>) -> Response<Body> {
+    async fn handle(self: Arc<Self>, connection: Arc<Client>, request: Request<Incoming>) -> Response<Body> {
         self.answer(&connection, UnreadBody::of(request)).await
     }
 }
@@ -111,7 +119,7 @@ impl Api {
         self.options.registry.built_in().features()
     }
 
-    async fn answer(&self, peer: &Arc<Peer>, request: Request<UnreadBody>) -> Response<Body> {
+    async fn answer(&self, client: &Client, request: Request<UnreadBody>) -> Response<Body> {
         let started = Instant::now();
         let route = Route::parse(&self.options.registry.catalog(), request.uri().path());
         let asked = Asked::new(&route, &request);
@@ -120,7 +128,7 @@ impl Api {
         let warning = authorization_warning(request.headers());
         let is_write = asked.kind() == RequestKind::Mutating && matches!(route, Route::Objects(_));
 
-        let mut response = self.admit(peer, route, &asked, request).await;
+        let (mut response, place) = self.admit(client, route, &asked, request).await;
         if let Some(warning) = warning {
             answer::add_warnings(&mut response, &[warning.to_owned()]);
         }
@@ -146,57 +154,89 @@ impl Api {
             response = without_body(response);
         }
         let code = response.status().as_u16();
-        response.map(|body| body.on_end(move |bytes| series.observe(code, started.elapsed(), bytes)))
+        response.map(|body| {
+            body.on_end(move |bytes| {
+                series.observe(code, started.elapsed(), bytes);
+                drop(place);
+            })
+        })
     }
 
-    /// Who asks, may they, is there room: then the answer.
+    /// Who asks, may they, is there room: then the answer, with the place that it holds until it was sent.
     async fn admit(
         &self,
-        peer: &Arc<Peer>,
+        client: &Client,
         route: Route,
         asked: &Asked,
         mut request: Request<UnreadBody>,
-    ) -> Response<Body> {
+    ) -> (Response<Body>, Option<InflightGuard>) {
         let timeout = match &asked.timeout {
             // Nobody may ask for more time than all have.
             Ok(asked) => asked.unwrap_or(Duration::MAX).min(self.options.request_timeout),
             Err(error) if asked.verb != Some(Verb::Watch) => {
                 let message = format!("invalid timeout specified in the request URL - {error}");
-                return answer::status(&Status::bad_request(message));
+                return (answer::status(&Status::bad_request(message)), None);
             }
             Err(_) => self.options.request_timeout,
         };
         let now = SystemTime::now();
         let authenticator = &self.options.authenticator;
+        let peer = &client.peer;
         let user = match authenticator.authenticate(request.uri().path(), request.headers(), &peer.identity(now), now) {
-            Ok(user) => user,
+            Ok(user) if user.is_anonymous() => {
+                self.part_with(client, &request);
+                user
+            }
+            Ok(user) => {
+                client.standing.authenticate();
+                user
+            }
             Err(error) => {
                 tracing::debug!(%error, "refused a request that could not be authenticated");
-                return answer::status(&Status::unauthorized("Unauthorized"));
+                self.part_with(client, &request);
+                return (answer::status(&Status::unauthorized("Unauthorized")), None);
             }
         };
         let user = match self.authorize(user, &request) {
             Ok(user) => user,
-            Err(refusal) => return *refusal,
+            Err(refusal) => return (*refusal, None),
         };
         self.skewed_clients.note(request.headers(), OffsetDateTime::now_utc);
         request.extensions_mut().insert(user.clone());
         if asked.verb == Some(Verb::Watch) {
-            // Bounded by connections and streams; it occupies no place while it waits for events.
+            // It has a place among watches instead, because it lasts.
             let response = self.serve(route, asked, request).await;
-            return match peer.clone().distrusted(SystemTime::now) {
+            let response = match peer.clone().distrusted(SystemTime::now) {
                 Some(end) => response.map(|body| body.until(end)),
                 None => response,
             };
+            return (response, None);
         }
-        let _place = match self.options.inflight.admit(asked.kind(), user.is_master()) {
-            Ok(place) => place,
-            Err(refusal) => return refusal.response(),
+        let waits_for_body = asked.kind() == RequestKind::Mutating && !request.body().is_end_stream();
+        let entrance = waits_for_body.then(|| Entrance::new(&user));
+        let place = match &entrance {
+            Some(entrance) => {
+                request.body_mut().enter_by(entrance.clone());
+                None
+            }
+            None => match self.options.inflight.admit(asked.kind(), &user) {
+                Ok(place) => Some(place),
+                Err(refusal) => return (refusal.response(), None),
+            },
         };
-        let served = tokio::time::timeout(timeout, self.serve(route, asked, request));
-        served.await.unwrap_or_else(|_| {
+        let served = tokio::time::timeout(timeout, self.serve(route, asked, request)).await;
+        let response = served.unwrap_or_else(|_| {
             answer::status(&Status::timeout("request did not complete within the allotted timeout", 1))
-        })
+        });
+        (response, place.or_else(|| entrance.and_then(Entrance::into_place)))
+    }
+
+    /// Lets nobody keep a connection over HTTP/2, which is dear and easily abused, who does not say who they are.
+    fn part_with(&self, client: &Client, request: &Request<UnreadBody>) {
+        let is_http2 = request.version() == Version::HTTP_2;
+        if is_http2 && self.features().has(Feature::UnauthenticatedHTTP2DOSMitigation) {
+            client.standing.finish();
+        }
     }
 
     /// Who is to be taken for the user of a request, if they may do what it asks.

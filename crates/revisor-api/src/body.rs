@@ -18,6 +18,11 @@ use http_body::{Frame, SizeHint};
 pub trait ByteSource: Send {
     /// The next chunk. An empty chunk is allowed and sends nothing.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
+
+    /// Whether the chunk that was given last is known to be the last one. If so, it is dropped without being asked.
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 /// The body of an answer.
@@ -85,7 +90,7 @@ impl ByteSource for Body {
             }
             Body::Stream(source) => {
                 let chunk = std::task::ready!(source.poll_next(cx));
-                if chunk.is_none() {
+                if chunk.is_none() || source.is_done() {
                     // What the source holds (a snapshot, a watcher's queue) is released with the last chunk, not
                     // when the connection gets around to dropping the body.
                     *self = Body::Empty;

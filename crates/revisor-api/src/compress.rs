@@ -144,6 +144,10 @@ impl ByteSource for GzipSource {
             }
         }
     }
+
+    fn is_done(&self) -> bool {
+        self.encoder.is_none()
+    }
 }
 
 #[cfg(test)]

@@ -1,103 +1,164 @@
-//! [`Inflight`]: how many requests may be served at once, without queues. One too many is told to come back.
+//! [`Inflight`]: how much may be served at once, without queues. One too many is told to come back.
 //!
-//! Long-running requests do not count, because they are bounded elsewhere and would fill the places for hours;
-//! callers do not ask for a place for them.
+//! A request has its place from the moment when there is something to do to the last byte of its answer. What a client
+//! has not sent yet, and what it waits for, is bounded apart: bodies on their way by their bytes, watches by their
+//! number. Of each, users have [shares](crate::places). What clients have not read yet is bounded by [`UnreadLists`].
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
 use prometheus::IntGauge;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use revisor_auth::Identity;
 
 use crate::answer::text;
 use crate::body::Body;
 use crate::metrics::Metrics;
+use crate::places::{Holder, NoPlace, Place, Places};
+use crate::request_body::MAX_REQUEST_BODY;
+use crate::unread_lists::UnreadLists;
 
-/// How many requests may be served at once. Zero means that there is no limit.
+/// What a request whose body is on its way costs beside the body.
+const WAITING: usize = 32 * 1024;
+
+/// How much may be served at once. Zero means that there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InflightLimits {
-    /// For requests that change nothing.
+    /// Requests that change nothing.
     pub read_only: usize,
-    /// For requests that do.
+    /// Requests that do.
     pub mutating: usize,
+    /// Watches.
+    pub watches: usize,
+    /// Bytes of requests that clients have begun to send.
+    pub incoming_bytes: usize,
+    /// Bytes of replaced objects that are in memory only for lists that are on their way.
+    pub unread_list_bytes: u64,
 }
 
 impl Default for InflightLimits {
     fn default() -> InflightLimits {
-        InflightLimits { read_only: 400, mutating: 200 }
+        InflightLimits {
+            read_only: 400,
+            mutating: 200,
+            watches: 50_000,
+            incoming_bytes: 256 * 1024 * 1024,
+            unread_list_bytes: 64 * 1024 * 1024,
+        }
     }
 }
 
 /// Which of the two limits a request counts towards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
-    /// get, list, watch and everything else that changes nothing.
+    /// get, list and everything else that changes nothing.
     ReadOnly,
     /// Everything else.
     Mutating,
 }
 
-/// The places for requests that are being served.
+/// The places for what is being served.
 #[derive(Debug)]
 pub struct Inflight {
-    read_only: Places,
-    mutating: Places,
-}
-
-#[derive(Debug)]
-struct Places {
-    /// Absent when there is no limit.
-    free: Option<Arc<Semaphore>>,
-    taken: IntGauge,
+    read_only: (Places, IntGauge),
+    mutating: (Places, IntGauge),
+    watches: Places,
+    incoming: Places,
+    lists: UnreadLists,
 }
 
 impl Inflight {
     /// Places within `limits`; how many are taken shows in `metrics`.
     pub fn new(limits: InflightLimits, metrics: &Metrics) -> Inflight {
-        let places = |limit: usize, kind| Places {
-            free: (limit > 0).then(|| Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)))),
-            taken: metrics.inflight(kind),
-        };
         Inflight {
-            read_only: places(limits.read_only, RequestKind::ReadOnly),
-            mutating: places(limits.mutating, RequestKind::Mutating),
+            read_only: (Places::new(limits.read_only), metrics.inflight(RequestKind::ReadOnly)),
+            mutating: (Places::new(limits.mutating), metrics.inflight(RequestKind::Mutating)),
+            watches: Places::new(limits.watches),
+            incoming: Places::new(limits.incoming_bytes),
+            lists: UnreadLists::new(limits.unread_list_bytes, metrics.cut_off()),
         }
     }
 
     /// A place for a request, for as long as the guard lives.
     ///
-    /// A `privileged` request (one by a member of `system:masters`) is always served: whoever must repair an
-    /// overloaded server has to be able to speak to it.
-    pub fn admit(&self, kind: RequestKind, privileged: bool) -> Result<InflightGuard, TooManyRequests> {
-        let places = match kind {
+    /// Members of `system:masters` are always served: whoever must repair an overloaded server has to be able to
+    /// speak to it.
+    pub fn admit(&self, kind: RequestKind, user: &Identity) -> Result<InflightGuard, TooManyRequests> {
+        let (places, gauge) = match kind {
             RequestKind::ReadOnly => &self.read_only,
             RequestKind::Mutating => &self.mutating,
         };
-        let place = places.free.as_ref().map(|free| Arc::clone(free).try_acquire_owned());
-        let place = match place {
-            None => None,
-            Some(Ok(place)) => Some(place),
-            Some(Err(_)) if privileged => None,
-            Some(Err(_)) => return Err(TooManyRequests),
-        };
-        places.taken.inc();
-        Ok(InflightGuard { _place: place, taken: places.taken.clone() })
+        let place = places.take(holder(user), 1)?;
+        gauge.inc();
+        Ok(InflightGuard { _place: place, gauge: gauge.clone() })
     }
+
+    /// A place for a watch.
+    pub(crate) fn watch(&self, user: &Identity) -> Result<Place, TooManyRequests> {
+        Ok(self.watches.take(holder(user), 1)?)
+    }
+
+    /// The lists that are on their way.
+    pub(crate) fn lists(&self) -> &UnreadLists {
+        &self.lists
+    }
+
+    /// Room for a body until it is there, which says that it has so many bytes.
+    fn receive(&self, announced: Option<u64>, user: &Identity) -> Result<Place, TooManyRequests> {
+        let most = MAX_REQUEST_BODY as u64;
+        let bytes = announced.unwrap_or(most).min(most) as usize;
+        Ok(self.incoming.take(holder(user), WAITING + bytes)?)
+    }
+}
+
+fn holder(user: &Identity) -> Holder<'_> {
+    Holder { name: user.name(), is_privileged: user.is_master() }
 }
 
 /// A request's place; free again when this is dropped. It belongs to the answer's body, see [`Body::on_end`]: a
 /// request is served until its last byte has left.
 #[derive(Debug)]
 pub struct InflightGuard {
-    /// Absent where no limit applied.
-    _place: Option<OwnedSemaphorePermit>,
-    taken: IntGauge,
+    _place: Place,
+    gauge: IntGauge,
 }
 
 impl Drop for InflightGuard {
     fn drop(&mut self) {
-        self.taken.dec();
+        self.gauge.dec();
+    }
+}
+
+/// The way of a request that changes something to its place: first its body has to be there.
+#[derive(Debug, Clone)]
+pub(crate) struct Entrance(Arc<Way>);
+
+#[derive(Debug)]
+struct Way {
+    user: Identity,
+    place: Mutex<Option<InflightGuard>>,
+}
+
+impl Entrance {
+    pub(crate) fn new(user: &Identity) -> Entrance {
+        Entrance(Arc::new(Way { user: user.clone(), place: Mutex::default() }))
+    }
+
+    /// Room for the body until it is there.
+    pub(crate) fn receive(&self, inflight: &Inflight, announced: Option<u64>) -> Result<Place, TooManyRequests> {
+        inflight.receive(announced, &self.0.user)
+    }
+
+    /// The body is there, and the request takes its place.
+    pub(crate) fn enter(&self, inflight: &Inflight) -> Result<(), TooManyRequests> {
+        let place = inflight.admit(RequestKind::Mutating, &self.0.user)?;
+        *self.0.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+        Ok(())
+    }
+
+    /// The place of the request, if it came to have one.
+    pub(crate) fn into_place(self) -> Option<InflightGuard> {
+        self.0.place.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -105,6 +166,12 @@ impl Drop for InflightGuard {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many requests are being served")]
 pub struct TooManyRequests;
+
+impl From<NoPlace> for TooManyRequests {
+    fn from(NoPlace: NoPlace) -> TooManyRequests {
+        TooManyRequests
+    }
+}
 
 impl TooManyRequests {
     /// How the client is told: in plain text, as the original does, because at this point no encoding was agreed.
@@ -118,8 +185,15 @@ impl TooManyRequests {
 
 #[cfg(test)]
 mod tests {
+    use revisor_auth::Claims;
+
     use super::RequestKind::{Mutating, ReadOnly};
     use super::*;
+
+    fn master() -> Identity {
+        let groups = vec!["system:masters".to_owned()];
+        Identity::authenticated(Claims { name: "admin".to_owned(), groups, ..Claims::default() })
+    }
 
     #[test]
     fn places() {
@@ -134,18 +208,20 @@ mod tests {
             ("no limit on writes", (1, 0), vec![Mutating; 1000], Mutating, false, true),
         ] {
             let metrics = Metrics::new(Vec::new);
-            let limits = InflightLimits { read_only: limits.0, mutating: limits.1 };
+            let limits = InflightLimits { read_only: limits.0, mutating: limits.1, ..InflightLimits::default() };
             let inflight = Inflight::new(limits, &metrics);
+            let guest = Identity::anonymous();
+            let asking = if privileged { master() } else { guest.clone() };
             let guards: Vec<_> = taken
                 .iter()
-                .map(|kind| inflight.admit(*kind, false).expect("the table's own places are free"))
+                .map(|kind| inflight.admit(*kind, &guest).expect("the table's own places are free"))
                 .collect();
-            let got = inflight.admit(asks, privileged);
+            let got = inflight.admit(asks, &asking);
             assert_eq!(got.is_ok(), admitted, "{name}");
             drop((guards, got));
             for kind in [ReadOnly, Mutating] {
                 assert_eq!(metrics.inflight(kind).get(), 0, "{name}: {kind:?} after the guards are gone");
-                assert!(inflight.admit(kind, false).is_ok(), "{name}: {kind:?} is free again");
+                assert!(inflight.admit(kind, &guest).is_ok(), "{name}: {kind:?} is free again");
             }
         }
     }

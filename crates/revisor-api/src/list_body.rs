@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use crate::ByteSource;
 use crate::representation::ListShape;
+use crate::unread_lists::UnreadList;
 
 /// How much of a list is made at a time: four TLS records, so that the cost of a turn is small beside them.
 const CHUNK: usize = 64 * 1024;
@@ -27,6 +28,10 @@ pub(crate) struct ListBody {
     items: Remaining,
     is_first: bool,
     is_done: bool,
+    /// The first part, as long as nobody has asked for it.
+    first: Option<Bytes>,
+    /// What is held on to for the rest.
+    unread: Option<UnreadList>,
 }
 
 enum Remaining {
@@ -35,6 +40,7 @@ enum Remaining {
 }
 
 impl ListBody {
+    /// A list of which the first part is made, and which lets go of the state with the last.
     pub(crate) fn new(shape: ListShape, listed: Listed) -> ListBody {
         let mut metadata = serde_json::Map::new();
         // What is found out instead of being stored has no version.
@@ -49,7 +55,29 @@ impl ListBody {
         }
         let items = if shape.is_ranked() { ranked(&shape, listed.items) } else { Remaining::of(listed.items) };
         let metadata = serde_json::Value::Object(metadata).to_string();
-        ListBody { shape, metadata, has_begun: false, items, is_first: true, is_done: false }
+        let (first, unread) = (None, None);
+        let mut list =
+            ListBody { shape, metadata, has_begun: false, items, is_first: true, is_done: false, first, unread };
+        list.first = list.next_chunk();
+        list
+    }
+
+    /// Whether nothing is held on to any more.
+    pub(crate) fn is_made(&self) -> bool {
+        self.is_done
+    }
+
+    /// The bytes of the objects that are held on to, if those are counted.
+    pub(crate) fn page_bytes(&self) -> Option<u64> {
+        match &self.items {
+            Remaining::Page(items) => Some(items.as_slice().iter().map(|item| item.bytes().len() as u64).sum()),
+            Remaining::Range { .. } => None,
+        }
+    }
+
+    /// Says who must know how the client reads.
+    pub(crate) fn watched_by(&mut self, unread: UnreadList) {
+        self.unread = Some(unread);
     }
 
     /// The next part of the list; `None` after its foot.
@@ -105,6 +133,8 @@ impl ListBody {
         if !has_more {
             chunk.extend_from_slice(self.shape.foot(&self.metadata, self.is_first).as_bytes());
             self.is_done = true;
+            self.items = Remaining::Page(Vec::new().into_iter());
+            self.unread = None;
         }
         Some(chunk.freeze())
     }
@@ -112,7 +142,15 @@ impl ListBody {
 
 impl ByteSource for ListBody {
     fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        Poll::Ready(self.next_chunk())
+        if let Some(unread) = &self.unread {
+            unread.read();
+        }
+        let first = self.first.take();
+        Poll::Ready(first.or_else(|| self.next_chunk()))
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done && self.first.is_none()
     }
 }
 

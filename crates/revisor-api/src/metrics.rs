@@ -36,6 +36,7 @@ pub struct Metrics {
     handshake_errors: IntCounter,
     connections: IntGaugeVec,
     displaced: IntCounterVec,
+    cut_off: IntCounter,
     versions: VersionMetrics,
 }
 
@@ -82,13 +83,30 @@ impl Metrics {
                 &["state"],
             ),
         );
+        let cut_off = registered(
+            &registry,
+            IntCounter::new(
+                "revisor_answers_cut_off_total",
+                "Answers that were broken off because their clients did not read them in time",
+            ),
+        );
         for kind in [RequestKind::ReadOnly, RequestKind::Mutating] {
             inflight.with_label_values(&[kind_label(kind)]);
         }
         registered(&registry, Ok(ResourceCollector::new(resources)));
         registered(&registry, Ok(ProcessCollector::new()));
         let versions = VersionMetrics::new(&registry);
-        Metrics { registry, requests, inflight, watch_events, handshake_errors, connections, displaced, versions }
+        Metrics {
+            registry,
+            requests,
+            inflight,
+            watch_events,
+            handshake_errors,
+            connections,
+            displaced,
+            cut_off,
+            versions,
+        }
     }
 
     /// The registry behind these metrics, for what other parts of the program want to tell.
@@ -141,6 +159,11 @@ impl Metrics {
     /// How many connections in a state had to give way to others.
     pub(crate) fn displaced_connections(&self, state: ConnectionState) -> IntCounter {
         self.displaced.with_label_values(&[state.label()])
+    }
+
+    /// How many answers were broken off.
+    pub(crate) fn cut_off(&self) -> IntCounter {
+        self.cut_off.clone()
     }
 
     pub(crate) fn handshake_failed(&self) {

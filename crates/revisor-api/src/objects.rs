@@ -7,8 +7,10 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::header::USER_AGENT;
 use http::{Request, Response, StatusCode};
+use http_body::Body as _;
 use revisor_auth::Identity;
-use revisor_catalog::{DeleteAnswer, Feature, Moment, ObjectRoute, Requester, Verb};
+use revisor_cache::Footprint;
+use revisor_catalog::{DeleteAnswer, Feature, Moment, ObjectRoute, Requester, Resource, Verb};
 use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
@@ -16,13 +18,18 @@ use revisor_registry::{
     Selection, WatchRequest, Watched, WriteOptions,
 };
 
+use crate::cut_off::CutOff;
 use crate::list_body::{ListBody, whole_list};
 use crate::negotiate::Answer;
 use crate::query::Query;
 use crate::representation::Wanted;
 use crate::unread_body::UnreadBody;
+use crate::unread_lists::UnreadList;
 use crate::watch_body::{WatchBody, WatchOptions, error_frame};
-use crate::{Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, answer, negotiate, read_body};
+use crate::{
+    Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, TooManyRequests, answer, negotiate,
+    read_body,
+};
 
 /// How the metrics call a verb.
 pub(crate) fn metric_name(verb: Verb) -> &'static str {
@@ -42,11 +49,18 @@ pub(crate) fn metric_name(verb: Verb) -> &'static str {
 pub(crate) enum Refusal {
     Registry(RegistryError),
     Status(Box<Status>),
+    TooMany(TooManyRequests),
 }
 
 impl From<RegistryError> for Refusal {
     fn from(error: RegistryError) -> Refusal {
         Refusal::Registry(error)
+    }
+}
+
+impl From<TooManyRequests> for Refusal {
+    fn from(refusal: TooManyRequests) -> Refusal {
+        Refusal::TooMany(refusal)
     }
 }
 
@@ -80,6 +94,7 @@ impl Api {
         let mut response = match served {
             Ok(response) => response,
             Err(Refusal::Status(status)) => answer::status(&status),
+            Err(Refusal::TooMany(refusal)) => refusal.response(),
             Err(Refusal::Registry(error)) => {
                 if let RegistryError::Store(error) = &error {
                     tracing::error!(error = error as &dyn std::error::Error, "the store failed a request");
@@ -128,10 +143,22 @@ impl Api {
                 limit,
             })
             .await?;
-        let revision = listed.revision;
+        let (revision, footprint) = (listed.revision, listed.footprint.clone());
         let shape = wanted.list(&route.resource, now())?;
         let encoding = shape.encoding();
-        let response = answer::encoded(StatusCode::OK, encoding, Body::stream(ListBody::new(shape, listed)));
+        let mut list = ListBody::new(shape, listed);
+        let mut cut_off = None;
+        if let Some(footprint) = footprint.filter(|_| !list.is_made()) {
+            let footprint = match list.page_bytes() {
+                Some(bytes) => footprint.of_part(bytes),
+                None => footprint,
+            };
+            list.watched_by(self.hold_on_to(&route.resource, footprint, &mut cut_off));
+        }
+        let mut response = answer::encoded(StatusCode::OK, encoding, Body::stream(list));
+        if let Some(cut_off) = cut_off {
+            response.extensions_mut().insert(cut_off);
+        }
         Ok(answer::served_at(response, revision))
     }
 
@@ -142,6 +169,8 @@ impl Api {
         query.number("limit")?;
         let shape = wanted.events()?;
         let lifetime = self.watch_lifetime(query.number("timeoutSeconds")?);
+        let user = request.extensions().get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
+        let place = self.options.inflight.watch(&user)?;
         let watched = self
             .options
             .registry
@@ -154,6 +183,7 @@ impl Api {
             })
             .await?;
         let resource = &route.resource;
+        let mut cut_off = None;
         let body = match watched {
             Watched::Failed(error) => Body::stream(OneFrame(Some(error_frame(&answer::error_status(&error))))),
             Watched::Stream(watcher) => {
@@ -166,6 +196,8 @@ impl Api {
                     ..RequestLabels::default()
                 };
                 let metrics = &self.options.metrics;
+                let footprint = watcher.initial_footprint().filter(|footprint| footprint.bytes() > SMALL_STATE);
+                let unread = footprint.map(|footprint| self.hold_on_to(resource, footprint, &mut cut_off));
                 Body::stream(WatchBody::new(
                     watcher,
                     WatchOptions {
@@ -177,13 +209,24 @@ impl Api {
                         sent: metrics.watch_events(&resource.group, &resource.version, &resource.plural),
                         end: self.options.drain.watches_should_end(),
                         guard: metrics.requests(&labels).long_running(),
+                        place,
+                        unread,
                     },
                 ))
             }
         };
         let mut response = answer::json(StatusCode::OK, body);
         response.extensions_mut().insert(LongRunning);
+        if let Some(cut_off) = cut_off {
+            response.extensions_mut().insert(cut_off);
+        }
         Ok(response)
+    }
+
+    /// Notes that a state is held on to for an answer, which can be ended by the handle that it has to bear.
+    fn hold_on_to(&self, resource: &Resource, footprint: Footprint, cut_off: &mut Option<CutOff>) -> UnreadList {
+        let cut_off = cut_off.insert(CutOff::default()).clone();
+        self.options.inflight.lists().begin(&resource.collection(None), footprint, cut_off)
     }
 
     /// How long a watch lasts: as long as the client says, or some time between the least and twice that, so that
@@ -307,9 +350,14 @@ impl Api {
         Ok(DeleteOptions::read(self.options.registry.built_in(), format, &text)?)
     }
 
-    async fn read(&self, body: UnreadBody) -> Result<Bytes, Box<Status>> {
+    /// The body of a request, which takes its place in flight when that is there.
+    async fn read(&self, mut body: UnreadBody) -> Result<Bytes, Refusal> {
+        let inflight = &self.options.inflight;
+        let entrance = body.take_entrance();
+        let announced = body.size_hint().exact();
+        let room = entrance.as_ref().map(|entrance| entrance.receive(inflight, announced)).transpose()?;
         let deadline = tokio::time::Instant::now() + self.options.request_timeout;
-        read_body(body, MAX_REQUEST_BODY, deadline).await.map_err(|error| {
+        let bytes = read_body(body, MAX_REQUEST_BODY, deadline).await.map_err(|error| {
             Box::new(match error {
                 RequestBodyError::TooLarge { limit } => Status::request_entity_too_large(format!("limit is {limit}")),
                 RequestBodyError::TimedOut => Status::timeout("the request body was not received in time", 1),
@@ -317,9 +365,17 @@ impl Api {
                     Status::bad_request(format!("the request body could not be read: {error}"))
                 }
             })
-        })
+        })?;
+        drop(room);
+        if let Some(entrance) = entrance {
+            entrance.enter(inflight)?;
+        }
+        Ok(bytes)
     }
 }
+
+/// Up to how many bytes a state may have that is held on to without being counted.
+const SMALL_STATE: u64 = 64 * 1024;
 
 /// How long the name of a field manager may be.
 const MAX_FIELD_MANAGER: usize = 128;

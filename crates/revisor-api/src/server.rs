@@ -3,12 +3,16 @@
 //!
 //! Everything that a client could make large is bounded here: connections, time in a handshake, time until the first
 //! request, idle time, headers, streams, buffers. What a request means is none of this file's business. `rooms` knows
-//! all connections and who gives way to whom, `connection` drives one of them, `listener` owns the socket.
+//! all connections and who gives way to whom, `connection` drives one of them, `delivery` sees answers off, `listener`
+//! owns the socket.
 
 mod activity;
 mod connection;
+mod delivery;
 mod listener;
 mod rooms;
+mod standing;
+mod stream_task;
 
 use std::future::Future;
 use std::io;
@@ -28,6 +32,7 @@ use crate::strict_transport_security::StrictTransportSecurity;
 use connection::ConnectionServer;
 use listener::Listener;
 use rooms::Rooms;
+pub use standing::Standing;
 
 /// How long cut-off connections get to notice that they were cut off.
 const ABORT_GRACE: Duration = Duration::from_secs(1);
@@ -38,8 +43,14 @@ pub trait Handler: Send + Sync + 'static {
     type Connection: Send + Sync + 'static;
 
     /// Called once per connection, after its handshake. `certificates` are those that the client presented, its own
-    /// first; whether they are worth anything was for the TLS configuration to decide.
-    fn connected(&self, address: SocketAddr, certificates: &[CertificateDer<'static>]) -> Self::Connection;
+    /// first; whether they are worth anything was for the TLS configuration to decide. `standing` is where to say what
+    /// requests show of the client.
+    fn connected(
+        &self,
+        address: SocketAddr,
+        certificates: &[CertificateDer<'static>],
+        standing: Arc<Standing>,
+    ) -> Self::Connection;
 
     /// Answers one request. The request's extensions hold its [`crate::RequestId`].
     ///
@@ -94,6 +105,16 @@ pub struct Limits {
     pub head_bytes: u32,
     /// Requests at once on one HTTP/2 connection.
     pub streams: u32,
+    /// The same as long as none of them has shown who the client is. Further ones are refused without being looked at,
+    /// and after as many of those as there may be streams the connection is closed.
+    pub unauthenticated_streams: u32,
+    /// Streams that a client may reset before they were looked at, and streams that the server may have to reset
+    /// because of what the client sends. Past either the connection is closed.
+    pub reset_streams: usize,
+    /// Time for a client to take the next piece (128 KiB) of an answer. Otherwise the answer is broken off.
+    pub unread_timeout: Duration,
+    /// Time from a request to the last byte of its answer, unless that is long-running.
+    pub answer_timeout: Duration,
     /// Time that requests get to finish after the server stopped accepting.
     pub drain_timeout: Duration,
 }
@@ -109,6 +130,10 @@ impl Default for Limits {
             ping_interval: Duration::from_secs(30),
             head_bytes: 64 * 1024,
             streams: 1_000,
+            unauthenticated_streams: 100,
+            reset_streams: 100,
+            unread_timeout: Duration::from_secs(20),
+            answer_timeout: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(60),
         }
     }

@@ -18,6 +18,8 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::runtime::Handle;
 
+use crate::inflight::Entrance;
+
 /// The most that is taken only to be forgotten: some times what any request may bring.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -31,6 +33,8 @@ pub(crate) struct UnreadBody<B: Rest = Incoming> {
     body: Option<B>,
     /// Whether what is left is worth taking.
     takes_rest: bool,
+    /// The way that the request takes once this was read, if it has no place before.
+    entrance: Option<Entrance>,
 }
 
 /// What a body must be for its rest to be taken beside the answer.
@@ -46,7 +50,17 @@ impl<B: Rest> UnreadBody<B> {
     pub(crate) fn of(request: Request<B>) -> Request<UnreadBody<B>> {
         // A client that waits to be asked for its body has not sent it: reading would be asking.
         let takes_rest = !request.headers().contains_key(EXPECT);
-        request.map(|body| UnreadBody { body: Some(body), takes_rest })
+        request.map(|body| UnreadBody { body: Some(body), takes_rest, entrance: None })
+    }
+
+    /// Lets the request take this way to its place.
+    pub(crate) fn enter_by(&mut self, entrance: Entrance) {
+        self.entrance = Some(entrance);
+    }
+
+    /// The way that the request has to take to its place; none if it has one.
+    pub(crate) fn take_entrance(&mut self) -> Option<Entrance> {
+        self.entrance.take()
     }
 }
 

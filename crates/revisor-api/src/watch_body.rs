@@ -15,8 +15,10 @@ use revisor_registry::{EventStream, present, present_event, present_item};
 use revisor_version::Revision;
 use tokio::time::{Instant, Sleep};
 
+use crate::places::Place;
 use crate::representation::EventShape;
 use crate::table::INITIAL_EVENTS_END;
+use crate::unread_lists::UnreadList;
 use crate::{ByteSource, LongRunningGuard, WatchEnd, answer};
 
 /// How much is gathered into one write when events come faster than they are sent.
@@ -43,6 +45,10 @@ pub(crate) struct WatchOptions {
     pub(crate) sent: IntCounter,
     pub(crate) end: WatchEnd,
     pub(crate) guard: LongRunningGuard,
+    /// Its place among all watches.
+    pub(crate) place: Place,
+    /// What is held on to until the state that comes first was sent.
+    pub(crate) unread: Option<UnreadList>,
 }
 
 /// A watch on its way.
@@ -60,6 +66,8 @@ pub(crate) struct WatchBody {
     end: WatchEnd,
     is_done: bool,
     _guard: LongRunningGuard,
+    _place: Place,
+    unread: Option<UnreadList>,
 }
 
 impl WatchBody {
@@ -79,6 +87,8 @@ impl WatchBody {
             end: options.end,
             is_done: false,
             _guard: options.guard,
+            _place: options.place,
+            unread: options.unread,
         }
     }
 
@@ -106,6 +116,7 @@ impl WatchBody {
                 Some(delivery.frame(self.resource.shape | (3 * shape + key), make))
             }
             WatchItem::InitialEnd(revision) => {
+                self.unread = None;
                 self.known = Some(revision);
                 if self.bookmarks && self.completes_state { self.bookmark(revision, true) } else { None }
             }
@@ -161,6 +172,9 @@ impl ByteSource for WatchBody {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if self.is_done || Pin::new(&mut self.end).poll(cx).is_ready() || self.deadline.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
+        }
+        if let Some(unread) = &self.unread {
+            unread.read();
         }
         let mut first: Option<Bytes> = None;
         let mut chunk = BytesMut::new();

@@ -41,6 +41,6 @@ pub use feed::{Feed, News};
 pub use history::Expired;
 pub use item::{Item, View};
 pub use resource::ResourceCache;
-pub use snapshot::Snapshot;
+pub use snapshot::{Footprint, Snapshot};
 pub use tally::Classify;
 pub use watcher::{Filter, Scope, WatchItem, WatchRequest, WatchStart, Watcher};

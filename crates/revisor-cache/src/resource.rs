@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, Weak};
 
 use revisor_store::{News, Progress, Sink};
@@ -36,6 +36,8 @@ pub struct ResourceCache {
     delivered: RevisionCell,
     /// The index's cursor, published when everything up to it was pushed.
     dispatched: RevisionCell,
+    /// How much was replaced up to the newest state; snapshots share it.
+    replaced: Arc<AtomicU64>,
     watchers: AtomicUsize,
     /// Whether the dispatcher was told that there is something to do.
     dirty: AtomicBool,
@@ -83,6 +85,7 @@ impl ResourceCache {
             index: Mutex::default(),
             delivered: RevisionCell::new(start),
             dispatched: RevisionCell::new(start),
+            replaced: Arc::default(),
             watchers: AtomicUsize::new(0),
             dirty: AtomicBool::new(false),
             progress,
@@ -105,7 +108,7 @@ impl ResourceCache {
         // Read before the map: all that this progress speaks of is in the map, but not the other way round.
         let progress = *self.progress.borrow();
         let history = self.history();
-        Snapshot::new(history.newest().clone(), progress.max(history.last()))
+        self.snapshot_of(history.newest().clone(), progress.max(history.last()))
     }
 
     /// The state at exactly this revision, which the store must have reached.
@@ -113,11 +116,11 @@ impl ResourceCache {
         let (after, replay) = {
             let history = self.history();
             let after = match history.at(revision)? {
-                Past::Ready(table) => return Ok(Snapshot::new(table, Some(revision))),
+                Past::Ready(table) => return Ok(self.snapshot_of(table, Some(revision))),
                 Past::After(after) => after,
             };
             if let Some((_, table)) = self.recalled().iter().find(|(recalled, _)| *recalled == after) {
-                return Ok(Snapshot::new(table.clone(), Some(revision)));
+                return Ok(self.snapshot_of(table.clone(), Some(revision)));
             }
             (after, history.replay(after))
         };
@@ -128,7 +131,7 @@ impl ResourceCache {
         recalled.push_back((after, table.clone()));
         drop(recalled);
         drop(forgotten);
-        Ok(Snapshot::new(table, Some(revision)))
+        Ok(self.snapshot_of(table, Some(revision)))
     }
 
     /// Starts a watch.
@@ -319,6 +322,10 @@ impl ResourceCache {
         }
     }
 
+    fn snapshot_of(&self, table: Table, revision: Option<Revision>) -> Snapshot {
+        Snapshot::new(table, revision, Arc::clone(&self.replaced))
+    }
+
     fn history(&self) -> RwLockReadGuard<'_, History> {
         self.history.read().expect("no holder of the history panics")
     }
@@ -343,6 +350,7 @@ impl Sink for ResourceCache {
                         history.apply(event);
                     }
                     self.delivered.publish(history.last());
+                    self.replaced.store(history.newest().replaced(), Ordering::Relaxed);
                 }
                 // One who watches is counted before they look at the history. So either they have seen these events
                 // there, or they are counted here; with nobody to tell, no task needs to run.

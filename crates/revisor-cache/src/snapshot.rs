@@ -1,8 +1,9 @@
-//! [`Snapshot`]: one state of a resource, cheap to take and to keep; and the [`Table`] that it is made of.
+//! [`Snapshot`]: one state of a resource, cheap to take and to keep for a while; and the [`Table`] that it is made of.
 
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use imbl::OrdMap;
 use revisor_store::Key;
@@ -16,12 +17,60 @@ use crate::layout::Layout;
 pub struct Snapshot {
     table: Table,
     revision: Option<Revision>,
+    /// How much was replaced up to the newest state.
+    replaced_by_now: Arc<AtomicU64>,
+}
+
+/// What an object takes beside its bytes, about.
+const OVERHEAD: u64 = 256;
+
+/// What it can cost to hold on to a state: objects that were replaced since stay in memory for it.
+#[derive(Debug, Clone)]
+pub struct Footprint {
+    bytes: u64,
+    replaced: u64,
+    replaced_by_now: Arc<AtomicU64>,
+}
+
+impl Footprint {
+    /// A state of so many bytes, which came about when so many were replaced, of those that were replaced by now.
+    pub fn new(bytes: u64, replaced: u64, replaced_by_now: Arc<AtomicU64>) -> Footprint {
+        Footprint { bytes, replaced, replaced_by_now }
+    }
+
+    /// The same of a part of the state, of so many bytes.
+    #[must_use]
+    pub fn of_part(self, bytes: u64) -> Footprint {
+        Footprint { bytes: bytes.min(self.bytes), ..self }
+    }
+
+    /// The bytes of all objects of the state.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bytes of all objects of the resource that were ever replaced or removed until the state came about. Only
+    /// the difference of two of these means something.
+    pub fn replaced(&self) -> u64 {
+        self.replaced
+    }
+
+    /// The same until now.
+    pub fn replaced_by_now(&self) -> u64 {
+        self.replaced_by_now.load(Ordering::Relaxed)
+    }
 }
 
 impl Snapshot {
     /// The state `table`, which is that at `revision`.
-    pub(crate) fn new(table: Table, revision: Option<Revision>) -> Snapshot {
-        Snapshot { table, revision }
+    pub(crate) fn new(table: Table, revision: Option<Revision>, replaced_by_now: Arc<AtomicU64>) -> Snapshot {
+        Snapshot { table, revision, replaced_by_now }
+    }
+
+    /// What it can cost to hold on to this.
+    pub fn footprint(&self) -> Footprint {
+        let Table { bytes, replaced, .. } = self.table;
+        Footprint::new(bytes, replaced, Arc::clone(&self.replaced_by_now))
     }
 
     /// The revision whose state this is; `None` while nothing was ever written to the store.
@@ -52,6 +101,11 @@ impl fmt::Debug for Snapshot {
     }
 }
 
+/// What an object takes in memory, about.
+fn weight(item: &Item) -> u64 {
+    item.bytes().len() as u64 + OVERHEAD
+}
+
 /// A persistent map of objects: a clone shares all nodes, and a write after it copies one path.
 #[derive(Clone)]
 pub(crate) struct Table {
@@ -59,12 +113,20 @@ pub(crate) struct Table {
     objects: OrdMap<Key, Arc<Item>>,
     // Beside the objects, so that "how many remain" on the first page of a list does not walk the namespace.
     namespaces: OrdMap<Arc<str>, usize>,
+    /// See [`Footprint`].
+    bytes: u64,
+    replaced: u64,
 }
 
 impl Table {
     /// The table of a resource without objects.
     pub(crate) fn empty(layout: Arc<Layout>) -> Table {
-        Table { layout, objects: OrdMap::new(), namespaces: OrdMap::new() }
+        Table { layout, objects: OrdMap::new(), namespaces: OrdMap::new(), bytes: 0, replaced: 0 }
+    }
+
+    /// See [`Footprint::replaced`].
+    pub(crate) fn replaced(&self) -> u64 {
+        self.replaced
     }
 
     /// How many objects there are.
@@ -85,7 +147,9 @@ impl Table {
     /// Puts `item` in its place and answers what was there.
     pub(crate) fn put(&mut self, item: Arc<Item>) -> Option<Arc<Item>> {
         let key = item.key().clone();
+        self.bytes += weight(&item);
         let old = self.objects.insert(key.clone(), item);
+        self.count_replaced(old.as_deref());
         if old.is_none()
             && let Some(namespace) = self.layout.namespace_of(key.as_str())
         {
@@ -100,6 +164,7 @@ impl Table {
     /// Removes the object at `key` and answers what was there.
     pub(crate) fn remove(&mut self, key: &str) -> Option<Arc<Item>> {
         let old = self.objects.remove(key)?;
+        self.count_replaced(Some(&old));
         if let Some(namespace) = self.layout.namespace_of(key)
             && let Some(count) = self.namespaces.get_mut(namespace)
         {
@@ -109,6 +174,12 @@ impl Table {
             }
         }
         Some(old)
+    }
+
+    fn count_replaced(&mut self, old: Option<&Item>) {
+        let weight = old.map_or(0, weight);
+        self.bytes -= weight;
+        self.replaced += weight;
     }
 
     fn range<'a>(&'a self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &'a Arc<Item>> + use<'a> {
@@ -170,7 +241,7 @@ mod tests {
     #[test]
     fn ranges_are_bounded_by_prefix_and_by_the_last_key() {
         let keys = ["/r/pods/a/x", "/r/pods/a/y", "/r/pods/a-b/x", "/r/pods/b/x", "/r/pods/é/x"];
-        let snapshot = Snapshot::new(table(true, &keys), None);
+        let snapshot = Snapshot::new(table(true, &keys), None, Arc::default());
         for (name, prefix, after, want) in [
             (
                 "everything in byte order",
@@ -197,10 +268,10 @@ mod tests {
     fn counts_agree_with_ranges_also_after_removals() {
         let mut table = table(true, &["/r/pods/a/x", "/r/pods/a/y", "/r/pods/b/x"]);
         put(&mut table, "/r/pods/a/x");
-        let before = Snapshot::new(table.clone(), None);
+        let before = Snapshot::new(table.clone(), None, Arc::default());
         table.remove("/r/pods/b/x");
         table.remove("/r/pods/b/x");
-        let after = Snapshot::new(table.clone(), None);
+        let after = Snapshot::new(table.clone(), None, Arc::default());
         for prefix in ["", "/r/", "/r/pods/", "/r/pods/a/", "/r/pods/b/", "/r/pods/c/", "/r/pods/a", "/r/pods/a/x"] {
             for (name, snapshot) in [("before", &before), ("after", &after)] {
                 assert_eq!(snapshot.count(prefix), snapshot.range(prefix, None).count(), "{prefix} {name}");

@@ -27,7 +27,7 @@ use crate::index::Seat;
 use crate::layout::Layout;
 use crate::queue::{Queued, Taken};
 use crate::resource::Joined;
-use crate::{Delivery, EventKind, Item, ResourceCache, Snapshot};
+use crate::{Delivery, EventKind, Footprint, Item, ResourceCache, Snapshot};
 
 /// How many objects or events are looked at before others get a turn.
 const LOOK: usize = 512;
@@ -218,6 +218,14 @@ impl Watcher {
     /// state is complete, and before the store has reached the revision that the watch begins after.
     pub fn progress(&self) -> Option<Revision> {
         self.progress.filter(|_| self.progress >= self.start)
+    }
+
+    /// What the state costs that comes first, while it is being yielded.
+    pub fn initial_footprint(&self) -> Option<Footprint> {
+        match &self.phase {
+            Phase::State(state) => Some(state.snapshot.footprint()),
+            _ => None,
+        }
     }
 
     /// Takes the next piece of the window, and a seat if there is none.

@@ -186,6 +186,8 @@ features! {
     TokenRequestServiceAccountUIDValidation,
     /// Workloads and groups of pods say which parts of a topology they keep to.
     TopologyAwareWorkloadScheduling,
+    /// Connections over HTTP/2 end with the first request of a client that does not say who it is.
+    UnauthenticatedHTTP2DOSMitigation,
     /// Pods on the network of the host may have users of their own.
     UserNamespacesHostNetworkSupport,
     /// Pods have users of their own.

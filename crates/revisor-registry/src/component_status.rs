@@ -62,7 +62,7 @@ impl Registry {
             Item::new(Arc::new(Entry::new(Key::new(resource.key(None, name)), Revision::FIRST, &draft)))
         });
         let items = items.filter(|item| filter.admits(item)).collect();
-        Listed { revision: None, items: ListItems::Page(items), continue_token: None, remaining: None }
+        Listed { revision: None, items: ListItems::Page(items), continue_token: None, remaining: None, footprint: None }
     }
 
     async fn health_of(&self, component: Component) -> Health {

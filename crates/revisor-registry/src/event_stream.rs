@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use revisor_cache::{EventKind, Item, WatchItem, Watcher};
+use revisor_cache::{EventKind, Footprint, Item, WatchItem, Watcher};
 use revisor_catalog::{Catalog, Resource};
 use revisor_version::Revision;
 use tokio::sync::watch;
@@ -58,6 +58,11 @@ impl EventStream {
             Box::new(Converting { registry, resource, filter, pending: None, ready: VecDeque::new(), has_ended: false })
         });
         EventStream { watcher: Box::new(watcher), converting, replaced, has_ended: false }
+    }
+
+    /// What the state costs that comes first, until all of it was taken.
+    pub fn initial_footprint(&self) -> Option<Footprint> {
+        self.watcher.initial_footprint()
     }
 
     /// The next item; `None` after the last. An error is the last item.

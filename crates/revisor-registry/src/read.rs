@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_cache::{Expired, Filter, Item, Scope, Snapshot, WatchStart};
+use revisor_cache::{Expired, Filter, Footprint, Item, Scope, Snapshot, WatchStart};
 use revisor_catalog::{Feature, Resource};
 use revisor_object::{ContinueToken, FieldError, FieldErrors, FieldPath, ListScope};
 use revisor_store::Key;
@@ -66,6 +66,8 @@ pub struct Listed {
     pub continue_token: Option<String>,
     /// How many objects follow this page, if that is known.
     pub remaining: Option<u64>,
+    /// What it can cost to hold on to that state; `None` if it is not one of stored objects.
+    pub footprint: Option<Footprint>,
 }
 
 /// The objects of a list.
@@ -212,6 +214,7 @@ impl Registry {
         };
         let filter = SharedFilter(selection.filter(resource));
         let revision = snapshot.revision();
+        let footprint = Some(snapshot.footprint());
         let candidates = || snapshot.range(&prefix, after.as_deref()).cloned();
         let is_converted_first = needs_memory(resource) && selection.reads_objects();
         let Some(limit) = limit else {
@@ -226,7 +229,7 @@ impl Registry {
             } else {
                 ListItems::All { snapshot, prefix, after, filter }
             };
-            return Ok(Listed { revision, items, continue_token: None, remaining: None });
+            return Ok(Listed { revision, items, continue_token: None, remaining: None, footprint });
         };
         // One more than is wanted, to know whether there is more.
         let most = limit.saturating_add(1);
@@ -237,7 +240,8 @@ impl Registry {
         };
         let has_more = page.len() > limit;
         page.truncate(limit);
-        let mut listed = Listed { revision, items: ListItems::Page(Vec::new()), continue_token: None, remaining: None };
+        let items = ListItems::Page(Vec::new());
+        let mut listed = Listed { revision, items, continue_token: None, remaining: None, footprint };
         if let Some(last) = page.last().filter(|_| has_more) {
             if selection.is_everything() {
                 let before = match (counted, &after) {

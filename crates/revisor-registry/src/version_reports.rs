@@ -84,7 +84,13 @@ impl Registry {
             Item::new(Arc::new(Entry::new(key, revisor_version::Revision::FIRST, &draft)))
         });
         let items = reports.filter(|item| filter.admits(item)).collect();
-        Ok(Listed { revision: None, items: ListItems::Page(items), continue_token: None, remaining: None })
+        Ok(Listed {
+            revision: None,
+            items: ListItems::Page(items),
+            continue_token: None,
+            remaining: None,
+            footprint: None,
+        })
     }
 
     /// How many objects of a custom resource are stored in each of its versions, those that have none among them.

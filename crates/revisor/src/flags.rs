@@ -382,7 +382,27 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "COUNT", default_value_t = 200)]
     pub(crate) max_mutating_requests_inflight: usize,
 
-    /// How long a request may take that is not a watch
+    /// How many watches are served at once; 0 for any number. Of this and of the two before, the last quarter is for
+    /// users who have little; members of system:masters are always served
+    #[arg(long, value_name = "COUNT", default_value_t = 50_000)]
+    pub(crate) max_watches: usize,
+
+    /// How many bytes of replaced objects stay in memory only for lists that are being read; 0 for any number. For more,
+    /// the list ends whose client has taken nothing for longest
+    #[arg(long, value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
+    pub(crate) max_unread_list_bytes: u64,
+
+    /// How many connections are served at once, if the system allows so many open files. For one more, an idle one of
+    /// the address that has most of them is closed
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_connections: u32,
+
+    /// How many requests at once clients are told that they may have on one HTTP/2 connection; 0 for 100. It is 100 at
+    /// most until a request has shown who the client is
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
+    pub(crate) http2_max_streams_per_connection: u32,
+
+    /// How long a request may take that is not a watch, to the last byte of its answer
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_duration)]
     pub(crate) request_timeout: Duration,
 

@@ -12,6 +12,7 @@ mod ip_range;
 mod kept_secret;
 mod logging;
 mod machine;
+mod open_files;
 mod port_range;
 mod presence;
 mod private_folder;

@@ -29,6 +29,7 @@ use crate::authentication_config::{AnonymousFlag, AuthenticationConfig};
 use crate::certificate_keeper::CertificateKeeper;
 use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
+use crate::open_files::{OpenFiles, raise_open_files};
 use crate::presence::{Presence, hostname};
 use crate::{logging, machine, private_folder, service_accounts, version};
 
@@ -100,7 +101,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         strict_transport_security: StrictTransportSecurity::new(&flags.strict_transport_security_directives),
         metrics: metrics.clone(),
         shutdown_delay: flags.shutdown_delay_duration,
-        limits: Limits::default(),
+        limits: connection_limits(&flags, raise_open_files()),
     })
     .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
     let external_address = external_address(&flags, server.address());
@@ -111,8 +112,13 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     limit(&flags, &store);
     let advertising = tokio::spawn(keep_advertising(registry.clone(), advertised));
     let health = HealthChecks::new(server.drain(), vec![store_check(&store), quota_check(&store)]);
-    let limits =
-        InflightLimits { read_only: flags.max_requests_inflight, mutating: flags.max_mutating_requests_inflight };
+    let limits = InflightLimits {
+        read_only: flags.max_requests_inflight,
+        mutating: flags.max_mutating_requests_inflight,
+        watches: flags.max_watches,
+        unread_list_bytes: flags.max_unread_list_bytes,
+        ..InflightLimits::default()
+    };
     let api = Arc::new(Api::new(ApiOptions {
         registry: registry.clone(),
         authenticator: Authenticator::new(tokens, anonymous).with_service_accounts(service_accounts),
@@ -160,6 +166,20 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     store.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// What connections are allowed where so many files may be open.
+fn connection_limits(flags: &ServeFlags, open_files: OpenFiles) -> Limits {
+    let limits = Limits::default();
+    let (connections, newcomers) = open_files.connections(flags.max_connections, limits.newcomers);
+    let streams = flags.http2_max_streams_per_connection;
+    Limits {
+        connections,
+        newcomers,
+        streams: if streams == 0 { limits.unauthenticated_streams } else { streams },
+        answer_timeout: flags.request_timeout,
+        ..limits
+    }
 }
 
 /// Says what whoever runs the server may not expect of what they asked for.

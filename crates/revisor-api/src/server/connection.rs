@@ -1,29 +1,30 @@
 //! One connection: its handshake, its protocol, its requests, its end.
 
 use std::any::Any;
-use std::convert::Infallible;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, STRICT_TRANSPORT_SECURITY};
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
+use prometheus::IntCounter;
 use revisor_auth::ServerTls;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::delivery::{Delivery, Latest, OutgoingBody, Patience};
 use super::rooms::{Guest, Stay};
-use super::{Handler, Limits, ServerOptions};
+use super::stream_task::StreamExecutor;
+use super::{Handler, Limits, ServerOptions, Standing};
 use crate::access_log::AccessRecord;
 use crate::body::Body;
 use crate::drain::{Drain, Phase};
@@ -52,7 +53,6 @@ pub(super) struct ConnectionServer<H> {
     tls: ServerTls,
     strict_transport_security: Option<StrictTransportSecurity>,
     http1: http1::Builder,
-    http2: http2::Builder<TokioExecutor>,
     limits: Limits,
     metrics: Arc<Metrics>,
     drain: Drain,
@@ -71,22 +71,11 @@ impl<H: Handler> ConnectionServer<H> {
             // Measured with TLS: no different from flattening for small answers, about a quarter less processor time
             // for large ones, and a connection does not go on holding a copy of the largest answer it ever gave.
             .writev(true);
-        let mut http2 = http2::Builder::new(TokioExecutor::new());
-        http2
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(limits.streams)
-            .max_header_list_size(limits.head_bytes)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_send_buf_size(WRITE_BUFFER)
-            .keep_alive_interval(limits.ping_interval)
-            .keep_alive_timeout(limits.ping_interval);
         ConnectionServer {
             handler,
             tls: options.tls.clone(),
             strict_transport_security: options.strict_transport_security.clone(),
             http1,
-            http2,
             limits: limits.clone(),
             metrics: Arc::clone(&options.metrics),
             drain,
@@ -102,41 +91,82 @@ impl<H: Handler> ConnectionServer<H> {
         // to wait for them without a limit.
         let speaks_http2 = tls.alpn_protocol() == Some(b"h2");
         let certificates = tls.peer_certificates().unwrap_or_default();
-        let connection = Arc::new(self.handler.connected(address, certificates));
+        let standing = Arc::new(Standing::default());
+        let connection = Arc::new(self.handler.connected(address, certificates, Arc::clone(&standing)));
         let guest = Arc::clone(stay.guest());
+        let latest = Latest::default();
         let service = service_fn({
             let server = Arc::clone(&self);
-            let guest = Arc::clone(&guest);
+            let (guest, latest, standing) = (Arc::clone(&guest), latest.clone(), Arc::clone(&standing));
             move |request| {
                 let is_first = guest.activity.begin();
-                let running = Running(Arc::clone(&guest));
-                let has_room = !is_first || stay.settle();
+                let delivery = Delivery::begin(&guest);
+                latest.set(&delivery);
+                let admission = if is_first && !stay.settle() {
+                    Admission::Leaves
+                } else if speaks_http2 && server.has_too_many_streams(&guest, &standing) {
+                    Admission::Refused
+                } else {
+                    Admission::Served
+                };
                 let (server, connection) = (Arc::clone(&server), Arc::clone(&connection));
                 // Boxed, so that a stream costs what its body costs once it is answered: watches are many, and last.
                 Box::pin(async move {
-                    if !has_room {
+                    match admission {
+                        Admission::Served => Ok(server.answer(connection, address, delivery, request).await),
+                        Admission::Refused => Err(h2::Error::from(h2::Reason::REFUSED_STREAM)),
                         // The connection is about to be closed.
-                        std::future::pending::<()>().await;
+                        Admission::Leaves => std::future::pending().await,
                     }
-                    server.answer(connection, address, running, request).await
                 })
             }
         });
         let io = TokioIo::new(stream);
-        let attendant = Attendant { guest: &guest, drain: &self.drain, limits: &self.limits };
+        let cut_off = self.metrics.cut_off();
+        let attendant =
+            Attendant { guest: &guest, standing: &standing, drain: &self.drain, limits: &self.limits, cut_off };
         if speaks_http2 {
-            attendant.drive(Box::pin(self.http2.serve_connection(io, service)), Some(self.limits.idle_timeout)).await;
+            let http2 = self.http2(latest);
+            attendant.drive(Box::pin(http2.serve_connection(io, service)), Protocol::Http2).await;
         } else {
-            attendant.drive(Box::pin(self.http1.serve_connection(io, service)), None).await;
+            attendant.drive(Box::pin(self.http1.serve_connection(io, service)), Protocol::Http1(latest)).await;
         }
     }
 
-    async fn handshake(
-        &self,
-        stream: TcpStream,
-        address: SocketAddr,
-        guest: &Guest,
-    ) -> Option<TlsStream<TcpStream>> {
+    /// How HTTP/2 is spoken on a connection.
+    fn http2(&self, latest: Latest) -> http2::Builder<StreamExecutor> {
+        let limits = &self.limits;
+        let unread_timeout = limits.unread_timeout;
+        let executor = StreamExecutor { latest, unread_timeout, cut_off: self.metrics.cut_off() };
+        let mut http2 = http2::Builder::new(executor);
+        http2
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(limits.streams)
+            .max_header_list_size(limits.head_bytes)
+            .max_pending_accept_reset_streams(limits.reset_streams)
+            .max_local_error_reset_streams(limits.reset_streams)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buf_size(WRITE_BUFFER)
+            .keep_alive_interval(limits.ping_interval)
+            .keep_alive_timeout(limits.ping_interval);
+        http2
+    }
+
+    /// Whether a client that nobody knows has more requests at once than such clients may have. One that goes on like
+    /// that is sent away.
+    fn has_too_many_streams(&self, guest: &Guest, standing: &Standing) -> bool {
+        let limits = &self.limits;
+        if standing.is_authenticated() || guest.activity.running() <= limits.unauthenticated_streams as usize {
+            return false;
+        }
+        if standing.refuse() > limits.streams as usize {
+            guest.dismiss();
+        }
+        true
+    }
+
+    async fn handshake(&self, stream: TcpStream, address: SocketAddr, guest: &Guest) -> Option<TlsStream<TcpStream>> {
         // Which certificate is shown may depend on where the client came in.
         let local = stream.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |local| local.ip());
         let acceptor = TlsAcceptor::from(self.tls.config(local));
@@ -164,9 +194,10 @@ impl<H: Handler> ConnectionServer<H> {
         self: Arc<Self>,
         connection: Arc<H::Connection>,
         address: SocketAddr,
-        running: Running,
+        delivery: Arc<Delivery>,
         mut request: Request<Incoming>,
-    ) -> Result<Response<Body>, Infallible> {
+    ) -> Response<OutgoingBody> {
+        let deadline = tokio::time::Instant::now() + self.limits.answer_timeout;
         let record = AccessRecord::begin(&request, address);
         request.extensions_mut().insert(record.id().clone());
         let handler = Arc::clone(&self.handler);
@@ -184,42 +215,72 @@ impl<H: Handler> ConnectionServer<H> {
         if let Some(directives) = &self.strict_transport_security {
             response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, directives.value().clone());
         }
-        Ok(record.finish(response, running))
+        delivery.answer(record, response, deadline)
     }
+}
+
+/// What becomes of a request.
+enum Admission {
+    Served,
+    /// It is not looked at; the client may send it again.
+    Refused,
+    /// Its connection has no place.
+    Leaves,
+}
+
+/// What is spoken on a connection, as far as its end is concerned.
+enum Protocol {
+    /// Hyper itself ends what is idle. Requests come one after the other, and an answer can only be broken off by closing
+    /// the connection.
+    Http1(Latest),
+    Http2,
 }
 
 /// Sees to it that a connection ends when it should.
 struct Attendant<'a> {
     guest: &'a Guest,
+    standing: &'a Standing,
     drain: &'a Drain,
     limits: &'a Limits,
+    cut_off: IntCounter,
 }
 
 impl Attendant<'_> {
-    /// Lets a connection run, to its own end or to that of the server, or until it has to leave. One that is `idle`
-    /// for so long is closed.
+    /// Lets a connection run, to its own end or to that of the server, or until it has to leave.
     ///
     /// Takes it boxed, because a future that takes something by value has room for it twice.
-    async fn drive<C: GracefulConnection>(self, mut connection: Pin<Box<C>>, idle: Option<Duration>) {
-        let activity = &self.guest.activity;
-        let mut closing = self.drain.wait(Phase::Closing);
-        let mut aborting = self.drain.wait(Phase::Aborting);
-        let mut silent = pin!(activity.silent_for(self.limits.first_request_timeout));
+    async fn drive<C: GracefulConnection>(self, mut connection: Pin<Box<C>>, protocol: Protocol) {
+        let Attendant { guest, standing, drain, limits, cut_off } = self;
+        let activity = &guest.activity;
+        let mut closing = drain.wait(Phase::Closing);
+        let mut aborting = drain.wait(Phase::Aborting);
+        let mut silent = pin!(activity.silent_for(limits.first_request_timeout));
+        let mut stays_unread = pin!(guest.unread.stays_for(limits.unread_timeout));
+        let mut patience = Patience::new(limits.unread_timeout);
         let mut told_to_finish = false;
         loop {
             let idle_for_long = async {
-                match idle {
-                    Some(timeout) => activity.idle_for(timeout).await,
-                    None => std::future::pending().await,
+                match protocol {
+                    Protocol::Http2 => activity.idle_for(limits.idle_timeout).await,
+                    Protocol::Http1(_) => std::future::pending().await,
                 }
             };
+            let unread = std::future::poll_fn(|cx| match &protocol {
+                Protocol::Http1(latest) => latest.get().map_or(Poll::Pending, |latest| patience.poll(&latest, cx)),
+                Protocol::Http2 => Poll::Pending,
+            });
             tokio::select! {
+                // In this order: what the connection has done is looked at below.
+                biased;
                 // Errors are the client's way of leaving: resets, timeouts, protocol errors.
                 _ = connection.as_mut() => return,
                 () = &mut closing, if !told_to_finish => {}
                 () = &mut aborting => return,
-                () = self.guest.told_to_leave() => return,
+                () = guest.told_to_leave() => return,
                 () = &mut silent => return,
+                () = unread => return cut_off.inc(),
+                () = &mut stays_unread => return cut_off.inc(),
+                () = standing.finishes(), if !told_to_finish => {}
                 () = idle_for_long => {
                     if told_to_finish {
                         // It had its chance to leave in good order. A client that never said a word ends here.
@@ -230,15 +291,6 @@ impl Attendant<'_> {
             connection.as_mut().graceful_shutdown();
             told_to_finish = true;
         }
-    }
-}
-
-/// A request that is being answered, up to the last byte of its body.
-struct Running(Arc<Guest>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.activity.end();
     }
 }
 

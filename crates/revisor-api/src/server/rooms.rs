@@ -13,6 +13,7 @@ use prometheus::{IntCounter, IntGauge};
 use tokio::sync::Notify;
 
 use super::activity::Activity;
+use super::delivery::Unread;
 use crate::metrics::{ConnectionState, Metrics};
 
 /// How many guests are looked at in search of an idle one.
@@ -57,6 +58,7 @@ pub(super) struct Guest {
     /// Notified when the guest has to leave.
     leave: Notify,
     pub(super) activity: Activity,
+    pub(super) unread: Unread,
 }
 
 /// The presence of one guest. To drop it is to be gone.
@@ -89,7 +91,13 @@ impl Rooms {
         inside.next += 1;
         inside.present += 1;
         let origin = Origin::of(address.ip());
-        let guest = Arc::new(Guest { number, origin, leave: Notify::new(), activity: Activity::default() });
+        let guest = Arc::new(Guest {
+            number,
+            origin,
+            leave: Notify::new(),
+            activity: Activity::default(),
+            unread: Unread::default(),
+        });
         inside.hall.insert(&guest);
         Stay { rooms: Arc::clone(self), guest }
     }
@@ -167,7 +175,12 @@ impl Drop for Stay {
 }
 
 impl Guest {
-    /// Completes when this guest has to give way to others.
+    /// Tells this guest to leave.
+    pub(super) fn dismiss(&self) {
+        self.leave.notify_one();
+    }
+
+    /// Completes when this guest has to leave.
     pub(super) async fn told_to_leave(&self) {
         self.leave.notified().await;
     }

@@ -16,7 +16,7 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use revisor_api::{
     Body, ByteSource, Drain, Drained, Handler, HealthChecks, Limits, LongRunning, MAX_REQUEST_BODY, Metrics,
-    RequestBodyError, RequestId, Server, ServerOptions, WatchEnd, accepts_gzip, maybe_compress, read_body,
+    RequestBodyError, RequestId, Server, ServerOptions, Standing, WatchEnd, accepts_gzip, maybe_compress, read_body,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::net::TcpStream;
@@ -197,14 +197,20 @@ pub(crate) struct TestHandler {
 pub(crate) struct Peer {
     address: SocketAddr,
     certificates: usize,
+    standing: Arc<Standing>,
 }
 
 impl Handler for TestHandler {
     type Connection = Peer;
 
-    fn connected(&self, address: SocketAddr, certificates: &[CertificateDer<'static>]) -> Peer {
+    fn connected(
+        &self,
+        address: SocketAddr,
+        certificates: &[CertificateDer<'static>],
+        standing: Arc<Standing>,
+    ) -> Peer {
         self.connected.fetch_add(1, Ordering::SeqCst);
-        Peer { address, certificates: certificates.len() }
+        Peer { address, certificates: certificates.len(), standing }
     }
 
     fn handle(
@@ -225,6 +231,14 @@ impl TestHandler {
         }
         match path.as_str() {
             "/panic" => panic!("asked for"),
+            "/login" => {
+                peer.standing.authenticate();
+                respond("hello")
+            }
+            "/stranger" => {
+                peer.standing.finish();
+                respond("and good bye")
+            }
             "/peer" => respond(format!("{} {}", peer.address.ip(), peer.certificates)),
             "/id" => {
                 respond(request.extensions().get::<RequestId>().expect("every request has one").as_str().to_owned())
@@ -239,6 +253,7 @@ impl TestHandler {
                 let chunks = (0..200).map(|at| Bytes::from(format!("{at:-<5000}"))).collect();
                 maybe_compress(accepts_gzip(request.headers()), Response::new(Body::stream(Chunks(chunks)))).await
             }
+            "/flood" => Response::new(Body::stream(Flood(self.witness()))),
             "/watch" => self.stream(Some(self.drain.watches_should_end())),
             "/stuck" => self.stream(None),
             "/panic-midway" => Response::new(Body::stream(PanicsMidway(false))),
@@ -250,17 +265,28 @@ impl TestHandler {
         }
     }
 
+    fn witness(&self) -> Witness {
+        Witness { dropped: Arc::clone(&self.streams), notify: Arc::clone(&self.stream_dropped) }
+    }
+
     fn stream(&self, end: Option<WatchEnd>) -> Response<Body> {
-        let stream = Endless {
-            greeted: false,
-            ended: false,
-            end,
-            dropped: Arc::clone(&self.streams),
-            notify: Arc::clone(&self.stream_dropped),
-        };
+        let stream = Endless { greeted: false, ended: false, end, _witness: self.witness() };
         let mut response = Response::new(Body::stream(stream));
         response.extensions_mut().insert(LongRunning);
         response
+    }
+}
+
+/// Tells when the stream that it belongs to is dropped.
+struct Witness {
+    dropped: Arc<Mutex<usize>>,
+    notify: Arc<Notify>,
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        *self.dropped.lock().expect("not poisoned") += 1;
+        self.notify.notify_one();
     }
 }
 
@@ -308,8 +334,7 @@ struct Endless {
     greeted: bool,
     ended: bool,
     end: Option<WatchEnd>,
-    dropped: Arc<Mutex<usize>>,
-    notify: Arc<Notify>,
+    _witness: Witness,
 }
 
 impl ByteSource for Endless {
@@ -327,10 +352,12 @@ impl ByteSource for Endless {
     }
 }
 
-impl Drop for Endless {
-    fn drop(&mut self) {
-        *self.dropped.lock().expect("not poisoned") += 1;
-        self.notify.notify_one();
+/// As much as the client takes.
+struct Flood(#[allow(dead_code, reason = "it tells when it is dropped")] Witness);
+
+impl ByteSource for Flood {
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        Poll::Ready(Some(Bytes::from_static(&[b'x'; 64 * 1024])))
     }
 }
 

@@ -26,6 +26,7 @@ async fn a_connection_serves_many_requests() {
 async fn http2_requests_do_not_wait_for_each_other() {
     let server = TestServer::start();
     let mut client = server.http2().await;
+    assert_eq!(client.text("/login").await.0, StatusCode::OK);
     let mut watches = Vec::new();
     for _ in 0..300 {
         let mut watch = client.get("/watch").await;

@@ -29,7 +29,7 @@ fn write(history: &mut History, number: u64, name: &str, delete: bool) {
 }
 
 fn contents(table: &Table) -> Model {
-    let snapshot = crate::Snapshot::new(table.clone(), None);
+    let snapshot = crate::Snapshot::new(table.clone(), None, Arc::default());
     snapshot.range("", None).map(|item| (item.key().to_string(), item.revision().get())).collect()
 }
 
