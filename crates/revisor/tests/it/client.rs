@@ -172,8 +172,14 @@ impl Client {
         match self.protocol {
             Protocol::Http2 => {
                 let mut sender = self.http2().await?;
-                sender.ready().await?;
-                Ok(sender.send_request(request).await?)
+                match sender.try_send_request(request).await {
+                    Ok(response) => Ok(response),
+                    Err(mut error) => match error.take_message() {
+                        // The server has just said that it wants no more requests on this connection.
+                        Some(request) => Ok(self.apart().http2().await?.send_request(request).await?),
+                        None => Err(error.into_error().into()),
+                    },
+                }
             }
             Protocol::Http1 => {
                 let (mut sender, connection) = http1::handshake(TokioIo::new(self.connect().await?)).await?;

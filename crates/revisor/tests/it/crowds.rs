@@ -1,0 +1,260 @@
+//! Many at once, and some who only take: nobody else suffers from them.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, Incoming};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use crate::client::Client;
+use crate::harness::{GUEST_TOKEN, Server, eventually, within};
+use crate::objects::{CONFIG_MAPS, config_map};
+
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+const MAY_I: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/// More than the server lets stand before its door.
+const SILENT: usize = 1_100;
+
+#[tokio::test]
+async fn a_thousand_silent_connections_keep_nobody_out() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).expect("more open files");
+    let server = Server::start(&[]).await;
+    let mut silent = Vec::new();
+    for _ in 0..SILENT {
+        silent.push(within(TcpStream::connect(server.kubeconfig.address)).await.expect("the server listens"));
+    }
+    for client in [server.client().apart(), server.client().over_http1()] {
+        client.get("/readyz").await.expect(200);
+    }
+    // Nobody waited for the others to run out of time: those who gave way are hardly more than had to.
+    let displaced = metric(&server, "apiserver_tls_handshake_errors_total").await;
+    assert!((1..=SILENT as u64 / 2).contains(&displaced), "{displaced} of {SILENT}");
+    assert!(metric(&server, "revisor_connections_displaced_total{state=\"new\"}").await >= displaced);
+    drop(silent);
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_come_stop_nobody_else() {
+    let server = Server::start(&[]).await;
+    let admin = server.client();
+    may_do_everything_with_config_maps(&admin, "writer").await;
+    let guest = admin.clone().with_token(GUEST_TOKEN);
+    let mut slow = Connection::<NeverSent>::open(&guest, WINDOW).await;
+    // The first is answered, so that the others may be many.
+    assert_eq!(slow.request(&guest, Method::GET, "/version", NeverSent { is_empty: true }).await.status(), 200);
+    let mut waiting = Vec::new();
+    for _ in 0..250 {
+        let request = request_of(&guest, Method::POST, MAY_I, NeverSent { is_empty: false });
+        within(slow.sender.ready()).await.expect("open");
+        waiting.push(tokio::spawn(slow.sender.send_request(request)));
+    }
+    // It comes after all the others on the same connection.
+    assert_eq!(slow.request(&guest, Method::GET, "/version", NeverSent { is_empty: true }).await.status(), 200);
+    let writer = admin.acting_as("writer");
+    for name in ["a", "b", "c"] {
+        writer.post(CONFIG_MAPS, &config_map(name, "1")).await.expect(201);
+    }
+    assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "they still wait for their bodies");
+}
+
+#[tokio::test]
+async fn a_request_has_its_place_until_its_last_byte_was_taken() {
+    let server = Server::start(&[]).await;
+    let admin = server.client();
+    write_large_config_maps(&admin, 0).await;
+    assert_eq!(metric(&server, READING).await, 1, "only the one that asks");
+    let (connection, list) = unread_list(&admin).await;
+    assert_eq!(metric(&server, READING).await, 2);
+    drop(list);
+    eventually(|| async { (metric(&server, READING).await == 1).then_some(()) }).await;
+    drop(connection);
+}
+
+#[tokio::test]
+async fn lists_that_nobody_reads_do_not_pile_up() {
+    let server = Server::start(&["--max-unread-list-bytes=3000000"]).await;
+    let admin = server.client();
+    write_large_config_maps(&admin, 0).await;
+    let mut unread = Vec::new();
+    for round in 1..6 {
+        unread.push(unread_list(&admin).await);
+        write_large_config_maps(&admin, round).await;
+    }
+    // Each holds a megabyte of its own: only some can stay. The newest is one of them.
+    let ended = metric(&server, "revisor_answers_cut_off_total").await;
+    assert!((1..5).contains(&ended), "{ended}");
+    let mut whole = 0;
+    for (round, (_connection, list)) in unread.into_iter().enumerate() {
+        match within(list.into_body().collect()).await {
+            Ok(body) => {
+                let list: Value = serde_json::from_slice(&body.to_bytes()).expect("a list");
+                let items = list["items"].as_array().expect("items");
+                assert!(items.iter().all(|item| item["data"]["k"] == large(round)), "one state");
+                whole += 1;
+            }
+            Err(error) => assert!(round < 4, "the newest ends with {error}"),
+        }
+    }
+    assert_eq!(whole, 5 - ended);
+}
+
+#[tokio::test]
+async fn watches_are_counted_and_shared() {
+    let server = Server::start(&["--max-watches=8"]).await;
+    let admin = server.client();
+    for user in ["greedy", "modest"] {
+        may_do_everything_with_config_maps(&admin, user).await;
+    }
+    let (greedy, modest) = (admin.acting_as("greedy"), admin.acting_as("modest"));
+    let mut watches = Vec::new();
+    for _ in 0..6 {
+        watches.push(greedy.watch(CONFIG_MAPS, "").await);
+    }
+    let path = format!("{CONFIG_MAPS}?watch=1");
+    let refused = greedy.get(&path).await.expect(429);
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    watches.push(modest.watch(CONFIG_MAPS, "").await);
+    modest.get(&path).await.expect(429);
+    for _ in 0..3 {
+        watches.push(admin.watch(CONFIG_MAPS, "").await);
+    }
+    drop(watches);
+    eventually(|| async {
+        let watched = modest.try_watch(CONFIG_MAPS, "timeoutSeconds=1").await;
+        watched.ok().map(drop)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_connection_of_nobody_in_particular_ends_with_its_answer() {
+    for (gate, ends) in [("true", true), ("false", false)] {
+        let gate = format!("--feature-gates=UnauthenticatedHTTP2DOSMitigation={gate}");
+        let server = Server::start(&[&gate]).await;
+        let stranger = Client::new(server.kubeconfig.clone());
+        let mut connection = Connection::<NeverSent>::open(&stranger, WINDOW).await;
+        let nothing = || NeverSent { is_empty: true };
+        let version = connection.request(&stranger, Method::GET, "/version", nothing()).await;
+        assert_eq!(version.status(), 200, "{gate}");
+        within(version.into_body().collect()).await.expect("whole");
+        if ends {
+            // However it is told, it ends.
+            let _ = within(connection.driver).await.expect("no panic");
+        } else {
+            assert_eq!(connection.request(&stranger, Method::GET, "/version", nothing()).await.status(), 200);
+        }
+        // Who says who they are stays.
+        let admin = server.client();
+        let mut connection = Connection::<NeverSent>::open(&admin, WINDOW).await;
+        for _ in 0..3 {
+            assert_eq!(connection.request(&admin, Method::GET, "/version", nothing()).await.status(), 200);
+        }
+    }
+}
+
+/// How much a client may be sent of an answer that it does not read; the usual.
+const WINDOW: u32 = 65_535;
+
+const READING: &str = "apiserver_current_inflight_requests{request_kind=\"readOnly\"}";
+
+/// A body that is announced and does not come, or none.
+struct NeverSent {
+    is_empty: bool,
+}
+
+impl Body for NeverSent {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        if self.is_empty { Poll::Ready(None) } else { Poll::Pending }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_empty
+    }
+}
+
+/// A connection over HTTP/2 with a window of its own.
+struct Connection<B: Body + Send + Unpin + 'static> {
+    sender: http2::SendRequest<B>,
+    driver: JoinHandle<hyper::Result<()>>,
+}
+
+impl Connection<NeverSent> {
+    async fn open(client: &Client, window: u32) -> Connection<NeverSent> {
+        let io = TokioIo::new(within(client.connect()).await.expect("the server listens"));
+        let handshake = http2::Builder::new(TokioExecutor::new()).initial_stream_window_size(window).handshake(io);
+        let (sender, connection) = within(handshake).await.expect("HTTP/2");
+        Connection { sender, driver: tokio::spawn(connection) }
+    }
+
+    async fn request(
+        &mut self,
+        client: &Client,
+        method: Method,
+        path: &str,
+        body: NeverSent,
+    ) -> http::Response<Incoming> {
+        within(self.sender.ready()).await.expect("open");
+        within(self.sender.send_request(request_of(client, method, path, body))).await.expect("an answer")
+    }
+}
+
+fn request_of(client: &Client, method: Method, path: &str, body: NeverSent) -> Request<NeverSent> {
+    client.request(method, path, &[("content-type", "application/json")], "").map(|_| body)
+}
+
+/// A list of which the client takes hardly more than the head.
+async fn unread_list(client: &Client) -> (Connection<NeverSent>, http::Response<Incoming>) {
+    let mut connection = Connection::open(client, WINDOW).await;
+    let list = connection.request(client, Method::GET, CONFIG_MAPS, NeverSent { is_empty: true }).await;
+    assert_eq!(list.status(), 200);
+    (connection, list)
+}
+
+fn large(round: usize) -> String {
+    format!("{round}-").repeat(25_000)
+}
+
+/// Writes a megabyte of config maps.
+async fn write_large_config_maps(client: &Client, round: usize) {
+    for at in 0..20 {
+        let object = config_map(&format!("large-{at}"), &large(round));
+        if round == 0 {
+            client.post(CONFIG_MAPS, &object).await.expect(201);
+        } else {
+            client.put(&format!("{CONFIG_MAPS}/large-{at}"), &object).await.expect(200);
+        }
+    }
+}
+
+async fn may_do_everything_with_config_maps(admin: &Client, user: &str) {
+    let rule = json!({"verbs": ["*"], "apiGroups": [""], "resources": ["configmaps"]});
+    admin.post(ROLES, &json!({"metadata": {"name": user}, "rules": [rule]})).await.expect(201);
+    let binding = json!({
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user},
+        "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}],
+    });
+    admin.post(BINDINGS, &binding).await.expect(201);
+}
+
+/// The value of a metric, by its name and labels.
+async fn metric(server: &Server, name: &str) -> u64 {
+    let reply = server.client().get("/metrics").await.expect(200);
+    let text = String::from_utf8(reply.body.to_vec()).expect("a text");
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name} in {text}"))
+}
