@@ -109,11 +109,7 @@ fn held(resources: &Resources) -> u64 {
         .values()
         .map(|lists| {
             let next = lists.keys().skip(1).map(|(replaced, _)| Some(*replaced)).chain([None]);
-            let held = |(list, next): (&List, Option<u64>)| {
-                let next = next.unwrap_or_else(|| list.footprint.replaced_by_now());
-                list.footprint.bytes().min(next.saturating_sub(list.footprint.replaced()))
-            };
-            lists.values().zip(next).map(held).sum::<u64>()
+            lists.values().zip(next).map(|(list, next)| list.footprint.held_until(next)).sum::<u64>()
         })
         .sum()
 }

@@ -9,8 +9,10 @@ use revisor_store::{Page, Progress, Store, StoreError, WatchGuard};
 use revisor_version::Revision;
 use tokio::sync::OnceCell;
 
+use crate::budget::Budget;
 use crate::dispatcher::{self, Inbox};
 use crate::layout::Layout;
+use crate::resource::Surroundings;
 use crate::{Classify, Item, ResourceCache};
 
 /// How often a resource is listed anew when the store compacts between the list and the watch.
@@ -23,11 +25,13 @@ pub struct CacheOptions {
     pub watcher_queue: usize,
     /// After how many events of a resource its state is kept: the longest replay that a read of the past costs.
     pub snapshot_every: usize,
+    /// How many bytes of memory recent events may take, of all resources together. Older ones are read from the store.
+    pub window_bytes: usize,
 }
 
 impl Default for CacheOptions {
     fn default() -> CacheOptions {
-        CacheOptions { watcher_queue: 1024, snapshot_every: 256 }
+        CacheOptions { watcher_queue: 1024, snapshot_every: 256, window_bytes: 32 << 20 }
     }
 }
 
@@ -47,6 +51,7 @@ pub struct Cache {
     options: CacheOptions,
     progress: Progress,
     inbox: Arc<Inbox>,
+    budget: Arc<Budget>,
     /// A cell is filled once however many add the same resource at the same time.
     resources: Mutex<HashMap<Box<str>, Arc<OnceCell<Subscription>>>>,
 }
@@ -72,11 +77,11 @@ impl Cache {
         let inbox = Arc::new(Inbox::default());
         tokio::spawn(dispatcher::run(inbox.clone()));
         let progress = store.progress();
-        Arc::new(Cache { store, options, progress, inbox, resources: Mutex::default() })
+        let budget = Arc::new(Budget::new(options.window_bytes));
+        Arc::new(Cache { store, options, progress, inbox, budget, resources: Mutex::default() })
     }
 
-    /// The resource with this key prefix, read from the store if it is not there yet. Its window reaches back as far
-    /// as the store's history does.
+    /// The resource with this key prefix, read from the store if it is not there yet.
     pub async fn add(self: &Arc<Self>, prefix: &str, namespaced: bool) -> Result<Arc<ResourceCache>, StoreError> {
         self.add_with(prefix, namespaced, None).await
     }
@@ -148,6 +153,11 @@ impl Cache {
         Ok(current)
     }
 
+    /// How many bytes of memory recent events take.
+    pub fn window_bytes(&self) -> usize {
+        self.budget.used()
+    }
+
     /// The store that this is a cache of.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
@@ -157,7 +167,7 @@ impl Cache {
         self.resources.lock().expect("no holder of the resources panics")
     }
 
-    /// Reads the oldest state that there is and follows the store from there.
+    /// Reads the newest state and follows the store from there.
     async fn subscribe(
         &self,
         prefix: &str,
@@ -166,39 +176,37 @@ impl Cache {
     ) -> Result<Subscription, StoreError> {
         let mut attempt = 1;
         loop {
-            match self.subscribe_from(self.store.oldest_revision(), prefix, namespaced, classify).await {
-                // The store has compacted in the meantime and knows a new oldest revision.
+            match self.subscribe_once(prefix, namespaced, classify).await {
+                // So much was written in the meantime that the store has forgotten where the list was.
                 Err(StoreError::Compacted { .. }) if attempt < ATTEMPTS => attempt += 1,
                 outcome => return outcome,
             }
         }
     }
 
-    async fn subscribe_from(
+    async fn subscribe_once(
         &self,
-        oldest: Option<Revision>,
         prefix: &str,
         namespaced: bool,
         classify: Option<Classify>,
     ) -> Result<Subscription, StoreError> {
-        let entries = match oldest {
-            Some(_) => {
-                let page = Page { at: oldest, ..Page::default() };
-                self.store.list(prefix, page).await?.entries
-            }
-            // All of history is there, and it began with nothing.
-            None => Vec::new(),
-        };
+        let listing = self.store.list(prefix, Page::default()).await?;
         let resource = ResourceCache::new(
             Layout { prefix: prefix.into(), namespaced },
             classify,
-            entries.into_iter().map(Item::new),
-            oldest,
+            listing.entries.into_iter().map(Item::new),
+            listing.revision,
             &self.options,
-            self.progress.clone(),
-            self.inbox.clone(),
+            Surroundings {
+                store: Arc::downgrade(&self.store),
+                progress: self.progress.clone(),
+                inbox: self.inbox.clone(),
+                budget: self.budget.clone(),
+            },
         );
-        let guard = self.store.watch(prefix, oldest, resource.clone()).await?;
+        let guard = self.store.watch(prefix, listing.revision, resource.clone()).await?;
+        // Later ones are told to the resource as they come.
+        resource.forget(self.store.oldest_revision(prefix));
         Ok(Subscription { resource, _guard: guard })
     }
 }

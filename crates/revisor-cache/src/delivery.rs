@@ -21,6 +21,10 @@ pub enum EventKind {
     Deleted,
 }
 
+/// What an event costs beside the object that it replaced: itself, the items around the objects, and its part of the
+/// nodes of the states that are kept in between.
+const EVENT_BYTES: usize = 1024;
+
 /// One write to an object of the resource. At least one side is there.
 #[derive(Debug)]
 pub(crate) struct Change {
@@ -40,6 +44,11 @@ impl Change {
     /// The revision of the write.
     pub(crate) fn revision(&self) -> Revision {
         self.revision
+    }
+
+    /// How many bytes a window takes more for this event. The new object is also in the state, or in the next event.
+    pub(crate) fn weight(&self) -> usize {
+        EVENT_BYTES + self.old.as_ref().map_or(0, |item| item.bytes().len())
     }
 
     /// The object after the write.

@@ -23,9 +23,27 @@ pub struct Expired {
     pub oldest: Revision,
 }
 
+/// Why a window cannot tell something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beyond {
+    /// It is too long ago for the window. The store knows.
+    Window,
+    /// It is too long ago for everybody.
+    History(Expired),
+}
+
+/// How much is kept in between, see [`History`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Keep {
+    /// A state is kept after so many events.
+    pub(crate) events: usize,
+    /// And after events that take so many bytes.
+    pub(crate) bytes: usize,
+}
+
 /// What is known of one resource.
 ///
-/// A state is kept every so many events, and every other one is made by replaying the window from the kept state
+/// A state is kept every so many events and bytes, and every other one is made by replaying the window from the kept state
 /// before it. So the state at any revision costs a bounded replay, and a kept one only the nodes it does not share.
 pub(crate) struct History {
     newest: Table,
@@ -34,12 +52,14 @@ pub(crate) struct History {
     /// The last event that `newest` includes, or where history began.
     last: Option<Revision>,
     window: VecDeque<Arc<Change>>,
-    /// Never empty: the first is where the window begins, at or before `oldest`.
+    /// How many bytes the window takes.
+    weight: usize,
+    /// Never empty: the first is where the window begins.
     kept: VecDeque<Kept>,
     /// The store's own limit: nobody is told of anything before it.
     oldest: Option<Revision>,
-    keep_every: usize,
-    since_kept: usize,
+    keep: Keep,
+    since_kept: Keep,
     /// Whether nothing will be added any more.
     ended: bool,
 }
@@ -56,6 +76,8 @@ pub(crate) enum Past {
     Ready(Table),
     /// The state after the event of this revision; [`History::replay`] says how to make it.
     After(Option<Revision>),
+    /// It is from before the window; the store knows it.
+    Stored,
 }
 
 /// How to make a past state: outside of any lock, because it takes a while.
@@ -64,25 +86,29 @@ pub(crate) struct Replay {
     changes: Vec<Arc<Change>>,
 }
 
-/// What a compaction removed: dropped by the caller once the lock is free, because to free many objects takes a while.
+/// What was removed: dropped by the caller once the lock is free, because to free many objects takes a while.
+#[derive(Default)]
 pub(crate) struct Removed {
+    /// How many bytes the window takes less.
+    pub(crate) weight: usize,
     _window: Vec<Arc<Change>>,
     _kept: Vec<Kept>,
 }
 
 impl History {
     /// The history that begins with the state `table` at `start`.
-    pub(crate) fn new(table: Table, start: Option<Revision>, keep_every: usize) -> History {
+    pub(crate) fn new(table: Table, start: Option<Revision>, keep: Keep) -> History {
         let kept = VecDeque::from([Kept { at: start, table: table.clone() }]);
         History {
             newest: table,
             tally: None,
             last: start,
             window: VecDeque::new(),
+            weight: 0,
             kept,
-            oldest: start,
-            keep_every: keep_every.max(1),
-            since_kept: 0,
+            oldest: None,
+            keep,
+            since_kept: Keep { events: 0, bytes: 0 },
             ended: false,
         }
     }
@@ -110,9 +136,14 @@ impl History {
         self.last
     }
 
-    /// How many events are kept.
+    /// How many events the window has.
     pub(crate) fn window_len(&self) -> usize {
         self.window.len()
+    }
+
+    /// How many bytes the window takes.
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
     }
 
     /// Whether this is the end of the history: nothing more will be applied.
@@ -147,10 +178,14 @@ impl History {
             old.iter().for_each(|item| tally.take(item.bytes()));
         }
         self.last = Some(event.revision);
-        self.window.push_back(Change::new(event.revision, old, new));
-        self.since_kept += 1;
-        if self.since_kept >= self.keep_every {
-            self.since_kept = 0;
+        let change = Change::new(event.revision, old, new);
+        let weight = change.weight();
+        self.window.push_back(change);
+        self.weight += weight;
+        self.since_kept.events += 1;
+        self.since_kept.bytes += weight;
+        if self.since_kept.events >= self.keep.events || self.since_kept.bytes >= self.keep.bytes {
+            self.since_kept = Keep { events: 0, bytes: 0 };
             self.kept.push_back(Kept { at: self.last, table: self.newest.clone() });
         }
     }
@@ -159,22 +194,47 @@ impl History {
     /// behind it: to move the start of the window to exactly there would be a replay on the store's writer thread.
     pub(crate) fn compact(&mut self, oldest: Revision) -> Removed {
         if self.oldest >= Some(oldest) {
-            return Removed { _window: Vec::new(), _kept: Vec::new() };
+            return Removed::default();
         }
         self.oldest = Some(oldest);
         if self.last <= Some(oldest) {
-            // Nothing happened since: the newest state is the one at `oldest`, and no event is needed. The window
-            // begins at the last event nevertheless, because those who are there have missed nothing.
-            let start = Kept { at: self.last, table: self.newest.clone() };
-            self.since_kept = 0;
-            let kept = std::mem::replace(&mut self.kept, VecDeque::from([start]));
-            return Removed { _window: std::mem::take(&mut self.window).into(), _kept: kept.into() };
+            return self.start_with_newest();
         }
         let start = self.kept.partition_point(|kept| kept.at <= Some(oldest)).saturating_sub(1);
-        let kept = self.kept.drain(..start).collect();
+        self.start_with(start)
+    }
+
+    /// Drops the oldest events that take `excess` bytes, and those up to the next kept state.
+    pub(crate) fn shorten(&mut self, excess: usize) -> Removed {
+        let mut weight = 0;
+        let enough = self.window.iter().find(|change| {
+            weight += change.weight();
+            weight >= excess
+        });
+        let enough = enough.map(|change| change.revision());
+        let start = enough.map_or(self.kept.len(), |last| self.kept.partition_point(|kept| kept.at < Some(last)));
+        if start < self.kept.len() { self.start_with(start) } else { self.start_with_newest() }
+    }
+
+    /// Lets the window begin with the newest state, and so be empty. It begins at the last event nevertheless, because
+    /// those who are there have missed nothing.
+    fn start_with_newest(&mut self) -> Removed {
+        let start = Kept { at: self.last, table: self.newest.clone() };
+        self.since_kept = Keep { events: 0, bytes: 0 };
+        let kept = std::mem::replace(&mut self.kept, VecDeque::from([start]));
+        let window = std::mem::take(&mut self.window);
+        Removed { weight: std::mem::take(&mut self.weight), _window: window.into(), _kept: kept.into() }
+    }
+
+    /// Lets the window begin with one of the kept states.
+    fn start_with(&mut self, kept: usize) -> Removed {
+        let kept = self.kept.drain(..kept).collect();
         let start = self.start();
         let gone = self.window.partition_point(|change| Some(change.revision()) <= start);
-        Removed { _window: self.window.drain(..gone).collect(), _kept: kept }
+        let window: Vec<_> = self.window.drain(..gone).collect();
+        let weight = window.iter().map(|change| change.weight()).sum();
+        self.weight -= weight;
+        Removed { weight, _window: window, _kept: kept }
     }
 
     /// Fails if `revision` is before what the store still has.
@@ -185,18 +245,20 @@ impl History {
         }
     }
 
-    /// The events after `position`, in order, which may be none if it is in the future. Fails if some are gone.
+    /// The events after `position`, in order, which may be none if it is in the future. Fails if the window lacks some.
     pub(crate) fn changes_after(
         &self,
         position: Option<Revision>,
-    ) -> Result<impl Iterator<Item = &Arc<Change>>, Expired> {
-        match self.start() {
-            Some(start) if position < Some(start) => {
-                let asked = position.unwrap_or(Revision::FIRST);
-                Err(Expired { asked, oldest: self.oldest.unwrap_or(start) })
-            }
-            _ => Ok(self.window.range(self.end_of(position)..)),
+    ) -> Result<impl Iterator<Item = &Arc<Change>>, Beyond> {
+        if position >= self.start() {
+            return Ok(self.window.range(self.end_of(position)..));
         }
+        Err(match self.oldest {
+            Some(oldest) if position < Some(oldest) => {
+                Beyond::History(Expired { asked: position.unwrap_or(Revision::FIRST), oldest })
+            }
+            _ => Beyond::Window,
+        })
     }
 
     /// The state at `revision`, which must not be in the future.
@@ -204,6 +266,9 @@ impl History {
         self.check_kept(revision)?;
         if self.last <= Some(revision) {
             return Ok(Past::Ready(self.newest.clone()));
+        }
+        if Some(revision) < self.start() {
+            return Ok(Past::Stored);
         }
         let last_included = self.end_of(Some(revision)).checked_sub(1).and_then(|last| self.window.get(last));
         let after = last_included.map_or(self.start(), |change| Some(change.revision()));

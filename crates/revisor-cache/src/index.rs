@@ -124,11 +124,13 @@ impl Index {
         round.offers
     }
 
-    /// Takes all seats away, telling each of its queues something.
-    pub(crate) fn clear(&mut self, tell: impl Fn(&Queue) -> Option<Waker>, wakers: &mut Vec<Waker>) {
+    /// Takes all seats away, telling each of its queues something, which may depend on up to where its watcher has seen
+    /// all events or has them in the queue.
+    pub(crate) fn clear(&mut self, tell: impl Fn(&Queue, Option<Revision>) -> Option<Waker>, wakers: &mut Vec<Waker>) {
+        let cursor = self.cursor;
         let rows = std::iter::once(&mut self.all).chain(self.namespaces.values_mut()).chain(self.objects.values_mut());
         for row in rows {
-            wakers.extend(row.0.drain(..).filter_map(|taken| tell(&taken.seat.queue)));
+            wakers.extend(row.0.drain(..).filter_map(|taken| tell(&taken.seat.queue, taken.after.max(cursor))));
         }
         self.namespaces.clear();
         self.objects.clear();

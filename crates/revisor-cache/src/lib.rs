@@ -7,19 +7,21 @@
 //!  deliver ─▶ History   ────────▶ dispatch ─▶ Index ─▶ Queue ─▶ Watcher ─▶ client
 //!             map, window,  dirty             who wants this?     │
 //!             kept states                                         │ starts and catches up from
-//!                ▲────────────────────────────────────────────────┘ the history, never from the store
+//!                ▲────────────────────────────────────────────────┤ the history,
+//!  store's disk ◀─────────────────────────────────────────────────┘ and before that from the store
 //! ```
 //!
 //! Where a resource is tallied ([`Cache::add_tallied`]), the history also counts its objects by a class of the caller's.
 //!
-//! Everything here can be rebuilt from the store (C1): [`Cache::add`] does so at start-up, with the window reaching
-//! back as far as the store's own history. How long history is kept is the store's decision alone; the cache drops
-//! what the store has dropped.
+//! Everything here can be rebuilt from the store (C1): [`Cache::add`] does so at start-up, from the newest state. How
+//! long history is kept is the store's decision alone. The windows hold as much of its end as fits a budget of memory
+//! that all resources share; what is older is read from the store when somebody asks, and nobody else can tell.
 //!
 //! Three kinds of lock, in the order in which they may be taken: the index of watchers (dispatcher and those who come
 //! and go), the history (the writer thread, briefly, and every reader), a watcher's queue. The writer thread takes
 //! the history's only, so that no number of watchers slows a write down (W2).
 
+mod budget;
 mod cache;
 mod delivery;
 mod dispatcher;
@@ -32,6 +34,7 @@ mod queue;
 mod resource;
 mod revision_cell;
 mod snapshot;
+mod stored;
 mod tally;
 mod watcher;
 
@@ -42,5 +45,6 @@ pub use history::Expired;
 pub use item::{Item, View};
 pub use resource::ResourceCache;
 pub use snapshot::{Footprint, Snapshot};
+pub use stored::{PastError, PastPage};
 pub use tally::Classify;
 pub use watcher::{Filter, Scope, WatchItem, WatchRequest, WatchStart, Watcher};

@@ -5,14 +5,16 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, Weak};
 
-use revisor_store::{News, Progress, Sink};
+use revisor_store::{News, Progress, Sink, Store};
 use revisor_version::Revision;
 
+use crate::budget::Budget;
 use crate::delivery::Change;
 use crate::dispatcher::{Inbox, Scratch};
-use crate::history::{Expired, History, Past};
+use crate::history::{Beyond, Expired, History, Keep, Past};
 use crate::index::{Index, Seat};
 use crate::layout::Layout;
+use crate::queue::Queue;
 use crate::revision_cell::RevisionCell;
 use crate::snapshot::Table;
 use crate::{CacheOptions, Classify, Delivery, Item, Scope, Snapshot, WatchRequest, Watcher};
@@ -41,10 +43,18 @@ pub struct ResourceCache {
     watchers: AtomicUsize,
     /// Whether the dispatcher was told that there is something to do.
     dirty: AtomicBool,
-    progress: Progress,
-    inbox: Arc<Inbox>,
+    around: Surroundings,
     watcher_queue: usize,
     me: Weak<ResourceCache>,
+}
+
+/// What a resource has in common with the others of its cache.
+pub(crate) struct Surroundings {
+    // Weak, because the store feeds the resource and so holds it.
+    pub(crate) store: Weak<dyn Store>,
+    pub(crate) progress: Progress,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) budget: Arc<Budget>,
 }
 
 /// What became of a watcher that wanted a seat.
@@ -65,20 +75,20 @@ impl ResourceCache {
         items: impl IntoIterator<Item = Arc<Item>>,
         start: Option<Revision>,
         options: &CacheOptions,
-        progress: Progress,
-        inbox: Arc<Inbox>,
+        around: Surroundings,
     ) -> Arc<ResourceCache> {
         let layout = Arc::new(layout);
         let mut table = Table::empty(layout.clone());
         for item in items {
             table.put(item);
         }
-        let history = History::new(table, start, options.snapshot_every);
+        let keep = Keep { events: options.snapshot_every.max(1), bytes: around.budget.step() };
+        let history = History::new(table, start, keep);
         let history = match classify {
             Some(classify) => history.tallied(classify),
             None => history,
         };
-        Arc::new_cyclic(|me| ResourceCache {
+        let resource = Arc::new_cyclic(|me| ResourceCache {
             layout,
             history: RwLock::new(history),
             recalled: Mutex::default(),
@@ -88,11 +98,12 @@ impl ResourceCache {
             replaced: Arc::default(),
             watchers: AtomicUsize::new(0),
             dirty: AtomicBool::new(false),
-            progress,
-            inbox,
+            around,
             watcher_queue: options.watcher_queue,
             me: me.clone(),
-        })
+        });
+        resource.around.budget.enter(resource.me.clone());
+        resource
     }
 
     /// The newest delivered state of the object at `key`.
@@ -106,21 +117,23 @@ impl ResourceCache {
     /// resource, and never below that of an object in it.
     pub fn snapshot(&self) -> Snapshot {
         // Read before the map: all that this progress speaks of is in the map, but not the other way round.
-        let progress = *self.progress.borrow();
+        let progress = *self.around.progress.borrow();
         let history = self.history();
         self.snapshot_of(history.newest().clone(), progress.max(history.last()))
     }
 
-    /// The state at exactly this revision, which the store must have reached.
-    pub fn snapshot_at(&self, revision: Revision) -> Result<Snapshot, Expired> {
+    /// The state at exactly this revision, which the store must have reached; `None` if that is longer ago than what
+    /// is held in memory, so that it has to be read from the store ([`page_at`](ResourceCache::page_at)).
+    pub fn snapshot_at(&self, revision: Revision) -> Result<Option<Snapshot>, Expired> {
         let (after, replay) = {
             let history = self.history();
             let after = match history.at(revision)? {
-                Past::Ready(table) => return Ok(self.snapshot_of(table, Some(revision))),
+                Past::Ready(table) => return Ok(Some(self.snapshot_of(table, Some(revision)))),
                 Past::After(after) => after,
+                Past::Stored => return Ok(None),
             };
             if let Some((_, table)) = self.recalled().iter().find(|(recalled, _)| *recalled == after) {
-                return Ok(self.snapshot_of(table.clone(), Some(revision)));
+                return Ok(Some(self.snapshot_of(table.clone(), Some(revision))));
             }
             (after, history.replay(after))
         };
@@ -131,7 +144,7 @@ impl ResourceCache {
         recalled.push_back((after, table.clone()));
         drop(recalled);
         drop(forgotten);
-        Ok(self.snapshot_of(table, Some(revision)))
+        Ok(Some(self.snapshot_of(table, Some(revision))))
     }
 
     /// Starts a watch.
@@ -144,12 +157,12 @@ impl ResourceCache {
         self.delivered.read()
     }
 
-    /// The next changes after `position`, in order and at most `limit`, for those who follow without waiting. Fails if
-    /// some are gone: then a [`snapshot`](ResourceCache::snapshot) has what they came to.
-    pub fn changes_after(&self, position: Option<Revision>, limit: usize) -> Result<Vec<Arc<Delivery>>, Expired> {
+    /// The next changes after `position`, in order and at most `limit`, for those who follow without waiting. `None` if
+    /// some are no longer in memory: then a [`snapshot`](ResourceCache::snapshot) has what they came to.
+    pub fn changes_after(&self, position: Option<Revision>, limit: usize) -> Option<Vec<Arc<Delivery>>> {
         let mut found = Vec::new();
-        self.read_window(&mut { position }, &Scope::All, limit, &mut found)?;
-        Ok(found.iter().map(Change::delivery).collect())
+        self.read_window(&mut { position }, &Scope::All, limit, &mut found).ok()?;
+        Some(found.iter().map(Change::delivery).collect())
     }
 
     /// How many watch.
@@ -173,9 +186,14 @@ impl ResourceCache {
         self.len() == 0
     }
 
-    /// How many events are kept.
+    /// How many events are held in memory.
     pub fn window_len(&self) -> usize {
         self.history().window_len()
+    }
+
+    /// How many bytes they take.
+    pub fn window_bytes(&self) -> usize {
+        self.history().weight()
     }
 
     /// What the keys of this resource start with.
@@ -190,7 +208,7 @@ impl ResourceCache {
 
     /// How far the store has delivered.
     pub(crate) fn progress(&self) -> &Progress {
-        &self.progress
+        &self.around.progress
     }
 
     /// How many events wait for one watcher at most.
@@ -201,6 +219,31 @@ impl ResourceCache {
     /// Fails if `revision` is before what the store still has.
     pub(crate) fn check_kept(&self, revision: Revision) -> Result<(), Expired> {
         self.history().check_kept(revision)
+    }
+
+    /// The store, as long as it is there.
+    pub(crate) fn store(&self) -> Option<Arc<dyn Store>> {
+        self.around.store.upgrade()
+    }
+
+    /// Forgets what the store has forgotten.
+    pub(crate) fn forget(&self, oldest: Option<Revision>) {
+        let Some(oldest) = oldest else { return };
+        let removed = self.history.write().expect("no holder of the history panics").compact(oldest);
+        self.around.budget.give_back(removed.weight);
+        let mut recalled = self.recalled();
+        let all = std::mem::take(&mut *recalled).into_iter();
+        let (kept, forgotten): (VecDeque<_>, VecDeque<_>) = all.partition(|(after, _)| *after >= Some(oldest));
+        *recalled = kept;
+        drop(recalled);
+        drop((removed, forgotten));
+    }
+
+    /// Drops the oldest events in memory, some `excess` bytes of them. Answers how many it were.
+    pub(crate) fn shorten(&self, excess: usize) -> usize {
+        let removed = self.history.write().expect("no holder of the history panics").shorten(excess);
+        self.around.budget.give_back(removed.weight);
+        removed.weight
     }
 
     /// Lets nothing more come in: watchers get what there is and end.
@@ -228,7 +271,7 @@ impl ResourceCache {
         scope: &Scope,
         limit: usize,
         found: &mut Vec<Arc<Change>>,
-    ) -> Result<usize, Expired> {
+    ) -> Result<usize, Beyond> {
         let history = self.history();
         let mut count = 0;
         for change in history.changes_after(*position)?.take(limit) {
@@ -268,7 +311,7 @@ impl ResourceCache {
     /// event up to here.
     pub(crate) fn settled(&self) -> Option<Revision> {
         // In this order: what the progress speaks of was delivered, and what was dispatched before is in the queues.
-        let progress = *self.progress.borrow();
+        let progress = *self.around.progress.borrow();
         let delivered = self.delivered.read();
         let dispatched = self.dispatched.read();
         if dispatched >= delivered { dispatched.max(progress) } else { dispatched }
@@ -288,10 +331,9 @@ impl ResourceCache {
                 match history.changes_after(index.cursor) {
                     Ok(window) => changes.extend(window.take(EVENTS_PER_STEP).cloned()),
                     Err(_) => {
-                        // The store forgot events before they were dispatched. Every watcher finds out by itself
-                        // whether it has missed one.
-                        let cursor = index.cursor;
-                        index.clear(|queue| queue.overrun(cursor), wakers);
+                        // The window lost events before they were dispatched. Every watcher finds out by itself
+                        // whether it has missed one, and whether the store still has it.
+                        index.clear(Queue::overrun, wakers);
                         index.cursor = history.last();
                     }
                 }
@@ -311,14 +353,14 @@ impl ResourceCache {
             drop(index);
             self.post();
         } else if has_ended {
-            index.clear(|queue| queue.close(), wakers);
+            index.clear(|queue, _| queue.close(), wakers);
         }
         more
     }
 
     fn post(&self) {
         if !self.dirty.swap(true, Ordering::SeqCst) {
-            self.inbox.post(self.me.clone());
+            self.around.inbox.post(self.me.clone());
         }
     }
 
@@ -346,32 +388,33 @@ impl Sink for ResourceCache {
             News::Events(events) => {
                 for some in events.chunks(EVENTS_PER_LOCK) {
                     let mut history = self.history.write().expect("no holder of the history panics");
+                    let before = history.weight();
                     for event in some {
                         history.apply(event);
                     }
+                    self.around.budget.take(history.weight() - before);
                     self.delivered.publish(history.last());
                     self.replaced.store(history.newest().replaced(), Ordering::Relaxed);
                 }
+                self.around.budget.settle();
                 // One who watches is counted before they look at the history. So either they have seen these events
                 // there, or they are counted here; with nobody to tell, no task needs to run.
                 if self.watcher_count() > 0 {
                     self.post();
                 }
             }
-            News::Compacted(oldest) => {
-                let removed = self.history.write().expect("no holder of the history panics").compact(oldest);
-                let mut recalled = self.recalled();
-                let all = std::mem::take(&mut *recalled).into_iter();
-                let (kept, forgotten): (VecDeque<_>, VecDeque<_>) = all.partition(|(after, _)| *after >= Some(oldest));
-                *recalled = kept;
-                drop(recalled);
-                drop((removed, forgotten));
-            }
+            News::Compacted(oldest) => self.forget(Some(oldest)),
             News::Ended(reason) => {
                 tracing::debug!(prefix = self.prefix(), %reason, "the store tells nothing more");
                 self.end();
             }
         }
+    }
+}
+
+impl Drop for ResourceCache {
+    fn drop(&mut self) {
+        self.around.budget.give_back(self.window_bytes());
     }
 }
 

@@ -30,12 +30,19 @@ pub struct Footprint {
     bytes: u64,
     replaced: u64,
     replaced_by_now: Arc<AtomicU64>,
+    /// Whether the objects were read for one reader, who shares them with nobody.
+    is_alone: bool,
 }
 
 impl Footprint {
     /// A state of so many bytes, which came about when so many were replaced, of those that were replaced by now.
     pub fn new(bytes: u64, replaced: u64, replaced_by_now: Arc<AtomicU64>) -> Footprint {
-        Footprint { bytes, replaced, replaced_by_now }
+        Footprint { bytes, replaced, replaced_by_now, is_alone: false }
+    }
+
+    /// Objects of so many bytes that are in memory for one reader only.
+    pub fn alone(bytes: u64) -> Footprint {
+        Footprint { is_alone: true, ..Footprint::new(bytes, 0, Arc::default()) }
     }
 
     /// The same of a part of the state, of so many bytes.
@@ -44,20 +51,25 @@ impl Footprint {
         Footprint { bytes: bytes.min(self.bytes), ..self }
     }
 
-    /// The bytes of all objects of the state.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
     /// The bytes of all objects of the resource that were ever replaced or removed until the state came about. Only
     /// the difference of two of these means something.
     pub fn replaced(&self) -> u64 {
         self.replaced
     }
 
-    /// The same until now.
-    pub fn replaced_by_now(&self) -> u64 {
-        self.replaced_by_now.load(Ordering::Relaxed)
+    /// How many bytes are in memory for this alone, at most: those that were replaced until the next state that
+    /// somebody holds on to came about, or until now, and no more than there are.
+    pub fn held_until(&self, next: Option<u64>) -> u64 {
+        if self.is_alone {
+            return self.bytes;
+        }
+        let next = next.unwrap_or_else(|| self.replaced_by_now.load(Ordering::Relaxed));
+        self.bytes.min(next.saturating_sub(self.replaced))
+    }
+
+    /// The bytes of all objects.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 

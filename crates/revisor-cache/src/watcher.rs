@@ -1,6 +1,9 @@
 //! [`Watcher`]: one watch, from its first state or revision to its end.
 //!
 //! ```text
+//!                        Stored
+//!                         ▲ │ before the window
+//!                         │ ▼
 //!  Unwritten ─▶ State ─▶ CatchUp ─▶ Live ─▶ Ended
 //!                          ▲  │       │
 //!                          │  └───────┼─▶ Expired
@@ -8,9 +11,10 @@
 //! ```
 //!
 //! A watcher that does not keep up is not cut off. Its queue fills, it loses its seat, and when it comes back it reads
-//! on from the window, in pieces, until it has caught up and takes a seat again. While it is away it costs nothing but
-//! what is in its queue, and nobody waits for it (W2); only if the window has moved past it does it end, with
-//! [`Expired`]. To drop it at once would be simpler, but its client would come back, list everything again and be
+//! on from the window, in pieces, until it has caught up and takes a seat again. If the window has moved past it, or
+//! was never where it begins, it reads from the store, a page at a time, until it meets the window. While it is away
+//! it costs nothing but what is in its queue, and nobody waits for it (W2); only if history has moved past it does it
+//! end, with [`Expired`]. To drop it at once would be simpler, but its client would come back, list everything again and be
 //! slower still: that is how a short burst turns into an overload.
 
 use std::collections::VecDeque;
@@ -19,14 +23,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use revisor_store::Key;
+use revisor_store::{EventPage, Key, StoreError};
 use revisor_version::Revision;
 
-use crate::history::Expired;
+use crate::history::{Beyond, Expired};
 use crate::index::Seat;
 use crate::layout::Layout;
 use crate::queue::{Queued, Taken};
 use crate::resource::Joined;
+use crate::stored::{Reading, changes};
 use crate::{Delivery, EventKind, Footprint, Item, ResourceCache, Snapshot};
 
 /// How many objects or events are looked at before others get a turn.
@@ -115,6 +120,8 @@ enum Phase {
     State(InitialState),
     /// Reads the window by itself; every event up to here was taken from it.
     CatchUp(Option<Revision>),
+    /// Waits for a page of the store. The mutex is for the same as that of `Unwritten`.
+    Stored(Mutex<Reading>),
     /// Has a seat: the dispatcher pushes.
     Live,
     Ended,
@@ -192,6 +199,10 @@ impl Watcher {
                     let position = *position;
                     self.catch_up(position)
                 }
+                Phase::Stored(reading) => match reading.get_mut().expect("it is never locked").as_mut().poll(cx) {
+                    Poll::Ready(page) => self.take_stored(page),
+                    Poll::Pending => Step::Idle,
+                },
                 Phase::Live => self.take(cx),
                 Phase::Ended => Step::End,
             };
@@ -233,9 +244,11 @@ impl Watcher {
         let mut found = Vec::new();
         let looked_at = match self.resource.read_window(&mut position, &self.seat.scope, LOOK, &mut found) {
             Ok(looked_at) => looked_at,
-            Err(expired) => {
-                self.phase = Phase::Ended;
-                return Step::Yield(WatchItem::Expired(expired));
+            Err(Beyond::History(expired)) => return self.expire(expired),
+            Err(Beyond::Window) => {
+                let Some(reading) = self.resource.read_stored(&self.seat.scope, position) else { return Step::End };
+                self.phase = Phase::Stored(Mutex::new(reading));
+                return Step::Again;
             }
         };
         if looked_at > 0 {
@@ -259,6 +272,31 @@ impl Watcher {
             Joined::Behind => Step::Rest,
             Joined::Ended => Step::End,
         }
+    }
+
+    /// Takes a page of the store. Upholds W1: it has every event of this watch up to where it ends, and the window, or
+    /// the next page, is read from there.
+    fn take_stored(&mut self, page: Result<EventPage, StoreError>) -> Step {
+        let page = match page {
+            Ok(page) => page,
+            Err(StoreError::Compacted { asked, oldest }) => return self.expire(Expired { asked, oldest }),
+            Err(error) => {
+                // Clients come back from the last that they have seen.
+                tracing::warn!(prefix = self.resource.prefix(), %error, "a watch ends because history cannot be read");
+                return Step::End;
+            }
+        };
+        let Seat { scope, filter, .. } = &*self.seat;
+        let own = changes(&page).filter(|change| scope.contains(change.key(), self.resource.layout()));
+        self.ready.extend(own.filter_map(|change| Some((change.kind(filter.as_ref())?, change.delivery()))));
+        self.seen = self.seen.max(page.through);
+        self.phase = Phase::CatchUp(page.through);
+        Step::Again
+    }
+
+    fn expire(&mut self, expired: Expired) -> Step {
+        self.phase = Phase::Ended;
+        Step::Yield(WatchItem::Expired(expired))
     }
 
     /// Takes what the dispatcher has pushed.

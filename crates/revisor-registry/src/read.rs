@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_cache::{Expired, Filter, Footprint, Item, Scope, Snapshot, WatchStart};
+use revisor_cache::{Expired, Filter, Footprint, Item, PastError, Scope, Snapshot, WatchStart};
 use revisor_catalog::{Feature, Resource};
 use revisor_object::{ContinueToken, FieldError, FieldErrors, FieldPath, ListScope};
 use revisor_store::Key;
@@ -15,6 +15,9 @@ use crate::present::{needs_memory, present_item};
 use crate::read_plan::{invalid_version, parse_version};
 use crate::version_reports::is_reports;
 use crate::{ListPlan, ListVersions, Registry, RegistryError, Selection, WatchPlan, plan_list, plan_watch};
+
+/// How many objects of the past are read at once for one who selects among them.
+const PORTION: usize = 512;
 
 /// One object is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -155,9 +158,9 @@ impl Registry {
             None => {}
         }
         if let (Some(revision), "Exact") = (version, resource_version_match) {
-            let snapshot = cache.snapshot_at(revision).map_err(expired_state)?;
-            let item = snapshot.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
-            return Ok(Got { bytes: self.show_item(resource, item).await?, served_at: Some(revision) });
+            let found = cache.get_at(&key, revision).await.map_err(|error| past_error(error, expired_state))?;
+            let item = found.ok_or_else(|| RegistryError::not_found(resource, name))?;
+            return Ok(Got { bytes: self.show_item(resource, &item).await?, served_at: Some(revision) });
         }
         let reached = self.cache.revision();
         let item = cache.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
@@ -180,77 +183,92 @@ impl Registry {
         let scope = ListScope::new(&resource.qualified_name(), namespace);
         let prefix = resource.collection(namespace);
         let mut after = None;
-        let mut counted = None;
-        let snapshot = match plan {
+        let mut opened = None;
+        let revision = match plan {
             ListPlan::Latest => {
                 self.cache.freshen().await?;
-                cache.snapshot()
+                None
             }
-            ListPlan::Any => cache.snapshot(),
+            ListPlan::Any => None,
             ListPlan::NotOlderThan(revision) => {
                 self.reach(revision).await?;
-                cache.snapshot()
+                None
             }
             ListPlan::Exact(revision) => {
                 self.reach(revision).await?;
-                cache.snapshot_at(revision).map_err(expired_state)?
+                Some(revision)
             }
             ListPlan::Continue => {
                 let token = self.sealer.open(versions.continue_token, scope);
                 let token =
                     token.map_err(|error| RegistryError::BadRequest(format!("invalid continue token: {error}")))?;
                 after = Some(format!("{prefix}{}", token.start_after));
-                match token.revision {
-                    None => {
-                        self.cache.freshen().await?;
-                        cache.snapshot()
-                    }
-                    Some(revision) => {
-                        counted = token.remaining;
-                        cache.snapshot_at(revision).map_err(|_| self.expired_token(&token))?
+                if token.revision.is_none() {
+                    self.cache.freshen().await?;
+                }
+                opened.insert(token).revision
+            }
+        };
+        let expired = |expired| match &opened {
+            Some(token) => self.expired_token(token),
+            None => expired_state(expired),
+        };
+        let source = match revision {
+            None => Source::Memory(cache.snapshot()),
+            Some(revision) => {
+                let held = cache.snapshot_at(revision).map_err(expired)?;
+                held.map_or(Source::Store(revision), Source::Memory)
+            }
+        };
+        let revision = source.revision();
+        let mut footprint = match &source {
+            Source::Memory(snapshot) => Some(snapshot.footprint()),
+            Source::Store(_) => None,
+        };
+        let filter = SharedFilter(selection.filter(resource));
+        // One more than is wanted, to know whether there is more.
+        let most = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
+        let select = Select { registry: self, resource, selection, filter: &filter };
+        let (mut page, all) = match source {
+            Source::Memory(snapshot) if limit.is_none() && !needs_memory(resource) => {
+                let items = ListItems::All { snapshot, prefix, after, filter };
+                return Ok(Listed { revision, items, continue_token: None, remaining: None, footprint });
+            }
+            Source::Memory(snapshot) => {
+                let candidates = snapshot.range(&prefix, after.as_deref()).cloned();
+                let page = select.from(candidates, most).await?;
+                let counted = opened.as_ref().filter(|token| token.revision.is_some());
+                let all = || match (counted.and_then(|token| token.remaining), &after) {
+                    (Some(counted), _) => usize::try_from(counted).unwrap_or(usize::MAX),
+                    (None, None) => snapshot.count(&prefix),
+                    (None, Some(after)) => snapshot.range(&prefix, Some(after)).count(),
+                };
+                let all = if page.len() == most && selection.is_everything() { all() } else { page.len() };
+                (page, all)
+            }
+            Source::Store(revision) => {
+                let portion = limit.map(|_| if selection.is_everything() { most } else { most.max(PORTION) });
+                let mut page = Vec::new();
+                let mut last = after;
+                loop {
+                    let read = cache.page_at(revision, &prefix, last.as_deref(), portion).await;
+                    let read = read.map_err(|error| past_error(error, expired))?;
+                    last = read.items.last().map(|item| item.key().to_string());
+                    page.extend(select.from(read.items.into_iter(), most - page.len()).await?);
+                    if read.remaining == 0 || page.len() == most {
+                        let all = page.len() + read.remaining;
+                        footprint = Some(Footprint::alone(page.iter().map(|item| item.bytes().len() as u64).sum()));
+                        break (page, all);
                     }
                 }
             }
         };
-        let filter = SharedFilter(selection.filter(resource));
-        let revision = snapshot.revision();
-        let footprint = Some(snapshot.footprint());
-        let candidates = || snapshot.range(&prefix, after.as_deref()).cloned();
-        let is_converted_first = needs_memory(resource) && selection.reads_objects();
-        let Some(limit) = limit else {
-            let items = if needs_memory(resource) {
-                let items = if is_converted_first {
-                    self.show_and_select(resource, candidates(), &filter, usize::MAX).await?
-                } else {
-                    candidates().filter(|item| filter.admits(item)).collect()
-                };
-                self.show_items(resource, &items).await?;
-                ListItems::Page(items)
-            } else {
-                ListItems::All { snapshot, prefix, after, filter }
-            };
-            return Ok(Listed { revision, items, continue_token: None, remaining: None, footprint });
-        };
-        // One more than is wanted, to know whether there is more.
-        let most = limit.saturating_add(1);
-        let mut page: Vec<Arc<Item>> = if is_converted_first {
-            self.show_and_select(resource, candidates(), &filter, most).await?
-        } else {
-            candidates().filter(|item| filter.admits(item)).take(most).collect()
-        };
-        let has_more = page.len() > limit;
-        page.truncate(limit);
         let items = ListItems::Page(Vec::new());
         let mut listed = Listed { revision, items, continue_token: None, remaining: None, footprint };
-        if let Some(last) = page.last().filter(|_| has_more) {
-            if selection.is_everything() {
-                let before = match (counted, &after) {
-                    (Some(counted), _) => counted,
-                    (None, None) => snapshot.count(&prefix) as u64,
-                    (None, Some(after)) => snapshot.range(&prefix, Some(after)).count() as u64,
-                };
-                listed.remaining = Some(before.saturating_sub(page.len() as u64));
-            }
+        if let Some(limit) = limit.filter(|limit| page.len() > *limit) {
+            page.truncate(limit);
+            let last = page.last().expect("a limit is not zero");
+            listed.remaining = selection.is_everything().then(|| all.saturating_sub(limit) as u64);
             let start_after = last.key().as_str()[prefix.len()..].to_owned();
             let token = ContinueToken { revision, start_after, remaining: listed.remaining, scope };
             listed.continue_token = Some(self.sealer.seal(&token));
@@ -330,6 +348,55 @@ impl Registry {
                 .to_owned(),
             continue_token: Some(self.sealer.seal(&fresh)),
         }
+    }
+}
+
+/// Where a list is read from.
+enum Source {
+    /// One of the states that are held in memory.
+    Memory(Snapshot),
+    /// The store, at a revision that is longer ago.
+    Store(Revision),
+}
+
+impl Source {
+    fn revision(&self) -> Option<Revision> {
+        match self {
+            Source::Memory(snapshot) => snapshot.revision(),
+            Source::Store(revision) => Some(*revision),
+        }
+    }
+}
+
+/// Which objects of a list are wanted.
+struct Select<'a> {
+    registry: &'a Registry,
+    resource: &'a Arc<Resource>,
+    selection: &'a Selection,
+    filter: &'a SharedFilter,
+}
+
+impl Select<'_> {
+    /// Those of the candidates that are selected, and no more than `most`.
+    async fn from(
+        &self,
+        candidates: impl Iterator<Item = Arc<Item>> + Send,
+        most: usize,
+    ) -> Result<Vec<Arc<Item>>, RegistryError> {
+        let Select { registry, resource, selection, filter } = *self;
+        if needs_memory(resource) && selection.reads_objects() {
+            registry.show_and_select(resource, candidates, filter, most).await
+        } else {
+            Ok(candidates.filter(|item| filter.admits(item)).take(most).collect())
+        }
+    }
+}
+
+/// What is answered when the past cannot be read; `expired` says it for when it is too long ago.
+fn past_error(error: PastError, expired: impl FnOnce(Expired) -> RegistryError) -> RegistryError {
+    match error {
+        PastError::Expired(gone) => expired(gone),
+        PastError::Store(error) => error.into(),
     }
 }
 

@@ -90,7 +90,7 @@ impl Followed {
     fn catch_up(&self, grants: &RwLock<Grants>) {
         while self.is_behind() {
             let seen = match self.cache.changes_after(self.seen(), STEP) {
-                Ok(changes) => {
+                Some(changes) => {
                     let read = |change: &Arc<revisor_cache::Delivery>| {
                         let entry = change.new().map_or(Entry::Nothing, |item| self.read(item));
                         (change.key().as_str().to_owned(), entry)
@@ -101,7 +101,7 @@ impl Followed {
                     changes.last().map(|change| change.revision()).or_else(|| self.cache.delivered())
                 }
                 // It was not asked for long, or never: what there is now is all that matters.
-                Err(_) => {
+                None => {
                     let snapshot = self.cache.snapshot();
                     let items = snapshot.range(&self.resource.prefix, None);
                     let entries: Vec<_> = items.map(|item| (item.key().as_str().to_owned(), self.read(item))).collect();

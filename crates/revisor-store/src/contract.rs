@@ -30,7 +30,8 @@ pub use watches::*;
 pub use writes::*;
 
 use crate::{
-    BoxFuture, Change, Committed, Draft, Event, Expect, Key, Listing, News, Page, Sink, Store, StoreError, Write,
+    BoxFuture, Change, Committed, Draft, Event, EventPage, Expect, Key, Listing, News, Page, Sink, Store, StoreError,
+    Write,
 };
 
 /// How a case gets at the store under test. Each case has a fixture of its own.
@@ -73,6 +74,9 @@ macro_rules! contract_tests {
             a_watch_that_starts_among_writes_misses_nothing
             history_is_whole_at_first
             the_oldest_revision_can_be_read_and_watched_from
+            events_of_the_past_come_in_pages
+            events_reach_as_far_as_history
+            a_part_of_the_keys_reaches_back_as_far_as_all_of_them
             compaction_keeps_the_newest_state
             to_compact_to_where_history_begins_is_no_error
             to_compact_to_the_future_fails

@@ -1,32 +1,37 @@
 //! [`EmbeddedStore`]: a store in one folder of one machine.
 //!
-//! On disk it is a log: one record per write, in order (`record`, `log`). In memory are the newest state and a window
-//! of recent events (`view`, `window`), so that no read goes to disk. One thread puts writes in order (`sequencer`),
-//! another removes what history no longer needs (`sweeper`).
+//! On disk it is a log: one record per write, in order (`record`, `log`). In memory are the newest state, so that no
+//! read of it goes to disk (`view`), and an index of history (`index`), by which reads of the past find their records
+//! (`past`). One thread puts writes in order (`sequencer`), another removes what history no longer needs (`sweeper`).
 
 mod folder;
+mod gaps;
+mod index;
 mod journal;
 mod log;
 mod manifest;
 mod mark;
 mod open_error;
 mod options;
+mod past;
 mod quota;
 mod record;
 mod recovery;
 mod sequencer;
 mod sinks;
 mod sweeper;
+mod times;
 mod usage;
+mod versions;
 mod view;
-mod window;
 
 #[cfg(test)]
 mod tests;
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
@@ -34,10 +39,12 @@ use revisor_version::Revision;
 use tokio::sync::{Semaphore, oneshot, watch};
 
 pub use open_error::OpenError;
-pub use options::{Clock, EmbeddedOptions, HistoryLimits, Tuning};
+pub use options::{Clock, EmbeddedOptions, HistoryLimits, ShareOf, Tuning, resource_of};
 pub use usage::Usage;
 
-use crate::{BoxFuture, Committed, Entry, Listing, Page, Progress, Sink, Store, StoreError, WatchGuard, Write};
+use crate::{
+    BoxFuture, Committed, Entry, EventPage, Listing, Page, Progress, Sink, Store, StoreError, WatchGuard, Write,
+};
 use folder::{Folder, Head};
 use log::Log;
 use quota::Quota;
@@ -64,29 +71,46 @@ const QUEUE_UNIT: usize = 1 << 10;
 const LEAST_UNITS: usize = 16;
 /// How many other commands may wait beside the writes.
 const OTHER_COMMANDS: usize = 1024;
+/// A new watcher hears of the past in portions of this size.
+const REPLAY: usize = 1024;
+/// How many reads of the past may go to the disk at once; the others wait for them.
+const READERS: usize = 4;
 
 /// A [`Store`] in one folder. To drop it without [`close`](Store::close) is to let it crash in good order: nothing
 /// that was acknowledged is lost.
 pub struct EmbeddedStore {
     shared: Arc<Shared>,
     room: Arc<Semaphore>,
+    readers: Arc<Semaphore>,
     /// There until the store is dropped.
     commands: Option<SyncSender<Command>>,
     thread: Option<JoinHandle<()>>,
     progress: Progress,
     stopped: watch::Receiver<bool>,
-    /// There until the store is closed.
-    log: Weak<Log>,
 }
 
 /// What the store and its threads have in common.
 struct Shared {
     view: RwLock<View>,
+    /// There until the store is closed. Who reads holds the lock, so that a store that says it is closed has let go
+    /// of its files.
+    log: RwLock<Option<Arc<Log>>>,
     sinks: Arc<Sinks>,
     health: Arc<Health>,
     quota: Quota,
     closing: AtomicBool,
     closed: AtomicBool,
+}
+
+/// A log that stays open while this is there.
+struct OpenLog<'a>(RwLockReadGuard<'a, Option<Arc<Log>>>);
+
+impl Deref for OpenLog<'_> {
+    type Target = Log;
+
+    fn deref(&self) -> &Log {
+        self.0.as_ref().expect("it was there when the lock was taken, and nobody takes it away meanwhile")
+    }
 }
 
 /// Whether the disk can be trusted.
@@ -115,6 +139,12 @@ impl Shared {
 
     fn view_mut(&self) -> RwLockWriteGuard<'_, View> {
         self.view.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The log, for as long as somebody reads from it.
+    fn log(&self) -> Result<impl Deref<Target = Log>, StoreError> {
+        let log = self.log.read().unwrap_or_else(PoisonError::into_inner);
+        if log.is_some() { Ok(OpenLog(log)) } else { Err(StoreError::Closed) }
     }
 
     fn check_open(&self) -> Result<(), StoreError> {
@@ -149,7 +179,7 @@ impl EmbeddedStore {
     }
 
     fn open_blocking(options: EmbeddedOptions) -> Result<EmbeddedStore, OpenError> {
-        let EmbeddedOptions { folder: path, history: limits, clock, tuning } = options;
+        let EmbeddedOptions { folder: path, history: limits, share_of, clock, tuning } = options;
         let folder = Folder::lock(&path)?;
         let head = folder.prepare()?;
         if head != Head::Creating && !folder.engine().is_dir() {
@@ -158,7 +188,7 @@ impl EmbeddedStore {
         manifest::check(&folder.engine())?;
         let witnessed = journal::mend(&folder.engine())?;
         let log = Log::open(&folder.engine(), tuning.memtable_bytes)?;
-        let Recovered { view, mark, dead } = recovery::recover(&log, &limits)?;
+        let Recovered { view, mark, gaps, dead } = recovery::recover(&log, &limits, share_of)?;
         let newest = view.newest();
         let reached = newest.map_or(0, Revision::get);
         let promised = match head {
@@ -173,10 +203,10 @@ impl EmbeddedStore {
         tracing::info!(folder = %path.display(), revision = reached, "opened the store");
 
         let (log, folder, health) = (Arc::new(log), Arc::new(folder), Arc::<Health>::default());
-        let last_time =
-            view.window.after(view.window.oldest()).last().map_or(SystemTime::UNIX_EPOCH, |event| event.time);
+        let last_time = view.index.newest_time().unwrap_or(SystemTime::UNIX_EPOCH);
         let shared = Arc::new(Shared {
             view: RwLock::new(view),
+            log: RwLock::new(Some(log.clone())),
             sinks: Arc::default(),
             health: health.clone(),
             quota: Quota::default(),
@@ -188,8 +218,7 @@ impl EmbeddedStore {
         let (progress, progress_receiver) = watch::channel(newest);
         let (stopped, stopped_receiver) = watch::channel(false);
         let spawn = OpenError::io("start a thread for", &path);
-        let weak_log = Arc::downgrade(&log);
-        let sweeper = Sweeper::start(log.clone(), folder.clone(), health, mark, dead, newest);
+        let sweeper = Sweeper::start(log.clone(), folder.clone(), health, mark.clone(), gaps, dead, newest);
         let sweeper = sweeper.map_err(OpenError::io("start a thread for", &path))?;
         let sequencer = Sequencer {
             shared: shared.clone(),
@@ -211,6 +240,7 @@ impl EmbeddedStore {
                     shared.sinks.end(&shared.health.fail("the sequencer panicked".into()));
                 } else {
                     shared.closed.store(true, Ordering::Release);
+                    shared.log.write().unwrap_or_else(PoisonError::into_inner).take();
                 }
                 stopped.send_replace(true);
             }
@@ -218,11 +248,11 @@ impl EmbeddedStore {
         Ok(EmbeddedStore {
             shared,
             room: Arc::new(Semaphore::new(units)),
+            readers: Arc::new(Semaphore::new(READERS)),
             commands: Some(commands),
             thread: Some(thread.map_err(spawn)?),
             progress: progress_receiver,
             stopped: stopped_receiver,
-            log: weak_log,
         })
     }
 
@@ -242,6 +272,11 @@ impl EmbeddedStore {
         self.shared.view().usage()
     }
 
+    /// How many events history holds.
+    pub fn history_events(&self) -> u64 {
+        self.shared.view().index.held().events
+    }
+
     /// Whether writes are refused because the store is full: from the first that is until there is room again.
     pub fn is_full(&self) -> bool {
         self.shared.quota.alarm()
@@ -249,7 +284,7 @@ impl EmbeddedStore {
 
     /// How many bytes the files of the engine take, with what it has not cleared away yet; none once it is closed.
     pub fn disk_bytes(&self) -> u64 {
-        self.log.upgrade().map_or(0, |log| log.disk_bytes())
+        self.shared.log().map_or(0, |log| log.disk_bytes())
     }
 
     /// Hands a command to the sequencer and waits for what becomes of it.
@@ -269,6 +304,20 @@ impl EmbeddedStore {
     /// Why the sequencer no longer answers.
     fn gone(&self) -> StoreError {
         self.shared.health.failure().unwrap_or(StoreError::Closed)
+    }
+
+    /// Reads from the disk, on a thread that may wait for it.
+    async fn read_past<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let turn = self.readers.clone().acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let shared = self.shared.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            read(&shared)
+        });
+        reading.await.unwrap_or_else(|failed| Err(StoreError::Backend(Arc::new(failed))))
     }
 
     async fn perform(&self, write: Write) -> Result<Committed, StoreError> {
@@ -298,9 +347,22 @@ impl Store for EmbeddedStore {
     fn list<'a>(&'a self, prefix: &'a str, page: Page) -> BoxFuture<'a, Result<Listing, StoreError>> {
         Box::pin(async move {
             self.shared.check_open()?;
-            // Of a snapshot, so that a long listing does not hold the writer up.
-            let snapshot = self.shared.view().snapshot(&page);
-            snapshot.list(prefix, &page)
+            let (newest, past) = {
+                let view = self.shared.view();
+                let past = page.at.filter(|at| Some(*at) != view.newest());
+                if past.is_some() {
+                    view.check_reach(prefix, past)?;
+                }
+                (view.state(), past)
+            };
+            match past {
+                // Of a snapshot, so that a long listing does not hold the writer up.
+                None => Ok(newest.list(prefix, &page)),
+                Some(at) => {
+                    let prefix = prefix.to_owned();
+                    self.read_past(move |shared| past::list(shared, &prefix, &page, at)).await
+                }
+            }
         })
     }
 
@@ -315,9 +377,33 @@ impl Store for EmbeddedStore {
         sink: Arc<dyn Sink>,
     ) -> BoxFuture<'a, Result<WatchGuard, StoreError>> {
         Box::pin(async move {
-            let (answer, result) = oneshot::channel();
             let registration = Registration::new(prefix, sink);
-            self.ask(Command::Watch { registration, after, answer }, result).await
+            let newest = self.shared.view().newest();
+            let mut position = after;
+            loop {
+                // Most of a long past is told from here, and only what happened meanwhile while writers wait.
+                let page = self.events(prefix, position, REPLAY).await?;
+                registration.replay(&page.events)?;
+                position = page.through;
+                if position >= newest {
+                    break;
+                }
+            }
+            let (answer, result) = oneshot::channel();
+            self.ask(Command::Watch { registration, after: position, answer }, result).await
+        })
+    }
+
+    fn events<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<Revision>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<EventPage, StoreError>> {
+        Box::pin(async move {
+            self.shared.check_open()?;
+            let prefix = prefix.to_owned();
+            self.read_past(move |shared| past::events(shared, &prefix, after, limit)).await
         })
     }
 
@@ -328,8 +414,8 @@ impl Store for EmbeddedStore {
         })
     }
 
-    fn oldest_revision(&self) -> Option<Revision> {
-        self.shared.view().window.oldest()
+    fn oldest_revision(&self, prefix: &str) -> Option<Revision> {
+        self.shared.view().index.oldest(prefix)
     }
 
     fn progress(&self) -> Progress {

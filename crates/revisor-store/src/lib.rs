@@ -15,4 +15,6 @@ pub use entry::{Draft, Entry};
 pub use error::{BoxError, StoreError};
 pub use event::Event;
 pub use key::Key;
-pub use store::{BoxFuture, Change, Committed, Expect, Listing, News, Page, Progress, Sink, Store, WatchGuard, Write};
+pub use store::{
+    BoxFuture, Change, Committed, EventPage, Expect, Listing, News, Page, Progress, Sink, Store, WatchGuard, Write,
+};

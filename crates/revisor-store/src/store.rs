@@ -82,8 +82,18 @@ pub struct Listing {
     pub entries: Vec<Arc<Entry>>,
     /// The revision of the state that they belong to; `None` while nothing was ever written.
     pub revision: Option<Revision>,
-    /// Whether the limit cut the listing short.
-    pub more: bool,
+    /// How many more the limit cut off.
+    pub remaining: usize,
+}
+
+/// Some events of the past.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EventPage {
+    /// In revision order.
+    pub events: Vec<Event>,
+    /// Every event of the selection up to this revision is among these or was before them; to go on, ask for those
+    /// after it. When it is the newest revision, there are no more.
+    pub through: Option<Revision>,
 }
 
 /// What a store tells a [`Sink`].
@@ -91,7 +101,8 @@ pub struct Listing {
 pub enum News<'a> {
     /// Writes to keys of the sink's prefix, in revision order. Never empty.
     Events(&'a [Event]),
-    /// History before this revision is gone from the store; who keeps it may drop it too.
+    /// History before this revision is gone from the store for keys of the sink's prefix; who keeps it may drop it
+    /// too.
     Compacted(Revision),
     /// The store can tell this sink nothing more. The last thing a sink hears.
     Ended(StoreError),
@@ -147,9 +158,10 @@ pub type Progress = watch::Receiver<Option<Revision>>;
 /// **Delivery.** When `write` answers, every sink has heard of the change and [`progress`](Store::progress) has
 /// reached its revision.
 ///
-/// **History.** States and events are kept back to [`oldest_revision`](Store::oldest_revision), which moves forward
-/// by retention or by [`compact`](Store::compact) and never passes the newest. The state at the oldest revision can
-/// be read and watched from; before it everything is [`StoreError::Compacted`].
+/// **History.** States and events of the keys with a prefix are kept back to
+/// [`oldest_revision`](Store::oldest_revision), which moves forward by retention or by [`compact`](Store::compact) and
+/// never passes the newest. The state at the oldest revision can be read and watched from; before it everything is
+/// [`StoreError::Compacted`]. A store may keep more history of some keys than of others.
 ///
 /// **Cancellation.** To drop the future of a `write` does not take the write back: it may or may not happen.
 pub trait Store: Send + Sync + 'static {
@@ -175,12 +187,23 @@ pub trait Store: Send + Sync + 'static {
         sink: Arc<dyn Sink>,
     ) -> BoxFuture<'a, Result<WatchGuard, StoreError>>;
 
+    /// The writes after `after` to keys that start with `prefix`, in order: at most `limit`, and fewer where they are
+    /// large. Who follows [`through`](EventPage::through) gets each once. `None` is from the beginning of history, and
+    /// fails as that of a [`watch`](Store::watch) does.
+    fn events<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<Revision>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<EventPage, StoreError>>;
+
     /// The newest revision; `None` while nothing was ever written. Where others write to the same backend, it is
     /// asked, so that a read at this revision is consistent.
     fn current_revision(&self) -> BoxFuture<'_, Result<Option<Revision>, StoreError>>;
 
-    /// The oldest revision whose state can be read and watched from; `None` while all of history is there.
-    fn oldest_revision(&self) -> Option<Revision>;
+    /// The oldest revision at which all keys that start with `prefix` can be read and watched from; `None` while all
+    /// of their history is there. No longer prefix has a later one.
+    fn oldest_revision(&self, prefix: &str) -> Option<Revision>;
 
     /// How far events were delivered to sinks.
     fn progress(&self) -> Progress;

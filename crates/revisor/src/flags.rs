@@ -230,13 +230,18 @@ pub(crate) struct ServeFlags {
     #[arg(long, alias = "etcd-compaction-interval", value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
     pub(crate) history: Duration,
 
-    /// How many events of the past are kept at most
-    #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
+    /// How many events of the past are kept at most, on disk; each takes some 30 bytes of memory. Every resource has
+    /// its share: the one with the most loses its oldest first
+    #[arg(long, value_name = "COUNT", default_value_t = 2_000_000)]
     pub(crate) history_events: usize,
 
-    /// How many bytes of replaced and deleted objects are kept at most
-    #[arg(long, value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
+    /// How many bytes of replaced and deleted objects are kept at most, on disk, shared like the events
+    #[arg(long, value_name = "BYTES", default_value_t = 1024 * 1024 * 1024)]
     pub(crate) history_bytes: usize,
+
+    /// How many bytes of memory the most recent events may take, shared like the events. Older ones are read from disk
+    #[arg(long, value_name = "BYTES", default_value_t = 32 * 1024 * 1024)]
+    pub(crate) history_memory: usize,
 
     /// How many bytes objects and their history may take. What would make them more is refused, deletions go on; 0 for
     /// what fits the machine: a quarter of its memory, half of its disk, 8 GiB at most; less than 0 for any number

@@ -72,7 +72,8 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let certificates = making.await??;
     let peers = certificates.peers();
 
-    let cache = Cache::start(store.clone(), CacheOptions::default());
+    let windows = CacheOptions { window_bytes: flags.history_memory, ..CacheOptions::default() };
+    let cache = Cache::start(store.clone(), windows);
     let registry = Registry::start(
         cache,
         RegistryOptions {
@@ -216,7 +217,12 @@ fn anonymous(flags: &ServeFlags, options: &CatalogOptions) -> anyhow::Result<Ano
 
 async fn open_store(flags: &ServeFlags) -> anyhow::Result<EmbeddedStore> {
     let mut options = EmbeddedOptions::new(flags.data_dir.join("store"));
-    options.history = HistoryLimits { age: flags.history, events: flags.history_events, bytes: flags.history_bytes };
+    options.history = HistoryLimits {
+        age: flags.history,
+        events: flags.history_events,
+        bytes: flags.history_bytes,
+        ..HistoryLimits::default()
+    };
     Ok(EmbeddedStore::open(options).await?)
 }
 

@@ -16,7 +16,8 @@ fn at(number: u64) -> Revision {
 
 fn empty(keep_every: usize) -> History {
     let layout = Layout { prefix: "/r/".into(), namespaced: false };
-    History::new(Table::empty(Arc::new(layout)), None, keep_every)
+    let keep = Keep { events: keep_every, bytes: usize::MAX };
+    History::new(Table::empty(Arc::new(layout)), None, keep)
 }
 
 /// Writes a key at a revision, or deletes it if it is there and `delete` says so.
@@ -37,6 +38,7 @@ fn state_at(history: &History, number: u64) -> Result<Model, Expired> {
     Ok(match history.at(at(number))? {
         Past::Ready(table) => contents(&table),
         Past::After(revision) => contents(&history.replay(revision).run()),
+        Past::Stored => panic!("the state at {number} is not in memory"),
     })
 }
 
@@ -86,7 +88,7 @@ fn events_after_a_position_are_all_there_or_expired() {
     assert_eq!(after(&history, 900), Ok(vec![]), "the future is silent");
     history.compact(at(105));
     assert_eq!(after(&history, 105).map(|all| all[0]), Ok(106));
-    assert_eq!(after(&history, 50), Err(Expired { asked: at(50), oldest: at(105) }));
+    assert_eq!(after(&history, 50), Err(Beyond::History(Expired { asked: at(50), oldest: at(105) })));
     assert_eq!(history.check_kept(at(104)), Err(Expired { asked: at(104), oldest: at(105) }));
     assert_eq!(history.check_kept(at(105)), Ok(()));
 }
@@ -105,6 +107,43 @@ fn compaction_bounds_what_is_kept() {
         assert_eq!((history.window_len(), history.kept.len()), (window, kept), "{name}");
         assert_eq!(state_at(&history, 230).as_ref(), Ok(&models[200]), "{name}: the newest state stays");
     }
+}
+
+#[test]
+fn a_window_gives_way_in_steps_and_what_it_loses_is_in_the_store() {
+    let weight = |history: &History| history.window.iter().map(|change| change.weight()).sum::<usize>();
+    let (mut history, models) = busy(10);
+    let whole = history.weight();
+    assert_eq!(whole, weight(&history));
+    for (excess, window, start) in [(1, 90, 20), (10 * 1024, 80, 40), (15 * 1024, 60, 80), (whole, 0, 200)] {
+        let before = history.weight();
+        let removed = history.shorten(excess).weight;
+        assert!(removed >= excess.min(before), "{removed} of {excess}");
+        assert_eq!((history.weight(), history.weight()), (before - removed, weight(&history)));
+        assert_eq!((history.window_len(), history.start()), (window, Some(at(start))), "{excess} less");
+        assert_eq!(history.check_kept(at(1)), Ok(()), "the store still has it");
+        assert!(matches!(history.at(at(start - 1)), Ok(Past::Stored)));
+        assert_eq!(history.changes_after(Some(at(start - 1))).err(), Some(Beyond::Window));
+        assert_eq!(history.changes_after(Some(at(start))).map(Iterator::count).ok(), Some(window));
+        assert_eq!(state_at(&history, start).as_ref(), Ok(&models[start as usize]));
+    }
+    history.compact(at(150));
+    assert_eq!(
+        history.changes_after(Some(at(149))).err(),
+        Some(Beyond::History(Expired { asked: at(149), oldest: at(150) }))
+    );
+    assert_eq!(history.changes_after(Some(at(150))).err(), Some(Beyond::Window));
+}
+
+#[test]
+fn large_events_are_kept_apart() {
+    let layout = Arc::new(Layout { prefix: "/r/".into(), namespaced: false });
+    let mut history = History::new(Table::empty(layout), None, Keep { events: 1000, bytes: 3 * 1024 });
+    for number in 1..=9 {
+        write(&mut history, number, "a", false);
+    }
+    let kept: Vec<_> = history.kept.iter().map(|kept| kept.at.map_or(0, Revision::get)).collect();
+    assert_eq!(kept, [0, 3, 6, 9]);
 }
 
 #[test]

@@ -13,8 +13,15 @@ fn at(number: u64) -> Revision {
 
 fn pods() -> Arc<ResourceCache> {
     let layout = Layout { prefix: "/r/".into(), namespaced: false };
+    let options = CacheOptions::default();
+    ResourceCache::new(layout, None, [], None, &options, alone(&Arc::new(Budget::new(options.window_bytes))))
+}
+
+/// Without a store.
+fn alone(budget: &Arc<Budget>) -> Surroundings {
     let (_, progress) = tokio::sync::watch::channel(None);
-    ResourceCache::new(layout, None, [], None, &CacheOptions::default(), progress, Arc::default())
+    let store = Weak::<revisor_store::embedded::EmbeddedStore>::new();
+    Surroundings { store, progress, inbox: Arc::default(), budget: budget.clone() }
 }
 
 fn write(pods: &ResourceCache, number: u64) {
@@ -98,4 +105,47 @@ fn past_states_are_remembered_up_to_a_bound() {
     pods.deliver(News::Compacted(at(48)));
     let recalled: Vec<_> = pods.recalled().iter().map(|(after, _)| after.map_or(0, Revision::get)).collect();
     assert_eq!(recalled, [48, 49, 50], "what cannot be asked for is forgotten");
+}
+
+#[test]
+fn the_one_that_holds_most_gives_way() {
+    let budget = Arc::new(Budget::new(100 * 1024));
+    let options = CacheOptions { snapshot_every: 4, ..CacheOptions::default() };
+    let resource = || {
+        let layout = Layout { prefix: "/r/".into(), namespaced: false };
+        ResourceCache::new(layout, None, [], None, &options, alone(&budget))
+    };
+    let (noisy, quiet, gone) = (resource(), resource(), resource());
+    (1..=20).for_each(|number| write(&quiet, number));
+    (1..=20).for_each(|number| write(&gone, number));
+    (1..=1000).for_each(|number| {
+        write(&noisy, number);
+        assert!(budget.used() <= 100 * 1024, "at {number}");
+    });
+    assert_eq!((quiet.window_len(), gone.window_len()), (20, 20));
+    assert!((50..60).contains(&noisy.window_len()), "what the others leave: {}", noisy.window_len());
+    let held = [&noisy, &quiet, &gone].map(|resource| resource.window_bytes());
+    assert_eq!(budget.used(), held.iter().sum::<usize>());
+    drop(gone);
+    assert_eq!(budget.used(), held[0] + held[1]);
+    quiet.deliver(News::Compacted(at(12)));
+    assert_eq!(quiet.window_len(), 8);
+    assert_eq!(budget.used(), held[0] + quiet.window_bytes());
+}
+
+#[test]
+fn who_is_sent_to_the_store_goes_on_from_where_they_were() {
+    let pods = pods();
+    let (first, second) = (Seat::new(Scope::All, None, 8), Seat::new(Scope::All, None, 8));
+    [&first, &second].map(|_| pods.enter());
+    assert!(matches!(pods.join(&first, None), Joined::Live));
+    (1..=5).for_each(|number| write(&pods, number));
+    // The dispatcher has not come to these events, but the second one has seen them.
+    assert!(matches!(pods.join(&second, Some(at(5))), Joined::Live));
+    (6..=9).for_each(|number| write(&pods, number));
+    pods.shorten(usize::MAX);
+    assert!(!pods.dispatch(&mut Scratch::default()));
+    assert_eq!(received(&first), (Taken::Overrun(None), vec![]));
+    assert_eq!(received(&second), (Taken::Overrun(Some(at(5))), vec![]));
+    [&first, &second].map(|seat| pods.leave(seat));
 }

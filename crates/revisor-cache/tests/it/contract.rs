@@ -9,38 +9,51 @@ use std::task::Poll;
 use std::time::SystemTime;
 
 use revisor_cache::{
-    Cache, CacheOptions, Expired, Filter, Item, ResourceCache, Scope, WatchItem, WatchRequest, WatchStart, Watcher,
+    Cache, CacheOptions, Expired, Filter, Item, PastError, ResourceCache, Scope, Snapshot, WatchItem, WatchRequest,
+    WatchStart, Watcher,
 };
 use revisor_store::contract::Fixture;
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore};
 use revisor_store::{
-    BoxFuture, Committed, Entry, Event, Listing, News, Page, Progress, Sink, Store, StoreError, WatchGuard, Write,
+    BoxFuture, Committed, Entry, Event, EventPage, Listing, News, Page, Progress, Sink, Store, StoreError, WatchGuard,
+    Write,
 };
 use revisor_version::Revision;
 use tempfile::TempDir;
 
 use crate::fixture::{look, soon};
 
-revisor_store::contract_tests!(Folder::new());
+/// With windows that hold all that the cases write.
+mod from_memory {
+    revisor_store::contract_tests!(super::Folder::new(1 << 20));
+}
+
+/// With windows that hold nothing, so that everything of the past is read from the store.
+mod from_the_store {
+    revisor_store::contract_tests!(super::Folder::new(0));
+}
 
 /// The cache does not keep the times of events, so all of them have this one.
 const TIME: SystemTime = SystemTime::UNIX_EPOCH;
 
-struct Folder(TempDir);
+struct Folder {
+    folder: TempDir,
+    window_bytes: usize,
+}
 
 impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a folder for the test"))
+    fn new(window_bytes: usize) -> Folder {
+        Folder { folder: tempfile::tempdir().expect("a folder for the test"), window_bytes }
     }
 }
 
 impl Fixture for Folder {
     fn open(&self) -> BoxFuture<'_, Arc<dyn Store>> {
         Box::pin(async {
-            let options = EmbeddedOptions { clock: Arc::new(|| TIME), ..EmbeddedOptions::new(self.0.path()) };
+            let options = EmbeddedOptions { clock: Arc::new(|| TIME), ..EmbeddedOptions::new(self.folder.path()) };
             let store = EmbeddedStore::open(options).await.expect("the store opens");
             // Small, so that the cases get to the edges.
-            let options = CacheOptions { watcher_queue: 4, snapshot_every: 3 };
+            let options = CacheOptions { watcher_queue: 4, snapshot_every: 3, window_bytes: self.window_bytes };
             let cache = Cache::start(Arc::new(store), options);
             let all = cache.add("", false).await.expect("the store can be read");
             let store: Arc<dyn Store> = Arc::new(CachedStore { cache, all, feeders: Arc::default() });
@@ -77,6 +90,12 @@ fn entry(item: &Arc<Item>) -> Arc<Entry> {
     item.entry().clone()
 }
 
+fn list(snapshot: &Snapshot, prefix: &str, page: &Page) -> Listing {
+    let mut rest = snapshot.range(prefix, page.after.as_ref().map(|key| key.as_str()));
+    let entries: Vec<_> = rest.by_ref().take(page.limit.unwrap_or(usize::MAX)).map(entry).collect();
+    Listing { entries, revision: snapshot.revision(), remaining: rest.count() }
+}
+
 impl CachedStore {
     /// The newest revision, which is there to be read from the cache.
     async fn check(&self, asked: Option<Revision>) -> Result<Option<Revision>, StoreError> {
@@ -85,6 +104,20 @@ impl CachedStore {
             Some(asked) if Some(asked) > newest => Err(StoreError::Future { asked, newest }),
             _ => Ok(newest),
         }
+    }
+
+    /// A page of the past, from memory or from the store.
+    async fn page(&self, at: Revision, prefix: &str, page: Page) -> Result<Listing, StoreError> {
+        if let Some(snapshot) = self.all.snapshot_at(at).map_err(compacted)? {
+            return Ok(list(&snapshot, prefix, &page));
+        }
+        let after = page.after.as_ref().map(|key| key.as_str());
+        let read = self.all.page_at(at, prefix, after, page.limit).await.map_err(|error| match error {
+            PastError::Expired(expired) => compacted(expired),
+            PastError::Store(error) => error,
+        })?;
+        let entries = read.items.iter().map(entry).collect();
+        Ok(Listing { entries, revision: Some(at), remaining: read.remaining })
     }
 
     /// Waits until every sink has heard of the write at `revision`.
@@ -99,8 +132,8 @@ impl CachedStore {
         let mut feed = feeder.feed.lock().await;
         if feed.wants_first {
             feed.wants_first = false;
-            let first = self.all.snapshot_at(Revision::FIRST).expect("history is whole");
-            let own = first.range(&feed.prefix, None).map(entry).next();
+            let first = self.page(Revision::FIRST, &feed.prefix, Page::default()).await.expect("history is whole");
+            let own = first.entries.into_iter().next();
             if own.is_some() && !feeder.has_ended.load(Ordering::SeqCst) {
                 let event = Event { revision: Revision::FIRST, time: TIME, old: None, new: own };
                 feed.sink.deliver(News::Events(&[event]));
@@ -136,13 +169,10 @@ impl Store for CachedStore {
     fn list<'a>(&'a self, prefix: &'a str, page: Page) -> BoxFuture<'a, Result<Listing, StoreError>> {
         Box::pin(async move {
             self.check(page.at).await?;
-            let snapshot = match page.at {
-                Some(at) => self.all.snapshot_at(at).map_err(compacted)?,
-                None => self.all.snapshot(),
-            };
-            let mut rest = snapshot.range(prefix, page.after.as_ref().map(|key| key.as_str()));
-            let entries: Vec<_> = rest.by_ref().take(page.limit.unwrap_or(usize::MAX)).map(entry).collect();
-            Ok(Listing { entries, revision: snapshot.revision(), more: rest.next().is_some() })
+            match page.at {
+                Some(at) => self.page(at, prefix, page).await,
+                None => Ok(list(&self.all.snapshot(), prefix, &page)),
+            }
         })
     }
 
@@ -162,7 +192,7 @@ impl Store for CachedStore {
     ) -> BoxFuture<'a, Result<WatchGuard, StoreError>> {
         Box::pin(async move {
             let newest = self.check(after).await?;
-            if let (None, Some(oldest)) = (after, self.oldest_revision()) {
+            if let (None, Some(oldest)) = (after, self.oldest_revision("")) {
                 return Err(StoreError::Compacted { asked: Revision::FIRST, oldest });
             }
             let own = prefix.to_owned();
@@ -184,12 +214,22 @@ impl Store for CachedStore {
         })
     }
 
+    fn events<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<Revision>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<EventPage, StoreError>> {
+        // The cache has none of its own: it reads these.
+        self.cache.store().events(prefix, after, limit)
+    }
+
     fn current_revision(&self) -> BoxFuture<'_, Result<Option<Revision>, StoreError>> {
         Box::pin(self.cache.freshen())
     }
 
-    fn oldest_revision(&self) -> Option<Revision> {
-        self.cache.store().oldest_revision()
+    fn oldest_revision(&self, prefix: &str) -> Option<Revision> {
+        self.cache.store().oldest_revision(prefix)
     }
 
     fn progress(&self) -> Progress {

@@ -3,10 +3,10 @@
 use revisor_cache::{CacheOptions, Expired, Scope, WatchItem, WatchRequest, WatchStart};
 use revisor_store::Store;
 
-use crate::fixture::{Fixture, at, look, next, settle, soon};
+use crate::fixture::{Fixture, at, key, look, next, settle, soon, text_begins};
 
 fn options() -> CacheOptions {
-    CacheOptions { watcher_queue: 4, snapshot_every: 16 }
+    CacheOptions { watcher_queue: 4, snapshot_every: 16, ..CacheOptions::default() }
 }
 
 #[tokio::test]
@@ -104,4 +104,53 @@ async fn events_that_are_gone_before_they_were_dispatched_expire_their_watchers(
     let last = fixture.put("a/x", "text");
     let mut other = fixture.watch(Scope::All, None, WatchStart::After(at(101)));
     assert_eq!(settle(&mut other, last).await, [format!("modified a/x {last}")], "the dispatcher goes on");
+}
+
+/// Upholds W1 where the window holds next to nothing: what watchers miss they read from the store, whole or in part.
+#[tokio::test]
+async fn a_watcher_reads_from_the_store_what_the_window_has_lost() {
+    let fixture = Fixture::new(CacheOptions { window_bytes: 64 << 10, ..options() }).await;
+    let start = fixture.put_elsewhere();
+    let mut slow = fixture.watch(Scope::All, None, WatchStart::After(start));
+    assert!(look(&mut slow).await.is_pending());
+    let mut last = start;
+    for number in 0..3000 {
+        last = fixture.put(&format!("{}/x", number % 3), if number % 2 == 0 { "even" } else { "odd" });
+    }
+    assert!(fixture.pods.window_len() < 100 && fixture.cache.window_bytes() <= 64 << 10);
+    for (name, scope, filter, from, want) in [
+        ("all", Scope::All, None, 1, 3000),
+        ("the end of it", Scope::All, None, 2001, 1000),
+        ("one namespace", Scope::Namespace("1".to_owned()), None, 1, 1000),
+        ("one object", Scope::Object(key("2/x")), None, 301, 900),
+        ("no namespace of these", Scope::Namespace("none".to_owned()), None, 1, 0),
+        ("what is odd comes and goes", Scope::All, Some(text_begins("odd")), 1, 2998),
+    ] {
+        let mut watcher = fixture.watch(scope, filter, WatchStart::After(at(from)));
+        let got = settle(&mut watcher, last).await;
+        assert_eq!(got.len(), want, "{name}");
+        let revisions: Vec<u64> = got
+            .iter()
+            .map(|line| line.rsplit(' ').next().and_then(|word| word.parse().ok()).expect("a number"))
+            .collect();
+        assert!(revisions.is_sorted_by(|one, next| one < next), "{name}: each once and in order");
+    }
+    assert_eq!(settle(&mut slow, last).await.len(), 3000, "the slow one has missed nothing");
+    let one_more = fixture.put("1/x", "text");
+    assert_eq!(next(&mut slow).await, format!("modified 1/x {one_more}"), "and is live again");
+}
+
+/// The store may forget what a watcher was about to read.
+#[tokio::test]
+async fn a_watcher_that_the_store_has_passed_ends_with_expired() {
+    let fixture = Fixture::new(CacheOptions { window_bytes: 0, ..options() }).await;
+    for _ in 0..2000 {
+        fixture.put("a/x", "text");
+    }
+    let mut slow = fixture.watch(Scope::All, None, WatchStart::After(at(1)));
+    assert_eq!(next(&mut slow).await, "modified a/x 2");
+    fixture.store.compact(at(1500)).await.expect("it was written");
+    let rest = settle(&mut slow, at(2000)).await;
+    assert_eq!(rest.len(), 513, "what was read, and the end");
+    assert_eq!(rest[511..], ["expired 513 1500", "end"]);
 }

@@ -4,6 +4,7 @@ mod contract;
 mod fixture;
 mod freshness;
 mod lagging;
+mod long_history;
 mod memory_store;
 mod progress;
 mod races;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use revisor_store::{
-    BoxFuture, Change, Committed, Entry, Event, Expect, Key, Listing, News, Page, Progress, Sink, Store, StoreError,
-    WatchGuard, Write,
+    BoxFuture, Change, Committed, Draft, Entry, Event, EventPage, Expect, Key, Listing, News, Page, Progress, Sink,
+    Store, StoreError, WatchGuard, Write,
 };
 use revisor_version::Revision;
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ struct Inner {
     oldest: Option<Revision>,
     sinks: Vec<Subscriber>,
     watches: u64,
-    compact_after_list: Option<Revision>,
+    write_after_list: Option<(Key, Revision)>,
 }
 
 struct Subscriber {
@@ -48,9 +48,9 @@ impl MemoryStore {
         self.lock().sinks.len()
     }
 
-    /// Compacts to `revision` right after the next listing, as retention might.
-    pub(crate) fn compact_after_next_list(&self, revision: Revision) {
-        self.lock().compact_after_list = Some(revision);
+    /// Writes to `key` and compacts to `revision` right after the next listing, as others and retention might.
+    pub(crate) fn write_and_compact_after_next_list(&self, key: Key, revision: Revision) {
+        self.lock().write_after_list = Some((key, revision));
     }
 
     /// Performs writes that need no precondition, delivered as one batch.
@@ -146,12 +146,15 @@ impl Store for MemoryStore {
                     entry.key().as_str().starts_with(prefix) && Some(entry.key()) > page.after.as_ref()
                 });
                 let mut entries: Vec<_> = entries.collect();
-                let more = page.limit.is_some_and(|limit| entries.len() > limit);
+                let remaining = page.limit.map_or(0, |limit| entries.len().saturating_sub(limit));
                 entries.truncate(page.limit.unwrap_or(usize::MAX));
-                Ok(Listing { entries, revision, more })
+                Ok(Listing { entries, revision, remaining })
             }
         };
-        if let Some(revision) = inner.compact_after_list.take() {
+        if let Some((key, revision)) = inner.write_after_list.take() {
+            let event = inner.commit(key, Change::Put(Draft::opaque(&b"text"[..])));
+            inner.publish(std::slice::from_ref(&event));
+            self.progress.send_replace(Some(event.revision));
             inner.compact(revision);
         }
         Box::pin(async move { listing })
@@ -198,12 +201,28 @@ impl Store for MemoryStore {
         Box::pin(async move { outcome })
     }
 
+    fn events<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<Revision>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<EventPage, StoreError>> {
+        let inner = self.lock();
+        let page = inner.check(after).map(|()| {
+            let own = |event: &&Event| event.key().as_str().starts_with(prefix) && Some(event.revision) > after;
+            let events: Vec<Event> = inner.log.iter().filter(own).take(limit).cloned().collect();
+            let cut = events.last().filter(|_| events.len() == limit).map(|event| event.revision);
+            EventPage { events, through: cut.or(inner.revision()) }
+        });
+        Box::pin(async move { page })
+    }
+
     fn current_revision(&self) -> BoxFuture<'_, Result<Option<Revision>, StoreError>> {
         let revision = self.lock().revision();
         Box::pin(async move { Ok(revision) })
     }
 
-    fn oldest_revision(&self) -> Option<Revision> {
+    fn oldest_revision(&self, _prefix: &str) -> Option<Revision> {
         self.lock().oldest
     }
 

@@ -51,7 +51,7 @@ async fn there_is_no_progress_before_the_initial_state_is_complete() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_event_up_to_the_progress_was_yielded() {
-    let fixture = Fixture::new(CacheOptions { watcher_queue: 8, snapshot_every: 32 }).await;
+    let fixture = Fixture::new(CacheOptions { watcher_queue: 8, snapshot_every: 32, ..CacheOptions::default() }).await;
     let start = fixture.put_elsewhere();
     let mut watcher = fixture.watch(Scope::Namespace("a".into()), None, WatchStart::After(start));
     let store = fixture.store.clone();

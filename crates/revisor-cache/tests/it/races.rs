@@ -116,7 +116,8 @@ fn write(fixture: &Fixture, seed: u64, running: &AtomicUsize) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn each_watcher_sees_every_event_after_its_start_once_and_in_order() {
-    let fixture = Arc::new(Fixture::new(CacheOptions { watcher_queue: 16, snapshot_every: 64 }).await);
+    let fixture =
+        Arc::new(Fixture::new(CacheOptions { watcher_queue: 16, snapshot_every: 64, ..CacheOptions::default() }).await);
     fixture.put("1/1", "text");
     let running = Arc::new(AtomicUsize::new(WRITERS as usize));
     let writers: Vec<_> = (0..WRITERS)

@@ -5,9 +5,9 @@ use super::*;
 /// `oldest_revision` is "`None` while all of history is there".
 pub async fn history_is_whole_at_first(fixture: &dyn Fixture) {
     let store = fixture.open().await;
-    assert_eq!(store.oldest_revision(), None);
+    assert_eq!(store.oldest_revision(""), None);
     fill(&*store, 5).await;
-    assert_eq!(store.oldest_revision(), None);
+    assert_eq!(store.oldest_revision(""), None);
     assert_eq!(state(&*store, Some(Revision::FIRST)).await.len(), 1);
 }
 
@@ -22,7 +22,7 @@ pub async fn the_oldest_revision_can_be_read_and_watched_from(fixture: &dyn Fixt
     }
     let oldest = states[6].0;
     store.compact(oldest).await.expect("the revision was written");
-    assert_eq!(store.oldest_revision(), Some(oldest));
+    assert_eq!(store.oldest_revision(""), Some(oldest));
     for (revision, want) in states {
         let listing = store.list("/", page_at(revision)).await;
         let recorder = Recorder::new();
@@ -39,6 +39,75 @@ pub async fn the_oldest_revision_can_be_read_and_watched_from(fixture: &dyn Fixt
             watch.expect("not compacted");
             assert_eq!(recorder.revisions(), (revision.get() + 1..=12).collect::<Vec<_>>());
         }
+    }
+}
+
+/// "The writes after `after` to keys that start with `prefix`, in order: at most `limit` …", and "who follows `through`
+/// gets each once".
+pub async fn events_of_the_past_come_in_pages(fixture: &dyn Fixture) {
+    let store = fixture.open().await;
+    let mut written = vec![];
+    for number in 0..60 {
+        let key = ["/a/1", "/a/2", "/b/1", "/ab"][number * 5 % 7 % 4];
+        let there = store.get(key).await.expect("an open store answers").is_some();
+        let is_deletion = there && number % 4 == 3;
+        written.push(if is_deletion {
+            remove(&*store, key).await
+        } else {
+            set(&*store, key, &number.to_string()).await
+        });
+    }
+    let newest = written.last().map(|event| event.revision);
+    for (prefix, after, limit) in
+        [("", 0, 7), ("/a/", 0, 1), ("/a", 13, 4), ("/b/", 30, 1000), ("/c/", 5, 3), ("/", 60, 1)]
+    {
+        let mut position = Revision::new(after);
+        let mut events = vec![];
+        while position < newest {
+            let page = store.events(prefix, position, limit).await.expect("history is whole");
+            assert!(page.events.len() <= limit, "{prefix:?} in pages of {limit}");
+            assert!(page.through > position, "{prefix:?} goes on after {position:?}");
+            assert!(page.events.iter().all(|event| Some(event.revision) <= page.through), "{page:?}");
+            position = page.through;
+            events.extend(page.events);
+        }
+        assert_eq!(position, newest, "{prefix:?} after {after}");
+        let want = written.iter().filter(|event| event.revision.get() > after);
+        let want: Vec<_> = want.filter(|event| event.key().as_str().starts_with(prefix)).cloned().collect();
+        assert_eq!(events, want, "{prefix:?} after {after}");
+    }
+}
+
+/// Events fail as a watch does: before the oldest revision, and after the newest.
+pub async fn events_reach_as_far_as_history(fixture: &dyn Fixture) {
+    let store = fixture.open().await;
+    let result = store.events("/", None, 10).await.expect("history is whole");
+    assert_eq!(result, EventPage::default());
+    let last = fill(&*store, 5).await;
+    let oldest = last.previous().expect("there are five");
+    store.compact(oldest).await.expect("the revision was written");
+    for after in [None, Some(Revision::FIRST)] {
+        let result = store.events("/", after, 10).await;
+        assert!(matches!(result, Err(StoreError::Compacted { oldest: at, .. }) if at == oldest), "{result:?}");
+    }
+    let page = store.events("/", Some(oldest), 10).await.expect("the oldest can be read from");
+    assert_eq!((page.events.len(), page.through), (1, Some(last)));
+    let result = store.events("/", Some(last.next()), 10).await;
+    assert!(matches!(result, Err(StoreError::Future { newest: Some(newest), .. }) if newest == last), "{result:?}");
+}
+
+/// "No longer prefix has a later one."
+pub async fn a_part_of_the_keys_reaches_back_as_far_as_all_of_them(fixture: &dyn Fixture) {
+    let store = fixture.open().await;
+    for number in 0..20 {
+        set(&*store, ["/a/b", "/a/c", "/d"][number % 3], "x").await;
+        if number == 10 {
+            let newest = store.current_revision().await.expect("an open store answers");
+            store.compact(newest.expect("there were writes")).await.expect("the revision was written");
+        }
+    }
+    for (longer, shorter) in [("/a/b", "/a/"), ("/a/", "/"), ("/d", ""), ("/none/", "/")] {
+        assert!(store.oldest_revision(longer) <= store.oldest_revision(shorter), "{longer:?} in {shorter:?}");
     }
 }
 
@@ -65,7 +134,7 @@ pub async fn to_compact_to_where_history_begins_is_no_error(fixture: &dyn Fixtur
     let oldest = last.previous().expect("there are five");
     for revision in [oldest, oldest, Revision::FIRST] {
         store.compact(revision).await.expect("the revision was written");
-        assert_eq!(store.oldest_revision(), Some(oldest));
+        assert_eq!(store.oldest_revision(""), Some(oldest));
     }
 }
 
@@ -77,7 +146,7 @@ pub async fn to_compact_to_the_future_fails(fixture: &dyn Fixture) {
     let last = fill(&*store, 3).await;
     let result = store.compact(last.next()).await;
     assert!(matches!(result, Err(StoreError::Future { newest: Some(newest), .. }) if newest == last), "{result:?}");
-    assert_eq!(store.oldest_revision(), None);
+    assert_eq!(store.oldest_revision(""), None);
 }
 
 /// Sinks are told that history "before this revision is gone".

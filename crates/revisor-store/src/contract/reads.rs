@@ -19,7 +19,7 @@ pub async fn get_reads_the_newest_entry(fixture: &dyn Fixture) {
 pub async fn an_empty_store_lists_nothing(fixture: &dyn Fixture) {
     let store = fixture.open().await;
     let listing = store.list("/", Page::default()).await.expect("an empty store can be listed");
-    assert_eq!(listing, Listing { entries: vec![], revision: None, more: false });
+    assert_eq!(listing, Listing { entries: vec![], revision: None, remaining: 0 });
 }
 
 /// "The entries whose keys start with `prefix`", "in byte order of their keys".
@@ -38,32 +38,36 @@ pub async fn a_listing_is_ordered_and_keeps_to_its_prefix(fixture: &dyn Fixture)
     ] {
         let listing = store.list(prefix, Page::default()).await.expect("an open store can be listed");
         let keys: Vec<_> = listing.entries.iter().map(|entry| entry.key().as_str()).collect();
-        assert_eq!((keys, listing.revision, listing.more), (want, newest, false), "prefix {prefix:?}");
+        assert_eq!((keys, listing.revision, listing.remaining), (want, newest, 0), "prefix {prefix:?}");
     }
 }
 
-/// The meaning of `after`, `limit` and `more`.
+/// The meaning of `after`, `limit` and `remaining`, now and in the past.
 pub async fn a_listing_comes_in_pages(fixture: &dyn Fixture) {
     let store = fixture.open().await;
-    for key in ["/n/a", "/n/b", "/n/c", "/n/d", "/o"] {
+    for key in ["/n/a", "/n/b", "/n/bb", "/n/c", "/n/d", "/o"] {
         set(&*store, key, "x").await;
     }
-    for (name, after, limit, want, more) in [
-        ("all", None, None, "a b c d", false),
-        ("the first two", None, Some(2), "a b", true),
-        ("exactly all", None, Some(4), "a b c d", false),
-        ("after a key", Some("/n/b"), None, "c d", false),
-        ("after a key, with a limit", Some("/n/a"), Some(2), "b c", true),
-        ("after a key that is not there", Some("/n/bb"), Some(2), "c d", false),
-        ("after the last", Some("/n/d"), Some(2), "", false),
-        ("after a key before the prefix", Some("/a"), Some(1), "a", true),
-        ("after a key past the prefix", Some("/z"), None, "", false),
-        ("none", None, Some(0), "", true),
+    let then = remove(&*store, "/n/bb").await.revision;
+    set(&*store, "/n/c", "y").await;
+    for (name, after, limit, want, remaining) in [
+        ("all", None, None, "a b c d", 0),
+        ("the first two", None, Some(2), "a b", 2),
+        ("exactly all", None, Some(4), "a b c d", 0),
+        ("after a key", Some("/n/b"), None, "c d", 0),
+        ("after a key, with a limit", Some("/n/a"), Some(2), "b c", 1),
+        ("after a key that is not there", Some("/n/bb"), Some(2), "c d", 0),
+        ("after the last", Some("/n/d"), Some(2), "", 0),
+        ("after a key before the prefix", Some("/a"), Some(1), "a", 3),
+        ("after a key past the prefix", Some("/z"), None, "", 0),
+        ("none", None, Some(0), "", 4),
     ] {
-        let page = Page { after: after.map(Key::new), limit, at: None };
-        let listing = store.list("/n/", page).await.expect("an open store can be listed");
-        let keys: Vec<_> = listing.entries.iter().map(|entry| &entry.key().as_str()[3..]).collect();
-        assert_eq!((keys.join(" ").as_str(), listing.more), (want, more), "{name}");
+        for (state, at) in [("now", None), ("then", Some(then))] {
+            let page = Page { after: after.map(Key::new), limit, at };
+            let listing = store.list("/n/", page).await.expect("an open store can be listed");
+            let keys: Vec<_> = listing.entries.iter().map(|entry| &entry.key().as_str()[3..]).collect();
+            assert_eq!((keys.join(" ").as_str(), listing.remaining), (want, remaining), "{name}, {state}");
+        }
     }
 }
 
@@ -99,7 +103,7 @@ pub async fn the_pages_of_one_revision_are_one_state(fixture: &dyn Fixture) {
         let listing = store.list("/", page).await.expect("history is whole");
         pages.extend(shown(&listing));
         after = listing.entries.last().map(|entry| entry.key().clone());
-        if !listing.more {
+        if listing.remaining == 0 {
             break;
         }
         let round = pages.len();

@@ -91,7 +91,7 @@ pub async fn compaction_outlasts_a_close(fixture: &dyn Fixture) {
     store.close().await;
     drop(store);
     let store = fixture.open().await;
-    assert_eq!(store.oldest_revision(), Some(oldest));
+    assert_eq!(store.oldest_revision(""), Some(oldest));
     assert_eq!((state(&*store, Some(oldest)).await, state(&*store, None).await), want);
     let recorder = Recorder::new();
     let _guard = store.watch("/", Some(oldest), recorder.clone()).await.expect("the oldest can be watched from");
@@ -133,6 +133,7 @@ pub async fn a_closed_store_refuses_everything(fixture: &dyn Fixture) {
         store.list("/", Page::default()).await.map(drop),
         store.write(put("/a", Expect::Anything, "y")).await.map(drop),
         store.watch("/", None, Recorder::new()).await.map(drop),
+        store.events("/", None, 1).await.map(drop),
         store.current_revision().await.map(drop),
         store.compact(first).await,
     ];

@@ -13,8 +13,11 @@ use std::path::{Path, PathBuf};
 
 use super::OpenError;
 
-/// The format that this program writes, and the newest that it reads.
-const FORMAT: u32 = 1;
+/// The format that this program writes, and the newest that it reads. Since the second, history may be shorter for
+/// some keys than for others; programs that know only the first would take the gaps for damage. The first is brought
+/// up to date when it is opened.
+const FORMAT: u32 = 2;
+const OLDEST_FORMAT: u32 = 1;
 const FORMAT_PREFIX: &str = "revisor-store ";
 const HEAD_PREFIX: &str = "revisor-head 1 ";
 
@@ -78,14 +81,17 @@ impl Folder {
             (None, Some(_)) => return Err(OpenError::damaged(self.file("FORMAT"), "the file is missing")),
             (Some(_), None) => return Err(OpenError::damaged(self.file("HEAD"), "the file is missing")),
             (Some(format), Some(head)) => {
-                self.check_format(&format)?;
-                self.parse_head(&head)?
+                let format = self.check_format(&format)?;
+                let head = self.parse_head(&head)?;
+                if format < FORMAT && head != Head::Creating {
+                    self.write_format()?;
+                }
+                head
             }
         };
         if head == Head::Creating {
             self.write_head(head).map_err(OpenError::io("write", self.file("HEAD")))?;
-            let format = format!("{FORMAT_PREFIX}{FORMAT}\n");
-            self.replace("FORMAT", &format).map_err(OpenError::io("write", self.file("FORMAT")))?;
+            self.write_format()?;
             let engine = self.engine();
             match fs::remove_dir_all(&engine) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -129,10 +135,15 @@ impl Folder {
         Ok(())
     }
 
-    fn check_format(&self, text: &str) -> Result<(), OpenError> {
+    fn write_format(&self) -> Result<(), OpenError> {
+        let text = format!("{FORMAT_PREFIX}{FORMAT}\n");
+        self.replace("FORMAT", &text).map_err(OpenError::io("write", self.file("FORMAT")))
+    }
+
+    fn check_format(&self, text: &str) -> Result<u32, OpenError> {
         let number = text.strip_prefix(FORMAT_PREFIX).and_then(|rest| rest.trim_end().parse::<u32>().ok());
         match number {
-            Some(FORMAT) => Ok(()),
+            Some(found @ OLDEST_FORMAT..=FORMAT) => Ok(found),
             Some(found) if found > FORMAT => {
                 Err(OpenError::NewerFormat { file: self.file("FORMAT"), found, supported: FORMAT })
             }

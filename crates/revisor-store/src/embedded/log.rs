@@ -38,7 +38,8 @@ impl Log {
     pub(super) fn open(folder: &Path, memtable_bytes: u64) -> Result<Log, OpenError> {
         guarded(folder, || {
             let database = Database::builder(folder)
-                // Objects are served from memory; blocks are read once, at open, and by the engine's compaction.
+                // The newest objects are served from memory; blocks are read at open, by the engine's compaction, and
+                // by those who look at the past, one after the other.
                 .cache_size(1 << 20)
                 .max_cached_files(Some(128))
                 .max_journaling_size(128 << 20)
@@ -119,6 +120,17 @@ impl Log {
         })
     }
 
+    /// The record of `revision`, if it is there.
+    pub(super) fn read(&self, revision: Revision) -> Result<Option<Record>, Arc<str>> {
+        let mut found = None;
+        self.attempt(|| {
+            found = self.records.get(revision.get().to_be_bytes())?;
+            Ok(())
+        })?;
+        let decode = |bytes: fjall::Slice| Record::decode(revision, &bytes);
+        found.map(decode).transpose().map_err(|what| format!("record {revision}: {what}").into())
+    }
+
     /// Moves the mark and removes `dead` records, all or nothing. Not made durable on its own: to lose it in a crash
     /// leaves more history than asked for, and the next removal is after it in the journal.
     pub(super) fn forget(&self, mark: &Mark, dead: &[Revision]) -> Result<(), Arc<str>> {
@@ -157,9 +169,9 @@ impl Log {
         Ok(())
     }
 
-    /// Runs a write to the engine; a panic in it is a failure like others.
-    fn attempt(&self, write: impl FnOnce() -> fjall::Result<()>) -> Result<(), Arc<str>> {
-        let cause = match catch_unwind(AssertUnwindSafe(write)) {
+    /// Has the engine do something; a panic in it is a failure like others.
+    fn attempt(&self, what: impl FnOnce() -> fjall::Result<()>) -> Result<(), Arc<str>> {
+        let cause = match catch_unwind(AssertUnwindSafe(what)) {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(fjall::Error::Io(error))) => error.to_string(),
             Ok(Err(fjall::Error::Poisoned)) => "the engine could not write its files".to_owned(),

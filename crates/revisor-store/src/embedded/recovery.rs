@@ -1,105 +1,134 @@
 //! Opening: from the records on disk to the state in memory, checking on the way that none is missing.
+//!
+//! The log is read once, record by record. What stays in memory is the newest state and the index of history; an
+//! object that another one replaces is let go, however long history is.
 
 use std::sync::Arc;
 
 use revisor_version::Revision;
 
+use super::gaps::Gaps;
 use super::log::Log;
-use super::mark::{Mark, StateSum};
+use super::mark::{Mark, RevisionSum};
 use super::record::Record;
+use super::versions::Passed;
 use super::view::View;
-use super::{HistoryLimits, OpenError};
-use crate::{Entry, Event};
+use super::{HistoryLimits, OpenError, ShareOf};
+use crate::Entry;
 
 /// What opening found.
 pub(super) struct Recovered {
-    /// The state and as much of history as the limits on its size allow.
+    /// The state, and as much of history as the limits on its size allow.
     pub(super) view: View,
     /// Where history begins now.
     pub(super) mark: Mark,
+    /// The revisions after the mark on disk that have no record.
+    pub(super) gaps: Gaps,
     /// Records that nothing needs any more. To remove any number of them from the front leaves a log that recovers to
     /// the same: what a record replaced comes before the record itself.
     pub(super) dead: Vec<Revision>,
 }
 
 /// Reads the whole log.
-pub(super) fn recover(log: &Log, limits: &HistoryLimits) -> Result<Recovered, OpenError> {
+pub(super) fn recover(log: &Log, limits: &HistoryLimits, share_of: ShareOf) -> Result<Recovered, OpenError> {
     let mark = log.mark()?;
+    let view = View::starting_at(mark.revision, &mark.floors, share_of, limits);
     let mut reading = Reading {
         log,
-        limits,
-        found: Recovered { view: View::starting_at(mark.revision), mark, dead: vec![] },
-        settled: mark,
-        in_history: false,
+        found: Recovered { view, mark, gaps: Gaps::default(), dead: vec![] },
+        base: RevisionSum::default(),
     };
     log.scan(|revision, record| reading.take(revision, record))?;
-    if !reading.in_history {
-        reading.begin_history()?;
+    reading.finish()?;
+    let Recovered { view, mark, dead, .. } = &mut reading.found;
+    if let Some(now) = view.index.newest_time() {
+        while view.index.trim(limits, now, |write| leave(write, mark, dead)).is_some() {}
+        mark.floors = view.index.floors();
     }
     Ok(reading.found)
 }
 
 struct Reading<'a> {
     log: &'a Log,
-    limits: &'a HistoryLimits,
     found: Recovered,
-    /// The mark as it is on disk.
-    settled: Mark,
-    /// Whether the records up to the mark are done with.
-    in_history: bool,
+    /// The objects that were found with which history begins.
+    base: RevisionSum,
 }
 
 impl Reading<'_> {
     fn take(&mut self, revision: Revision, record: Record) -> Result<(), OpenError> {
-        if Some(revision) <= self.settled.revision {
+        let Recovered { view, mark, .. } = &self.found;
+        let begins = view.index.oldest_of(record.key.as_str());
+        if Some(revision) > mark.revision {
+            self.reach(revision, true)?;
+        }
+        if Some(revision) <= begins {
             self.settle(revision, &record);
             return Ok(());
-        }
-        if !self.in_history {
-            self.begin_history()?;
-        }
-        let expected = self.found.view.newest().map_or(Revision::FIRST, Revision::next);
-        if revision != expected {
-            return Err(self.damaged(format!("record {expected} is missing, the next one is {revision}")));
         }
         self.append(revision, record)
     }
 
-    /// A record at or before the mark: part of the state where history begins, or left over.
+    /// Notes that the log goes on, or ends, at `revision`, and what is missing before it.
+    fn reach(&mut self, revision: Revision, is_there: bool) -> Result<(), OpenError> {
+        let Recovered { view, mark, gaps, .. } = &mut self.found;
+        let expected = view.newest().map_or(Revision::FIRST, Revision::next);
+        if revision != expected && mark.gone == RevisionSum::default() {
+            return Err(self.damaged(format!("record {expected} is missing, the next one is {revision}")));
+        }
+        let end = revision.get() + u64::from(!is_there);
+        (expected.get()..end).filter_map(Revision::new).for_each(|missing| gaps.add(missing));
+        view.reach(revision);
+        Ok(())
+    }
+
+    /// A record from before the history of its share: part of the state where it begins, or left over.
     fn settle(&mut self, revision: Revision, record: &Record) {
         let entry = record.draft.as_ref().map(|draft| Arc::new(Entry::new(record.key.clone(), revision, draft)));
-        let deletion = entry.is_none();
+        let is_deletion = entry.is_none();
+        if !is_deletion {
+            self.base.add(revision);
+        }
         if let Some(old) = self.found.view.settle(record.key.clone(), entry) {
+            self.base.remove(old.revision());
             self.found.dead.push(old.revision());
         }
-        if deletion {
+        if is_deletion {
             self.found.dead.push(revision);
         }
     }
 
-    /// Checks the state where history begins.
-    fn begin_history(&mut self) -> Result<(), OpenError> {
-        self.in_history = true;
-        let mut sum = StateSum::default();
-        self.found.view.entries().for_each(|entry| sum.add(entry.revision()));
-        if sum != self.settled.sum {
-            let at = self.settled.revision.map_or(0, Revision::get);
-            return Err(self.damaged(format!("objects that were written before revision {at} are missing")));
+    /// A record of history.
+    fn append(&mut self, revision: Revision, record: Record) -> Result<(), OpenError> {
+        let Recovered { view, .. } = &mut self.found;
+        let new = record.draft.map(|draft| Arc::new(Entry::new(record.key.clone(), revision, &draft)));
+        let is_deletion = new.is_none();
+        let old = view.settle(record.key.clone(), new);
+        if old.is_none() && is_deletion {
+            return Err(self.damaged(format!("record {revision} deletes what was not there")));
         }
+        view.index.push(revision, record.time, &record.key, old.as_deref(), is_deletion);
         Ok(())
     }
 
-    /// A record after the mark: part of history.
-    fn append(&mut self, revision: Revision, record: Record) -> Result<(), OpenError> {
-        let old = self.found.view.get(record.key.as_str()).cloned();
-        let new = record.draft.map(|draft| Arc::new(Entry::new(record.key, revision, &draft)));
-        if old.is_none() && new.is_none() {
-            return Err(self.damaged(format!("record {revision} deletes what was not there")));
+    /// Checks that all is there.
+    fn finish(&mut self) -> Result<(), OpenError> {
+        let newest = self.found.mark.newest();
+        if let Some(newest) = newest.filter(|newest| Some(*newest) > self.found.view.newest()) {
+            // The last writes were deletions, and history begins after them.
+            self.reach(newest, false)?;
         }
-        self.found.view.apply(Event { revision, time: record.time, old, new });
-        let Recovered { view, mark, dead } = &mut self.found;
-        if let Some(oldest) = view.window.beyond_size(self.limits) {
-            view.forget(oldest, |event| leave(event, mark, dead));
+        let Recovered { mark, gaps, .. } = &self.found;
+        if gaps.sum() != mark.gone {
+            let (missing, known) = (gaps.sum().count(), mark.gone.count());
+            let after = mark.revision.map_or(0, Revision::get);
+            return Err(self.damaged(format!(
+                "records after revision {after} are missing: {missing} are not there, of which {known} were removed"
+            )));
+        }
+        if self.base != mark.base {
+            let at = newest.map_or(0, Revision::get);
+            return Err(self.damaged(format!("objects that were written before revision {at} are missing")));
         }
         Ok(())
     }
@@ -109,14 +138,12 @@ impl Reading<'_> {
     }
 }
 
-/// Accounts for an event that leaves history: the mark passes it, and what it replaced is needed no more; for a
-/// deletion, neither is the record of the deletion itself.
-pub(super) fn leave(event: &Event, mark: &mut Mark, dead: &mut Vec<Revision>) {
-    mark.pass(event);
-    if let Some(old) = &event.old {
-        dead.push(old.revision());
-    }
-    if event.new.is_none() {
-        dead.push(event.revision);
+/// Accounts for a write that leaves history: what it replaced is needed no more; for a deletion, neither is the
+/// record of the deletion itself.
+pub(super) fn leave(write: Passed, mark: &mut Mark, dead: &mut Vec<Revision>) {
+    mark.pass(write);
+    dead.extend(write.old);
+    if write.version.is_deletion() {
+        dead.push(write.version.revision());
     }
 }

@@ -15,16 +15,14 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use super::folder::{Folder, Head};
 use super::log::Log;
 use super::mark::Mark;
+use super::past;
 use super::record::{self, Record};
 use super::recovery::leave;
 use super::sinks::Registration;
 use super::sweeper::{Stop, Sweeper};
 use super::usage;
 use super::{Clock, HistoryLimits, Shared, Tuning};
-use crate::{Change, Committed, Entry, Event, Expect, Key, News, StoreError, WatchGuard, Write};
-
-/// A new watcher hears of the past in portions of this size.
-const REPLAY: usize = 1024;
+use crate::{Change, Committed, Entry, Event, Expect, Key, StoreError, WatchGuard, Write};
 
 /// What the sequencer is asked to do, in order.
 pub(super) enum Command {
@@ -206,7 +204,7 @@ impl Sequencer {
         let Some(newest) = events.last().map(|event| event.revision) else { return };
         {
             let mut view = self.shared.view_mut();
-            events.iter().for_each(|event| view.apply(event.clone()));
+            events.iter().for_each(|event| view.apply(event));
         }
         self.shared.sinks.deliver(events);
         self.progress.send_replace(Some(newest));
@@ -214,21 +212,14 @@ impl Sequencer {
 
     /// Between two batches nothing happens, so what is replayed and what is told later meet without a gap (W1).
     fn watch(&self, registration: Arc<Registration>, after: Option<Revision>) -> Result<WatchGuard, StoreError> {
-        let window = {
-            let view = self.shared.view();
-            view.check_reach(after)?;
-            view.window.clone()
-        };
-        let mut portion = vec![];
-        let mut past = window.after(after).filter(|event| event.key().as_str().starts_with(registration.prefix()));
+        let newest = self.shared.view().newest();
+        let mut position = after;
         loop {
-            portion.clear();
-            portion.extend(past.by_ref().take(REPLAY).cloned());
-            if portion.is_empty() {
+            let page = past::events(&self.shared, registration.prefix(), position, super::REPLAY)?;
+            registration.replay(&page.events)?;
+            position = page.through;
+            if position >= newest {
                 return Ok(self.shared.sinks.add(registration));
-            }
-            if !registration.tell(|| News::Events(&portion)) {
-                return Err(StoreError::Backend(Arc::from(crate::BoxError::from("the watcher panicked"))));
             }
         }
     }
@@ -246,27 +237,49 @@ impl Sequencer {
     fn forget(&mut self, oldest: Option<Revision>) {
         let Some(oldest) = oldest.filter(|oldest| Some(*oldest) > self.mark.revision) else { return };
         let mut dead = vec![];
-        let mark = &mut self.mark;
-        self.shared.view_mut().forget(oldest, |event| leave(event, mark, &mut dead));
-        self.shared.sinks.compacted(oldest);
-        self.sweeper.sweep(self.mark, dead);
+        {
+            let mark = &mut self.mark;
+            let mut view = self.shared.view_mut();
+            view.index.forget(oldest, |write| leave(write, mark, &mut dead));
+            (mark.revision, mark.floors) = (Some(oldest), view.index.floors());
+        }
+        self.shared.sinks.compacted("", oldest);
+        self.sweeper.sweep(self.mark.clone(), dead);
     }
 
-    /// Forgets what history has too much of.
+    /// Forgets what history has too much of, by its own limits or beside a state that needs the room.
     fn keep_within_limits(&mut self) {
-        let beyond = {
-            let view = self.shared.view();
-            self.shared.quota.clear_alarm(view.usage());
-            view.beyond(&self.limits, self.shared.quota.history_room(view.usage().state))
-        };
-        self.forget(beyond);
+        loop {
+            let limits = {
+                let view = self.shared.view();
+                let usage = view.usage();
+                self.shared.quota.clear_alarm(usage);
+                let room = usize::try_from(self.shared.quota.history_room(usage.state)).unwrap_or(usize::MAX);
+                let limits = HistoryLimits { bytes: self.limits.bytes.min(room), ..self.limits };
+                if !view.index.is_beyond(&limits) {
+                    return;
+                }
+                limits
+            };
+            let mut dead = vec![];
+            let trimmed = {
+                let mark = &mut self.mark;
+                let mut view = self.shared.view_mut();
+                let trimmed = view.index.trim(&limits, self.last_time, |write| leave(write, mark, &mut dead));
+                mark.floors = view.index.floors();
+                trimmed
+            };
+            let Some((share, oldest)) = trimmed else { return };
+            self.shared.sinks.compacted(&share, oldest);
+            self.sweeper.sweep(self.mark.clone(), dead);
+        }
     }
 
     /// What must happen also when nobody writes.
     fn keep_house(&mut self) {
         self.keep_within_limits();
         let now = (self.clock)();
-        let beyond = self.shared.view().window.beyond_age(&self.limits, now);
+        let beyond = self.shared.view().index.beyond_age(&self.limits, now);
         self.forget(beyond);
         self.sweeper.durable(self.shared.view().newest());
         if self.shared.health.failure().is_none()

@@ -50,10 +50,15 @@ impl Sinks {
         }
     }
 
-    /// Tells everybody that history before `oldest` is gone.
-    pub(super) fn compacted(&self, oldest: Revision) {
-        let everybody: Vec<_> = self.index().by_prefix.values().flatten().cloned().collect();
-        for registration in everybody {
+    /// Tells those who watch any key under `prefix` that history before `oldest` is gone.
+    pub(super) fn compacted(&self, prefix: &str, oldest: Revision) {
+        let touches = |other: &str| other.starts_with(prefix) || prefix.starts_with(other);
+        let concerned: Vec<_> = {
+            let index = self.index();
+            let sinks = index.by_prefix.iter().filter(|(other, _)| touches(other)).map(|(_, sinks)| sinks);
+            sinks.flatten().cloned().collect()
+        };
+        for registration in concerned {
             self.tell(&registration, || News::Compacted(oldest));
         }
     }
@@ -92,6 +97,14 @@ impl Registration {
 
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
+    }
+
+    /// Tells of events of the past.
+    pub(super) fn replay(&self, events: &[Event]) -> Result<(), StoreError> {
+        if events.is_empty() || self.tell(|| News::Events(events)) {
+            return Ok(());
+        }
+        Err(StoreError::Backend(Arc::from(crate::BoxError::from("the watcher panicked"))))
     }
 
     /// Passes `news` on unless the watch has ended. A sink that panics is out of step and hears no more: false.
@@ -247,7 +260,7 @@ mod tests {
         let _good = sinks.add(Registration::new("/", heard.clone()));
         sinks.deliver(&events(&["/a"]));
         assert_eq!(sinks.index().by_prefix["/"].len(), 1);
-        sinks.compacted(Revision::FIRST);
+        sinks.compacted("", Revision::FIRST);
         sinks.end(&StoreError::Closed);
         sinks.deliver(&events(&["/b"]));
         assert_eq!(*heard.0.lock().expect("not poisoned"), ["/a", "compacted 1", "ended: the store is closed"]);

@@ -10,6 +10,7 @@ use revisor_version::Revision;
 
 use super::Health;
 use super::folder::{Folder, Head};
+use super::gaps::Gaps;
 use super::log::Log;
 use super::mark::Mark;
 
@@ -28,6 +29,8 @@ pub(super) struct Sweeper {
 }
 
 struct Shared {
+    /// What was removed after the mark that is on disk. Locked by the thread alone.
+    gaps: Mutex<Gaps>,
     log: Arc<Log>,
     folder: Arc<Folder>,
     health: Arc<Health>,
@@ -62,11 +65,13 @@ impl Sweeper {
         folder: Arc<Folder>,
         health: Arc<Health>,
         mark: Mark,
+        gaps: Gaps,
         dead: Vec<Revision>,
         newest: Option<Revision>,
     ) -> std::io::Result<Sweeper> {
         let work = Work { mark, mark_moved: !dead.is_empty(), dead: dead.into(), newest, head: newest, stop: None };
-        let shared = Arc::new(Shared { log, folder, health, work: Mutex::new(work), changed: Condvar::new() });
+        let (work, gaps) = (Mutex::new(work), Mutex::new(gaps));
+        let shared = Arc::new(Shared { gaps, log, folder, health, work, changed: Condvar::new() });
         let thread = thread::Builder::new().name("store-sweeper".to_owned()).spawn({
             let shared = shared.clone();
             move || shared.run()
@@ -128,10 +133,10 @@ impl Shared {
             if something && !broken {
                 let count = work.dead.len().min(STEP);
                 let dead: Vec<Revision> = work.dead.drain(..count).collect();
-                let mark = work.mark;
+                let mark = work.mark.clone();
                 work.mark_moved = false;
                 drop(work);
-                if let Err(cause) = self.log.forget(&mark, &dead) {
+                if let Err(cause) = self.remove(mark, &dead) {
                     self.health.fail(cause);
                 }
                 self.changed.notify_all();
@@ -152,6 +157,15 @@ impl Shared {
                 work = self.changed.wait(work).unwrap_or_else(PoisonError::into_inner);
             }
         }
+    }
+
+    /// Moves the mark and removes `dead` records, and with them says which ones are gone that are after the mark.
+    fn remove(&self, mut mark: Mark, dead: &[Revision]) -> Result<(), Arc<str>> {
+        let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
+        gaps.forget(mark.revision);
+        dead.iter().filter(|revision| Some(**revision) > mark.revision).for_each(|revision| gaps.add(*revision));
+        mark.gone = gaps.sum();
+        self.log.forget(&mark, dead)
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {

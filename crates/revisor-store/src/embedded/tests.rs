@@ -36,7 +36,7 @@ async fn records_that_history_no_longer_needs_leave_the_disk() {
         write(&store, if number % 10 == 9 { (number - 1) % 37 } else { number % 37 }, change).await;
     }
     let newest = store.current_revision().await.expect("an open store answers").map_or(0, Revision::get);
-    let oldest = store.oldest_revision().expect("there were more events than are kept");
+    let oldest = store.oldest_revision("").expect("there were more events than are kept");
     let at_oldest = store.list("", Page { at: Some(oldest), ..Page::default() }).await.expect("the oldest can be read");
     store.close().await;
     let mut want: Vec<u64> = at_oldest.entries.iter().map(|entry| entry.revision().get()).collect();
@@ -61,15 +61,16 @@ async fn what_an_abandoned_sweep_left_is_swept_at_the_next_opening() {
         let log =
             Log::open(&folder.path().join("engine"), options.tuning.memtable_bytes).expect("the log can be opened");
         let Recovered { mut view, mut mark, .. } =
-            recovery::recover(&log, &options.history).expect("the log can be read");
+            recovery::recover(&log, &options.history, options.share_of).expect("the log can be read");
         let mut dead = vec![];
         let newest = view.newest().expect("there were writes");
-        view.forget(newest, |event| recovery::leave(event, &mut mark, &mut dead));
+        view.index.forget(newest, |write| recovery::leave(write, &mut mark, &mut dead));
+        mark.revision = Some(newest);
         assert_eq!(dead.len(), 38, "three of 41 records are live");
         log.forget(&mark, &dead[..5]).expect("the mark can be written");
     }
     let store = EmbeddedStore::open(options.clone()).await.expect("the store can be opened");
-    assert_eq!(store.oldest_revision(), Revision::new(41));
+    assert_eq!(store.oldest_revision(""), Revision::new(41));
     assert_eq!(store.list("", Page::default()).await.expect("an open store can be listed").entries.len(), 3);
     store.close().await;
     assert_eq!(records(&options), [38, 39, 40]);
@@ -77,10 +78,12 @@ async fn what_an_abandoned_sweep_left_is_swept_at_the_next_opening() {
 
 #[tokio::test]
 async fn usage_is_what_a_recount_finds_also_after_a_crash() {
-    let recount = |store: &EmbeddedStore| {
-        let view = store.shared.view().clone();
-        let state = view.entries().map(|entry| usage::of_entry(entry)).sum();
-        let history = view.window.after(view.window.oldest()).map(usage::of_event).sum();
+    let recount = async |store: &EmbeddedStore| {
+        let listing = store.list("", Page::default()).await.expect("an open store can be listed");
+        let page = store.events("", store.oldest_revision(""), usize::MAX).await.expect("history can be read");
+        assert_eq!(page.through, listing.revision, "all of it is one page");
+        let state = listing.entries.iter().map(|entry| usage::of_entry(entry)).sum();
+        let history = page.events.iter().map(|event| usage::of_event(event.old.as_deref())).sum();
         Usage { state, history }
     };
     let folder = TempDir::new().expect("a temporary folder can be made");
@@ -98,17 +101,17 @@ async fn usage_is_what_a_recount_finds_also_after_a_crash() {
         let write = Write { key: Key::new(format!("/k/{}", number % 5)), expect: Expect::Anything, change };
         // To delete or mark what is not there changes nothing, which must not be counted either.
         let _ = store.write(write).await;
-        assert_eq!(store.usage(), recount(&store), "after write {number}");
+        assert_eq!(store.usage(), recount(&store).await, "after write {number}");
         if number % 50 == 49 {
             let before = store.usage();
             drop(store);
             store = EmbeddedStore::open(options.clone()).await.expect("the store can be opened");
-            assert_eq!((store.usage(), recount(&store)), (before, before), "after opening it again");
+            assert_eq!((store.usage(), recount(&store).await), (before, before), "after opening it again");
         }
     }
     let newest = store.current_revision().await.expect("an open store answers").expect("there were writes");
     store.compact(newest).await.expect("the revision was written");
-    assert_eq!((store.usage().history, store.usage()), (0, recount(&store)));
+    assert_eq!((store.usage().history, store.usage()), (0, recount(&store).await));
 }
 
 #[tokio::test]

@@ -1,14 +1,14 @@
-//! [`Usage`]: how many bytes a store holds, counted along with every entry and event that comes and goes.
+//! [`Usage`]: how many bytes a store holds, counted along with every entry (`view`) and event (`index`) that comes and goes.
 
-use crate::{Draft, Entry, Event, Key};
+use crate::{Draft, Entry, Key};
 
 /// What an entry takes beside its key and its content: places in the indexes in memory, the frame of its record on
 /// disk.
 const PER_ENTRY: u64 = 256;
-/// What an event takes beside the entry that it replaced.
+/// What an event takes beside the content that it replaced: its words in the index, the frame of a record on disk.
 const PER_EVENT: u64 = 128;
 
-/// How many bytes a store holds: what it has in memory, and what the next start must load.
+/// How many bytes a store holds: what it has in memory and on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// The newest state.
@@ -22,21 +22,6 @@ impl Usage {
     pub fn total(self) -> u64 {
         self.state + self.history
     }
-
-    /// Counts that an entry of `new` bytes stands where one of `old` stood.
-    pub(super) fn replace(&mut self, old: u64, new: u64) {
-        self.state = self.state + new - old;
-    }
-
-    /// Counts an event that history holds from now on.
-    pub(super) fn remember(&mut self, event: &Event) {
-        self.history += of_event(event);
-    }
-
-    /// Counts an event that leaves history.
-    pub(super) fn forget(&mut self, event: &Event) {
-        self.history -= of_event(event);
-    }
 }
 
 /// What `entry` takes as a part of the state.
@@ -49,9 +34,9 @@ pub(super) fn of_draft(key: &Key, draft: &Draft) -> u64 {
     sum(key, draft.bytes().len())
 }
 
-/// What `event` takes as a part of history.
-pub(super) fn of_event(event: &Event) -> u64 {
-    PER_EVENT + event.old.as_deref().map_or(0, of_entry)
+/// What a write takes as a part of history that replaced or deleted `old`.
+pub(super) fn of_event(old: Option<&Entry>) -> u64 {
+    PER_EVENT + old.map_or(0, |old| old.key().as_str().len() as u64 + old.content_len() as u64)
 }
 
 fn sum(key: &Key, content: usize) -> u64 {

@@ -1,30 +1,71 @@
-//! [`View`]: the state of the store in memory, now and as far back as history reaches.
+//! [`View`]: the newest state of the store, and where its past is to be found.
 
-use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use imbl::OrdMap;
 use revisor_version::Revision;
 
-use super::HistoryLimits;
+use super::index::{Index, Written};
 use super::usage::{self, Usage};
-use super::window::Window;
+use super::{HistoryLimits, ShareOf};
 use crate::{Entry, Event, Key, Listing, Page, StoreError};
 
-/// What readers see. A clone is cheap and never changes, so that a long listing holds nobody up.
-#[derive(Debug, Clone, Default)]
+/// How many keys or writes are looked at before writers get a turn.
+const LOOK: usize = 4096;
+
+/// What readers see.
+#[derive(Debug)]
 pub(super) struct View {
     entries: OrdMap<Key, Arc<Entry>>,
     newest: Option<Revision>,
-    usage: Usage,
-    pub(super) window: Window,
+    /// How many bytes the entries take.
+    bytes: u64,
+    pub(super) index: Index,
+}
+
+/// The newest state alone. It is cheap to take and never changes, so that a long listing holds nobody up.
+pub(super) struct Newest {
+    entries: OrdMap<Key, Arc<Entry>>,
+    revision: Option<Revision>,
+}
+
+/// An object of the past.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// It is still what its key holds.
+    Here(Arc<Entry>),
+    /// Its record is on disk.
+    Recorded(Key, Revision),
+}
+
+/// Some objects of a past state, in order of their keys.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) found: Vec<Found>,
+    /// The key after which to go on, if these are not all.
+    pub(super) rest: Option<Key>,
+}
+
+/// Some writes of the past.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    /// In order. With each the entry that its key holds now if it is the one that it wrote.
+    pub(super) writes: Vec<(Written, Option<Arc<Entry>>)>,
+    /// All writes of the selection up to here are among them.
+    pub(super) through: Option<Revision>,
 }
 
 impl View {
-    /// The view of an empty store whose history begins at `oldest`.
-    pub(super) fn starting_at(oldest: Option<Revision>) -> View {
-        View { newest: oldest, window: Window::starting_at(oldest), ..View::default() }
+    /// The view of an empty store whose history begins at `oldest`, and in some shares later.
+    pub(super) fn starting_at(
+        oldest: Option<Revision>,
+        floors: &[(Arc<str>, Revision)],
+        share_of: ShareOf,
+        limits: &HistoryLimits,
+    ) -> View {
+        let index = Index::starting_at(oldest, floors, share_of, limits);
+        View { entries: OrdMap::new(), newest: oldest, bytes: 0, index }
     }
 
     /// The newest revision.
@@ -34,7 +75,7 @@ impl View {
 
     /// How many bytes the state and its history take.
     pub(super) fn usage(&self) -> Usage {
-        self.usage
+        Usage { state: self.bytes, history: self.index.held().bytes }
     }
 
     /// The newest entry of `key`.
@@ -42,73 +83,37 @@ impl View {
         self.entries.get(key)
     }
 
-    /// All entries, in order of their keys.
-    pub(super) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.entries.values()
-    }
-
     /// Applies the event of the next revision.
-    pub(super) fn apply(&mut self, event: Event) {
+    pub(super) fn apply(&mut self, event: &Event) {
         self.settle(event.key().clone(), event.new.clone());
-        self.newest = Some(event.revision);
-        self.usage.remember(&event);
-        self.window.push(event);
-    }
-
-    /// Forgets history up to and including `oldest`, and shows each event that goes to `leaving`.
-    pub(super) fn forget(&mut self, oldest: Revision, mut leaving: impl FnMut(&Event)) {
-        let usage = &mut self.usage;
-        self.window.forget(oldest, |event| {
-            usage.forget(event);
-            leaving(event);
-        });
-    }
-
-    /// Up to where history must be forgotten to keep within its limits, and within `room` bytes in all.
-    pub(super) fn beyond(&self, limits: &HistoryLimits, room: u64) -> Option<Revision> {
-        self.window.beyond_size(limits).max(self.beyond_room(room))
-    }
-
-    /// As with the limits, goes a little further than it must.
-    fn beyond_room(&self, room: u64) -> Option<Revision> {
-        let mut history = self.usage.history;
-        if history <= room {
-            return None;
-        }
-        let mut last = None;
-        for event in self.window.after(self.window.oldest()) {
-            if history <= room - room / 32 {
-                break;
-            }
-            history -= usage::of_event(event);
-            last = Some(event.revision);
-        }
-        last
+        self.index.push(event.revision, event.time, event.key(), event.old.as_deref(), event.new.is_none());
+        self.reach(event.revision);
     }
 
     /// Makes `entry` what `key` holds, without making history. Returns what it held.
     pub(super) fn settle(&mut self, key: Key, entry: Option<Arc<Entry>>) -> Option<Arc<Entry>> {
-        let bytes = entry.as_deref().map_or(0, usage::of_entry);
+        self.bytes += entry.as_deref().map_or(0, usage::of_entry);
         let old = match entry {
             Some(entry) => self.entries.insert(key, entry),
             None => self.entries.remove(key.as_str()),
         };
-        self.usage.replace(old.as_deref().map_or(0, usage::of_entry), bytes);
+        self.bytes -= old.as_deref().map_or(0, usage::of_entry);
         old
     }
 
-    /// As much of this view as a listing of `page` needs. Few listings look at the past, so most leave history out.
-    pub(super) fn snapshot(&self, page: &Page) -> View {
-        if page.at.is_none() || page.at == self.newest {
-            let window = Window::starting_at(self.window.oldest());
-            return View { entries: self.entries.clone(), newest: self.newest, usage: self.usage, window };
-        }
-        self.clone()
+    /// Notes that `revision` was written.
+    pub(super) fn reach(&mut self, revision: Revision) {
+        self.newest = Some(revision);
     }
 
-    /// Whether the state at `revision` can be read and watched from; `None` is the beginning of history.
-    pub(super) fn check_reach(&self, revision: Option<Revision>) -> Result<(), StoreError> {
-        if let Some(oldest) = self.window.oldest()
+    /// The newest state.
+    pub(super) fn state(&self) -> Newest {
+        Newest { entries: self.entries.clone(), revision: self.newest }
+    }
+
+    /// Whether the keys with this prefix are known at `revision` and after it; `None` is the beginning of history.
+    pub(super) fn check_reach(&self, prefix: &str, revision: Option<Revision>) -> Result<(), StoreError> {
+        if let Some(oldest) = self.index.oldest(prefix)
             && revision < Some(oldest)
         {
             return Err(StoreError::Compacted { asked: revision.unwrap_or(Revision::FIRST), oldest });
@@ -119,75 +124,69 @@ impl View {
         }
     }
 
-    /// The entries under `prefix` that `page` asks for.
-    pub(super) fn list(&self, prefix: &str, page: &Page) -> Result<Listing, StoreError> {
-        let at = page.at.or(self.newest);
-        if page.at.is_some() {
-            self.check_reach(page.at)?;
-        }
-        let after = page.after.as_ref().map(Key::as_str).filter(|after| *after >= prefix);
-        let start = after.map_or(Bound::Included(prefix), Bound::Excluded);
-        let newest = self
-            .entries
-            .range::<_, str>((start, Bound::Unbounded))
-            .map(|(_, entry)| entry)
-            .take_while(|entry| entry.key().as_str().starts_with(prefix));
-        let limit = page.limit.unwrap_or(usize::MAX);
-        let (entries, more) = if at == self.newest {
-            cut(newest.cloned(), limit)
-        } else {
-            let changed =
-                self.changed_since(at, |key| key.starts_with(prefix) && after.is_none_or(|after| key > after));
-            cut(rolled_back(newest, changed), limit)
-        };
-        Ok(Listing { entries, revision: at, more })
-    }
-
-    /// The keys of a selection that changed after `at`, with what they held at `at`.
-    fn changed_since(
-        &self,
-        at: Option<Revision>,
-        selected: impl Fn(&str) -> bool,
-    ) -> BTreeMap<Key, Option<Arc<Entry>>> {
-        let mut changed = BTreeMap::new();
-        for event in self.window.after(at).filter(|event| selected(event.key().as_str())) {
-            // The first change after `at` is the one that knows what was there.
-            changed.entry(event.key().clone()).or_insert_with(|| event.old.clone());
-        }
-        changed
-    }
-}
-
-/// Merges the newest entries with what the changed keys held before; both are in order of their keys.
-fn rolled_back<'a>(
-    newest: impl Iterator<Item = &'a Arc<Entry>>,
-    changed: BTreeMap<Key, Option<Arc<Entry>>>,
-) -> impl Iterator<Item = Arc<Entry>> {
-    let mut newest = newest.peekable();
-    let mut changed = changed.into_iter().peekable();
-    std::iter::from_fn(move || {
-        loop {
-            let order = match (newest.peek(), changed.peek()) {
-                (None, None) => return None,
-                (Some(_), None) => std::cmp::Ordering::Less,
-                (None, Some(_)) => std::cmp::Ordering::Greater,
-                (Some(entry), Some((key, _))) => entry.key().cmp(key),
+    /// Some of the objects under `prefix` as they were at `revision`, after the key `after`.
+    pub(super) fn past(&self, prefix: &str, after: Option<&Key>, revision: Revision) -> Result<Piece, StoreError> {
+        self.check_reach(prefix, Some(revision))?;
+        let after = after.map(Key::as_str);
+        // A key that is there now, one that was written since then, or both.
+        let mut now = range(&self.entries, prefix, after).peekable();
+        let mut written = self.index.keys(prefix, after).peekable();
+        let mut piece = Piece { found: vec![], rest: None };
+        for looked_at in 0.. {
+            let key = match (now.peek().map(|entry| entry.key()), written.peek().copied()) {
+                (None, None) => break,
+                (Some(key), None) | (None, Some(key)) => key,
+                (Some(one), Some(other)) => one.min(other),
             };
-            if order.is_lt() {
-                return newest.next().cloned();
+            if looked_at == LOOK {
+                break;
             }
-            if order.is_eq() {
-                newest.next();
-            }
-            if let Some((_, Some(old))) = changed.next() {
-                return Some(old);
-            }
+            let here = now.next_if(|entry| entry.key() == key);
+            let was_written = written.next_if(|other| *other == key).is_some();
+            let then = if was_written { self.index.at(key.as_str(), revision) } else { None };
+            piece.found.extend(match (then, here) {
+                (Some(Some(then)), Some(here)) if here.revision() == then => Some(Found::Here(here.clone())),
+                (Some(Some(then)), _) => Some(Found::Recorded(key.clone(), then)),
+                (Some(None), _) => None,
+                (None, here) => here.cloned().map(Found::Here),
+            });
+            piece.rest = Some(key.clone());
         }
-    })
+        if now.peek().is_none() && written.peek().is_none() {
+            piece.rest = None;
+        }
+        Ok(piece)
+    }
+
+    /// Some of the writes after `after` to keys under `prefix`, at most `limit`.
+    pub(super) fn stretch(&self, prefix: &str, after: Option<Revision>, limit: usize) -> Result<Stretch, StoreError> {
+        self.check_reach(prefix, after)?;
+        let (writes, through) = self.index.writes_after(prefix, after, self.newest, limit.min(LOOK), LOOK);
+        let with_newest = |write: Written| {
+            let here = self.get(write.key.as_str()).filter(|entry| entry.revision() == write.version.revision());
+            let here = here.cloned();
+            (write, here)
+        };
+        Ok(Stretch { writes: writes.into_iter().map(with_newest).collect(), through })
+    }
 }
 
-/// The first `limit` entries, and whether there are more.
-fn cut(mut entries: impl Iterator<Item = Arc<Entry>>, limit: usize) -> (Vec<Arc<Entry>>, bool) {
-    let taken = entries.by_ref().take(limit).collect();
-    (taken, entries.next().is_some())
+impl Newest {
+    /// The entries under `prefix` that `page` asks for.
+    pub(super) fn list(&self, prefix: &str, page: &Page) -> Listing {
+        let mut entries = range(&self.entries, prefix, page.after.as_ref().map(Key::as_str));
+        let taken = entries.by_ref().take(page.limit.unwrap_or(usize::MAX)).cloned().collect();
+        Listing { entries: taken, revision: self.revision, remaining: entries.count() }
+    }
+}
+
+/// The entries under `prefix` after the key `after`.
+fn range<'a>(
+    entries: &'a OrdMap<Key, Arc<Entry>>,
+    prefix: &'a str,
+    after: Option<&str>,
+) -> impl Iterator<Item = &'a Arc<Entry>> {
+    let start = after.filter(|after| *after >= prefix).map_or(Bound::Included(prefix), Bound::Excluded);
+    let entries = entries.range::<_, str>((start, Bound::Unbounded)).map(|(_, entry)| entry);
+    entries.take_while(move |entry| entry.key().as_str().starts_with(prefix))
 }

@@ -9,7 +9,6 @@ use revisor_version::Revision;
 use tempfile::TempDir;
 
 use crate::dice::Dice;
-use crate::ledger::replay;
 
 /// How often each file is damaged in each way.
 const TRIES: u64 = 4;
@@ -83,26 +82,32 @@ async fn a_crashed_store_does_not_lose_what_follows_the_damage() {
 struct Contents {
     entries: Vec<(String, Vec<u8>)>,
     newest: Option<Revision>,
-    oldest: Option<Revision>,
-    events: Vec<Event>,
+    /// Of each resource, and what happened since.
+    histories: Vec<(Option<Revision>, Vec<Event>)>,
 }
 
 async fn contents(store: &EmbeddedStore) -> Contents {
     let listing = store.list("", Page::default()).await.expect("an open store can be listed");
     let entries = listing.entries.iter().map(|entry| (entry.key().to_string(), entry.bytes().to_vec())).collect();
-    let oldest = store.oldest_revision();
-    Contents { entries, newest: listing.revision, oldest, events: replay(store, oldest).await }
+    let mut histories = vec![];
+    for prefix in ["", "/k/", "/noisy/"] {
+        let oldest = store.oldest_revision(prefix);
+        let page = store.events(prefix, oldest, usize::MAX).await.expect("history reaches back to where it begins");
+        histories.push((oldest, page.events));
+    }
+    Contents { entries, newest: listing.revision, histories }
 }
 
-/// Makes a closed store with tables, a journal and some history.
+/// Makes a closed store with tables, a journal and some history, of which one resource has lost more than the other.
 async fn make(folder: &Path) -> Contents {
     let mut options = EmbeddedOptions::new(folder);
     options.tuning.memtable_bytes = 16 << 10;
+    options.history.events = 30;
     let mut last = None;
     for life in 0..3 {
         let store = EmbeddedStore::open(options.clone()).await.expect("the store can be opened");
         for number in 0..60 {
-            let key = Key::new(format!("/k/{}", number % 17));
+            let key = Key::new(if number % 3 == 0 { format!("/k/{}", number % 17) } else { "/noisy/1".to_owned() });
             let change = Change::Put(Draft::opaque(format!("{life} {number} {}", "x".repeat(700))));
             let write = Write { key, expect: Expect::Anything, change };
             store.write(write).await.expect("the write happens");
@@ -112,6 +117,7 @@ async fn make(folder: &Path) -> Contents {
             }
         }
         last = Some(contents(&store).await);
+        assert!(store.oldest_revision("/noisy/") > store.oldest_revision("/k/"), "the noisy one has lost its own");
         store.close().await;
     }
     last.expect("it was written to")

@@ -54,7 +54,7 @@ impl Ledger {
     pub(crate) async fn check(&mut self, store: &dyn Store) {
         let newest = store.current_revision().await.expect("an open store answers").map_or(0, Revision::get);
         assert!(newest >= self.newest(), "revision {} is lost, the newest is {newest}", self.newest());
-        let oldest = store.oldest_revision();
+        let oldest = store.oldest_revision("");
         for event in replay(store, oldest).await {
             self.note(event.revision.get(), (event.key().to_string(), text(&event)));
         }

@@ -1,4 +1,5 @@
-//! Random operations, reopening included, against a plain model: a list of events and the states between them.
+//! Random operations, reopening included, against a plain model: a list of events and the states between them. The keys
+//! are of two resources, one of which is written more than its share of history holds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         1 => Just(Belief::Outdated),
         2 => Just(Belief::Nothing),
     ];
-    let write = (0..6u8, belief, prop::bool::weighted(0.75), 0..600u16, any::<bool>())
+    let write = (0..8u8, belief, prop::bool::weighted(0.75), 0..600u16, any::<bool>())
         .prop_map(|(key, expect, put, length, shows)| Operation::Write { key, expect, put, length, shows });
     let operation = prop_oneof![
         24 => write,
@@ -53,6 +54,9 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     ];
     prop::collection::vec(operation, 1..60)
 }
+
+/// What the keys begin with.
+const RESOURCES: [&str; 2] = ["/k/", "/q/"];
 
 /// The events that happened, and the state after each of them.
 #[derive(Default)]
@@ -98,22 +102,44 @@ impl Model {
         self.states.push(state);
     }
 
-    /// Compares every state and every suffix of history that the store still has.
-    async fn check(&self, store: &EmbeddedStore) {
+    /// Compares every state and every suffix of history that the store still has, of all keys and of each resource,
+    /// whose history may be longer.
+    async fn check(&self, store: &EmbeddedStore, events: usize) {
         assert_eq!(store.current_revision().await.expect("an open store answers"), self.newest());
-        let oldest = store.oldest_revision().map_or(0, |oldest| oldest.get() as usize);
-        for number in oldest..=self.events.len() {
-            let at = Revision::new(number as u64);
-            if let Some(at) = at {
-                let page = Page { at: Some(at), ..Page::default() };
-                let listing = store.list("", page).await.expect("the revision is within history");
-                assert!(listing.entries.iter().eq(self.states[number - 1].values()), "the state at {at}");
+        assert!(store.history_events() <= events as u64, "{} events", store.history_events());
+        let oldest = store.oldest_revision("");
+        assert_eq!(replay(store, oldest).await, self.events[index(oldest)..]);
+        assert_eq!(oldest, RESOURCES.iter().map(|prefix| store.oldest_revision(prefix)).max().flatten());
+        for prefix in ["", "/k/", "/q/", "/k/1"] {
+            let is_own = |key: &Key| key.as_str().starts_with(prefix);
+            let oldest = store.oldest_revision(prefix);
+            for number in index(oldest)..=self.events.len() {
+                let at = Revision::new(number as u64);
+                if let Some(at) = at {
+                    let page = Page { at: Some(at), ..Page::default() };
+                    let listing = store.list(prefix, page).await.expect("the revision is within history");
+                    let want = self.states[number - 1].values().filter(|entry| is_own(entry.key()));
+                    assert!(listing.entries.iter().eq(want), "the state of {prefix:?} at {at}");
+                }
+                let page = store.events(prefix, at, usize::MAX).await.expect("the revision is within history");
+                assert_eq!(page.through, self.newest());
+                let want = self.events[number..].iter().filter(|event| is_own(event.key()));
+                assert!(page.events.iter().eq(want), "the events of {prefix:?} after {number}");
             }
-            assert_eq!(replay(store, at).await, self.events[number..], "the events after {number}");
+            if let Some(before) = oldest.and_then(Revision::previous) {
+                let page = Page { at: Some(before), ..Page::default() };
+                let result = store.list(prefix, page).await;
+                assert!(matches!(result, Err(StoreError::Compacted { .. })), "{prefix:?} at {before}: {result:?}");
+            }
         }
         let listing = store.list("", Page::default()).await.expect("an open store can be listed");
         assert!(listing.entries.iter().eq(self.state().values()));
     }
+}
+
+/// How many events there are up to `oldest`.
+fn index(oldest: Option<Revision>) -> usize {
+    oldest.map_or(0, |oldest| oldest.get() as usize)
 }
 
 async fn run(operations: Vec<Operation>, events: usize) {
@@ -127,7 +153,8 @@ async fn run(operations: Vec<Operation>, events: usize) {
     for operation in operations {
         match operation {
             Operation::Write { key, expect, put, length, shows } => {
-                let key = Key::new(format!("/k/{key}"));
+                // One key of eight is of the quiet resource.
+                let key = Key::new(format!("{}{key}", RESOURCES[usize::from(key == 7)]));
                 let current = model.state().get(&key).map(|entry| entry.revision());
                 let expect = match expect {
                     Belief::Right => current.map_or(Expect::Absent, Expect::At),
@@ -144,25 +171,26 @@ async fn run(operations: Vec<Operation>, events: usize) {
             Operation::Compact(part) => {
                 if let Some(revision) = Revision::new(model.events.len() as u64 * u64::from(part) / 255) {
                     store.compact(revision).await.expect("the revision was written");
-                    assert!(store.oldest_revision() >= Some(revision));
+                    assert!(store.oldest_revision("") >= Some(revision));
                 }
             }
             Operation::Close => {
-                let oldest = store.oldest_revision();
+                let oldest = RESOURCES.map(|prefix| store.oldest_revision(prefix));
                 store.close().await;
                 drop(store);
                 store = open().await;
-                assert_eq!(store.oldest_revision(), oldest, "a close keeps the beginning of history");
-                model.check(&store).await;
+                let again = RESOURCES.map(|prefix| store.oldest_revision(prefix));
+                assert_eq!(again, oldest, "a close keeps the beginning of history");
+                model.check(&store, events).await;
             }
             Operation::Drop => {
                 drop(store);
                 store = open().await;
-                model.check(&store).await;
+                model.check(&store, events).await;
             }
         }
     }
-    model.check(&store).await;
+    model.check(&store, events).await;
 }
 
 proptest! {

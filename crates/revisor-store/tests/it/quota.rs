@@ -85,7 +85,7 @@ async fn history_gives_way_before_a_write_is_refused() {
     assert!(count > 90, "only {count} objects fit beside history");
     assert!(store.usage().history > 0, "a share of history is kept");
     // It can be read and watched from where it says that it begins.
-    let oldest = store.oldest_revision().expect("history gave way");
+    let oldest = store.oldest_revision("").expect("history gave way");
     let page = Page { at: Some(oldest), ..Page::default() };
     store.list("/", page).await.expect("the oldest revision can be read");
 }

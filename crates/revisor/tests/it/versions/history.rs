@@ -17,9 +17,15 @@ fn state(list: &Value) -> BTreeMap<String, (u64, Value)> {
 
 #[tokio::test]
 async fn exact_lists_at_every_version_agree_with_a_watch() {
+    // With the recent past in memory, and with all of it on disk.
+    for flags in [&[][..], &["--history-memory=0"]] {
+        exact_lists_agree_with_a_watch(&Server::start(flags).await).await;
+    }
+}
+
+async fn exact_lists_agree_with_a_watch(server: &Server) {
     let seed = Dice::any_seed();
     let mut dice = Dice::new(seed);
-    let server = Server::start(&[]).await;
     let client = server.client();
     let start = client.get(CONFIG_MAPS).await.version();
     let mut changes = 0;
@@ -124,4 +130,56 @@ async fn a_version_far_ahead_is_a_timeout_that_can_be_retried() {
     });
     make_config_maps(&client, &["b"]).await;
     assert_eq!(waiting.await.expect("no reader panics").expect(200).names(), ["a", "b"]);
+}
+
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+
+fn secret(name: &str, value: &str) -> Value {
+    json!({"metadata": {"name": name}, "stringData": {"k": value}})
+}
+
+/// One editor writes more than all of history may take. Others can go on with their lists, read the past as it was and
+/// watch from there, also after a restart; only the editor's own past is gone.
+#[tokio::test]
+async fn who_writes_a_lot_loses_their_own_history_only() {
+    let flags = ["--history-bytes=2097152", SILENT[0], SILENT[1]];
+    let mut server = Server::start(&flags).await;
+    let client = server.client();
+    for name in ["a", "b", "c", "d", "e"] {
+        client.post(SECRETS, &secret(name, "old")).await.expect(201);
+    }
+    let first = client.get(&format!("{SECRETS}?limit=2")).await.expect(200);
+    let (version, token) = (first.version(), first.json()["metadata"]["continue"].as_str().expect("more").to_owned());
+    client.put(&format!("{SECRETS}/c"), &secret("c", "new")).await.expect(200);
+    client.delete(&format!("{SECRETS}/d")).await.expect(200);
+
+    let noisy = make_config_maps(&client, &["noisy"]).await[0];
+    for turn in 0..24 {
+        let large = config_map("noisy", &format!("{turn} {}", "x".repeat(200_000)));
+        client.put(&format!("{CONFIG_MAPS}/noisy"), &large).await.expect(200);
+    }
+
+    let exact = format!("resourceVersionMatch=Exact&resourceVersion={version}");
+    for restarted in [false, true] {
+        if restarted {
+            server = server.restart().await;
+        }
+        let client = server.client();
+        let rest = client.get(&format!("{SECRETS}?limit=9&continue={token}")).await.expect(200);
+        assert_eq!((rest.version(), rest.names()), (version, vec!["c".to_owned(), "d".to_owned(), "e".to_owned()]));
+        let old = client.get(&format!("{SECRETS}?{exact}")).await.expect(200);
+        assert_eq!((old.version(), old.names().len()), (version, 5), "restarted {restarted}");
+        let one = client.get(&format!("{SECRETS}/c?{exact}")).await.expect(200).json();
+        assert_eq!(one["data"]["k"], "b2xk", "restarted {restarted}");
+        let mut watch = client.watch(SECRETS, &format!("resourceVersion={version}")).await;
+        assert_eq!(watch.event().await.facts().0, "MODIFIED");
+        assert_eq!(watch.event().await.facts().0, "DELETED");
+
+        client
+            .get(&format!("{CONFIG_MAPS}?resourceVersionMatch=Exact&resourceVersion={noisy}"))
+            .await
+            .fails(410, "Expired");
+        let mut watch = client.watch(CONFIG_MAPS, &format!("resourceVersion={noisy}")).await;
+        assert_eq!(watch.event().await.object["code"], 410, "restarted {restarted}");
+    }
 }
