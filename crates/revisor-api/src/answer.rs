@@ -1,11 +1,9 @@
 //! What is answered: objects, and errors as `Status`. The one place that decides HTTP statuses (invariant A1).
 
-use std::collections::HashSet;
-
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, Response, StatusCode};
 use revisor_catalog::Resource;
-use revisor_object::{FieldError, KindRef, ResourceRef, Status, StatusCause, StatusDetails};
+use revisor_object::{FieldError, KindRef, ResourceRef, Status, StatusCause, StatusDetails, Warnings};
 use revisor_registry::RegistryError;
 use revisor_store::StoreError;
 use revisor_version::Revision;
@@ -61,19 +59,23 @@ pub(crate) fn status(status: &Status) -> Response<Body> {
     response
 }
 
-/// Adds what the client should be told beside its answer: everything once, however often it was found.
-pub(crate) fn add_warnings(response: &mut Response<Body>, warnings: &[String]) {
-    let told: HashSet<HeaderValue> = response.headers().get_all(WARNING).iter().cloned().collect();
-    let mut said = HashSet::new();
-    for warning in warnings.iter().filter(|warning| said.insert(warning.as_str())) {
+/// Adds what the client should be told beside its answer. Warnings of one answer share their room, whoever gives them:
+/// when there is no more, those that are told already are cut as well.
+pub(crate) fn add_warnings(response: &mut Response<Body>, warnings: impl IntoIterator<Item = String>) {
+    let mut warnings = warnings.into_iter().peekable();
+    if warnings.peek().is_none() {
+        return;
+    }
+    let mut all: Warnings = response.extensions_mut().remove().unwrap_or_default();
+    all.extend(warnings);
+    response.headers_mut().remove(WARNING);
+    for warning in all.told() {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        match HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
-            Ok(value) if !told.contains(&value) => {
-                response.headers_mut().append(WARNING, value);
-            }
-            _ => {}
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(WARNING, value);
         }
     }
+    response.extensions_mut().insert(all);
 }
 
 fn resource_ref(resource: &Resource) -> ResourceRef<'_> {
@@ -374,7 +376,7 @@ mod tests {
     fn every_warning_is_given_once() {
         let mut response = text(StatusCode::OK, "");
         for warnings in [["a", "b", "a"], ["c", "b", "c"]] {
-            add_warnings(&mut response, &warnings.map(str::to_owned));
+            add_warnings(&mut response, warnings.map(str::to_owned));
         }
         let told: Vec<&[u8]> = response.headers().get_all(WARNING).iter().map(HeaderValue::as_bytes).collect();
         assert_eq!(told, [br#"299 - "a""#, br#"299 - "b""#, br#"299 - "c""#]);
@@ -383,7 +385,7 @@ mod tests {
     #[test]
     fn warnings_are_quoted() {
         let mut response = json(StatusCode::OK, Body::Empty);
-        add_warnings(&mut response, &["unknown field \"a\\b\"".to_owned()]);
+        add_warnings(&mut response, ["unknown field \"a\\b\"".to_owned()]);
         let warning = response.headers().get(http::header::WARNING).expect("is there");
         assert_eq!(warning.as_bytes(), br#"299 - "unknown field \"a\\b\"""#);
     }

@@ -130,13 +130,13 @@ impl Api {
 
         let (mut response, place) = self.admit(client, route, &asked, request).await;
         if let Some(warning) = warning {
-            answer::add_warnings(&mut response, &[warning.to_owned()]);
+            answer::add_warnings(&mut response, [warning.to_owned()]);
         }
         if is_write
             && response.status().is_success()
             && let Some(warning) = self.options.registry.uncalled_admission()
         {
-            answer::add_warnings(&mut response, &[warning]);
+            answer::add_warnings(&mut response, [warning]);
         }
         let is_watch = asked.verb == Some(Verb::Watch) && response.status() == StatusCode::OK;
         if !is_watch {

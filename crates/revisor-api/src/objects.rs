@@ -103,7 +103,7 @@ impl Api {
             }
         };
         let deprecation = route.resource.deprecation.as_ref().map(|notice| notice.warning.clone());
-        answer::add_warnings(&mut response, deprecation.as_slice());
+        answer::add_warnings(&mut response, deprecation);
         response
     }
 
@@ -447,7 +447,7 @@ fn body_format(headers: &http::HeaderMap) -> Result<Format, Box<Status>> {
 fn answer_saved(wanted: &Wanted, route: &ObjectRoute, saved: Saved) -> Result<Response<Body>, Box<Status>> {
     let code = if saved.created { StatusCode::CREATED } else { StatusCode::OK };
     let mut response = answer::json(code, wanted.one(&route.resource, saved.bytes, now())?);
-    answer::add_warnings(&mut response, &saved.warnings);
+    answer::add_warnings(&mut response, saved.warnings);
     Ok(response)
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use revisor_auth::{LiveObject, NewToken, ObjectLookup, ServiceAccounts, TokenObject, TokenSubject};
 use revisor_catalog::{Feature, ObjectRoute, Resource};
-use revisor_object::{FieldError, FieldErrors, KindRef, Object, ResourceRef, Status, Value};
+use revisor_object::{FieldError, FieldErrors, KindRef, Object, ResourceRef, Status, Value, Warnings};
 use revisor_registry::{Decoded, FieldValidation, Format, Registry, RegistryError, Saved};
 use revisor_schema::{Precision, format_timestamp};
 use time::OffsetDateTime;
@@ -59,7 +59,7 @@ impl Api {
         registry.cache().freshen().await.map_err(RegistryError::from)?;
         let asked = Asked { registry, accounts, kind, now: SystemTime::now() };
         let mut saved = asked.answer(route, request)?;
-        saved.warnings.splice(..0, warnings);
+        saved.warnings = warnings.into_iter().chain(saved.warnings).collect();
         Ok(saved)
     }
 }
@@ -81,7 +81,7 @@ impl Asked<'_> {
         let account = self.find("serviceaccounts", Some(namespace), name)?;
         let uid = uid_of(&account);
         let metadata = request.object_mut("metadata");
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::default();
         let named = metadata.str("uid").unwrap_or_default().to_owned();
         if named.is_empty() {
             metadata.insert("uid", &*uid);

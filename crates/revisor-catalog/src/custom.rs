@@ -13,7 +13,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use revisor_cel::{CompiledRules, OBJECT_BUDGET, Subject};
 use revisor_object::names::{self, NameRule};
-use revisor_object::{FieldErrors, FieldPath, Object, Value};
+use revisor_object::{FieldErrors, FieldNames, FieldPath, Object, Value, Warnings};
 use revisor_schema::{
     CustomSchema, Encoded, Findings, Malformed, MetadataType, Misfit, StructId, Types, blocks_rules,
     encode_custom_object,
@@ -56,7 +56,7 @@ impl Family {
     }
 
     /// Makes an object fit a schema of this family. Answers the paths of what was unknown.
-    fn fit(&self, schema: &CustomSchema, object: &mut Object, malformed: Malformed) -> Result<Vec<String>, Misfit> {
+    fn fit(&self, schema: &CustomSchema, object: &mut Object, malformed: Malformed) -> Result<FieldNames, Misfit> {
         if self.preserves_unknown_fields {
             schema.fit_preserving(object, self.metadata(), malformed)
         } else {
@@ -196,7 +196,7 @@ impl CustomStrategy {
         whole
     }
 
-    fn check(&self, object: &Object, old: Option<&Object>, part: Part<'_>, warnings: &mut Vec<String>) -> FieldErrors {
+    fn check(&self, object: &Object, old: Option<&Object>, part: Part<'_>, warnings: &mut Warnings) -> FieldErrors {
         let Custom { schema, rules, scale, family, .. } = &*self.0;
         let is_status = part == Part::Subresource("status");
         let (whole, whole_old) = (self.whole(object), old.map(|old| self.whole(old)));
@@ -272,11 +272,11 @@ impl Strategy for CustomStrategy {
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {
-        self.check(object, None, Part::Whole, &mut Vec::new())
+        self.check(object, None, Part::Whole, &mut Warnings::default())
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
-        self.check(object, Some(old), part, &mut Vec::new())
+        self.check(object, Some(old), part, &mut Warnings::default())
     }
 
     fn validate_update_warning(
@@ -285,7 +285,7 @@ impl Strategy for CustomStrategy {
         old: &Object,
         part: Part<'_>,
         _: Circumstances<'_>,
-        warnings: &mut Vec<String>,
+        warnings: &mut Warnings,
     ) -> FieldErrors {
         self.check(object, Some(old), part, warnings)
     }

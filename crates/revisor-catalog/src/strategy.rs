@@ -1,6 +1,6 @@
 //! [`Strategy`]: the rules of one kind.
 
-use revisor_object::{FieldErrors, Object};
+use revisor_object::{FieldErrors, Object, Warnings};
 
 use crate::checks::put_back;
 
@@ -139,7 +139,7 @@ pub trait Strategy: Send + Sync + 'static {
         old: &Object,
         part: Part<'_>,
         circumstances: Circumstances<'_>,
-        warnings: &mut Vec<String>,
+        warnings: &mut Warnings,
     ) -> FieldErrors {
         let _ = warnings;
         self.validate_update_under(object, old, part, circumstances)

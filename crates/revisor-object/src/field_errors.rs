@@ -59,6 +59,13 @@ impl FieldErrors {
         }
     }
 
+    /// Counts errors that were found and not even put into words.
+    pub fn leave_out(&mut self, errors: usize) {
+        if errors > 0 {
+            self.push(FieldError::left_out(errors));
+        }
+    }
+
     /// Puts the errors into the order of their texts. What was left out stays at the end.
     pub fn sort_by_text(&mut self) {
         let told = self.kept.len() - usize::from(self.is_full());

@@ -6,7 +6,7 @@ use std::fmt;
 use compact_str::CompactString;
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 
-use crate::{Object, Value};
+use crate::{Object, Value, clip};
 
 /// How deep objects and arrays may nest. Everything that walks a value may recurse this deep, so it also bounds the
 /// stack that a request can use.
@@ -26,12 +26,16 @@ pub enum JsonError {
     TooDeep,
 }
 
+/// How many duplicates are told of.
+pub(crate) const MAX_DUPLICATES: usize = 100;
+
 /// A value and what was odd about its text.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parsed {
     /// The value.
     pub value: Value,
     /// Paths of members that occur more than once (`spec.replicas`), in the order of the text. The last one counts.
+    /// Kubernetes tells of a hundred at most.
     pub duplicates: Vec<String>,
 }
 
@@ -163,7 +167,9 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
             state.saw_duplicate = true;
             if let Some(path) = &state.path {
                 let dot = if path.is_empty() { "" } else { "." };
-                state.duplicates.push(format!("{}{dot}{name}", path.concat()));
+                if state.duplicates.len() < MAX_DUPLICATES {
+                    state.duplicates.push(clip(format!("{}{dot}{name}", path.concat())));
+                }
             }
         });
         Ok(Value::Object(object))

@@ -10,6 +10,7 @@ mod cron;
 mod duration;
 mod field_error;
 mod field_errors;
+mod field_names;
 mod field_path;
 mod field_selector;
 mod int_or_string;
@@ -23,6 +24,7 @@ mod structured_label_selector;
 mod time_zone;
 mod url;
 mod value;
+mod warnings;
 mod yaml;
 mod yaml_keys;
 
@@ -33,6 +35,7 @@ pub use cron::{CronError, check_cron, cron_names_time_zone};
 pub use duration::{Duration, DurationError};
 pub use field_error::{FieldError, FieldErrorKind, aggregate_message};
 pub use field_errors::{FieldErrors, MAX_FIELD_ERROR_BYTES, MAX_FIELD_ERRORS};
+pub use field_names::FieldNames;
 pub use field_path::FieldPath;
 pub use field_selector::{
     FieldOperator, FieldSelector, FieldSelectorError, FieldTerm, MAX_FIELD_SELECTOR_BYTES, MAX_FIELD_TERMS,
@@ -52,5 +55,6 @@ pub use structured_label_selector::{LabelSelectorOptions, StructuredLabelSelecto
 pub use time_zone::{is_time_zone, time_zone_problems};
 pub use url::{Url, unescape_query};
 pub use value::{Object, Value};
+pub use warnings::Warnings;
 pub use yaml::{YamlError, parse_yaml};
 pub use yaml_keys::repeated_yaml_keys;

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use compact_str::{CompactString, ToCompactString};
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 
-use crate::json::MAX_DEPTH;
-use crate::{Object, Parsed, Value};
+use crate::json::{MAX_DEPTH, MAX_DUPLICATES};
+use crate::{Object, Parsed, Value, clip};
 
 /// How many values the aliases of one text may add.
 const MAX_ALIASED: usize = 100_000;
@@ -174,11 +174,14 @@ impl Builder {
     }
 
     fn finish_mapping(&mut self, members: Vec<(CompactString, Value)>, merged: Vec<Object>) -> Value {
-        let path = self.path();
-        let duplicates = &mut self.duplicates;
+        let (open, duplicates) = (&self.open, &mut self.duplicates);
         let mut object = Object::from_unsorted(members, |name| {
-            let dot = if path.is_empty() { "" } else { "." };
-            duplicates.push(format!("{path}{dot}{name}"));
+            // Paths are only followed when there is something to report, as there rarely is.
+            if duplicates.len() < MAX_DUPLICATES {
+                let path = path(open);
+                let dot = if path.is_empty() { "" } else { "." };
+                duplicates.push(clip(format!("{path}{dot}{name}")));
+            }
         });
         for source in merged {
             for (name, value) in source.iter() {
@@ -189,24 +192,24 @@ impl Builder {
         }
         Value::Object(object)
     }
+}
 
-    /// The path of the value that was just closed.
-    fn path(&self) -> String {
-        let mut path = String::new();
-        for open in &self.open {
-            match &open.node {
-                Node::Sequence(items) => path.push_str(&format!("[{}]", items.len())),
-                Node::Mapping { key: Some(Key::Name(name)), .. } => {
-                    if !path.is_empty() {
-                        path.push('.');
-                    }
-                    path.push_str(name);
+/// The path of the value that was just closed, inside of those that are open.
+fn path(open: &[Open]) -> String {
+    let mut path = String::new();
+    for open in open {
+        match &open.node {
+            Node::Sequence(items) => path.push_str(&format!("[{}]", items.len())),
+            Node::Mapping { key: Some(Key::Name(name)), .. } => {
+                if !path.is_empty() {
+                    path.push('.');
                 }
-                Node::Mapping { .. } => {}
+                path.push_str(name);
             }
+            Node::Mapping { .. } => {}
         }
-        path
     }
+    path
 }
 
 fn syntax(line: usize, problem: &str) -> YamlError {

@@ -233,7 +233,7 @@ pub(crate) fn read(
     let mut config = object.clone();
     config.remove("kind");
     config.remove("apiVersion");
-    Ok(Decoded { object: config, warnings: repeated })
+    Ok(Decoded { object: config, warnings: repeated.into_iter().collect() })
 }
 
 /// The places that kubectl's own apply set and nobody changed since.

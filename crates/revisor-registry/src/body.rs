@@ -1,9 +1,10 @@
 //! The body of a write: JSON, YAML or protobuf to an object that fits its type.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use revisor_catalog::Resource;
-use revisor_object::{FieldError, FieldErrors, Object, Parsed, Value, parse_json, parse_yaml};
+use revisor_object::{FieldError, FieldErrors, Object, Parsed, Value, Warnings, parse_json, parse_yaml};
 use revisor_schema::{Envelope, Findings, ProtobufError};
 
 use crate::RegistryError;
@@ -66,7 +67,7 @@ pub enum FieldValidation {
 pub struct Decoded {
     pub(crate) object: Object,
     /// What the client should be told although its request is done.
-    pub warnings: Vec<String>,
+    pub warnings: Warnings,
 }
 
 impl Decoded {
@@ -182,6 +183,9 @@ impl CustomType {
     }
 }
 
+/// Of how many unknown and duplicate fields of a built-in kind the original's decoder tells, all in all.
+const MAX_ODD_FIELDS: usize = 100;
+
 /// Fits a value to the type of a resource. The error is what the original's decoder would say.
 pub(crate) fn fit(
     resource: &Resource,
@@ -220,13 +224,20 @@ fn fit_by(
     let findings = conform(resource, &mut value)?;
     let unknown = findings.unknown_fields.iter().map(|path| format!("unknown field \"{path}\""));
     let twice = duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
-    let problems: Vec<String> = unknown.chain(twice).collect();
+    let mut told = HashSet::new();
+    let most = if resource.custom().is_some() { usize::MAX } else { MAX_ODD_FIELDS };
+    let problems = unknown.chain(twice).filter(|problem| told.insert(problem.clone())).take(most);
+    let more = match findings.unknown_fields.left_out() {
+        0 => None,
+        more => Some(format!("and {more} more unknown fields")),
+    };
+    let problems: Vec<String> = problems.chain(more).collect();
     if validation == FieldValidation::Strict && !problems.is_empty() {
         return Err(format!("strict decoding error: {}", problems.join(", ")));
     }
     let Value::Object(mut object) = value else { return Err("json: cannot unmarshal into an object".to_owned()) };
     object.remove("kind");
     object.remove("apiVersion");
-    let warnings = if validation == FieldValidation::Warn { problems } else { Vec::new() };
+    let warnings = if validation == FieldValidation::Warn { problems } else { Vec::new() }.into_iter().collect();
     Ok(Decoded { object, warnings })
 }

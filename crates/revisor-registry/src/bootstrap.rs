@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::{try_join, try_join_all, try_join4};
 use revisor_catalog::{BootstrapObject, Resource};
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Value, Warnings};
 
 pub use self::kubernetes_service::Advertised;
 use crate::{Decoded, Place, Registry, RegistryError, WriteOptions};
@@ -69,7 +69,7 @@ impl Registry {
         object.insert("status", status);
         let place = Place { resource, namespace: None, name: Some(&name) };
         let options = WriteOptions { subresource: Some("status"), ..WriteOptions::default() };
-        match self.update(place, Decoded { object, warnings: Vec::new() }, options).await {
+        match self.update(place, Decoded { object, warnings: Warnings::default() }, options).await {
             // Another server on the same store may have been faster.
             Ok(_) | Err(RegistryError::Conflict { .. } | RegistryError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
@@ -101,7 +101,7 @@ impl Registry {
         object: Object,
     ) -> Result<bool, RegistryError> {
         let place = Place { resource, namespace, name: None };
-        match self.create(place, Decoded { object, warnings: Vec::new() }, WriteOptions::default()).await {
+        match self.create(place, Decoded { object, warnings: Warnings::default() }, WriteOptions::default()).await {
             Ok(_) => Ok(true),
             Err(RegistryError::AlreadyExists { .. }) => Ok(false),
             Err(error) => Err(error),

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Value, Warnings};
 use revisor_schema::{Precision, format_timestamp};
 use revisor_version::{Component, ComponentVersion, EffectiveVersion};
 use sha2::{Digest, Sha256};
@@ -121,7 +121,9 @@ impl Registry {
             patched => return patched.map(|_| ()),
         }
         let place = Place { name: None, ..place };
-        self.create(place, Decoded { object: lease, warnings: Vec::new() }, WriteOptions::default()).await.map(|_| ())
+        self.create(place, Decoded { object: lease, warnings: Warnings::default() }, WriteOptions::default())
+            .await
+            .map(|_| ())
     }
 
     /// Says that the server is not there any more.

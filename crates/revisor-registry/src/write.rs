@@ -12,7 +12,7 @@ use revisor_catalog::{
 };
 use revisor_merge::ManagedFields;
 use revisor_object::names::NameRule;
-use revisor_object::{FieldError, FieldErrors, Object, Value};
+use revisor_object::{FieldError, FieldErrors, Object, Value, Warnings};
 use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 
 pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
@@ -76,13 +76,13 @@ pub struct Saved {
     /// Whether it was not there before.
     pub created: bool,
     /// What the client should be told.
-    pub warnings: Vec<String>,
+    pub warnings: Warnings,
 }
 
 /// What an update makes of what is there.
 pub(crate) struct Proposal {
     pub(crate) object: Object,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Warnings,
     /// Whether the writer insists on the version that it names.
     pub(crate) is_conditional: bool,
     /// Who manages what, where that is known already.
@@ -285,7 +285,7 @@ impl Registry {
 /// An object that is to take the place of the current one.
 struct Candidate {
     object: Object,
-    warnings: Vec<String>,
+    warnings: Warnings,
     is_conditional: bool,
 }
 

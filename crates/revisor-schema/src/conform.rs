@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use revisor_object::{Duration, DurationError, Object, Quantity, Value};
+use revisor_object::{Duration, DurationError, FieldNames, Object, Quantity, Value};
 
 use crate::timestamp::{Precision, parse_timestamp, timestamp_problem};
 use crate::{Alternative, Presence, Shape, StructId, Types};
@@ -25,11 +25,15 @@ pub(crate) fn encode_base64(bytes: &[u8]) -> String {
 #[error("{0}")]
 pub struct Mismatch(String);
 
+/// How many unknown fields of a built-in type are told of.
+const MAX_UNKNOWN_FIELDS: usize = 100;
+
 /// What was odd about a value that could be made to fit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Findings {
-    /// Paths of fields that the type does not have (`spec.containers[0].nmae`), in order. They were dropped.
-    pub unknown_fields: Vec<String>,
+    /// Paths of fields that the type does not have (`spec.containers[0].nmae`), in order. They were dropped. Kubernetes
+    /// tells of a hundred at most.
+    pub unknown_fields: FieldNames,
 }
 
 impl Types {
@@ -78,7 +82,10 @@ impl<'t> Walk<'t> {
                 return true;
             }
             let Some(field) = structure.field(name) else {
-                self.findings.unknown_fields.push(join(&self.path, name));
+                let unknown = &mut self.findings.unknown_fields;
+                if unknown.len() < MAX_UNKNOWN_FIELDS {
+                    unknown.push(join(&self.path, name));
+                }
                 return false;
             };
             if value.is_null() {

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use revisor_object::{BadValue, Object, Value};
+use revisor_object::{BadValue, Object, Value, clip_shown};
 
 use crate::{Field, Shape, StructId, Topology, Types};
 
@@ -32,7 +32,7 @@ struct Walk<'t> {
 impl Walk<'_> {
     fn say(&mut self, problem: &str) {
         if self.problems.len() < MAX_PROBLEMS {
-            self.problems.push(format!("{}: {problem}", self.path));
+            self.problems.push(clip_shown(format_args!("{}: {problem}", self.path)));
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use revisor_object::clip_joined;
+
 use super::PolicyRule;
 use super::rule::{has, path_covers, quoted_list};
 use crate::Identity;
@@ -10,6 +12,9 @@ use crate::quoted::quoted;
 /// Into how many parts a rule is broken at most to see which of them are missing. One that has more is missing as a
 /// whole unless one rule covers all of it: four long lists multiply to more than anybody could look at.
 const MAX_PARTS: usize = 1 << 16;
+
+/// How many bytes the parts of a rule may have together, for the same reason: each repeats texts that may be long.
+const MAX_PART_BYTES: usize = 16 << 20;
 
 /// What of `wanted` no single rule of `held` covers: each with one verb, one group, one resource and at most one name,
 /// or one verb and one path.
@@ -21,7 +26,8 @@ pub fn missing_rights(held: &[PolicyRule], wanted: &[PolicyRule]) -> Vec<PolicyR
         if held.iter().any(|own| covers(own, rule)) {
             continue;
         }
-        match parts_of(rule).and_then(|parts| budget.checked_sub(parts)) {
+        let parts = parts_of(rule).filter(|parts| parts.saturating_mul(longest_part(rule)) <= MAX_PART_BYTES);
+        match parts.and_then(|parts| budget.checked_sub(parts)) {
             Some(rest) => {
                 budget = rest;
                 break_down(rule, |part| {
@@ -45,6 +51,12 @@ fn parts_of(rule: &PolicyRule) -> Option<usize> {
         .checked_mul(rule.verbs.len())?
         .checked_mul(rule.names.len().max(1))?;
     of_resources.checked_add(rule.paths.len().checked_mul(rule.verbs.len())?)
+}
+
+/// How many bytes a part of a rule has at most.
+fn longest_part(rule: &PolicyRule) -> usize {
+    let longest = |texts: &[String]| texts.iter().map(String::len).max().unwrap_or_default();
+    [&rule.groups, &rule.resources, &rule.verbs, &rule.names, &rule.paths].map(|texts| longest(texts)).iter().sum()
 }
 
 fn break_down(rule: &PolicyRule, mut each: impl FnMut(PolicyRule)) {
@@ -104,12 +116,11 @@ impl Escalation {
     /// The refusal of `user`, who lacks these rights. `problems` are those that were met in finding out theirs.
     pub fn new(user: &Identity, missing: Vec<PolicyRule>, problems: &str) -> Escalation {
         let shown: BTreeSet<String> = compact(missing).iter().map(PolicyRule::to_string).collect();
-        let shown: Vec<String> = shown.into_iter().collect();
         let mut message = format!(
             "user {} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
             quoted(user.name()),
             quoted_list(user.groups()),
-            shown.join("\n")
+            clip_joined(shown, "\n")
         );
         if !problems.is_empty() {
             message.push_str(&format!("; resolution errors: [{problems}]"));

@@ -5,7 +5,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Value, Warnings};
 use revisor_schema::{Additional, Compared, JsonType, KeyedList, Structural, ValidationRule};
 
 use super::correlation::Correlation;
@@ -60,7 +60,7 @@ pub struct Verdict {
     /// What is wrong.
     pub errors: FieldErrors,
     /// What was wrong before as well.
-    pub warnings: Vec<String>,
+    pub warnings: Warnings,
     /// What is left of the budget; `None` if it did not suffice.
     pub budget: Option<i64>,
 }

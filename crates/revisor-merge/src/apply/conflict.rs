@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use revisor_object::{Object, Parsed, Value, parse_json};
+use revisor_object::{FieldNames, Object, Parsed, Value, parse_json};
 
 use super::field_set::{FieldSet, Node, SELF};
 use super::managed_fields::{Manager, Operation};
@@ -14,19 +14,24 @@ pub struct Conflict {
     pub manager: String,
     /// The place, as `.spec.containers[name="web"].image`.
     pub place: String,
+    /// How many places that is: one, unless this conflict stands for those that are not told.
+    pub places: usize,
 }
 
 impl Conflict {
-    /// One conflict for each place of a set.
+    /// One conflict for each place of a set, as far as they are told, and one for all the others.
     pub(crate) fn all(manager: &Manager, set: &FieldSet) -> Vec<Conflict> {
         let manager = describe(manager);
-        places(set).into_iter().map(|place| Conflict { manager: manager.clone(), place }).collect()
+        let found = places(set);
+        let told = found.iter().map(|place| (place.clone(), 1));
+        let more = Some(found.left_out()).filter(|more| *more > 0).map(|more| (format!("and {more} more"), more));
+        told.chain(more).map(|(place, places)| Conflict { manager: manager.clone(), place, places }).collect()
     }
 }
 
 /// What clients are told about conflicts.
 pub fn describe_conflicts(conflicts: &[Conflict]) -> String {
-    if let [Conflict { manager, place }] = conflicts {
+    if let [Conflict { manager, place, places: 1 }] = conflicts {
         return format!("Apply failed with 1 conflict: conflict with {manager}: {place}");
     }
     let mut lines = Vec::new();
@@ -38,7 +43,8 @@ pub fn describe_conflicts(conflicts: &[Conflict]) -> String {
         }
         lines.push(format!("- {}", conflict.place));
     }
-    format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
+    let places: usize = conflicts.iter().map(|conflict| conflict.places).sum();
+    format!("Apply failed with {places} conflicts: {}", lines.join("\n"))
 }
 
 fn describe(manager: &Manager) -> String {
@@ -53,13 +59,13 @@ fn describe(manager: &Manager) -> String {
 }
 
 /// The places of a set in the notation of messages: at every level the places themselves before those below them.
-fn places(set: &FieldSet) -> Vec<String> {
-    fn walk(tree: &Object, path: &mut String, found: &mut Vec<String>) {
+fn places(set: &FieldSet) -> FieldNames {
+    fn walk(tree: &Object, path: &mut String, found: &mut FieldNames) {
         let mut steps: Vec<(&str, Node<'_>)> =
             tree.iter().filter(|(step, _)| *step != SELF).map(|(step, below)| (step, Node::of(below))).collect();
         steps.sort_by(|(one, _), (two, _)| in_order(one, two));
         for (step, _) in steps.iter().filter(|(_, node)| node.is_member) {
-            found.push(format!("{path}{}", shown(step)));
+            found.push(format_args!("{path}{}", shown(step)));
         }
         for (step, node) in &steps {
             if let Some(below) = node.below {
@@ -70,7 +76,7 @@ fn places(set: &FieldSet) -> Vec<String> {
             }
         }
     }
-    let mut found = Vec::new();
+    let mut found = FieldNames::default();
     walk(set.tree(), &mut String::new(), &mut found);
     found
 }
@@ -110,5 +116,28 @@ fn shown(step: &str) -> String {
             _ => format!("[{keys}]"),
         },
         _ => step.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use revisor_object::MAX_FIELD_ERRORS;
+
+    #[test]
+    fn conflicts_that_are_not_told_are_counted() {
+        let steps: Vec<String> = (0..MAX_FIELD_ERRORS + 5).map(|at| format!("f:{at:05}")).collect();
+        let set = FieldSet::from_tree(steps.iter().map(|step| (step.as_str(), Object::new().into())).collect());
+        let manager = Manager {
+            name: "other".to_owned(),
+            operation: Operation::Apply,
+            api_version: "v1".to_owned(),
+            subresource: String::new(),
+        };
+        let conflicts = Conflict::all(&manager, &set);
+        assert_eq!(conflicts.len(), MAX_FIELD_ERRORS + 1);
+        let told = describe_conflicts(&conflicts);
+        assert!(told.starts_with("Apply failed with 1005 conflicts: conflicts with \"other\":\n- .00000\n"), "{told}");
+        assert!(told.ends_with("\n- .00999\n- and 5 more"), "{told}");
     }
 }

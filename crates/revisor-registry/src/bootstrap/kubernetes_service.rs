@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use futures_util::future::try_join3;
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Value, Warnings};
 
 use crate::{Decoded, DeleteOptions, Place, Registry, RegistryError, WriteOptions};
 
@@ -169,7 +169,7 @@ impl Registry {
         object.remove("apiVersion");
         let place = Place { resource, namespace, name: Some(NAME) };
         let options = WriteOptions { subresource, ..WriteOptions::default() };
-        self.update(place, Decoded { object, warnings: Vec::new() }, options).await.map(|_| ())
+        self.update(place, Decoded { object, warnings: Warnings::default() }, options).await.map(|_| ())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use revisor_auth::{PolicyRule, missing_rights};
 use revisor_catalog::{BootstrapRole, Resource};
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Value, Warnings};
 
 use crate::role_book::GROUP;
 use crate::{Decoded, DeleteOptions, Place, Preconditions, Registry, RegistryError, WriteOptions};
@@ -57,7 +57,7 @@ impl Registry {
 
     async fn try_ensure_role(&self, resource: &Arc<Resource>, wanted: &BootstrapRole) -> Result<(), RegistryError> {
         let BootstrapRole { namespace, name, object, .. } = wanted;
-        let decoded = |object: &Object| Decoded { object: object.clone(), warnings: Vec::new() };
+        let decoded = |object: &Object| Decoded { object: object.clone(), warnings: Warnings::default() };
         let fresh = Place { resource, namespace: *namespace, name: None };
         let place = Place { name: Some(name), ..fresh };
         let stored = self.cache_of(resource).get(&resource.key(*namespace, name));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use revisor_cache::{Feed, ResourceCache};
 use revisor_catalog::{CLEANUP_FINALIZER, Condition, Resource, TERMINATING};
-use revisor_object::Value;
+use revisor_object::{Value, Warnings};
 
 use crate::write::Proposal;
 use crate::{DeleteOptions, ListVersions, Place, Registry, RegistryError, Selection, WriteOptions};
@@ -106,7 +106,7 @@ async fn remove_finalizer(registry: &Registry, definitions: &Arc<Resource>, name
         let held = metadata.array("finalizers").iter();
         let rest: Vec<Value> = held.filter(|name| name.as_str() != Some(CLEANUP_FINALIZER)).cloned().collect();
         metadata.set("finalizers", Some(rest).filter(|rest| !rest.is_empty()).map(Value::from));
-        Ok(Proposal { object, warnings: Vec::new(), is_conditional: false, managed: None })
+        Ok(Proposal { object, warnings: Warnings::default(), is_conditional: false, managed: None })
     });
     if let Err(error) = removed.await {
         tracing::warn!(definition = name, %error, "a definition could not be let go");

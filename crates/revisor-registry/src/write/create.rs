@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use revisor_catalog::{Circumstances, Resource};
 use revisor_merge::ManagedFields;
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Value, Warnings};
 use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
 use super::address::match_namespace;
@@ -66,7 +66,7 @@ impl Registry {
         let mut saved = saved.map_err(|error| named_as(resource, error))?;
         self.await_definition(resource, &saved.bytes).await;
         saved.bytes = self.show(resource, &saved.bytes).await?;
-        saved.warnings.splice(..0, warnings);
+        saved.warnings = warnings.into_iter().chain(saved.warnings).collect();
         Ok(saved)
     }
 
@@ -151,7 +151,7 @@ impl Registry {
         circumstances: Circumstances<'_>,
     ) -> Result<Saved, RegistryError> {
         let Review { resource, shown, namespace, name, .. } = *review;
-        let mut warnings = resource.strategy.warnings_as_sent(&object);
+        let mut warnings: Warnings = resource.strategy.warnings_as_sent(&object).into_iter().collect();
         resource.strategy.prepare_create(&mut object, circumstances);
         if resource.strategy.counts_generation() {
             object.object_mut("metadata").insert("generation", 1);

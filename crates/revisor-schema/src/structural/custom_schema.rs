@@ -1,6 +1,6 @@
 //! [`CustomSchema`]: the schema of one version of a custom resource, made ready for all that is done with its objects.
 
-use revisor_object::{BadValue, FieldError, FieldErrorKind, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrorKind, FieldErrors, FieldNames, FieldPath, Object, Value};
 
 use super::Structural;
 use super::correlation::Correlation;
@@ -68,10 +68,10 @@ impl CustomSchema {
         object: &mut Object,
         metadata: MetadataType<'_>,
         malformed: Malformed,
-    ) -> Result<Vec<String>, Misfit> {
+    ) -> Result<FieldNames, Misfit> {
         let mut unknown = coerce_object_metadata(object, metadata, malformed)?;
-        unknown.extend(self.structural.prune_with_nulls(object));
-        unknown.extend(self.fit_embedded(object, metadata, malformed)?);
+        unknown.append_below("", &self.structural.prune_with_nulls(object));
+        unknown.append_below("", &self.fit_embedded(object, metadata, malformed)?);
         Ok(unknown)
     }
 
@@ -82,9 +82,9 @@ impl CustomSchema {
         object: &mut Object,
         metadata: MetadataType<'_>,
         malformed: Malformed,
-    ) -> Result<Vec<String>, Misfit> {
+    ) -> Result<FieldNames, Misfit> {
         let mut unknown = coerce_object_metadata(object, metadata, malformed)?;
-        unknown.extend(self.fit_embedded(object, metadata, malformed)?);
+        unknown.append_below("", &self.fit_embedded(object, metadata, malformed)?);
         Ok(unknown)
     }
 
@@ -93,9 +93,9 @@ impl CustomSchema {
         object: &mut Object,
         metadata: MetadataType<'_>,
         malformed: Malformed,
-    ) -> Result<Vec<String>, FieldError> {
+    ) -> Result<FieldNames, FieldError> {
         if !self.has_embedded_resources {
-            return Ok(Vec::new());
+            return Ok(FieldNames::default());
         }
         self.structural.coerce_embedded(object, metadata, malformed)
     }

@@ -3,7 +3,7 @@
 //! What a good name or label is, is not known here; the caller brings the check of metadata.
 
 use revisor_object::names::dns1035_label;
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, clip_shown};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldNames, FieldPath, Object, Value, clip_shown};
 
 use super::prune::Member;
 use super::value_ref::ValueRef;
@@ -45,13 +45,13 @@ impl Structural {
         is_resource: bool,
         metadata: MetadataType<'_>,
         malformed: Malformed,
-    ) -> Result<Vec<String>, FieldError> {
-        let mut walk = Coercion { metadata, malformed, unknown: Vec::new() };
+    ) -> Result<FieldNames, FieldError> {
+        let mut walk = Coercion { metadata, malformed, unknown: FieldNames::default() };
         match value {
             Value::Object(object) => self.coerce_object(object, is_resource, &mut walk, &FieldPath::none())?,
             other => self.coerce(other, &mut walk, &FieldPath::none())?,
         }
-        walk.unknown.sort_unstable();
+        walk.unknown.sort();
         Ok(walk.unknown)
     }
 
@@ -60,10 +60,10 @@ impl Structural {
         object: &mut Object,
         metadata: MetadataType<'_>,
         malformed: Malformed,
-    ) -> Result<Vec<String>, FieldError> {
-        let mut walk = Coercion { metadata, malformed, unknown: Vec::new() };
+    ) -> Result<FieldNames, FieldError> {
+        let mut walk = Coercion { metadata, malformed, unknown: FieldNames::default() };
         self.coerce_object(object, false, &mut walk, &FieldPath::none())?;
-        walk.unknown.sort_unstable();
+        walk.unknown.sort();
         Ok(walk.unknown)
     }
 
@@ -149,8 +149,8 @@ pub(super) fn coerce_object_metadata(
     object: &mut Object,
     metadata: MetadataType<'_>,
     malformed: Malformed,
-) -> Result<Vec<String>, Mismatch> {
-    let Some(given) = object.get_mut("metadata") else { return Ok(Vec::new()) };
+) -> Result<FieldNames, Mismatch> {
+    let Some(given) = object.get_mut("metadata") else { return Ok(FieldNames::default()) };
     let MetadataType { types, id } = metadata;
     let findings = match malformed {
         Malformed::Refuse => types.conform(id, given)?,
@@ -158,13 +158,13 @@ pub(super) fn coerce_object_metadata(
             if given.is_null() {
                 *given = Value::Object(Object::new());
             }
-            let Value::Object(members) = given else { return Ok(Vec::new()) };
-            let mut unknown = Vec::new();
+            let Value::Object(members) = given else { return Ok(FieldNames::default()) };
+            let mut unknown = FieldNames::default();
             members.retain(|name, value| {
                 // Field by field, so that one that is wrong does not take the others with it.
                 let mut alone = Value::Object([(name, std::mem::take(value))].into_iter().collect());
                 let Ok(findings) = types.conform(id, &mut alone) else { return false };
-                unknown.extend(findings.unknown_fields);
+                unknown.append_below("", &findings.unknown_fields);
                 match alone.as_object_mut().and_then(|alone| alone.remove(name)) {
                     Some(fitting) => {
                         *value = fitting;
@@ -173,20 +173,22 @@ pub(super) fn coerce_object_metadata(
                     None => false,
                 }
             });
-            return Ok(below_metadata(unknown));
+            return Ok(below_metadata(&unknown));
         }
     };
-    Ok(below_metadata(findings.unknown_fields))
+    Ok(below_metadata(&findings.unknown_fields))
 }
 
-fn below_metadata(fields: Vec<String>) -> Vec<String> {
-    fields.into_iter().map(|field| format!("metadata.{field}")).collect()
+fn below_metadata(fields: &FieldNames) -> FieldNames {
+    let mut below = FieldNames::default();
+    below.append_below("metadata.", fields);
+    below
 }
 
 struct Coercion<'t> {
     metadata: MetadataType<'t>,
     malformed: Malformed,
-    unknown: Vec<String>,
+    unknown: FieldNames,
 }
 
 impl Coercion<'_> {
@@ -206,7 +208,7 @@ impl Coercion<'_> {
             Ok(unknown) => {
                 let prefix = path.to_string();
                 let dot = if prefix == "<nil>" { String::new() } else { format!("{prefix}.") };
-                self.unknown.extend(unknown.into_iter().map(|field| format!("{dot}{field}")));
+                self.unknown.append_below(&dot, &unknown);
                 Ok(())
             }
             Err(mismatch) => {

@@ -2,7 +2,7 @@
 //!
 //! Nothing is allocated unless something is found.
 
-use revisor_object::{FieldPath, Object, Value};
+use revisor_object::{FieldNames, FieldPath, Object, Value};
 
 use super::{Additional, Structural};
 
@@ -11,8 +11,8 @@ impl Structural {
     ///
     /// The type and metadata of a resource stay as they are: those of an embedded one, and those of `value` itself if
     /// `is_resource`.
-    pub fn prune(&self, value: &mut Value, is_resource: bool) -> Vec<String> {
-        let mut walk = Walk { unknown: Vec::new(), drops_nulls: false };
+    pub fn prune(&self, value: &mut Value, is_resource: bool) -> FieldNames {
+        let mut walk = Walk { unknown: FieldNames::default(), drops_nulls: false };
         match value {
             Value::Object(object) => walk.root(self, object, is_resource),
             other => walk.value(Some(self), other, false, &FieldPath::none()),
@@ -22,8 +22,8 @@ impl Structural {
 
     /// As [`prune`](Structural::prune), of a resource. Also removes every null that its schema neither allows nor has a
     /// default for, as if it had not been given.
-    pub(super) fn prune_with_nulls(&self, object: &mut Object) -> Vec<String> {
-        let mut walk = Walk { unknown: Vec::new(), drops_nulls: true };
+    pub(super) fn prune_with_nulls(&self, object: &mut Object) -> FieldNames {
+        let mut walk = Walk { unknown: FieldNames::default(), drops_nulls: true };
         walk.root(self, object, true);
         walk.sorted()
     }
@@ -55,13 +55,13 @@ pub(super) fn is_meta(name: &str) -> bool {
 }
 
 struct Walk {
-    unknown: Vec<String>,
+    unknown: FieldNames,
     drops_nulls: bool,
 }
 
 impl Walk {
-    fn sorted(mut self) -> Vec<String> {
-        self.unknown.sort_unstable();
+    fn sorted(mut self) -> FieldNames {
+        self.unknown.sort();
         self.unknown
     }
 
@@ -117,7 +117,7 @@ impl Walk {
                 }
                 Member::Unknown if keeps => true,
                 Member::Unknown => {
-                    self.unknown.push(path.child(name).to_string());
+                    self.unknown.push(path.child(name));
                     false
                 }
             }

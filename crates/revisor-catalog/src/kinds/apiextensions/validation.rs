@@ -1,6 +1,8 @@
 //! What makes a definition invalid. The parts have files of their own: [`keywords`], [`structure`] and [`defaults`] for
 //! schemas, [`names`], [`conversion_settings`], [`approval`].
 
+use std::cell::LazyCell;
+
 use revisor_cel::{Environment, KnownExpressions, RuleCheck, RuleEnvironments, check_rules, valid_field_path};
 use revisor_object::names::{dns1035_label, dns1123_subdomain};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, is_printable};
@@ -602,15 +604,15 @@ fn validate_stored_versions(definition: &Object, errors: &mut FieldErrors) {
     let path = STATUS.child("storedVersions");
     let status = part(definition, "status");
     let spec = part(definition, "spec");
-    let all = || shown::given(status.get("storedVersions"));
+    let all = LazyCell::new(|| shown::given(status.get("storedVersions")).clipped());
     if status.array("storedVersions").is_empty() {
-        return errors.push(FieldError::invalid(path, all(), "must have at least one stored version"));
+        return errors.push(FieldError::invalid(path, all.clone(), "must have at least one stored version"));
     }
     let is_stored = |name: &str| texts(status, "storedVersions").any(|(_, stored)| stored == name);
     for (_, version) in objects(spec, "versions").filter(|(_, version)| is_true(version, "storage")) {
         let name = text(version, "name");
         if !is_stored(name) {
-            errors.push(FieldError::invalid(path, all(), format!("must have the storage version {name}")));
+            errors.push(FieldError::invalid(path, all.clone(), format!("must have the storage version {name}")));
         }
     }
     for (at, stored) in texts(status, "storedVersions") {

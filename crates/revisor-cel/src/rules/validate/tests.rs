@@ -51,7 +51,7 @@ fn rules_hold_or_do_not() {
             let mut found = errors(&verdict);
             found.sort();
             assert_eq!(found, texts("errors"), "{case:?}");
-            assert_eq!(verdict.warnings, texts("warnings"), "{case:?}");
+            assert_eq!(*verdict.warnings, texts("warnings")[..], "{case:?}");
             assert!(verdict.budget.is_some_and(|left| left < OBJECT_BUDGET || found.is_empty()), "{case:?}");
             count += 1;
         }

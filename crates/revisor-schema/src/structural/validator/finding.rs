@@ -135,11 +135,20 @@ impl<'a> Place<'a> {
     }
 }
 
+/// How much is in a notebook.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    findings: usize,
+    unwritten: usize,
+}
+
 /// The notebook of one walk over a value.
 #[derive(Default)]
 pub(super) struct Notes {
     findings: Vec<Finding>,
     bytes: usize,
+    /// How many were found and not written down.
+    unwritten: usize,
     /// How many checks around this one only ask whether a value passes.
     quiet: u32,
 }
@@ -149,12 +158,13 @@ impl Notes {
         Findings { notes: self, place }
     }
 
-    pub(super) fn mark(&self) -> usize {
-        self.findings.len()
+    pub(super) fn mark(&self) -> Mark {
+        Mark { findings: self.findings.len(), unwritten: self.unwritten }
     }
 
-    pub(super) fn forget_since(&mut self, mark: usize) {
-        self.findings.truncate(mark);
+    pub(super) fn forget_since(&mut self, mark: Mark) {
+        self.findings.truncate(mark.findings);
+        self.unwritten = mark.unwritten;
     }
 
     pub(super) fn be_quiet(&mut self) {
@@ -169,7 +179,10 @@ impl Notes {
     pub(super) fn into_errors(self, path: &FieldPath<'_>) -> FieldErrors {
         let mut seen = HashSet::new();
         let errors = self.findings.into_iter().map(|finding| finding.into_error(path));
-        errors.filter(|error| seen.insert((error.field.clone(), error.kind, error.detail.clone()))).collect()
+        let mut errors: FieldErrors =
+            errors.filter(|error| seen.insert((error.field.clone(), error.kind, error.detail.clone()))).collect();
+        errors.leave_out(self.unwritten);
+        errors
     }
 }
 
@@ -182,7 +195,12 @@ pub(super) struct Findings<'n> {
 impl Findings<'_> {
     pub(super) fn add(&mut self, finding: impl FnOnce(&str) -> Finding) -> bool {
         let notes = &mut self.notes;
-        if notes.quiet == 0 && notes.findings.len() < MAX_FINDINGS && notes.bytes < MAX_BYTES {
+        if notes.quiet > 0 {
+            return false;
+        }
+        if notes.findings.len() == MAX_FINDINGS || notes.bytes >= MAX_BYTES {
+            notes.unwritten += 1;
+        } else {
             let place = self.place.text();
             let finding = finding(&place);
             notes.bytes += place.len() + finding.size();
