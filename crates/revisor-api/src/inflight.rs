@@ -1,6 +1,6 @@
 //! [`Inflight`]: how much may be served at once, without queues. One too many is told to come back.
 //!
-//! A request has its place from the moment when there is something to do to the last byte of its answer. What a client
+//! Upholds L1: a request has its place from when there is something to do to the last byte of its answer. What a client
 //! has not sent yet, and what it waits for, is bounded apart: bodies on their way by their bytes, watches by their
 //! number. Of each, users have [shares](crate::places). What clients have not read yet is bounded by [`UnreadLists`].
 
@@ -75,7 +75,7 @@ impl Inflight {
             mutating: (Places::new(limits.mutating), metrics.inflight(RequestKind::Mutating)),
             watches: Places::new(limits.watches),
             incoming: Places::new(limits.incoming_bytes),
-            lists: UnreadLists::new(limits.unread_list_bytes, metrics.cut_off()),
+            lists: UnreadLists::new(limits.unread_list_bytes),
         }
     }
 

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use prometheus::IntCounter;
 use revisor_cache::Footprint;
 
 use crate::cut_off::CutOff;
@@ -27,8 +26,6 @@ struct Shared {
     limit: u64,
     since: Instant,
     resources: Mutex<Resources>,
-    /// Counts those that had to end.
-    ended: IntCounter,
 }
 
 /// The lists of each resource, in the order of their states.
@@ -55,10 +52,9 @@ pub(crate) struct UnreadList {
 }
 
 impl UnreadLists {
-    /// Lists that hold on to so many bytes that nobody else needs; zero for any number. `ended` counts those that had to
-    /// end for others.
-    pub(crate) fn new(limit: u64, ended: IntCounter) -> UnreadLists {
-        UnreadLists(Arc::new(Shared { limit, since: Instant::now(), resources: Mutex::default(), ended }))
+    /// Lists that hold on to so many bytes that nobody else needs; zero for any number.
+    pub(crate) fn new(limit: u64) -> UnreadLists {
+        UnreadLists(Arc::new(Shared { limit, since: Instant::now(), resources: Mutex::default() }))
     }
 
     /// A list of a resource begins. Others may have to end for it.
@@ -75,7 +71,6 @@ impl UnreadLists {
             let Some((resource, position)) = longest_unread(&resources, &list) else { break };
             if let Some(ended) = remove(&mut resources, &resource, position) {
                 ended.cut_off.cut();
-                self.0.ended.inc();
             }
         }
         list
@@ -136,7 +131,6 @@ mod tests {
     use std::task::Poll;
 
     use super::*;
-    use crate::Metrics;
 
     struct Fixture {
         lists: UnreadLists,
@@ -146,8 +140,7 @@ mod tests {
 
     impl Fixture {
         fn new(limit: u64) -> Fixture {
-            let lists = UnreadLists::new(limit, Metrics::new(Vec::new).cut_off());
-            Fixture { lists, replaced: Arc::default(), begun: Vec::new() }
+            Fixture { lists: UnreadLists::new(limit), replaced: Arc::default(), begun: Vec::new() }
         }
 
         /// A list of ten bytes, of which something was taken at `read_at`.

@@ -31,10 +31,15 @@ impl Activity {
         self.running.load(Ordering::Relaxed)
     }
 
+    /// How many requests there were.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
     /// Completes if no request has come within `time`.
     pub(super) async fn silent_for(&self, time: Duration) {
         tokio::time::sleep(time).await;
-        if self.begun.load(Ordering::Relaxed) > 0 {
+        if self.begun() > 0 {
             std::future::pending().await
         }
     }
@@ -42,10 +47,10 @@ impl Activity {
     /// Completes when no request ran during a whole `period`.
     pub(super) async fn idle_for(&self, period: Duration) {
         loop {
-            let before = self.begun.load(Ordering::Relaxed);
+            let before = self.begun();
             let idle_before = self.is_idle();
             tokio::time::sleep(period).await;
-            if idle_before && self.begun.load(Ordering::Relaxed) == before {
+            if idle_before && self.begun() == before {
                 return;
             }
         }

@@ -2,14 +2,14 @@
 //!
 //! What a connection is given it keeps until the client takes it, which may be never. So an answer is given to it in
 //! pieces, each of which tells when it has left, and who does not take a piece in time is not served any further.
+//! Upholds L1.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
-
-use std::convert::Infallible;
-use std::pin::Pin;
 
 use bytes::{Buf, Bytes};
 use http::Response;
@@ -27,6 +27,8 @@ const PIECE: usize = 128 * 1024;
 /// A request that is being answered.
 pub(super) struct Delivery {
     guest: Arc<Guest>,
+    /// Which request of its connection it is.
+    number: u64,
     /// How many pieces the connection was given, and how many of them have left it.
     handed: AtomicUsize,
     left: AtomicUsize,
@@ -49,6 +51,7 @@ impl Delivery {
     pub(super) fn begin(guest: &Arc<Guest>) -> Arc<Delivery> {
         Arc::new(Delivery {
             guest: Arc::clone(guest),
+            number: guest.activity.begun(),
             handed: AtomicUsize::new(0),
             left: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
@@ -79,13 +82,14 @@ impl Delivery {
         Piece { bytes, period: self.guest.unread.add(), delivery: Arc::clone(self) }
     }
 
-    fn left(&self) -> usize {
-        self.left.load(Ordering::Relaxed)
+    /// How far the client has come: in which request of the connection, and how many pieces of its answer it has taken.
+    fn progress(&self) -> (u64, usize) {
+        (self.number, self.left.load(Ordering::Relaxed))
     }
 
     /// Whether the connection has pieces that the client did not take yet.
     fn is_unread(&self) -> bool {
-        self.left() != self.handed.load(Ordering::Relaxed)
+        self.left.load(Ordering::Relaxed) != self.handed.load(Ordering::Relaxed)
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -188,14 +192,14 @@ impl Drop for OutgoingBody {
 pub(super) struct Patience {
     timeout: Duration,
     timer: Option<Pin<Box<Sleep>>>,
-    /// How many pieces had left when the timer was set.
-    left: usize,
+    /// How far the client had come when the timer was set.
+    progress: (u64, usize),
 }
 
 impl Patience {
     /// With clients that take a piece within `timeout`.
     pub(super) fn new(timeout: Duration) -> Patience {
-        Patience { timeout, timer: None, left: 0 }
+        Patience { timeout, timer: None, progress: (0, 0) }
     }
 
     /// Ready when the answer has to end: nobody has taken anything of it for too long, its time is over, or somebody
@@ -212,7 +216,7 @@ impl Patience {
                 if !delivery.is_unread() {
                     return Poll::Pending;
                 }
-                self.left = delivery.left();
+                self.progress = delivery.progress();
                 let due = Instant::now() + self.timeout;
                 let due = delivery.deadline().map_or(due, |deadline| deadline.min(due));
                 self.timer = Some(Box::pin(tokio::time::sleep_until(due)));
@@ -221,7 +225,7 @@ impl Patience {
             std::task::ready!(timer.as_mut().poll(cx));
             self.timer = None;
             let is_late = delivery.deadline().is_some_and(|deadline| Instant::now() >= deadline);
-            if delivery.is_unread() && (is_late || delivery.left() == self.left) {
+            if delivery.is_unread() && (is_late || delivery.progress() == self.progress) {
                 return Poll::Ready(());
             }
         }
@@ -279,7 +283,9 @@ impl Unread {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rooms::Rooms;
     use super::*;
+    use crate::metrics::Metrics;
 
     #[tokio::test(start_paused = true)]
     async fn a_piece_that_stays_is_noticed_however_many_others_leave() {
@@ -302,5 +308,33 @@ mod tests {
         unread.add();
         unread.stays_for(period).await;
         assert_eq!(started.elapsed(), 13 * period);
+    }
+
+    async fn gives_up(patience: &mut Patience, delivery: &Delivery) -> bool {
+        std::future::poll_fn(|cx| Poll::Ready(patience.poll(delivery, cx).is_ready())).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_is_with_one_answer_at_a_time() {
+        let rooms = Rooms::new(1, 1, &Metrics::new(Vec::new));
+        let stay = rooms.enter(([127, 0, 0, 1], 1).into());
+        let begin = || {
+            stay.guest().activity.begin();
+            Delivery::begin(stay.guest())
+        };
+        let mut patience = Patience::new(Duration::from_secs(10));
+        let first = begin();
+        let piece = first.hand_over(Bytes::from_static(b"x"));
+        assert!(!gives_up(&mut patience, &first).await, "not at once");
+        tokio::time::advance(Duration::from_secs(6)).await;
+        drop((piece, first));
+        let second = begin();
+        let piece = second.hand_over(Bytes::from_static(b"x"));
+        tokio::time::advance(Duration::from_secs(6)).await;
+        assert!(!gives_up(&mut patience, &second).await, "the time of another answer is over");
+        tokio::time::advance(Duration::from_secs(11)).await;
+        assert!(gives_up(&mut patience, &second).await, "its own time is over");
+        drop(piece);
+        assert!(!gives_up(&mut patience, &second).await, "nothing is unread");
     }
 }
