@@ -24,7 +24,7 @@ const AUTHORITY_LIFETIME: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
 /// How long other certificates live.
 const LEAF_LIFETIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Certificates are valid from a little before they are made, for clients whose clocks are behind.
-const CLOCK_SKEW: Duration = Duration::from_secs(60 * 60);
+pub(crate) const CLOCK_SKEW: Duration = Duration::from_secs(60 * 60);
 /// What authorities are called that are made here.
 const NAME: &str = "revisor-ca";
 

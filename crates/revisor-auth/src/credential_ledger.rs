@@ -17,6 +17,7 @@ use time::OffsetDateTime;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::error::X509Error;
 
+use crate::certificate_authority::CLOCK_SKEW;
 use crate::validity::Validity;
 
 /// Far more than anybody issues. What has expired does not count.
@@ -39,7 +40,7 @@ impl FromStr for Serial {
         let refused = || NotASerial(text.to_owned());
         let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
         // Numbers of certificates have 20 bytes at most.
-        if digits.is_empty() || digits.len() > 40 || digits.len() % 2 != 0 {
+        if digits.is_empty() || digits.len() > 40 || !digits.len().is_multiple_of(2) {
             return Err(refused());
         }
         let digit = |byte: &u8| char::from(*byte).to_digit(16);
@@ -103,7 +104,7 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// What a certificate says of itself.
+    /// What a certificate that the authority issued says of itself.
     pub(crate) fn of(certificate: &CertificateDer<'_>) -> Result<Credential, x509_parser::nom::Err<X509Error>> {
         let (_, parsed) = x509_parser::parse_x509_certificate(certificate)?;
         let text =
@@ -115,7 +116,7 @@ impl Credential {
             groups: subject.iter_organization().filter_map(text).collect(),
             serial: Serial::of(parsed.raw_serial()),
             key: Some(key_digest(&parsed)),
-            issued: Some(validity.from.into()),
+            issued: Some((validity.from + CLOCK_SKEW).into()),
             expires: Some(validity.expires().into()),
             revoked: None,
         })

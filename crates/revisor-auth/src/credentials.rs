@@ -185,6 +185,8 @@ mod tests {
         assert_eq!(revoked.len(), 1);
         assert_eq!(revoked[0].credential.name, "kubernetes-admin");
         assert_eq!(revoked[0].credential.groups, ["system:masters"]);
+        assert_eq!(revoked[0].credential.issued, Some(start().into()));
+        assert_eq!(revoked[0].credential.expires, Some((start() + 365 * DAY).into()));
         assert_eq!(revoke_credentials(folder, &Revoked::Administrator, start()).expect("there is one"), []);
         assert_eq!(states(folder, start()), [("revoked", true)]);
         // Neither a restart nor the time brings it back.
