@@ -258,8 +258,8 @@ mod tests {
             (
                 &format!("{HEAD}anonymus: {{}}\nanonymous: {{enable: true, conditions: [{{path: /a, verb: get}}]}}"),
                 format!(
-                    "{FAILED}strict decoding error: unknown field \"anonymus\", unknown field \"anonymous.enable\", \
-                     unknown field \"anonymous.conditions[0].verb\""
+                    "{FAILED}strict decoding error: unknown field \"anonymous.conditions[0].verb\", \
+                     unknown field \"anonymous.enable\", unknown field \"anonymus\""
                 ),
             ),
             (
