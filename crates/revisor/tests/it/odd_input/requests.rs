@@ -47,7 +47,7 @@ const HEADERS: [(&str, &str); 9] = [
 fn escaped(choices: &mut Choices<'_>, text: &str) -> String {
     let mut out: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
     if choices.once_in(4) {
-        out.push_str(*choices.of(&["%ff", "%c3", "%00", "%2F", "%e2%82", "%", "%zz", "+", "%25"]));
+        out.push_str(choices.of(&["%ff", "%c3", "%00", "%2F", "%e2%82", "%", "%zz", "+", "%25"]));
     }
     out
 }
