@@ -150,7 +150,11 @@ impl Registry {
         let applied = server_side_apply(&versions, &live, managed, application, owned);
         let mut applied = applied.map_err(|error| match error {
             ApplyError::Conflicts(conflicts) => RegistryError::ApplyConflict(conflicts),
-            ApplyError::Unconvertible(why) => RegistryError::Conversion(why),
+            // What does not fit its type cannot be converted either, and that is the client's to know.
+            ApplyError::Unconvertible(why) => match fit_applied(resource, config.clone()) {
+                Err(problem) => unfit(resource, config, problem),
+                Ok(_) => RegistryError::Conversion(why),
+            },
         })?;
         let metadata = applied.object.object("metadata");
         let annotations = metadata.and_then(|metadata| metadata.object("annotations"));

@@ -113,6 +113,10 @@ async fn versions_of_a_built_in_kind_share_their_managers() {
     let moved = client.patch(&path("v2", "a"), APPLY, &scaler("v2", more)).await.expect(200).json();
     assert_eq!(managers_of(&moved, "/f:spec/f:metrics"), ["a autoscaling/v2  timed", "b autoscaling/v2 "]);
     assert_eq!(moved["spec"]["behavior"]["scaleDown"]["policies"].as_array().map(Vec::len), Some(1));
+    // What does not fit its type cannot be shown in another version either; that is no failure of the server.
+    let unfit = scaler("v1", json!({"targetCPUUtilizationPercentage": 0.5}));
+    let refused = client.patch(&format!("{}&force=true", path("v1", "a")), APPLY, &unfit).await.expect(422).json();
+    assert!(refused["message"].as_str().expect("a message").contains("cannot unmarshal number 0.5"), "{refused}");
     let changed = json!({"spec": {"targetCPUUtilizationPercentage": 70}});
     let changed = client.patch(&path("v1", "u"), MERGE, &changed).await.expect(200).json();
     assert_eq!(managers_of(&changed, "/f:spec/f:metrics"), [""; 0]);
