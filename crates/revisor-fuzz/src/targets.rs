@@ -1,6 +1,7 @@
 //! The table of targets.
 
 mod continue_token;
+mod languages;
 mod objects;
 mod patches;
 mod paths;
@@ -21,6 +22,7 @@ pub struct Target {
 /// Every target, sorted by name.
 pub const TARGETS: &[Target] = &[
     Target { name: "continue_token", run: continue_token::open },
+    Target { name: "expression", run: languages::expression },
     Target { name: "field_selector", run: selectors::field },
     Target { name: "json", run: text::json },
     Target { name: "json_patch", run: patches::json },
@@ -28,7 +30,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "merge_patch", run: patches::merge },
     Target { name: "object", run: objects::write },
     Target { name: "path", run: paths::route },
+    Target { name: "pattern", run: languages::pattern },
     Target { name: "protobuf", run: text::protobuf },
+    Target { name: "scalar", run: languages::scalar },
     Target { name: "stored_record", run: records::stored },
     Target { name: "strategic_merge_patch", run: patches::strategic },
     Target { name: "yaml", run: text::yaml },
