@@ -1,7 +1,7 @@
 //! What must be true of `metadata`, whatever the kind.
 
 use revisor_object::names::{NameRule, builtin_kind_finalizer, dns1123_label, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, is_printable};
+use revisor_object::{BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value, is_printable};
 
 use crate::checks::{self, immutable};
 
@@ -61,11 +61,11 @@ pub fn validate_metadata(metadata: &Object, namespaced: bool, names: NameRule) -
 pub fn validate_metadata_update(metadata: &Object, old: &Object) -> FieldErrors {
     let mut errors = FieldErrors::new();
     if old.contains("deletionTimestamp") {
-        let known = old.array("finalizers");
+        let known: Seen<ByValue<'_>> = old.array("finalizers").iter().map(ByValue).collect();
         let added: Vec<&str> = metadata
             .array("finalizers")
             .iter()
-            .filter(|name| !known.contains(name))
+            .filter(|name| !known.has(&ByValue(name)))
             .filter_map(Value::as_str)
             .collect();
         if !added.is_empty() {
@@ -144,13 +144,13 @@ fn validate_owners(metadata: &Object, errors: &mut FieldErrors) {
             let this = format!("{}/{}", text("kind"), text("name"));
             match &controller {
                 None => controller = Some(this),
-                Some(first) => {
+                Some(first) => errors.push_with(|| {
                     let detail = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
                     );
                     let owners = BadValue::of(&Value::from(metadata.array("ownerReferences").to_vec()));
-                    errors.push(FieldError::invalid(path, owners, detail));
-                }
+                    FieldError::invalid(path, owners, detail)
+                }),
             }
         }
     }

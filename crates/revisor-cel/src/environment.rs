@@ -49,18 +49,19 @@ pub struct Environment {
 #[derive(Debug, Clone)]
 pub struct ObjectType {
     name: Arc<str>,
-    fields: BTreeMap<String, Type>,
+    /// Shared: every expression of an object is compiled in an environment of its own, and may add a field to the type.
+    fields: Arc<BTreeMap<String, Type>>,
 }
 
 impl ObjectType {
     /// A type without fields so far.
     pub fn new(name: &str) -> ObjectType {
-        ObjectType { name: name.into(), fields: BTreeMap::new() }
+        ObjectType { name: name.into(), fields: Arc::default() }
     }
 
     /// This type with one more field.
     pub fn with_field(mut self, name: &str, kind: Type) -> ObjectType {
-        self.fields.insert(name.to_string(), kind);
+        Arc::make_mut(&mut self.fields).insert(name.to_string(), kind);
         self
     }
 }

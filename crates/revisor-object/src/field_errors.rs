@@ -66,6 +66,22 @@ impl FieldErrors {
         }
     }
 
+    /// Adds an error that takes long to describe, or counts it if there is no room: each of many errors may show a list
+    /// that is as long as they are many.
+    pub fn push_with(&mut self, error: impl FnOnce() -> FieldError) {
+        self.push(if self.is_full() { FieldError::left_out(1) } else { error() });
+    }
+
+    /// Adds an error so many times, or counts it as often.
+    pub fn push_times(&mut self, times: usize, error: impl Fn() -> FieldError) {
+        for done in 0..times {
+            if self.is_full() {
+                return self.push(FieldError::left_out(times - done));
+            }
+            self.push(error());
+        }
+    }
+
     /// Puts the errors into the order of their texts. What was left out stays at the end.
     pub fn sort_by_text(&mut self) {
         let told = self.kept.len() - usize::from(self.is_full());
@@ -151,6 +167,22 @@ mod tests {
         assert!(!errors.is_full());
         assert_eq!(errors.len(), MAX_FIELD_ERRORS);
         assert_eq!(errors.last(), Some(&at(MAX_FIELD_ERRORS - 1)));
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_counted_without_being_made() {
+        let made = std::cell::Cell::new(0);
+        let make = || {
+            made.set(made.get() + 1);
+            at(0)
+        };
+        let mut errors = FieldErrors::new();
+        errors.push_times(1_000_000_000, make);
+        errors.push_with(make);
+        errors.push_times(7, make);
+        assert_eq!(made.get(), MAX_FIELD_ERRORS + 1);
+        let more = 1_000_000_000 - MAX_FIELD_ERRORS + 1 + 7;
+        assert_eq!(errors.last().map(ToString::to_string), Some(format!("and {more} more errors")));
     }
 
     #[test]

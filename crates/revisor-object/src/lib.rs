@@ -19,6 +19,7 @@ mod json;
 mod label_selector;
 pub mod names;
 mod quantity;
+mod seen;
 mod status;
 mod structured_label_selector;
 mod time_zone;
@@ -50,6 +51,7 @@ pub use label_selector::{
     LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,
 };
 pub use quantity::{MAX_QUANTITY_BYTES, Notation, Quantity, QuantityError};
+pub use seen::{ByMembers, ByValue, Seen};
 pub use status::{KindRef, ResourceRef, Status, StatusCause, StatusDetails, StatusMetadata};
 pub use structured_label_selector::{LabelSelectorOptions, StructuredLabelSelector, StructuredSelectorError};
 pub use time_zone::{is_time_zone, time_zone_problems};

@@ -309,6 +309,16 @@ impl Object {
         }
     }
 
+    /// Sets many members at once. One by one, each new one would shift those behind it.
+    pub fn insert_all(&mut self, new: Vec<(CompactString, Value)>) {
+        if new.is_empty() {
+            return;
+        }
+        let mut members = std::mem::take(&mut self.members);
+        members.extend(new);
+        *self = Object::from_members(members);
+    }
+
     /// Removes the member `name`; answers what was there.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         self.find(name).map(|at| self.members.remove(at).1)
@@ -377,6 +387,15 @@ mod tests {
         let object = Object::from_unsorted(members, |name| dropped.push(name.to_owned()));
         assert_eq!(Value::from(object).to_json(), r#"{"a":2,"b":3}"#);
         assert_eq!(dropped, ["b"]);
+    }
+
+    #[test]
+    fn many_members_are_set_at_once() {
+        let mut object: Object = [("b", Value::Int(1)), ("d", Value::Int(2))].into_iter().collect();
+        object.insert_all(vec![("e".into(), Value::Int(3)), ("a".into(), Value::Int(4)), ("b".into(), Value::Int(5))]);
+        assert_eq!(Value::from(object.clone()).to_json(), r#"{"a":4,"b":5,"d":2,"e":3}"#);
+        object.insert_all(Vec::new());
+        assert_eq!(object.len(), 4);
     }
 
     #[test]

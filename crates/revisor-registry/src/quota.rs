@@ -7,7 +7,7 @@
 
 mod usage;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
 use revisor_catalog::Resource;
@@ -236,7 +236,7 @@ fn raised(quota: &Object, added: &Usage) -> Result<Usage, String> {
     }
     let is_exceeded =
         |name: &String| matches!((raised.get(name), hard.get(name)), (Some(used), Some(hard)) if used > hard);
-    let exceeded: Vec<&String> = added.keys().filter(|name| is_exceeded(name)).collect();
+    let exceeded: BTreeSet<&String> = added.keys().filter(|name| is_exceeded(name)).collect();
     if exceeded.is_empty() {
         return Ok(raised);
     }

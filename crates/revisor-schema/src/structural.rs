@@ -192,6 +192,21 @@ pub struct Checks {
 }
 
 impl Structural {
+    /// How many schemas there are in this one, itself among them.
+    pub fn nodes(&self) -> usize {
+        let properties = self.properties.iter().map(|(_, schema)| schema);
+        let additional = match &self.additional {
+            Some(Additional::Schema(schema)) => Some(&**schema),
+            _ => None,
+        };
+        let checks = self.checks.iter().flat_map(|checks| {
+            let alternatives = [&checks.all_of, &checks.any_of, &checks.one_of].into_iter().flatten();
+            alternatives.chain(checks.not.as_deref())
+        });
+        let all = properties.chain(additional).chain(self.items.as_deref()).chain(checks);
+        1 + all.map(Structural::nodes).sum::<usize>()
+    }
+
     /// Reads a `JSONSchemaProps`. Whatever is no part of it, or of the wrong type, counts as absent: definitions were
     /// made to fit their own types before, and what is wrong with them is said when they are validated.
     pub fn read(schema: &Object) -> Structural {

@@ -166,6 +166,8 @@ pub struct Struct {
     pub is_open: bool,
     /// Whether a field of it, or of a type that it is made of, has a default.
     pub(crate) has_defaults: bool,
+    /// From which field on they are in the order of their names: types of custom objects may have thousands of fields.
+    pub(crate) sorted_from: usize,
 }
 
 impl Struct {
@@ -176,8 +178,10 @@ impl Struct {
 
     /// The field `name`.
     pub fn field(&self, name: &str) -> Option<&Field> {
-        // Types have a dozen fields; a scan over short names beats hashing.
-        self.fields.iter().find(|field| &*field.name == name)
+        let (first, sorted) = self.fields.split_at(self.sorted_from.min(self.fields.len()));
+        // Built-in types have a dozen fields; a scan over short names beats hashing.
+        let found = first.iter().find(|field| &*field.name == name);
+        found.or_else(|| sorted.get(sorted.binary_search_by(|field| (*field.name).cmp(name)).ok()?))
     }
 
     /// What a member `name` looks like: the field with this name, or what is said of all others.
@@ -225,6 +229,7 @@ impl Types {
                     others: None,
                     is_open: false,
                     has_defaults: false,
+                    sorted_from: usize::MAX,
                 });
             }
         }

@@ -1,7 +1,7 @@
 //! `meta/v1` conditions, as the statuses of newer kinds have them.
 
 use revisor_object::names::qualified_name;
-use revisor_object::{FieldError, FieldErrors, FieldPath, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Seen, Value};
 
 use super::workload::{number, text};
 use crate::checks::{one_of, problems};
@@ -17,14 +17,13 @@ const BAD_REASON: &str = "a condition reason must start with alphabetic characte
 /// What is wrong with a list of conditions.
 pub(crate) fn validate(path: FieldPath<'_>, conditions: &[Value]) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    let mut seen: Vec<&str> = Vec::with_capacity(conditions.len());
+    let mut seen = Seen::default();
     for (at, condition) in conditions.iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);
         let kind = text(condition, "type");
-        if seen.contains(&kind) {
+        if !seen.is_new(kind) {
             errors.push(FieldError::duplicate(path.child("type"), kind));
         }
-        seen.push(kind);
         errors.extend(problems(path.child("type"), kind, qualified_name(kind)));
         errors.extend(one_of(path.child("status"), text(condition, "status"), &["False", "True", "Unknown"]));
         let generation = number(condition, "observedGeneration");

@@ -1,7 +1,7 @@
 //! Taints, which keep pods away, and tolerations, which let them come all the same.
 
 use revisor_object::names::{label_value, qualified_name};
-use revisor_object::{FieldError, FieldErrors, FieldPath, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Seen, Value};
 
 use crate::checks::{self, problems};
 use crate::kinds::members::text;
@@ -11,7 +11,7 @@ const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 /// What is wrong with the taints of a node.
 pub(crate) fn validate_taints(path: FieldPath<'_>, taints: &[Value]) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    let mut seen: Vec<(&str, &str)> = Vec::new();
+    let mut seen = Seen::default();
     for (at, taint) in taints.iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);
         let (key, value, effect) = (text(taint, "key"), text(taint, "value"), text(taint, "effect"));
@@ -21,12 +21,10 @@ pub(crate) fn validate_taints(path: FieldPath<'_>, taints: &[Value]) -> FieldErr
             errors.push(FieldError::invalid(path.child("value"), value, value_problems.join(";")));
         }
         errors.extend(checks::required_one_of(path.child("effect"), effect, EFFECTS));
-        if seen.contains(&(key, effect)) {
+        if !seen.is_new((key, effect)) {
             let shown = revisor_object::BadValue::of(taint);
             let detail = "taints must be unique by key and effect pair".to_owned();
             errors.push(FieldError { detail, ..FieldError::duplicate(path, shown) });
-        } else {
-            seen.push((key, effect));
         }
     }
     errors

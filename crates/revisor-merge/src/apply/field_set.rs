@@ -134,6 +134,18 @@ impl FieldSet {
         FieldSet(combine(Some(&self.0), Some(&other.0), Combination::Union))
     }
 
+    /// The places of any of these. They are united two by two: one after the other, each would copy all before.
+    pub(crate) fn union_of(sets: &[&FieldSet]) -> FieldSet {
+        match sets {
+            [] => FieldSet::new(),
+            [only] => (*only).clone(),
+            several => {
+                let (some, others) = several.split_at(several.len() / 2);
+                FieldSet::union_of(some).union(&FieldSet::union_of(others))
+            }
+        }
+    }
+
     /// The places of both.
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {
         FieldSet(combine(Some(&self.0), Some(&other.0), Combination::Intersection))
@@ -275,7 +287,27 @@ fn is_within(one: &Object, two: &Object) -> bool {
     })
 }
 
+/// How many times larger one set must be for its members to be looked up instead of passed by.
+const MUCH_LARGER: usize = 16;
+
+/// The intersection of two sets of which one is much larger: many managers have a few places each of a large object.
+fn meet(small: &Object, large: &Object) -> Object {
+    let shared = small.iter().filter(|(step, _)| *step != SELF).filter_map(|(step, one)| {
+        let both = combine_nodes(Node::of(one), Node::of(large.get(step)?), Combination::Intersection);
+        Some((CompactString::from(step), both?))
+    });
+    Object::from_members(shared.collect())
+}
+
 fn combine(one: Option<&Object>, two: Option<&Object>, how: Combination) -> Object {
+    if let (Some(one), Some(two), Combination::Intersection) = (one, two, how) {
+        if one.len() > two.len().saturating_mul(MUCH_LARGER) {
+            return meet(two, one);
+        }
+        if two.len() > one.len().saturating_mul(MUCH_LARGER) {
+            return meet(one, two);
+        }
+    }
     let mut members = Vec::new();
     let mut ones = one.into_iter().flat_map(Object::iter).filter(|(step, _)| *step != SELF).peekable();
     let mut twos = two.into_iter().flat_map(Object::iter).filter(|(step, _)| *step != SELF).peekable();

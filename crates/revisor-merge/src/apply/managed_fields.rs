@@ -3,6 +3,11 @@
 
 mod scale;
 
+use std::borrow::Cow;
+use std::cell::LazyCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
+
 use revisor_object::{Object, Value};
 
 use super::compare::Comparison;
@@ -15,6 +20,9 @@ const MAX_UPDATERS: usize = 10;
 
 /// Who stands for the updates that were merged.
 const ANCIENT: &str = "ancient-changes";
+
+/// Up to so many entries are compared one by one, which is quicker than to hash them.
+const FEW: usize = 16;
 
 /// What no one manages because the server does.
 const NOBODYS: &[&[&str]] = &[
@@ -33,7 +41,7 @@ const NOBODYS: &[&[&str]] = &[
 ];
 
 /// A kind of write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// Server-side apply.
     Apply,
@@ -64,12 +72,15 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Whether writes of both are kept in one entry. Who applies is one whatever the version.
+    /// Whether writes of both are kept in one entry.
     fn is_same(&self, other: &Manager) -> bool {
-        self.name == other.name
-            && self.operation == other.operation
-            && self.subresource == other.subresource
-            && (self.operation == Operation::Apply || self.api_version == other.api_version)
+        self.identity() == other.identity()
+    }
+
+    /// What writes must share to be kept in one entry. Who applies is one whatever the version.
+    fn identity(&self) -> (&str, Operation, &str, &str) {
+        let version = if self.operation == Operation::Apply { "" } else { self.api_version.as_str() };
+        (&self.name, self.operation, &self.subresource, version)
     }
 
     /// What the original sorts managers by where it does not know anything better.
@@ -116,16 +127,30 @@ pub(crate) enum Touched {
 }
 
 impl Touched {
-    fn by(entry: &Entry, changes: &Comparison) -> Touched {
-        let meets = |set: &FieldSet| entry.fields.intersection(set);
+    fn by(entry: &Entry, losses: &Losses<'_>) -> Touched {
+        let meets = |set: &FieldSet| if set.is_empty() { FieldSet::new() } else { entry.fields.intersection(set) };
+        Touched::By { taken: meets(&losses.taken), removed: meets(&losses.removed) }
+    }
+}
+
+/// The places that a write takes from everybody, put together once for all entries.
+struct Losses<'c> {
+    taken: Cow<'c, FieldSet>,
+    removed: Cow<'c, FieldSet>,
+}
+
+impl<'c> Losses<'c> {
+    fn of(changes: &'c Comparison) -> Losses<'c> {
         let taken = match (changes.modified.is_empty(), changes.added.is_empty()) {
-            (true, true) => FieldSet::new(),
-            (false, true) => meets(&changes.modified),
-            (true, false) => meets(&changes.added),
-            (false, false) => meets(&changes.modified.union(&changes.added)),
+            (false, false) => Cow::Owned(changes.modified.union(&changes.added)),
+            (false, true) => Cow::Borrowed(&changes.modified),
+            (true, _) => Cow::Borrowed(&changes.added),
         };
-        let removed = if changes.removed.is_empty() { FieldSet::new() } else { meets(&changes.removed) };
-        Touched::By { taken, removed }
+        Losses { taken, removed: Cow::Borrowed(&changes.removed) }
+    }
+
+    fn into_owned(self) -> Losses<'static> {
+        Losses { taken: Cow::Owned(self.taken.into_owned()), removed: Cow::Owned(self.removed.into_owned()) }
     }
 }
 
@@ -141,15 +166,25 @@ impl ManagedFields {
 
     /// Reads entries whose fields are read by `read`. Of two entries of one manager the later one counts.
     fn read_with(entries: &[Value], read: fn(&Value) -> Option<FieldSet>) -> Option<ManagedFields> {
-        let mut managed = ManagedFields(Vec::with_capacity(entries.len() + 1));
-        for entry in entries {
-            let entry = Entry::read(entry, read)?;
-            match managed.position(&entry.manager) {
-                Some(at) => managed.0[at] = entry,
-                None => managed.0.push(entry),
+        let read = entries.iter().map(|entry| Entry::read(entry, read)).collect::<Option<Vec<Entry>>>()?;
+        // Where the entries stand that count, in the order of the first ones of their managers.
+        let mut counting: Vec<usize> = Vec::with_capacity(read.len());
+        let mut known: HashMap<_, usize> = HashMap::new();
+        for (at, entry) in read.iter().enumerate() {
+            let same = |at: &usize| read[*at].manager.is_same(&entry.manager);
+            let place = if read.len() <= FEW {
+                counting.iter().position(same)
+            } else {
+                let place = *known.entry(entry.manager.identity()).or_insert(counting.len());
+                (place < counting.len()).then_some(place)
+            };
+            match place {
+                Some(place) => counting[place] = at,
+                None => counting.push(at),
             }
         }
-        Some(managed)
+        let mut read: Vec<Option<Entry>> = read.into_iter().map(Some).collect();
+        Some(ManagedFields(counting.into_iter().filter_map(|at| read[at].take()).collect()))
     }
 
     /// The entries that a write begins with: those that the client sent, if they are any, or those that are stored. A
@@ -217,10 +252,10 @@ impl ManagedFields {
 
     /// Brings every entry up to what its version says today. Entries of versions that are no more go.
     pub(crate) fn reconcile(&mut self, versions: &dyn Versions, live: &Object, version: &str) -> Result<(), String> {
-        let mut seen: Vec<(String, bool)> = Vec::new();
+        let mut seen: HashMap<String, bool> = HashMap::new();
         for entry in &self.0 {
             let wanted = &entry.manager.api_version;
-            if seen.iter().any(|(known, _)| known == wanted) {
+            if seen.contains_key(wanted) {
                 continue;
             }
             let brought = Versioned::new(live, version).to(versions, wanted).map(|_| true);
@@ -228,9 +263,9 @@ impl ManagedFields {
                 Unconvertible::NoSuchVersion => Ok(false),
                 Unconvertible::Failed(why) => Err(why),
             })?;
-            seen.push((wanted.clone(), is_there));
+            seen.insert(wanted.clone(), is_there);
         }
-        self.0.retain(|entry| seen.iter().any(|(known, is_there)| *is_there && *known == entry.manager.api_version));
+        self.0.retain(|entry| seen.get(&entry.manager.api_version) == Some(&true));
         for entry in &mut self.0 {
             if let Ok((types, id)) = versions.type_in(&entry.manager.api_version) {
                 entry.fields.reconcile(types, id);
@@ -264,15 +299,16 @@ impl ManagedFields {
 
     /// All places that somebody manages, by version; those of `first` come first.
     pub(crate) fn by_version(&self, first: &str) -> Vec<(&str, FieldSet)> {
-        let mut all: Vec<(&str, FieldSet)> = Vec::new();
+        // Entries of versions that are no more are gone, so these are few.
+        let mut all: Vec<(&str, Vec<&FieldSet>)> = Vec::new();
         for Entry { manager, fields, .. } in &self.0 {
             match all.iter_mut().find(|(version, _)| *version == manager.api_version) {
-                Some((_, set)) => *set = set.union(fields),
-                None => all.push((&manager.api_version, fields.clone())),
+                Some((_, sets)) => sets.push(fields),
+                None => all.push((&manager.api_version, vec![fields])),
             }
         }
         all.sort_by_key(|(version, _)| *version != first);
-        all
+        all.into_iter().map(|(version, sets)| (version, FieldSet::union_of(&sets))).collect()
     }
 
     /// What a write does to every entry but that of `writer`: `None` where the version of the entry is no more.
@@ -285,7 +321,8 @@ impl ManagedFields {
         owned: impl Fn(FieldSet) -> FieldSet,
     ) -> Result<Vec<Touched>, String> {
         // As other versions show them.
-        let mut others: Vec<(&str, Option<Comparison>)> = Vec::new();
+        let mut others: HashMap<&str, Option<Losses<'_>>> = HashMap::new();
+        let own = LazyCell::new(|| Losses::of(changes));
         let mut touched = Vec::with_capacity(self.0.len());
         for entry in &self.0 {
             let version = entry.manager.api_version.as_str();
@@ -294,18 +331,17 @@ impl ManagedFields {
                 continue;
             }
             if version == write.version {
-                touched.push(Touched::by(entry, changes));
+                touched.push(Touched::by(entry, &own));
                 continue;
             }
-            let at = match others.iter().position(|(known, _)| *known == version) {
-                Some(at) => at,
-                None => {
+            let losses = match others.entry(version) {
+                MapEntry::Occupied(known) => known.into_mut(),
+                MapEntry::Vacant(place) => {
                     let seen = write.changes_in(version)?;
-                    others.push((version, seen.map(|changes| changes.only(&owned))));
-                    others.len() - 1
+                    place.insert(seen.map(|changes| Losses::of(&changes.only(&owned)).into_owned()))
                 }
             };
-            touched.push(others[at].1.as_ref().map_or(Touched::Orphaned, |changes| Touched::by(entry, changes)));
+            touched.push(losses.as_ref().map_or(Touched::Orphaned, |losses| Touched::by(entry, losses)));
         }
         Ok(touched)
     }
@@ -366,29 +402,46 @@ impl ManagedFields {
             return;
         }
         updaters.sort_by(|(one_time, one), (two_time, two)| (one_time, one.order()).cmp(&(two_time, two.order())));
-        let mut firsts: Vec<Manager> = Vec::new();
+        let mut entries: Vec<Option<Entry>> = std::mem::take(&mut self.0).into_iter().map(Some).collect();
+        let identity = |manager: &Manager| {
+            let (name, operation, subresource, version) = manager.identity();
+            (name.to_owned(), operation, subresource.to_owned(), version.to_owned())
+        };
+        let managers = entries.iter().flatten().map(|entry| identity(&entry.manager)).enumerate();
+        let mut places: HashMap<_, usize> = managers.map(|(at, manager)| (manager, at)).collect();
+        // What each entry is to get, put together at the end: one after the other, each would copy all before.
+        let mut gathered: HashMap<usize, Vec<FieldSet>> = HashMap::new();
+        let mut firsts: HashMap<String, Manager> = HashMap::new();
         for (time, updater) in updaters {
             if excess == 0 {
                 break;
             }
-            let Some(first) = firsts.iter().find(|first| first.api_version == updater.api_version) else {
-                firsts.push(updater);
+            let Some(first) = firsts.get(&updater.api_version) else {
+                firsts.insert(updater.api_version.clone(), updater);
                 continue;
             };
             let bucket = Manager { name: ANCIENT.to_owned(), subresource: String::new(), ..updater.clone() };
-            if self.position(&bucket).is_none()
-                && let Some(at) = self.position(first)
+            if !places.contains_key(&identity(&bucket))
+                && let Some(at) = places.remove(&identity(first))
             {
-                self.0[at].manager = bucket.clone();
+                places.insert(identity(&bucket), at);
+                entries[at].iter_mut().for_each(|entry| entry.manager = bucket.clone());
             }
-            let fields = self.position(&updater).map(|at| self.0.remove(at).fields).unwrap_or_default();
+            let merged = places.remove(&identity(&updater)).and_then(|at| entries[at].take());
             // Where the bucket itself is merged, as one that is not the oldest, the original loses it.
-            if let Some(at) = self.position(&bucket) {
-                self.0[at].fields = self.0[at].fields.union(&fields);
-                self.0[at].time = time;
+            if let Some(at) = places.get(&identity(&bucket)) {
+                gathered.entry(*at).or_default().extend(merged.map(|entry| entry.fields));
+                entries[*at].iter_mut().for_each(|entry| entry.time = time.clone());
             }
             excess -= 1;
         }
+        for (at, sets) in gathered {
+            if let Some(entry) = &mut entries[at] {
+                let all: Vec<&FieldSet> = std::iter::once(&entry.fields).chain(&sets).collect();
+                entry.fields = FieldSet::union_of(&all);
+            }
+        }
+        self.0 = entries.into_iter().flatten().collect();
     }
 
     /// The entries as metadata shows them; `None` if there are none.

@@ -12,15 +12,23 @@ use super::item_step::item_step;
 /// Puts every value of `config` into `live`, both of type `id`. Objects and maps are merged member by member, lists
 /// that are told apart by item item by item in the order of the configuration, everything else is replaced.
 pub(crate) fn overlay(types: &Types, id: StructId, live: &mut Object, config: &Object) {
+    overlay_members(live, config, |name, there, value| match types.get(id).member(name) {
+        Some(field) => overlay_field(types, field, there, value),
+        None => *there = value.clone(),
+    });
+}
+
+/// Lets `overlay` put the members of `config` over those that are there, and brings in the others all at once: one by
+/// one, each would shift those behind it.
+fn overlay_members(live: &mut Object, config: &Object, overlay: impl Fn(&str, &mut Value, &Value)) {
+    let mut new = Vec::new();
     for (name, value) in config.iter() {
-        let field = types.get(id).member(name);
-        match (field, live.get_mut(name)) {
-            (Some(field), Some(there)) => overlay_field(types, field, there, value),
-            _ => {
-                live.insert(name, value.clone());
-            }
+        match live.get_mut(name) {
+            Some(there) => overlay(name, there, value),
+            None => new.push((CompactString::from(name), value.clone())),
         }
     }
+    live.insert_all(new);
 }
 
 fn overlay_field(types: &Types, field: &Field, live: &mut Value, config: &Value) {
@@ -34,14 +42,7 @@ fn overlay_field(types: &Types, field: &Field, live: &mut Value, config: &Value)
         (_, Value::Array(live), Value::Null) if !live.is_empty() => {}
         (Shape::Struct(id), Value::Object(live), Value::Object(config)) => overlay(types, *id, live, config),
         (Shape::Map(element), Value::Object(live), Value::Object(config)) => {
-            for (name, value) in config.iter() {
-                match live.get_mut(name) {
-                    Some(there) => overlay_element(types, element, there, value),
-                    None => {
-                        live.insert(name, value.clone());
-                    }
-                }
-            }
+            overlay_members(live, config, |_, there, value| overlay_element(types, element, there, value));
         }
         (Shape::List(element), Value::Array(live), Value::Array(config)) => {
             *live = overlay_items(types, field, element, std::mem::take(live), config);

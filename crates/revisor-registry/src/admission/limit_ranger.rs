@@ -70,9 +70,11 @@ fn fill_in(range: &Object, pod: &mut Object) {
     let mut defaults = [("limits", Object::new()), ("requests", Object::new())];
     for limit in limits_of(range, "Container") {
         for ((_, amounts), source) in defaults.iter_mut().zip(["default", "defaultRequest"]) {
+            let mut more = Vec::new();
             for (name, amount) in limit.object(source).into_iter().flat_map(Object::iter) {
-                amounts.insert(name, amount.clone());
+                more.push((name.into(), amount.clone()));
             }
+            amounts.insert_all(more);
         }
     }
     if defaults.iter().all(|(_, amounts)| amounts.is_empty()) {
@@ -94,10 +96,8 @@ fn fill_in(range: &Object, pod: &mut Object) {
                 }
                 let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
                 notes.push(format!("{} {} for {title} {name}", names.join(", "), kind.trim_end_matches('s')));
-                let given = container.object_mut("resources").object_mut(kind);
-                for (name, amount) in missing {
-                    given.insert(name, amount.clone());
-                }
+                let missing = missing.into_iter().map(|(name, amount)| (name.into(), amount.clone())).collect();
+                container.object_mut("resources").object_mut(kind).insert_all(missing);
             }
         }
     }
@@ -228,12 +228,16 @@ pub(crate) fn pod_total(spec: &Object, list: &str) -> Amounts {
     let (mut sidecars, mut most) = (Amounts::new(), Amounts::new());
     for container in objects(spec, "initContainers") {
         let mut now = of(container);
-        if text(container, "restartPolicy") == "Always" {
+        let is_sidecar = text(container, "restartPolicy") == "Always";
+        if is_sidecar {
             add(&mut total, now.clone());
-            add(&mut sidecars, now);
-            now = sidecars.clone();
-        } else {
-            add(&mut now, sidecars.clone());
+            add(&mut sidecars, now.clone());
+        }
+        // What this container does not ask for is needed no more than before.
+        for (name, amount) in &mut now {
+            if let Some(beside) = sidecars.get(name) {
+                *amount = if is_sidecar { beside.clone() } else { beside.add(amount) };
+            }
         }
         raise(&mut most, now);
     }

@@ -3,7 +3,7 @@
 
 mod checks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
@@ -170,13 +170,13 @@ fn is_evaluated(review: &Review<'_>, pod: &Object) -> bool {
     let images = |spec: &Object, list: &str| -> Vec<String> {
         objects(spec, list).map(|container| text(container, "image").to_owned()).collect()
     };
-    let named = |spec: &Object| -> Vec<(String, String)> {
+    let named = |spec: &Object| -> HashSet<(String, String)> {
         let containers = objects(spec, "ephemeralContainers");
         containers.map(|it| (text(it, "name").to_owned(), text(it, "image").to_owned())).collect()
     };
     let before = named(&old);
     ["containers", "initContainers"].iter().any(|list| images(&new, list) != images(&old, list))
-        || named(&new).iter().any(|container| !before.contains(container))
+        || !named(&new).is_subset(&before)
 }
 
 /// The pod template of an object that makes pods.

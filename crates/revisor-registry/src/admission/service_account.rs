@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use revisor_object::{Object, Value, parse_json};
+use revisor_object::{Object, Seen, Value, parse_json};
 use revisor_version::Revision;
 
 use super::pod_fields::{MIRROR, annotations, append, objects, objects_mut, spec, text};
@@ -200,14 +200,15 @@ fn references_secrets(spec: &Object) -> bool {
 /// Where the account says so, a pod may only use the secrets that the account lists.
 fn limit_secrets(spec: &Object, account: &Object, lists: &[(&str, &str)], is_made: bool) -> Result<(), String> {
     let account_name = account.object("metadata").map(|metadata| text(metadata, "name")).unwrap_or_default();
-    let is_listed = |list: &str, name: &str| objects(account, list).any(|secret| text(secret, "name") == name);
+    let names = |list: &str| objects(account, list).map(|secret| text(secret, "name")).collect::<Seen<&str>>();
+    let (secrets, pull_secrets) = (names("secrets"), names("imagePullSecrets"));
     let refused = |what: String| {
         format!("{what} is not allowed because service account {account_name} does not reference that secret")
     };
     if is_made {
         for secret in objects(spec, "volumes").filter_map(|volume| volume.object("secret")) {
             let name = text(secret, "secretName");
-            if !is_listed("secrets", name) {
+            if !secrets.has(&name) {
                 return Err(refused(format!("volume with secret.secretName=\"{name}\"")));
             }
         }
@@ -218,7 +219,7 @@ fn limit_secrets(spec: &Object, account: &Object, lists: &[(&str, &str)], is_mad
             for variable in objects(container, "env") {
                 let reference = variable.object("valueFrom").and_then(|from| from.object("secretKeyRef"));
                 let Some(name) = reference.map(|reference| text(reference, "name")) else { continue };
-                if !is_listed("secrets", name) {
+                if !secrets.has(&name) {
                     let variable = text(variable, "name");
                     return Err(refused(format!(
                         "{title} {container_name} with envVar {variable} referencing secret.secretName=\"{name}\""
@@ -227,7 +228,7 @@ fn limit_secrets(spec: &Object, account: &Object, lists: &[(&str, &str)], is_mad
             }
             for source in objects(container, "envFrom").filter_map(|source| source.object("secretRef")) {
                 let name = text(source, "name");
-                if !is_listed("secrets", name) {
+                if !secrets.has(&name) {
                     return Err(refused(format!(
                         "{title} {container_name} with envFrom referencing secret.secretName=\"{name}\""
                     )));
@@ -238,7 +239,7 @@ fn limit_secrets(spec: &Object, account: &Object, lists: &[(&str, &str)], is_mad
     if is_made {
         for (at, secret) in objects(spec, "imagePullSecrets").enumerate() {
             let name = text(secret, "name");
-            if !is_listed("imagePullSecrets", name) {
+            if !pull_secrets.has(&name) {
                 return Err(format!(
                     "imagePullSecrets[{at}].name=\"{name}\" is not allowed because service account {account_name} \
                      does not reference that imagePullSecret"

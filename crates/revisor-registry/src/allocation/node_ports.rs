@@ -1,6 +1,6 @@
 //! [`NodePorts`]: which ports of the nodes are taken.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -106,14 +106,14 @@ impl NodePorts {
     ) -> Result<(), Unavailable> {
         let spec = ServiceSpec::of(service);
         let was = old.map(ServiceSpec::of).filter(|was| was.has_node_ports());
-        let before: Vec<i64> = was.into_iter().flat_map(ServiceSpec::node_ports).collect();
+        let before: HashSet<i64> = was.into_iter().flat_map(ServiceSpec::node_ports).collect();
         if spec.has_node_ports() {
             match old {
                 None => self.allocate_new(service, reservation)?,
                 Some(_) => self.allocate_changed(service, &before, reservation)?,
             }
-            let spec = ServiceSpec::of(service);
-            let given_up = before.iter().filter(|number| spec.node_ports().all(|kept| kept != **number));
+            let kept: HashSet<i64> = ServiceSpec::of(service).node_ports().collect();
+            let given_up = before.difference(&kept);
             given_up.for_each(|number| reservation.give_up(self.held(*number)));
         } else {
             before.iter().for_each(|number| reservation.give_up(self.held(*number)));
@@ -127,6 +127,10 @@ impl NodePorts {
         let allocates = spec.allocates_node_ports();
         let ports: Vec<(i64, i64)> = spec.ports().map(|port| (port.number(), port.node_port())).collect();
         let mut by_number: HashMap<i64, i64> = HashMap::new();
+        let mut wanted: HashMap<i64, i64> = HashMap::new();
+        for (number, asked) in ports.iter().filter(|(_, asked)| *asked != 0) {
+            wanted.entry(*number).or_insert(*asked);
+        }
         for (at, (number, asked)) in ports.iter().copied().enumerate() {
             if asked == 0 && !allocates {
                 continue;
@@ -135,9 +139,8 @@ impl NodePorts {
                 Some(shared) if asked == 0 || asked == shared => shared,
                 Some(_) => self.take_for(at, asked, reservation)?,
                 None => {
-                    let wanted = ports.iter().find(|(other, asked)| *other == number && *asked != 0);
-                    let chosen = match wanted {
-                        Some((_, asked)) => self.take_for(at, *asked, reservation)?,
+                    let chosen = match wanted.get(&number) {
+                        Some(asked) => self.take_for(at, *asked, reservation)?,
                         None => self.take_any_for(reservation)?,
                     };
                     by_number.insert(number, chosen);
@@ -152,15 +155,16 @@ impl NodePorts {
     fn allocate_changed(
         &self,
         service: &mut Object,
-        before: &[i64],
+        before: &HashSet<i64>,
         reservation: &mut Reservation<'_>,
     ) -> Result<(), Unavailable> {
         let spec = ServiceSpec::of(service);
         let allocates = spec.allocates_node_ports();
         let ports: Vec<i64> = spec.ports().map(|port| port.node_port()).collect();
-        for (at, asked) in ports.iter().copied().enumerate() {
+        let mut seen = before.clone();
+        for (at, asked) in ports.into_iter().enumerate() {
             // DIFFERENCE: a number twice is refused by validation; the original answers 500 here.
-            if asked != 0 && !before.contains(&asked) && !ports[..at].contains(&asked) {
+            if asked != 0 && seen.insert(asked) {
                 self.take_for(at, asked, reservation)?;
             } else if asked == 0 && allocates {
                 let chosen = self.take_any_for(reservation)?;
@@ -222,15 +226,14 @@ impl NodePorts {
             reservation.take(self.take(asked)?);
             return Ok(());
         }
-        let is_taken = self.held(asked).is_some() || reservation.shown.contains(&asked);
-        reservation.shown.push(asked);
+        let is_taken = self.held(asked).is_some() | !reservation.shown.insert(asked);
         if is_taken { Err(TAKEN.to_owned()) } else { Ok(()) }
     }
 
     fn any(&self, reservation: &mut Reservation<'_>) -> Option<i64> {
         if reservation.is_dry_run() {
-            let shown = reservation.shown.iter().max().map_or(SHOWN_BY_DRY_RUN, |last| last + 1);
-            reservation.shown.push(shown);
+            let shown = reservation.shown.last().map_or(SHOWN_BY_DRY_RUN, |last| last + 1);
+            reservation.shown.insert(shown);
             return Some(shown);
         }
         let (number, claim) = self.take_any(reservation.random())?;

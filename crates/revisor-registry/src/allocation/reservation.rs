@@ -1,5 +1,6 @@
 //! [`Reservation`]: what one write of a Service has taken and given up, until it is known whether it happened.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use revisor_object::Object;
@@ -61,7 +62,7 @@ pub(crate) struct Reservation<'r> {
     taken: Vec<Claim>,
     given_up: Vec<Claim>,
     /// The ports that a dry run has shown.
-    pub(super) shown: Vec<i64>,
+    pub(super) shown: BTreeSet<i64>,
 }
 
 impl<'r> Reservation<'r> {
@@ -71,7 +72,7 @@ impl<'r> Reservation<'r> {
     }
 
     fn new(registry: &'r Registry, service: Option<ServiceName>, dry_run: bool) -> Reservation<'r> {
-        Reservation { registry, service, dry_run, taken: Vec::new(), given_up: Vec::new(), shown: Vec::new() }
+        Reservation { registry, service, dry_run, taken: Vec::new(), given_up: Vec::new(), shown: BTreeSet::new() }
     }
 
     pub(super) fn is_dry_run(&self) -> bool {

@@ -63,6 +63,7 @@ impl Builder<'_> {
             }
             fields.push(metadata);
         }
+        let sorted_from = fields.len();
         for (name, property) in &schema.properties {
             if is_resource && matches!(&**name, "apiVersion" | "kind" | "metadata") {
                 continue;
@@ -80,14 +81,16 @@ impl Builder<'_> {
             Some(Additional::Allowed(false)) => None,
             None => (preserves || fields.is_empty()).then(|| self.deduced()),
         };
-        let is_open = schema.kind.is_none() && !is_root;
-        self.push(fields, others, schema.is_atomic_map, is_open)
-    }
-
-    fn push(&mut self, fields: Vec<Field>, others: Option<Field>, is_atomic: bool, is_open: bool) -> StructId {
         self.count += 1;
-        let name = format!("{}#{}", self.name, self.count).into();
-        self.types.push(Struct { name, fields, is_atomic, others: others.map(Box::new), is_open, has_defaults: false })
+        self.types.push(Struct {
+            name: format!("{}#{}", self.name, self.count).into(),
+            fields,
+            is_atomic: schema.is_atomic_map,
+            others: others.map(Box::new),
+            is_open: schema.kind.is_none() && !is_root,
+            has_defaults: false,
+            sorted_from,
+        })
     }
 
     fn deduced(&mut self) -> Field {
@@ -101,6 +104,7 @@ impl Builder<'_> {
                     others: None,
                     is_open: true,
                     has_defaults: false,
+                    sorted_from: 0,
                 };
                 let id = self.types.push(of);
                 self.types.get_mut(id).others = Some(Box::new(field("", Shape::Struct(id), Topology::Usual)));

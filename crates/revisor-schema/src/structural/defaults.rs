@@ -1,5 +1,6 @@
 //! Giving what is absent its default: members of objects that are there, and nulls that are not allowed.
 
+use compact_str::CompactString;
 use revisor_object::{Object, Value};
 
 use super::metadata::{Malformed, MetadataType};
@@ -32,16 +33,16 @@ impl Structural {
     }
 
     pub(super) fn fill_object(&self, object: &mut Object) {
+        let mut missing = Vec::new();
         for (name, schema) in &self.properties {
             let Some(default) = &schema.default else { continue };
             match object.get_mut(name) {
                 Some(value) if value.is_null() && !schema.nullable => *value = default.clone(),
                 Some(_) => {}
-                None => {
-                    object.insert(name, default.clone());
-                }
+                None => missing.push((CompactString::from(&**name), default.clone())),
             }
         }
+        object.insert_all(missing);
         for (name, value) in object.iter_mut() {
             if let Member::Known(schema) = self.member(name) {
                 if self.property(name).is_none() {

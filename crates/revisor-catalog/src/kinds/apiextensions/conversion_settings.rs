@@ -1,7 +1,7 @@
 //! How objects get from one version of a definition to another: not at all, or by asking a webhook.
 
 use revisor_object::names::dns1035_label;
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Seen};
 
 use super::shown;
 use crate::checks::{problems, required_one_of};
@@ -53,16 +53,15 @@ pub(super) fn validate(path: FieldPath<'_>, settings: &Object, demands: Demands)
 }
 
 fn validate_review_versions(path: FieldPath<'_>, webhook: &Object, demands: Demands, errors: &mut FieldErrors) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = Seen::default();
     for (at, version) in texts(webhook, "conversionReviewVersions") {
-        if seen.contains(&version) {
+        if !seen.is_new(version) {
             errors.push(FieldError::invalid(path.index(at), version, "duplicate version"));
             continue;
         }
-        seen.push(version);
         errors.extend(problems(path.index(at), version, dns1035_label(version)));
     }
-    if demands.known_review_version && !seen.iter().any(|version| REVIEW_VERSIONS.contains(version)) {
+    if demands.known_review_version && !REVIEW_VERSIONS.iter().any(|version| seen.has(version)) {
         let all = shown::given(webhook.get("conversionReviewVersions"));
         errors.push(FieldError::invalid(path, all, "must include at least one of v1, v1beta1"));
     }

@@ -2,10 +2,11 @@
 //! schemas, [`names`], [`conversion_settings`], [`approval`].
 
 use std::cell::LazyCell;
+use std::collections::{HashMap, HashSet};
 
 use revisor_cel::{Environment, KnownExpressions, RuleCheck, RuleEnvironments, check_rules, valid_field_path};
 use revisor_object::names::{dns1035_label, dns1123_subdomain};
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, is_printable};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Seen, Value, is_printable};
 
 use revisor_schema::{JsonType, MetadataType, StructId, Structural, Types};
 use revisor_version::Release;
@@ -100,10 +101,27 @@ struct Demands<'a> {
     keywords: keywords::Demands,
     conversion: conversion_settings::Demands,
     /// The definition as it was.
-    old: Option<&'a Object>,
+    old: Option<OldVersions<'a>>,
     /// The expressions that it had.
     known: KnownExpressions,
     tools: &'a Tools,
+}
+
+/// The versions of a definition as it was.
+struct OldVersions<'a> {
+    parts: SharedParts<'a>,
+    by_name: HashMap<&'a str, &'a Object>,
+}
+
+impl<'a> OldVersions<'a> {
+    fn of(old: &'a Object) -> OldVersions<'a> {
+        let parts = SharedParts::of(old);
+        let mut by_name = HashMap::new();
+        for (_, version) in parts.versions() {
+            by_name.entry(text(version, "name")).or_insert(version);
+        }
+        OldVersions { parts, by_name }
+    }
 }
 
 impl<'a> Demands<'a> {
@@ -158,7 +176,7 @@ impl<'a> Demands<'a> {
                 known_review_version: conversion_settings::has_known_review_version(settings),
                 valid_ca_bundle: condition::is_true(old, ESTABLISHED) && !bundle_was_invalid,
             },
-            old: Some(old),
+            old: Some(OldVersions::of(old)),
             known,
             tools,
         }
@@ -245,7 +263,7 @@ fn validate_spec(definition: &Object, mut demands: Demands<'_>, errors: &mut Fie
     let any_status = parts.versions().any(|(_, version)| SharedParts::has_status(version));
     if let Some(common) = parts.common("schema") {
         let first = parts.versions().next().map(|(_, first)| first);
-        let is_unchanged = first.is_some_and(|first| has_unchanged_schema(first, demands.old));
+        let is_unchanged = first.is_some_and(|first| has_unchanged_schema(first, demands.old.as_ref()));
         validate_schema(SPEC.child("validation"), common, any_status, is_unchanged, &demands, errors);
     }
     if let Some(common) = parts.common("subresources") {
@@ -262,7 +280,7 @@ fn validate_spec(definition: &Object, mut demands: Demands<'_>, errors: &mut Fie
                 errors.push(FieldError::invalid(path, "", detail));
             }
             Some(schema) => {
-                let allows_many = allows_too_many(&parts, None, demands.old);
+                let allows_many = allows_too_many(&parts, None, demands.old.as_ref());
                 validate_selectable(path, common, schema, allows_many, errors);
             }
         }
@@ -331,8 +349,8 @@ fn validate_versions(parts: &SharedParts<'_>, demands: &Demands<'_>, errors: &mu
     let all = |errors: &mut FieldErrors, detail: &str| {
         errors.push(FieldError::invalid(path, shown(), detail));
     };
-    let is_repeated = |version: &Object| count(&|other| text(other, "name") == text(version, "name")) > 1;
-    if count(&is_repeated) > 0 {
+    let mut names = Seen::default();
+    if parts.versions().any(|(_, version)| !names.is_new(text(version, "name"))) {
         all(errors, "must contain unique version names");
     }
     if count(&|version| is_true(version, "storage")) != 1 {
@@ -361,7 +379,7 @@ fn validate_version(
     }
     let own_schema = version.get("schema").filter(|_| !parts.shared.contains(&"schema"));
     if let Some(own) = own_schema {
-        let is_unchanged = has_unchanged_schema(version, demands.old);
+        let is_unchanged = has_unchanged_schema(version, demands.old.as_ref());
         let has_status = SharedParts::has_status(version);
         validate_schema(path.child("schema"), own, has_status, is_unchanged, demands, errors);
     }
@@ -383,7 +401,7 @@ fn validate_version(
                 errors.push(FieldError::invalid(path, "", detail));
             }
             schema => {
-                let allows_many = allows_too_many(parts, Some(version), demands.old);
+                let allows_many = allows_too_many(parts, Some(version), demands.old.as_ref());
                 validate_selectable(path, own, schema, allows_many, errors);
             }
         }
@@ -455,11 +473,8 @@ fn validate_schema(
 }
 
 /// Whether the schema of a version is the same as before. What it costs was accepted then.
-fn has_unchanged_schema(version: &Object, old: Option<&Object>) -> bool {
-    let name = text(version, "name");
-    let before = old.and_then(|old| {
-        objects(part(old, "spec"), "versions").map(|(_, old)| old).find(|old| text(old, "name") == name)
-    });
+fn has_unchanged_schema(version: &Object, old: Option<&OldVersions<'_>>) -> bool {
+    let before = old.and_then(|old| old.by_name.get(text(version, "name")));
     before.is_some_and(|before| before.get("schema") == version.get("schema"))
 }
 
@@ -550,7 +565,7 @@ fn validate_selectable(
     errors: &mut FieldErrors,
 ) {
     let schema = schema.map(Structural::read).unwrap_or_default();
-    let mut unique: Vec<String> = Vec::new();
+    let mut unique: HashSet<String> = HashSet::new();
     for (at, field) in part.as_array().unwrap_or_default().iter().filter_map(Value::as_object).enumerate() {
         let at_field = path.index(at);
         let (at_path, json_path) = (at_field.child("jsonPath"), text(field, "jsonPath"));
@@ -573,10 +588,8 @@ fn validate_selectable(
                           with formats are allowed.";
             errors.push(FieldError::invalid(at_path, json_path, detail));
         }
-        if unique.contains(&name) {
+        if !unique.insert(name) {
             errors.push(FieldError::duplicate(at_path, json_path));
-        } else {
-            unique.push(name);
         }
     }
     if unique.len() > MAX_SELECTABLE_FIELDS && !allows_many {
@@ -585,14 +598,13 @@ fn validate_selectable(
 }
 
 /// Whether there were too many selectable fields before, and they are still the same.
-fn allows_too_many(parts: &SharedParts<'_>, version: Option<&Object>, old: Option<&Object>) -> bool {
-    let Some(old) = old.map(SharedParts::of) else { return false };
+fn allows_too_many(parts: &SharedParts<'_>, version: Option<&Object>, old: Option<&OldVersions<'_>>) -> bool {
+    let Some(OldVersions { parts: old, by_name }) = old else { return false };
     let (now, before) = match version {
         None => (parts.common("selectableFields"), old.common("selectableFields")),
         Some(version) => {
-            let name = text(version, "name");
-            let before = old.versions().find(|(_, old)| text(old, "name") == name);
-            (version.get("selectableFields"), before.and_then(|(_, before)| old.own(before, "selectableFields")))
+            let before = by_name.get(text(version, "name"));
+            (version.get("selectableFields"), before.and_then(|before| old.own(before, "selectableFields")))
         }
     };
     let is_too_many = |value: &Value| value.as_array().is_some_and(|fields| fields.len() > MAX_SELECTABLE_FIELDS);
@@ -608,15 +620,16 @@ fn validate_stored_versions(definition: &Object, errors: &mut FieldErrors) {
     if status.array("storedVersions").is_empty() {
         return errors.push(FieldError::invalid(path, all.clone(), "must have at least one stored version"));
     }
-    let is_stored = |name: &str| texts(status, "storedVersions").any(|(_, stored)| stored == name);
+    let stored: HashSet<&str> = texts(status, "storedVersions").map(|(_, name)| name).collect();
     for (_, version) in objects(spec, "versions").filter(|(_, version)| is_true(version, "storage")) {
         let name = text(version, "name");
-        if !is_stored(name) {
+        if !stored.contains(name) {
             errors.push(FieldError::invalid(path, all.clone(), format!("must have the storage version {name}")));
         }
     }
+    let versions: HashSet<&str> = objects(spec, "versions").map(|(_, version)| text(version, "name")).collect();
     for (at, stored) in texts(status, "storedVersions") {
-        if !objects(spec, "versions").any(|(_, version)| text(version, "name") == stored) {
+        if !versions.contains(stored) {
             let detail = format!(
                 "missing from spec.versions; {stored} was previously a storage version, and must remain in \
                  spec.versions until a storage migration ensures no data remains persisted in {stored} and removes \

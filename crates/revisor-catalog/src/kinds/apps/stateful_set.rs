@@ -1,7 +1,7 @@
 //! StatefulSets: pods with names and claims of their own.
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value};
 
 use crate::checks::{self, one_of, problems};
 use crate::kinds::core::claim;
@@ -248,8 +248,9 @@ fn add_claim_volumes(pod: &mut Object, spec: &Object) {
         return;
     }
     let mut volumes: Vec<Value> = Vec::new();
-    for (at, name) in names.iter().enumerate() {
-        if names[..at].contains(name) {
+    let mut claimed = Seen::default();
+    for name in &names {
+        if !claimed.is_new(*name) {
             continue;
         }
         let source: Object = [("claimName", Value::from(*name))].into_iter().collect();
@@ -257,7 +258,7 @@ fn add_claim_volumes(pod: &mut Object, spec: &Object) {
         volumes.push(Value::Object(volume.into_iter().collect()));
     }
     let own = pod.array("volumes").iter();
-    let others = own.filter(|volume| volume.as_object().is_none_or(|volume| !names.contains(&text(volume, "name"))));
+    let others = own.filter(|volume| volume.as_object().is_none_or(|volume| !claimed.has(&text(volume, "name"))));
     volumes.extend(others.cloned());
     pod.insert("volumes", volumes);
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use compact_str::CompactString;
 use revisor_object::names::qualified_name;
-use revisor_object::{FieldError, FieldErrors, FieldPath, Notation, Object, Quantity, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Notation, Object, Quantity, Seen, Value};
 
 use crate::checks::problems;
 use crate::kinds::amounts::{self, amount_of};
@@ -36,15 +37,14 @@ impl Strategy for LimitRanges {
         let mut errors = FieldErrors::new();
         let path = FieldPath::root("spec.limits");
         let limits = object.object("spec").map(|spec| spec.array("limits")).unwrap_or_default();
-        let mut seen = Vec::new();
+        let mut seen = Seen::default();
         for (at, limit) in limits.iter().filter_map(Value::as_object).enumerate() {
             let path = path.index(at);
             let kind = limit.str("type").unwrap_or_default();
             errors.extend(validate_type(path.child("type"), kind));
-            if seen.contains(&kind) {
+            if !seen.is_new(kind) {
                 errors.push(FieldError::duplicate(path.child("type"), kind));
             }
-            seen.push(kind);
             errors.extend(validate_limit(path, limit, kind));
         }
         errors
@@ -60,13 +60,13 @@ fn derive(limit: &mut Object) {
     for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")] {
         let Some(source) = limit.object(from) else { continue };
         let target = limit.object(to);
-        let missing: Vec<(String, Value)> = source
+        let missing: Vec<(CompactString, Value)> = source
             .iter()
             .filter(|(name, _)| target.is_none_or(|target| !target.contains(name)))
-            .map(|(name, value)| (name.to_owned(), value.clone()))
+            .map(|(name, value)| (name.into(), value.clone()))
             .collect();
-        for (name, value) in missing {
-            limit.object_mut(to).insert(&name, value);
+        if !missing.is_empty() {
+            limit.object_mut(to).insert_all(missing);
         }
     }
 }

@@ -3,7 +3,7 @@
 mod config_source;
 
 use revisor_object::{
-    BadValue, FieldError, FieldErrors, FieldPath, Object, Value, cidr_warnings, legacy_cidr_problems,
+    BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value, cidr_warnings, legacy_cidr_problems,
     parse_cidr_sloppy, parse_json,
 };
 
@@ -285,8 +285,9 @@ fn validate_change(object: &Object, old: &Object) -> FieldErrors {
     errors.extend(validate_status(object));
     let addresses = status.array("addresses");
     let path = STATUS.child("addresses");
+    let mut seen = Seen::default();
     for (at, address) in addresses.iter().enumerate() {
-        if addresses[..at].contains(address) {
+        if !seen.is_new(ByValue(address)) {
             errors.push(FieldError::duplicate(path.index(at), BadValue::of(address)));
         }
     }

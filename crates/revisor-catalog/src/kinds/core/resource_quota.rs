@@ -1,6 +1,8 @@
 //! Resource quotas: how much a namespace may hold. The status is what counts; a controller fills it in.
 
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
+use std::collections::HashSet;
+
+use revisor_object::{BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::kinds::amounts::{self, amount_of};
 use crate::kinds::resource_names::{is_quota_resource, quota_resource_name};
@@ -57,7 +59,8 @@ impl Strategy for ResourceQuotas {
             object.object("spec").map(|spec| spec.array("scopes").to_vec()).unwrap_or_default()
         };
         let (new, old) = (scopes(object), scopes(old));
-        if new.iter().any(|scope| !old.contains(scope)) || old.iter().any(|scope| !new.contains(scope)) {
+        let new_scopes: HashSet<ByValue<'_>> = new.iter().map(ByValue).collect();
+        if new_scopes != old.iter().map(ByValue).collect() {
             errors.push(FieldError::invalid(SPEC.child("scopes"), BadValue::of(&new), "field is immutable"));
         }
         errors

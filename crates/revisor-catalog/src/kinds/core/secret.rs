@@ -20,10 +20,9 @@ impl Strategy for Secrets {
         }
         // stringData is for writing only: what it says goes into data, over what is there.
         if let Some(Value::Object(texts)) = object.remove("stringData") {
-            let data = object.object_mut("data");
-            for (key, text) in texts.iter() {
-                data.insert(key, STANDARD.encode(text.as_str().unwrap_or_default()));
-            }
+            let encoded =
+                texts.iter().map(|(key, text)| (key.into(), STANDARD.encode(text.as_str().unwrap_or_default()).into()));
+            object.object_mut("data").insert_all(encoded.collect());
         }
     }
 

@@ -7,7 +7,7 @@ mod spec;
 mod validation;
 
 use revisor_object::names::NameRule;
-use revisor_object::{FieldErrors, FieldPath, Object, Value, cidr_warnings, ip_warnings};
+use revisor_object::{FieldErrors, FieldPath, Object, Seen, Value, cidr_warnings, ip_warnings};
 
 pub use self::cluster_ips::validate_cluster_ips;
 pub use self::spec::{ServicePort, ServiceSpec};
@@ -163,7 +163,10 @@ fn drop_what_the_type_left_behind(object: &mut Object, old: &Object) {
         }
         dropped.extend(["ipFamilies", "ipFamilyPolicy"].into_iter().filter(|name| is_same(name)));
     }
-    let adds_no_port = || new.node_ports().all(|number| was.node_ports().any(|known| known == number));
+    let adds_no_port = || {
+        let known: Seen<i64> = was.node_ports().collect();
+        new.node_ports().all(|number| known.has(&number))
+    };
     let drops_ports = was.has_node_ports() && !new.has_node_ports() && adds_no_port();
     if was.needs_health_check() && !new.needs_health_check() && is_same("healthCheckNodePort") {
         dropped.push("healthCheckNodePort");

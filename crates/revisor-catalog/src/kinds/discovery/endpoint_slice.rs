@@ -3,7 +3,9 @@
 use revisor_object::names::{
     dns1123_label, dns1123_subdomain, fully_qualified_domain_name, label_value, qualified_name,
 };
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, ip_problems, ip_warnings, parse_ip_sloppy};
+use revisor_object::{
+    FieldError, FieldErrors, FieldPath, Object, Seen, Value, ip_problems, ip_warnings, parse_ip_sloppy,
+};
 
 use crate::checks::{immutable, labels, problems, required_one_of};
 use crate::kinds::addresses::{endpoint_ip, legacy_ip};
@@ -107,11 +109,10 @@ fn drop_topology(object: &mut Object, old: Option<&Object>) {
     let node_of = |endpoint: &Object| {
         endpoint.object("deprecatedTopology").and_then(|topology| topology.str(HOST_NAME)).map(str::to_owned)
     };
+    let known: Seen<String> = old.into_iter().flat_map(endpoints).filter_map(node_of).collect();
     for endpoint in object.array_mut("endpoints").into_iter().flatten().filter_map(Value::as_object_mut) {
-        let node = node_of(endpoint).filter(|node| {
-            let is_known = old.is_some_and(|old| endpoints(old).any(|known| node_of(known).as_ref() == Some(node)));
-            !node.is_empty() && is_known && dns1123_subdomain(node).is_empty()
-        });
+        let is_good = |node: &String| !node.is_empty() && known.has(node) && dns1123_subdomain(node).is_empty();
+        let node = node_of(endpoint).filter(is_good);
         if let Some(node) = node.filter(|_| !endpoint.contains("nodeName")) {
             endpoint.insert("nodeName", node);
         }

@@ -87,16 +87,19 @@ fn validate_server(path: FieldPath<'_>, server: &Object) -> FieldErrors {
         errors.push(FieldError::invalid(at_decodable, shown(server, "decodableVersions"), detail));
     }
     let at_served = path.child("servedVersions");
+    let decodable: HashSet<&str> = texts("decodableVersions").collect();
     for (at, version) in texts("servedVersions").enumerate() {
         let path = at_served.index(at);
         errors.extend(validate_api_version(path, version));
-        if !texts("decodableVersions").any(|decodable| decodable == version) {
-            let decodable: Vec<&str> = texts("decodableVersions").collect();
-            let detail = format!(
-                "individual served version : {version} must be included in decodableVersions : [{}]",
-                decodable.join(" ")
-            );
-            errors.push(FieldError::invalid(path, version, detail));
+        if !decodable.contains(version) {
+            errors.push_with(|| {
+                let decodable: Vec<&str> = texts("decodableVersions").collect();
+                let detail = format!(
+                    "individual served version : {version} must be included in decodableVersions : [{}]",
+                    decodable.join(" ")
+                );
+                FieldError::invalid(path, version, detail)
+            });
         }
     }
     errors

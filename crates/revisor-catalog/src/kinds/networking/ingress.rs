@@ -3,7 +3,7 @@
 use revisor_object::names::{
     dns1035_label, dns1123_label, dns1123_subdomain, port_name, port_number, wildcard_dns1123_subdomain,
 };
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, ip_warnings};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value, ip_warnings};
 
 use super::ingress_class::validate_reference;
 use crate::checks::problems;
@@ -259,12 +259,12 @@ fn validate_status(object: &Object, old: &Object, features: Features) -> FieldEr
     let status = FieldPath::root("status");
     let balancer = status.child("loadBalancer");
     let path = balancer.child("ingress");
+    let known: Seen<&str> = entries(old).iter().map(ip_of).collect();
     for (at, entry) in entries(object).iter().enumerate() {
         let path = path.index(at);
         let ip = ip_of(entry);
         if !ip.is_empty() {
-            let is_known = |ip: &str| entries(old).iter().any(|entry| ip_of(entry) == ip);
-            errors.extend(legacy_ip(path.child("ip"), ip, features, is_known));
+            errors.extend(legacy_ip(path.child("ip"), ip, features, |_| known.has(&ip)));
         }
         if let Some(host) = entry.as_object().and_then(|entry| entry.str("hostname")) {
             errors.extend(problems(path.child("hostname"), host, dns1123_subdomain(host)));

@@ -2,7 +2,7 @@
 
 use revisor_object::names::{port_name, port_number};
 use revisor_object::{
-    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value,
+    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, Seen, StructuredLabelSelector, Value,
     cidr_warnings, parse_cidr_sloppy,
 };
 
@@ -38,7 +38,11 @@ impl Strategy for NetworkPolicies {
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {
-        validate_spec(object, LabelSelectorOptions::default(), Ranges { known: &[], features: self.features })
+        validate_spec(
+            object,
+            LabelSelectorOptions::default(),
+            Ranges { known: &Seen::default(), features: self.features },
+        )
     }
 
     fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
@@ -88,7 +92,7 @@ fn for_each_peer<'a>(object: &'a Object, mut visit: impl FnMut(FieldPath<'_>, &'
 }
 
 /// The ranges that the policy had before, wherever they stood: they may stay, and also be moved.
-fn known_ranges(old: &Object) -> Vec<&str> {
+fn known_ranges(old: &Object) -> Seen<&str> {
     let mut known = Vec::new();
     for_each_peer(old, |_, peer| {
         if let Some(block) = peer.object("ipBlock") {
@@ -96,14 +100,14 @@ fn known_ranges(old: &Object) -> Vec<&str> {
             known.extend(texts(block.array("except")));
         }
     });
-    known
+    known.into_iter().collect()
 }
 
 /// How ranges may be written.
 #[derive(Clone, Copy)]
 struct Ranges<'a> {
     /// Those that may stay as they are.
-    known: &'a [&'a str],
+    known: &'a Seen<&'a str>,
     features: Features,
 }
 
@@ -205,11 +209,11 @@ fn validate_block(path: FieldPath<'_>, block: &Object, ranges: Ranges<'_>, error
         errors.push(FieldError::required(path.child("cidr"), ""));
         return;
     }
-    errors.extend(legacy_cidr(path.child("cidr"), text, features, |range| known.contains(&range)));
+    errors.extend(legacy_cidr(path.child("cidr"), text, features, |_| known.has(&text)));
     let Some(range) = parse_cidr_sloppy(text) else { return };
     let path = path.child("except");
     for (at, text) in texts(block.array("except")).enumerate() {
-        errors.extend(legacy_cidr(path.index(at), text, features, |range| known.contains(&range)));
+        errors.extend(legacy_cidr(path.index(at), text, features, |_| known.has(&text)));
         let Some(except) = parse_cidr_sloppy(text) else { continue };
         if !range.contains(except.network()) || range.prefix() >= except.prefix() {
             errors.push(FieldError::invalid(path.index(at), text, "must be a strict subset of `cidr`"));

@@ -1,7 +1,7 @@
 //! Runtime classes: which handler of the node runs the containers of a pod, and what that costs.
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Quantity, Value};
+use revisor_object::{BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Quantity, Seen, Value};
 
 use crate::checks::{self, immutable, problems};
 use crate::kinds::node_selectors::deprecated_label;
@@ -76,11 +76,9 @@ fn is_divisible(name: &str, quantity: &Quantity) -> bool {
 fn validate_tolerations(tolerations: &[Value]) -> FieldErrors {
     let path = SCHEDULING.child("tolerations");
     let mut errors = taints::validate_tolerations(path, tolerations, false);
-    let same = |one: &Object, two: &Object| {
-        ["key", "operator", "value", "effect"].iter().all(|name| one.get(name) == two.get(name))
-    };
+    let mut seen = Seen::default();
     for (at, toleration) in tolerations.iter().filter_map(Value::as_object).enumerate() {
-        if tolerations[..at].iter().filter_map(Value::as_object).any(|other| same(other, toleration)) {
+        if !seen.is_new(["key", "operator", "value", "effect"].map(|name| toleration.get(name).map(ByValue))) {
             errors.push(FieldError::duplicate(path.index(at), BadValue::of(toleration)));
         }
     }

@@ -1,5 +1,6 @@
 //! What a pod's spec gets that depends on other fields of it. What depends on nothing stands in the table of fields.
 
+use compact_str::CompactString;
 use revisor_object::{Object, Quantity, Value};
 
 use super::image::is_latest;
@@ -113,13 +114,13 @@ fn default_volume(volume: &mut Object, features: Features) {
 fn request_what_is_limited(container: &mut Object) {
     let Some(resources) = container.get_mut("resources").and_then(Value::as_object_mut) else { return };
     let Some(limits) = resources.object("limits") else { return };
-    let missing: Vec<(String, Value)> = limits
+    let missing: Vec<(CompactString, Value)> = limits
         .iter()
         .filter(|(name, _)| !resources.object("requests").is_some_and(|requests| requests.contains(name)))
-        .map(|(name, value)| (name.to_owned(), value.clone()))
+        .map(|(name, value)| (name.into(), value.clone()))
         .collect();
-    for (name, value) in missing {
-        resources.object_mut("requests").insert(&name, value);
+    if !missing.is_empty() {
+        resources.object_mut("requests").insert_all(missing);
     }
 }
 
@@ -174,10 +175,8 @@ fn insert_resources(spec: &mut Object, list: &str, added: Vec<(String, Quantity)
     if added.is_empty() {
         return;
     }
-    let list = spec.object_mut("resources").object_mut(list);
-    for (name, amount) in added {
-        list.insert(&name, amount.to_string());
-    }
+    let added = added.into_iter().map(|(name, amount)| (name.into(), amount.to_string().into())).collect();
+    spec.object_mut("resources").object_mut(list).insert_all(added);
 }
 
 fn round_requirements(object: &mut Object) {

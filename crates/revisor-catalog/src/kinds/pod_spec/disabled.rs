@@ -1,5 +1,7 @@
 //! Fields whose feature is off: they are dropped, unless the old spec uses them already.
 
+use std::collections::HashSet;
+
 use revisor_object::{Object, Value};
 
 use super::defaults::{CONTAINER_LISTS, objects_mut};
@@ -198,13 +200,13 @@ fn has_image_volume(spec: &Object) -> bool {
 fn drop_image_volumes(spec: &mut Object) {
     let is_image = |volume: &Value| volume.as_object().is_some_and(|volume| volume.contains("image"));
     let images = objects(spec, "volumes").filter(|(_, volume)| volume.contains("image"));
-    let names: Vec<String> = images.map(|(_, volume)| text(volume, "name").to_owned()).collect();
+    let names: HashSet<String> = images.map(|(_, volume)| text(volume, "name").to_owned()).collect();
     drop_elements(spec, "volumes", is_image);
     for list in CONTAINER_LISTS {
         for container in objects_mut(spec, list) {
             drop_elements(container, "volumeMounts", |mount| {
                 let name = mount.as_object().map_or("", |mount| text(mount, "name"));
-                names.iter().any(|image| image == name)
+                names.contains(name)
             });
         }
     }

@@ -1,5 +1,8 @@
 //! The environment of containers: variables, and where their values come from.
 
+use std::cell::LazyCell;
+use std::collections::HashSet;
+
 use revisor_object::names::{
     NameRule, config_map_key, dns1123_label, env_var_name, qualified_name, relaxed_env_var_name,
 };
@@ -61,7 +64,8 @@ fn name_problems(name: &str, options: Options) -> Vec<&'static str> {
 /// Whether a variable or prefix of the new spec is one of the old that only the relaxed rule lets pass.
 pub(super) fn keeps_relaxed_name(spec: &Object, old: &Object) -> bool {
     let is_relaxed = |name: &str| !env_var_name(name).is_empty() && relaxed_env_var_name(name).is_empty();
-    names(spec).filter(|name| is_relaxed(name)).any(|name| names(old).any(|other| other == name))
+    let known = LazyCell::new(|| names(old).collect::<HashSet<&str>>());
+    names(spec).filter(|name| is_relaxed(name)).any(|name| known.contains(name))
 }
 
 /// The names of all variables of a spec, and the prefixes of those that come many at once.

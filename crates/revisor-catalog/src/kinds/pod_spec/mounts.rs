@@ -17,9 +17,7 @@ pub(super) type Volumes<'a> = HashMap<&'a str, &'a Object>;
 /// What is wrong with the directories of one container.
 pub(super) fn validate(path: FieldPath<'_>, container: &Object, volumes: &Volumes<'_>, errors: &mut FieldErrors) {
     let mut places = HashSet::new();
-    let has_device = |member: &str, wanted: &str| {
-        objects(container, "volumeDevices").any(|(_, device)| text(device, member) == wanted)
-    };
+    let [devices, device_places] = members(container, "volumeDevices", ["name", "devicePath"]);
     for (at, mount) in objects(container, "volumeMounts") {
         let at_mount = path.index(at);
         let (name, place) = (text(mount, "name"), text(mount, "mountPath"));
@@ -31,11 +29,11 @@ pub(super) fn validate(path: FieldPath<'_>, container: &Object, volumes: &Volume
         if !places.insert(place) {
             errors.push(FieldError::invalid(at_mount.child("mountPath"), place, "must be unique"));
         }
-        if has_device("name", name) {
+        if devices.contains(name) {
             let detail = "must not already exist in volumeDevices";
             errors.push(FieldError::invalid(at_mount.child("name"), name, detail));
         }
-        if has_device("devicePath", place) {
+        if device_places.contains(place) {
             let detail = "must not already exist as a path in volumeDevices";
             errors.push(FieldError::invalid(at_mount.child("mountPath"), place, detail));
         }
@@ -53,6 +51,11 @@ pub(super) fn validate(path: FieldPath<'_>, container: &Object, volumes: &Volume
             validate_recursion(path.child("recursiveReadOnly"), mode, mount, errors);
         }
     }
+}
+
+/// What the elements of a list have in each of two members.
+fn members<'a>(container: &'a Object, list: &str, names: [&str; 2]) -> [HashSet<&'a str>; 2] {
+    names.map(|name| objects(container, list).map(|(_, element)| text(element, name)).collect())
 }
 
 fn validate_propagation(path: FieldPath<'_>, propagation: &str, container: &Object, errors: &mut FieldErrors) {
@@ -88,8 +91,10 @@ pub(super) fn validate_devices(
 ) {
     let mut names = HashSet::new();
     let mut places = HashSet::new();
-    let has_mount =
-        |member: &str, wanted: &str| objects(container, "volumeMounts").any(|(_, mount)| text(mount, member) == wanted);
+    if container.array("volumeDevices").is_empty() {
+        return;
+    }
+    let [mounts, mount_places] = members(container, "volumeMounts", ["name", "mountPath"]);
     for (at, device) in objects(container, "volumeDevices") {
         let path = path.index(at);
         let (name, place) = (text(device, "name"), text(device, "devicePath"));
@@ -114,10 +119,10 @@ pub(super) fn validate_devices(
         } else {
             places.insert(place);
         }
-        if has_mount("name", name) {
+        if mounts.contains(name) {
             errors.push(FieldError::invalid(path.child("name"), name, "must not already exist in volumeMounts"));
         }
-        if has_mount("mountPath", place) {
+        if mount_places.contains(place) {
             let detail = "must not already exist as a path in volumeMounts";
             errors.push(FieldError::invalid(path.child("devicePath"), place, detail));
         }

@@ -1,5 +1,8 @@
 //! Profiles that confine processes: seccomp and AppArmor, in their fields and in the annotations that came before.
 
+use std::cell::LazyCell;
+use std::collections::HashSet;
+
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::file_path;
@@ -70,6 +73,9 @@ pub(super) fn validate_app_armor(path: FieldPath<'_>, profile: &Object, errors: 
 
 /// What is wrong with the profiles in annotations.
 pub(super) fn validate_annotations(path: FieldPath<'_>, annotations: &Object, spec: &Object, errors: &mut FieldErrors) {
+    let containers = LazyCell::new(|| -> HashSet<&str> {
+        all_containers(spec).map(|(_, _, container)| text(container, "name")).collect()
+    });
     for (key, profile) in annotations.iter() {
         let profile = profile.as_str().unwrap_or_default();
         if key == SECCOMP_OF_POD || key.starts_with(SECCOMP_OF_CONTAINER) {
@@ -81,7 +87,7 @@ pub(super) fn validate_annotations(path: FieldPath<'_>, annotations: &Object, sp
             }
         }
         if let Some(container) = key.strip_prefix(APP_ARMOR) {
-            if !all_containers(spec).any(|(_, _, known)| text(known, "name") == container) {
+            if !containers.contains(container) {
                 errors.push(FieldError::invalid(path.key(key), container, "container not found"));
             }
             let is_sound = matches!(profile, "" | RUNTIME_DEFAULT | UNCONFINED) || profile.starts_with(LOCALHOST);

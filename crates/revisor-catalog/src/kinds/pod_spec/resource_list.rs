@@ -17,6 +17,14 @@ pub(crate) fn of_container<'a>(container: &'a Object, list: &str) -> impl Iterat
     container.object("resources").and_then(|resources| resources.object(list)).into_iter().flat_map(Object::iter)
 }
 
+/// Whether a container requests a resource.
+pub(crate) fn requests(container: &Object, name: &str) -> bool {
+    container
+        .object("resources")
+        .and_then(|resources| resources.object("requests"))
+        .is_some_and(|all| all.contains(name))
+}
+
 /// Whether an init container keeps running beside the others.
 pub(crate) fn is_sidecar(container: &Object) -> bool {
     container.str("restartPolicy") == Some("Always")
@@ -32,17 +40,24 @@ pub(crate) fn sum_of_containers<'a>(spec: &'a Object, list: &str) -> BTreeMap<&'
     let mut sidecars: BTreeMap<&str, Quantity> = BTreeMap::new();
     let mut most: BTreeMap<&str, Quantity> = BTreeMap::new();
     for container in objects(spec, "initContainers") {
+        let own = || of_container(container, list);
         if is_sidecar(container) {
-            add(&mut total, of_container(container, list));
-            add(&mut sidecars, of_container(container, list));
-            raise(&mut most, &sidecars);
-        } else {
-            let mut moment = sidecars.clone();
-            add(&mut moment, of_container(container, list));
-            raise(&mut most, &moment);
+            add(&mut total, own());
+            add(&mut sidecars, own());
+        }
+        // What this container does not ask for is needed no more than before.
+        for (name, value) in own() {
+            let needed = match (sidecars.get(name), is_sidecar(container)) {
+                (Some(sidecars), true) => sidecars.clone(),
+                (Some(sidecars), false) => sidecars.add(&amount(value)),
+                (None, _) => amount(value),
+            };
+            raise(&mut most, name, needed);
         }
     }
-    raise(&mut total, &most);
+    for (name, amount) in most {
+        raise(&mut total, name, amount);
+    }
     total
 }
 
@@ -54,11 +69,9 @@ fn add<'a>(sum: &mut BTreeMap<&'a str, Quantity>, list: impl Iterator<Item = (&'
     }
 }
 
-fn raise<'a>(most: &mut BTreeMap<&'a str, Quantity>, list: &BTreeMap<&'a str, Quantity>) {
-    for (name, amount) in list {
-        if most.get(name).is_none_or(|before| amount > before) {
-            most.insert(name, amount.clone());
-        }
+fn raise<'a>(most: &mut BTreeMap<&'a str, Quantity>, name: &'a str, amount: Quantity) {
+    if most.get(name).is_none_or(|before| amount > *before) {
+        most.insert(name, amount);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What containers and pods ask for: requests, limits and claims of resources, and what a change of them means.
 
 use std::cell::LazyCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use revisor_object::names::dns1123_label;
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Quantity, Value, clip_joined};
@@ -126,6 +126,7 @@ fn validate_claims(path: FieldPath<'_>, resources: &Object, claims: &BTreeSet<&s
         false => format!("must be one of the names in pod.spec.resourceClaims: {}", clip_joined(claims, ", ")),
     });
     let mut used: HashSet<(&str, &str)> = HashSet::new();
+    let mut used_parts: HashMap<&str, usize> = HashMap::new();
     for (at, claim) in objects(resources, "claims") {
         let path = path.index(at);
         let (name, request) = (text(claim, "name"), text(claim, "request"));
@@ -142,10 +143,10 @@ fn validate_claims(path: FieldPath<'_>, resources: &Object, claims: &BTreeSet<&s
                     errors.push(FieldError::duplicate(path, format!("{name}/{request}")));
                 }
             } else {
-                let parts = used.iter().filter(|(of, _)| *of == name).count();
-                errors.extend((0..parts).map(|_| FieldError::duplicate(path, name)));
+                let parts = used_parts.get(name).copied().unwrap_or_default();
+                errors.push_times(parts, || FieldError::duplicate(path, name));
             }
-            used.insert((name, request));
+            *used_parts.entry(name).or_default() += usize::from(used.insert((name, request)));
         }
         if !claims.contains(name) {
             errors.push(FieldError::not_found_because(path, name, unknown.as_str()));

@@ -1,6 +1,6 @@
 //! Spread constraints: how evenly the pods of a selection are to be spread over the parts of a topology.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use revisor_object::names::qualified_name;
 use revisor_object::{FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector};
@@ -17,18 +17,20 @@ const WITHOUT_SELECTOR: &str = "must not be specified when labelSelector is not 
 
 /// What is wrong with the spread constraints of a spec.
 pub(super) fn validate(path: FieldPath<'_>, spec: &Object, options: Options, errors: &mut FieldErrors) {
-    for (at, constraint) in objects(spec, "topologySpreadConstraints") {
+    fn told_apart_by(constraint: &Object) -> (&str, &str) {
+        (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"))
+    }
+    let constraints = || objects(spec, "topologySpreadConstraints");
+    let last: HashMap<(&str, &str), usize> = constraints().map(|(at, it)| (told_apart_by(it), at)).collect();
+    for (at, constraint) in constraints() {
         let path = path.index(at);
         errors.extend(positive(path.child("maxSkew"), number(constraint, "maxSkew")));
-        let (key, action) = (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"));
+        let (key, action) = told_apart_by(constraint);
         if key.is_empty() {
             errors.push(FieldError::required(path.child("topologyKey"), "can not be empty"));
         }
         errors.extend(one_of(path.child("whenUnsatisfiable"), action, ACTIONS));
-        let comes_again = objects(spec, "topologySpreadConstraints").any(|(other, later)| {
-            other > at && text(later, "topologyKey") == key && text(later, "whenUnsatisfiable") == action
-        });
-        if comes_again {
+        if last.get(&(key, action)).is_some_and(|last| *last > at) {
             let path = path.child("{topologyKey, whenUnsatisfiable}");
             errors.push(FieldError::duplicate(path, format!("{{{key}, {action}}}")));
         }
@@ -93,18 +95,19 @@ pub(super) fn validate_keys(path: FieldPath<'_>, term: &Object, errors: &mut Fie
     }
     // The keys have been added to the selector already. One that is there twice was there before.
     let mut selected: HashSet<&str> = entries(selector.unwrap_or(NONE), "matchLabels").map(|(key, _)| key).collect();
+    let last_matched: HashMap<&str, usize> = texts(term, "matchLabelKeys").map(|(at, key)| (key, at)).collect();
     for (_, expression) in objects(selector.unwrap_or(NONE), "matchExpressions") {
         let key = text(expression, "key");
-        let at = texts(term, "matchLabelKeys").filter(|(_, other)| *other == key).last().map(|(at, _)| at);
         if !selected.insert(key)
-            && let Some(at) = at
+            && let Some(at) = last_matched.get(key)
         {
-            errors.push(FieldError::invalid(path.index(at), key, IN_BOTH));
+            errors.push(FieldError::invalid(path.index(*at), key, IN_BOTH));
         }
     }
     let at_keys = path.child("matchLabelKeys");
+    let mismatched: HashSet<&str> = texts(term, "mismatchLabelKeys").map(|(_, key)| key).collect();
     for (at, key) in texts(term, "matchLabelKeys") {
-        if texts(term, "mismatchLabelKeys").any(|(_, other)| other == key) {
+        if mismatched.contains(key) {
             let detail = "exists in both matchLabelKeys and mismatchLabelKeys";
             errors.push(FieldError::invalid(at_keys.index(at), key, detail));
         }
@@ -121,11 +124,11 @@ fn validate_keys_by_older_rule(path: FieldPath<'_>, constraint: &Object, errors:
         errors.push(FieldError::forbidden(path, WITHOUT_SELECTOR));
     }
     let selector = selector.unwrap_or(NONE);
+    let expressions = objects(selector, "matchExpressions");
+    let expressed: HashSet<&str> = expressions.map(|(_, expression)| text(expression, "key")).collect();
     for (at, key) in texts(constraint, "matchLabelKeys") {
         errors.extend(problems(path.index(at), key, qualified_name(key)));
-        let is_selected = part(selector, "matchLabels").contains(key)
-            || objects(selector, "matchExpressions").any(|(_, expression)| text(expression, "key") == key);
-        if is_selected {
+        if part(selector, "matchLabels").contains(key) || expressed.contains(key) {
             errors.push(FieldError::invalid(path.index(at), key, IN_BOTH));
         }
     }

@@ -41,6 +41,9 @@ const VOLUMES: &[(&str, &str, &str)] = &[
     ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
+/// How many pairs of files or ports are warned of. Clients are shown the first of them only.
+const MOST_WARNINGS: usize = 1000;
+
 /// What is unwise about a pod or a template (`{metadata, spec}`).
 pub(super) fn of(path: FieldPath<'_>, is_template: bool, template: &Object, features: Features) -> Vec<String> {
     let mut warnings = Vec::new();

@@ -5,7 +5,7 @@ mod device;
 mod disabled;
 
 use revisor_object::names::{dns1123_subdomain, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value};
 
 pub(super) use self::device::validate_taint;
 use super::{lists, names};
@@ -201,11 +201,13 @@ pub(super) fn validate_binding(path: FieldPath<'_>, holder: &Object) -> FieldErr
     let mut errors = lists::texts(wanted_path, wanted, MAX_BINDING_CONDITIONS, label);
     errors.extend(lists::texts(unwanted_path, unwanted, MAX_BINDING_CONDITIONS, label));
     errors.extend(lists::duplicates(wanted_path, wanted.iter().filter_map(Value::as_str)));
+    let known: Seen<ByValue<'_>> = wanted.iter().map(ByValue).collect();
+    let mut seen = Seen::default();
     for (at, condition) in unwanted.iter().enumerate() {
-        if unwanted[..at].contains(condition) {
+        if !seen.is_new(ByValue(condition)) {
             errors.push(FieldError::duplicate(unwanted_path.index(at), BadValue::of(condition)));
         }
-        if wanted.contains(condition) {
+        if known.has(&ByValue(condition)) {
             let detail = "bindingFailureConditions must not overlap with bindingConditions";
             errors.push(FieldError::invalid(unwanted_path.index(at), BadValue::of(condition), detail));
         }

@@ -1,6 +1,6 @@
 //! Drivers of storage: what each can do and wants to be told.
 
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value};
 
 use crate::checks::{self, immutable};
 use crate::{Circumstances, Feature, Features, Part, Strategy};
@@ -121,15 +121,14 @@ impl Strategy for CsiDrivers {
 
 fn validate_tokens(path: FieldPath<'_>, requests: &[Value]) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    let mut audiences = Vec::new();
+    let mut audiences = Seen::default();
     for (at, request) in requests.iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);
         let audience = request.str("audience").unwrap_or_default();
-        if audiences.contains(&audience) {
+        if !audiences.is_new(audience) {
             errors.push(FieldError::duplicate(path.child("audience"), audience));
             continue;
         }
-        audiences.push(audience);
         let Some(seconds) = request.get("expirationSeconds").and_then(Value::as_i64) else { continue };
         let path = path.child("expirationSeconds");
         if seconds < 600 {

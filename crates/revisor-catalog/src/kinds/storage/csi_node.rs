@@ -1,7 +1,9 @@
 //! Which drivers of storage a node has.
 
+use std::collections::HashMap;
+
 use revisor_object::names::qualified_name;
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value};
 
 use crate::checks::{not_negative, problems};
 use crate::kinds::core::persistent_volume::csi_driver_name;
@@ -19,16 +21,15 @@ pub(crate) struct CsiNodes {
 impl Strategy for CsiNodes {
     fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = FieldErrors::new();
-        let mut names = Vec::new();
+        let mut names = Seen::default();
         for (at, driver) in drivers(object).enumerate() {
             let path = DRIVERS.index(at);
             let name = driver.str("name").unwrap_or_default();
             errors.extend(csi_driver_name(path.child("name"), name));
             errors.extend(validate_driver(path, driver));
-            if names.contains(&name) {
+            if !names.is_new(name) {
                 errors.push(FieldError::duplicate(path.child("name"), name));
             }
-            names.push(name);
             errors.extend(validate_topology_keys(path, driver));
         }
         errors
@@ -36,8 +37,12 @@ impl Strategy for CsiNodes {
 
     fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = self.validate(object);
+        let mut by_name: HashMap<Option<ByValue<'_>>, Vec<&Object>> = HashMap::new();
+        for driver in drivers(object) {
+            by_name.entry(driver.get("name").map(ByValue)).or_default().push(driver);
+        }
         for before in drivers(old) {
-            for driver in drivers(object).filter(|driver| driver.get("name") == before.get("name")) {
+            for driver in by_name.get(&before.get("name").map(ByValue)).into_iter().flatten() {
                 // How much a node can hold may change, but only where that is a feature.
                 let frozen: &[&str] = if self.features.has(Feature::MutableCSINodeAllocatableCount) {
                     &["nodeID", "topologyKeys"]
@@ -79,11 +84,12 @@ fn validate_driver(path: FieldPath<'_>, driver: &Object) -> FieldErrors {
 fn validate_topology_keys(path: FieldPath<'_>, driver: &Object) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let keys: Vec<&str> = driver.array("topologyKeys").iter().filter_map(Value::as_str).collect();
-    for (at, key) in keys.iter().enumerate() {
+    let mut seen = Seen::default();
+    for key in &keys {
         if key.is_empty() {
             errors.push(FieldError::required(path, ""));
         }
-        if keys[..at].contains(key) {
+        if !seen.is_new(*key) {
             errors.push(FieldError::duplicate(path, *key));
         }
         errors.extend(problems(path, key, qualified_name(key)));

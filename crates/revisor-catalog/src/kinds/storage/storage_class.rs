@@ -1,6 +1,6 @@
 //! Storage classes: which provisioner makes the volumes of claims, and how.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use revisor_object::names::qualified_name;
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
@@ -58,7 +58,7 @@ fn validate_topologies(topologies: &[Value]) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let path = FieldPath::root("allowedTopologies");
     // The original begins with as many empty terms as there are given ones, so an empty term has that many twins.
-    let mut seen: Vec<BTreeMap<&str, BTreeSet<&str>>> = vec![BTreeMap::new(); topologies.len()];
+    let mut seen: HashMap<BTreeMap<&str, BTreeSet<&str>>, usize> = HashMap::from([(BTreeMap::new(), topologies.len())]);
     for (at, term) in topologies.iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);
         let path = path.child("matchLabelExpressions");
@@ -81,9 +81,9 @@ fn validate_topologies(topologies: &[Value]) -> FieldErrors {
                 errors.push(FieldError::duplicate(path.child("key"), key));
             }
         }
-        let twins = seen.iter().filter(|other| **other == expressions).count();
-        errors.extend((0..twins).map(|_| FieldError::duplicate(path, "")));
-        seen.push(expressions);
+        let twins = seen.entry(expressions).or_default();
+        errors.push_times(*twins, || FieldError::duplicate(path, ""));
+        *twins += 1;
     }
     errors
 }

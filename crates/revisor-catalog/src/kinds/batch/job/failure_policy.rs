@@ -1,7 +1,7 @@
 //! `podFailurePolicy`: what a job does about pods that failed, by exit code or condition.
 
 use revisor_object::names::qualified_name;
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value};
 
 use crate::checks::{one_of, problems};
 use crate::kinds::workload::{pod, shown, text};
@@ -21,13 +21,16 @@ pub(super) fn validate(path: FieldPath<'_>, policy: &Object, spec: &Object) -> F
     if rules.len() > MAX_RULES {
         errors.push(FieldError::too_many(at_rules, rules.len(), MAX_RULES));
     }
+    let containers = ["containers", "initContainers"].into_iter().flat_map(|list| pod(spec).array(list));
+    let containers: Seen<&str> =
+        containers.filter_map(Value::as_object).map(|container| text(container, "name")).collect();
     for (at, rule) in rules.iter().filter_map(Value::as_object).enumerate() {
-        errors.extend(validate_rule(at_rules.index(at), rule, spec));
+        errors.extend(validate_rule(at_rules.index(at), rule, spec, &containers));
     }
     errors
 }
 
-fn validate_rule(path: FieldPath<'_>, rule: &Object, spec: &Object) -> FieldErrors {
+fn validate_rule(path: FieldPath<'_>, rule: &Object, spec: &Object, containers: &Seen<&str>) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let at_action = path.child("action");
     match text(rule, "action") {
@@ -40,7 +43,7 @@ fn validate_rule(path: FieldPath<'_>, rule: &Object, spec: &Object) -> FieldErro
     }
     let codes = rule.object("onExitCodes");
     if let Some(codes) = codes {
-        errors.extend(validate_exit_codes(path.child("onExitCodes"), codes, spec));
+        errors.extend(validate_exit_codes(path.child("onExitCodes"), codes, containers));
     }
     let conditions = rule.array("onPodConditions");
     errors.extend(validate_conditions(path.child("onPodConditions"), conditions));
@@ -76,11 +79,11 @@ fn validate_conditions(path: FieldPath<'_>, conditions: &[Value]) -> FieldErrors
     errors
 }
 
-fn validate_exit_codes(path: FieldPath<'_>, codes: &Object, spec: &Object) -> FieldErrors {
+fn validate_exit_codes(path: FieldPath<'_>, codes: &Object, containers: &Seen<&str>) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let operator = text(codes, "operator");
     errors.extend(named(path.child("operator"), operator, &OPERATORS));
-    if let Some(container) = codes.str("containerName").filter(|name| !has_container(spec, name)) {
+    if let Some(container) = codes.str("containerName").filter(|name| !containers.has(name)) {
         let detail = "must be one of the container or initContainer names in the pod template";
         errors.push(FieldError::invalid(path.child("containerName"), container, detail));
     }
@@ -105,10 +108,4 @@ fn validate_exit_codes(path: FieldPath<'_>, codes: &Object, spec: &Object) -> Fi
         errors.push(FieldError::invalid(at_values, shown(codes, "values"), "must be ordered"));
     }
     errors
-}
-
-fn has_container(spec: &Object, name: &str) -> bool {
-    let pod = pod(spec);
-    let all = ["containers", "initContainers"].into_iter().flat_map(|list| pod.array(list));
-    all.filter_map(Value::as_object).any(|container| text(container, "name") == name)
 }

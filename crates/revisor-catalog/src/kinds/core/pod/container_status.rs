@@ -1,6 +1,8 @@
 //! The statuses of a pod's containers: which changes make no sense, and what they may say of users and resources.
 
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
+use std::collections::HashMap;
+
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Seen, Value};
 
 use super::objects;
 use super::status::STATUS;
@@ -83,17 +85,18 @@ fn validate_transitions_of(
         return FieldErrors::new();
     }
     let terminated = |status: &Object| status.object("state").and_then(|state| state.object("terminated")).cloned();
+    let running = objects(status, list).filter(|new| terminated(new).is_none());
+    let running: Seen<&str> = running.map(|new| new.str("name").unwrap_or_default()).collect();
+    let containers = first_by_name(spec, containers);
     let mut errors = FieldErrors::new();
     for (at, old) in objects(before, list).enumerate() {
         let Some(end) = terminated(old) else { continue };
         let name = old.str("name").unwrap_or_default();
-        let is_running_again =
-            objects(status, list).any(|new| new.str("name").unwrap_or_default() == name && terminated(new).is_none());
-        if !is_running_again {
+        if !running.has(&name) {
             continue;
         }
         let exit_code = end.get("exitCode").and_then(Value::as_i64).unwrap_or_default();
-        let container = objects(spec, containers).find(|container| container.str("name") == Some(name));
+        let container = containers.get(&Some(name)).copied();
         let is_allowed = !is_ephemeral
             && if rules.of_containers {
                 container.is_some_and(|container| restarts(container, spec, exit_code, features))
@@ -174,6 +177,7 @@ fn validate_users(list: &str, status: &Object, spec: &Object) -> FieldErrors {
 /// What is said of allocated resources must be about resources that the container asks for.
 fn validate_allocated(list: &str, containers: &str, status: &Object, spec: &Object) -> FieldErrors {
     let mut errors = FieldErrors::new();
+    let known = first_by_name(spec, containers);
     for (at, container_status) in objects(status, list).enumerate() {
         let path = STATUS.child(list);
         let path = path.index(at);
@@ -184,11 +188,12 @@ fn validate_allocated(list: &str, containers: &str, status: &Object, spec: &Obje
             }
             continue;
         }
-        let container = objects(spec, containers).find(|it| it.str("name") == container_status.str("name"));
+        let container = known.get(&container_status.str("name")).copied();
+        let claims = container.map(claims_of).unwrap_or_default();
         for (at, allocated) in objects(container_status, "allocatedResourcesStatus").enumerate() {
             let path = path.index(at);
             let name = allocated.str("name").unwrap_or_default();
-            if let Some(detail) = container.and_then(|container| unknown_resource(container, name)) {
+            if let Some(detail) = container.and_then(|container| unknown_resource(container, &claims, name)) {
                 errors.push(FieldError::invalid(path.child("name"), name, detail));
             }
             errors.extend(validate_health(path.child("resources"), allocated));
@@ -197,31 +202,43 @@ fn validate_allocated(list: &str, containers: &str, status: &Object, spec: &Obje
     errors
 }
 
+/// The containers of a list by their names; of those with the same name the first counts.
+fn first_by_name<'a>(spec: &'a Object, list: &str) -> HashMap<Option<&'a str>, &'a Object> {
+    let mut found = HashMap::new();
+    for container in objects(spec, list) {
+        found.entry(container.str("name")).or_insert(container);
+    }
+    found
+}
+
+/// What a container claims: a claim, or a request of one behind a slash.
+fn claims_of(container: &Object) -> Seen<String> {
+    let claims = container.object("resources").map(|resources| resources.array("claims")).unwrap_or_default();
+    let claims = claims.iter().filter_map(Value::as_object).map(|claim| {
+        match (claim.str("name").unwrap_or_default(), claim.str("request").unwrap_or_default()) {
+            (name, "") => name.to_owned(),
+            (name, request) => format!("{name}/{request}"),
+        }
+    });
+    claims.collect()
+}
+
 /// Why a container does not ask for a resource; `None` if it does.
-fn unknown_resource(container: &Object, name: &str) -> Option<&'static str> {
+fn unknown_resource(container: &Object, claims: &Seen<String>, name: &str) -> Option<&'static str> {
     if let Some(claimed) = name.strip_prefix("claim:") {
-        let claims = container.object("resources").map(|resources| resources.array("claims")).unwrap_or_default();
-        let is_known = claims.iter().filter_map(Value::as_object).any(|claim| {
-            let (claim_name, request) =
-                (claim.str("name").unwrap_or_default(), claim.str("request").unwrap_or_default());
-            match request {
-                "" => claimed == claim_name,
-                _ => claimed.strip_prefix(claim_name).and_then(|rest| rest.strip_prefix('/')) == Some(request),
-            }
-        });
-        (!is_known).then_some(
+        (!claims.has(&claimed.to_owned())).then_some(
             "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or \
              'claim:<claimName>' if request is empty",
         )
     } else {
-        let is_known = pod_spec::resource_list::of_container(container, "requests").any(|(known, _)| known == name);
-        (!is_known).then_some("must match one of the container's resource requests")
+        (!pod_spec::resource_list::requests(container, name))
+            .then_some("must match one of the container's resource requests")
     }
 }
 
 fn validate_health(path: FieldPath<'_>, allocated: &Object) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = Seen::default();
     for (at, resource) in objects(allocated, "resources").enumerate() {
         let at = path.index(at);
         let health = resource.str("health").unwrap_or_default();
@@ -237,10 +254,9 @@ fn validate_health(path: FieldPath<'_>, allocated: &Object) -> FieldErrors {
             _ => {}
         }
         let id = resource.str("resourceID").unwrap_or_default();
-        if seen.contains(&id) {
+        if !seen.is_new(id) {
             errors.push(FieldError::duplicate(at.child("resourceID"), id));
         }
-        seen.push(id);
     }
     errors
 }

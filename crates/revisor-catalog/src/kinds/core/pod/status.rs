@@ -1,10 +1,11 @@
 //! The status of a pod: what `/status` keeps as it was, and what may be wrong with it.
 
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain, qualified_name};
 use revisor_object::{
-    BadValue, FieldError, FieldErrors, FieldPath, Object, Value, ip_warnings, legacy_ip_problems, parse_ip_sloppy,
+    BadValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value, ip_warnings, legacy_ip_problems, parse_ip_sloppy,
 };
 
 use super::{container_status, disabled, objects, spec_of, update};
@@ -48,16 +49,16 @@ pub(super) fn prepare(pod: &mut Object, old: &Object, features: Features) {
 
 /// A condition that does not say which generation it is about is still about the one that it was about.
 fn keep_observed_generations(status: &mut Object, before: &Object) {
-    let mut known: Vec<(&str, &Value)> = objects(before, "conditions")
-        .filter_map(|condition| {
-            Some((condition.str("type")?, condition.get("observedGeneration").unwrap_or(&Value::Null)))
-        })
-        .collect();
+    let mut known: HashMap<&str, VecDeque<&Value>> = HashMap::new();
+    for condition in objects(before, "conditions") {
+        if let Some(kind) = condition.str("type") {
+            known.entry(kind).or_default().push_back(condition.get("observedGeneration").unwrap_or(&Value::Null));
+        }
+    }
     for condition in status.array_mut("conditions").into_iter().flatten().filter_map(Value::as_object_mut) {
         let kind = condition.str("type").unwrap_or_default();
-        let Some(at) = known.iter().position(|(of, _)| *of == kind) else { continue };
         // There may be several conditions of one type; each stands for one of before.
-        let (_, generation) = known.remove(at);
+        let Some(generation) = known.get_mut(kind).and_then(VecDeque::pop_front) else { continue };
         if !condition.contains("observedGeneration") && !generation.is_null() {
             condition.insert("observedGeneration", generation.clone());
         }
@@ -140,18 +141,18 @@ fn validate_nomination(status: &Object, before: &Object, spec: &Object, features
 fn validate_claims(status: &Object, spec: &Object) -> FieldErrors {
     let path = STATUS.child("resourceClaimStatuses");
     let mut errors = FieldErrors::new();
-    let mut seen: Vec<&str> = Vec::new();
+    let known: Seen<&str> = objects(spec, "resourceClaims").filter_map(|claim| claim.str("name")).collect();
+    let mut seen = Seen::default();
     for (at, claim) in objects(status, "resourceClaimStatuses").enumerate() {
         let name = claim.str("name").unwrap_or_default();
         let at = path.index(at);
-        if !objects(spec, "resourceClaims").any(|known| known.str("name") == Some(name)) {
+        if !known.has(&name) {
             let detail = "must match the name of an entry in `spec.resourceClaims`";
             errors.push(FieldError::invalid(at.child("name"), name, detail));
         }
-        if seen.contains(&name) {
+        if !seen.is_new(name) {
             errors.push(FieldError::duplicate(at.child("name"), name));
         }
-        seen.push(name);
         if let Some(claim_name) = claim.str("resourceClaimName") {
             errors.extend(problems(at.child("resourceClaimName"), claim_name, dns1123_subdomain(claim_name)));
         }
@@ -167,24 +168,21 @@ fn validate_extended_claim(status: &Object, spec: &Object) -> FieldErrors {
     if claim.array("requestMappings").is_empty() {
         errors.push(FieldError::required(mappings_path, "at least one request mapping is required"));
     }
-    let mut seen: Vec<[&str; 3]> = Vec::new();
+    let containers = ["initContainers", "containers"].into_iter().flat_map(|list| objects(spec, list));
+    let containers: HashMap<&str, &Object> = containers.filter_map(|it| Some((it.str("name")?, it))).collect();
+    let mut seen: Seen<[&str; 3]> = Seen::default();
     for (at, mapping) in objects(claim, "requestMappings").enumerate() {
         let text = |name| mapping.str(name).unwrap_or_default();
         let key = [text("containerName"), text("resourceName"), text("requestName")];
         let [container_name, resource_name, request_name] = key;
         let at = mappings_path.index(at);
-        let lists = ["initContainers", "containers"];
-        let container =
-            lists.iter().flat_map(|list| objects(spec, list)).filter(|it| it.str("name") == Some(container_name));
-        match container.last() {
+        match containers.get(container_name) {
             None => {
                 let detail = "must match the name of an entry in spec.initContainers.name or spec.containers.name";
                 errors.push(FieldError::invalid(at.child("containerName"), container_name, detail));
             }
             Some(container) => {
-                let is_requested =
-                    pod_spec::resource_list::of_container(container, "requests").any(|(name, _)| name == resource_name);
-                if !is_requested {
+                if !pod_spec::resource_list::requests(container, resource_name) {
                     let detail = "must match the extended resource name of an entry in \
                                   spec.initContainers.resources.requests or spec.containers.resources.requests";
                     errors.push(FieldError::invalid(at.child("resourceName"), resource_name, detail));
@@ -192,12 +190,11 @@ fn validate_extended_claim(status: &Object, spec: &Object) -> FieldErrors {
             }
         }
         errors.extend(problems(path.child("requestName"), request_name, dns1123_label(request_name)));
-        if seen.contains(&key) {
+        if !seen.is_new(key) {
             for (name, value) in ["containerName", "resourceName", "requestName"].into_iter().zip(key) {
                 errors.push(FieldError::duplicate(at.child(name), value));
             }
         }
-        seen.push(key);
     }
     match claim.str("resourceClaimName").unwrap_or_default() {
         "" => errors.push(FieldError::required(path.child("resourceClaimName"), "")),
@@ -211,17 +208,16 @@ fn validate_node_claims(status: &Object, spec: &Object) -> FieldErrors {
     let list = "nodeAllocatableResourceClaimStatuses";
     let path = STATUS.child(list);
     let mut errors = FieldErrors::new();
+    // Claims are named by the spec, or made from a template and named by the status.
+    let known = objects(spec, "resourceClaims").chain(objects(status, "resourceClaimStatuses"));
+    let known: Seen<&str> = known.filter_map(|claim| claim.str("resourceClaimName")).collect();
     for (at, claim) in objects(status, list).enumerate() {
         let path = path.index(at);
         let name = claim.str("resourceClaimName").unwrap_or_default();
         if name.is_empty() {
             errors.push(FieldError::required(path.child("resourceClaimName"), "must not be empty"));
         }
-        // Claims are named by the spec, or made from a template and named by the status.
-        let is_known = objects(spec, "resourceClaims")
-            .chain(objects(status, "resourceClaimStatuses"))
-            .any(|known| known.str("resourceClaimName") == Some(name));
-        if !is_known {
+        if !known.has(&name) {
             let detail = "no mapping found in pod reference";
             errors.push(FieldError::invalid(path.child("resourceClaimName"), name, detail));
         }

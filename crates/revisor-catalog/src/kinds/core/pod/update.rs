@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use revisor_object::{BadValue, FieldError, FieldErrors, Object, Value};
+use revisor_object::{BadValue, ByValue, FieldError, FieldErrors, Object, Seen, Value};
 
 use super::{METADATA, MIRROR, SPEC, annotations_of, objects, spec_of, validate_metadata_and_spec};
 use crate::checks::{in_range, keep};
@@ -107,13 +107,12 @@ fn validate_deadline(new_spec: &Object, old_spec: &Object) -> (FieldErrors, bool
 
 /// Every old toleration must still be there, but for its time.
 fn validate_tolerations(new_spec: &Object, old_spec: &Object) -> Option<FieldError> {
-    let is_same = |one: &Object, two: &Object| {
-        let but_time = |it: &Object| it.iter().filter(|(name, _)| *name != "tolerationSeconds").count();
-        let without_time = one.iter().filter(|(name, _)| *name != "tolerationSeconds");
-        but_time(one) == but_time(two) && without_time.into_iter().all(|(name, value)| two.get(name) == Some(value))
-    };
-    let is_kept = |before: &Object| objects(new_spec, "tolerations").any(|now| is_same(before, now));
-    let all_are_kept = objects(old_spec, "tolerations").all(is_kept);
+    fn but_time(toleration: &Object) -> Vec<(&str, ByValue<'_>)> {
+        let members = toleration.iter().filter(|(name, _)| *name != "tolerationSeconds");
+        members.map(|(name, value)| (name, ByValue(value))).collect()
+    }
+    let kept: Seen<Vec<(&str, ByValue<'_>)>> = objects(new_spec, "tolerations").map(but_time).collect();
+    let all_are_kept = objects(old_spec, "tolerations").all(|before| kept.has(&but_time(before)));
     (!all_are_kept).then(|| {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         FieldError::forbidden(SPEC.child("tolerations"), detail)
@@ -123,12 +122,12 @@ fn validate_tolerations(new_spec: &Object, old_spec: &Object) -> Option<FieldErr
 /// Gates may only be taken away.
 fn validate_gates(new_spec: &Object, old_spec: &Object) -> FieldErrors {
     let name = |gate: &Object| gate.str("name").unwrap_or_default().to_owned();
-    let known: Vec<String> = objects(old_spec, "schedulingGates").map(name).collect();
+    let known: Seen<String> = objects(old_spec, "schedulingGates").map(name).collect();
     let path = SPEC.child("schedulingGates");
     objects(new_spec, "schedulingGates")
         .map(name)
         .enumerate()
-        .filter(|(_, gate)| !known.contains(gate))
+        .filter(|(_, gate)| !known.has(gate))
         .map(|(at, gate)| {
             let detail = format!("only deletion is allowed, but found new scheduling gate '{gate}'");
             FieldError::forbidden(path.index(at).child("name"), detail)

@@ -1,6 +1,6 @@
 //! What is wrong with the addresses and families of a Service, by themselves and in place of others.
 
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, parse_ip_sloppy};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value, parse_ip_sloppy};
 
 use super::ServiceSpec;
 use crate::Features;
@@ -38,7 +38,7 @@ pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, features: Fe
         errors.push(FieldError::not_supported(SPEC.child("ipFamilyPolicy"), policy, &POLICIES));
     }
 
-    let known = old.map(|old| ServiceSpec::of(old).cluster_ips()).unwrap_or_default();
+    let known: Seen<&str> = texts(old.map(|old| ServiceSpec::of(old).cluster_ips()).unwrap_or_default()).collect();
     let mut has_invalid = false;
     for (at, ip) in texts(ips).enumerate() {
         if at == 0 && ip == "None" {
@@ -48,7 +48,7 @@ pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, features: Fe
             }
             continue;
         }
-        let found = legacy_ip(path.index(at), ip, features, |ip| texts(known).any(|known| known == ip));
+        let found = legacy_ip(path.index(at), ip, features, |_| known.has(&ip));
         has_invalid |= !found.is_empty();
         errors.extend(found);
     }
@@ -75,12 +75,12 @@ pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, features: Fe
 
 fn validate_families(spec: ServiceSpec<'_>, errors: &mut FieldErrors) {
     let path = SPEC.child("ipFamilies");
-    let families = spec.ip_families();
-    for (at, family) in texts(families).enumerate() {
+    let mut seen = Seen::default();
+    for (at, family) in texts(spec.ip_families()).enumerate() {
         if !FAMILIES.contains(&family) {
             errors.push(FieldError::not_supported(path.index(at), family, &FAMILIES));
         }
-        if texts(&families[..at]).any(|before| before == family) {
+        if !seen.is_new(family) {
             errors.push(FieldError::duplicate(path.index(at), family));
         }
     }

@@ -1,7 +1,7 @@
 //! What is wrong with a Service. What is wrong with its addresses is told in `cluster_ips.rs`.
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain, port_name, port_number, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value};
 
 use super::cluster_ips::{validate_cluster_ip_changes, validate_cluster_ips, validate_family_changes};
 use super::{ServicePort, ServiceSpec, TOPOLOGY_HINTS, TOPOLOGY_MODE};
@@ -40,11 +40,10 @@ pub(super) fn validate_service(service: &Object, old: Option<&Object>, features:
     errors.extend(labels(SPEC.child("selector"), spec.get("selector").and_then(Value::as_object)));
     validate_affinity(spec, &mut errors);
     errors.extend(validate_cluster_ips(service, old, features));
-    let known = |name: &'static str| old.map(|old| ServiceSpec::of(old).array(name)).unwrap_or_default();
+    let known: Seen<&str> = old.into_iter().flat_map(|old| texts(ServiceSpec::of(old).array("externalIPs"))).collect();
     for (at, ip) in texts(spec.array("externalIPs")).enumerate() {
         let path = SPEC.child("externalIPs");
-        let is_known = |ip: &str| texts(known("externalIPs")).any(|known| known == ip);
-        let malformed = legacy_ip(path.index(at), ip, features, is_known);
+        let malformed = legacy_ip(path.index(at), ip, features, |_| known.has(&ip));
         let is_malformed = !malformed.is_empty();
         errors.extend(malformed);
         if !is_malformed {
@@ -100,12 +99,13 @@ fn validate_by_type(spec: ServiceSpec<'_>, errors: &mut FieldErrors) {
 fn validate_each_port(spec: ServiceSpec<'_>, errors: &mut FieldErrors) {
     let path = SPEC.child("ports");
     let must_have_name = spec.ports().len() > 1;
+    let mut names = Seen::default();
     for (at, port) in spec.ports().enumerate() {
         let path = path.index(at);
         let name = port.name();
         if !name.is_empty() {
             errors.extend(problems(path.child("name"), name, dns1123_label(name)));
-            if spec.ports().take(at).any(|before| before.name() == name) {
+            if !names.is_new(name) {
                 errors.push(FieldError::duplicate(path.child("name"), name));
             }
         } else if must_have_name {
@@ -170,16 +170,15 @@ fn validate_ports_together(spec: ServiceSpec<'_>, errors: &mut FieldErrors) {
             errors.push(FieldError::forbidden(path.index(at).child("nodePort"), detail));
         }
     }
+    let mut seen = Seen::default();
     for (at, port) in spec.ports().enumerate().filter(|(_, port)| port.node_port() != 0) {
-        let is_same =
-            |other: &ServicePort<'_>| (other.protocol(), other.node_port()) == (port.protocol(), port.node_port());
-        if spec.ports().take(at).any(|other| is_same(&other)) {
+        if !seen.is_new((port.protocol(), port.node_port())) {
             errors.push(FieldError::duplicate(path.index(at).child("nodePort"), port.node_port()));
         }
     }
+    let mut seen = Seen::default();
     for (at, port) in spec.ports().enumerate() {
-        let is_same = |other: ServicePort<'_>| (other.protocol(), other.number()) == (port.protocol(), port.number());
-        if spec.ports().take(at).any(is_same) {
+        if !seen.is_new((port.protocol(), port.number())) {
             // The original shows its own idea of a port, with everything left out but what must be unique.
             let shown = format!(
                 r#"{{"Name":"","Protocol":"{}","AppProtocol":null,"Port":{},"TargetPort":0,"NodePort":0}}"#,
@@ -208,9 +207,9 @@ fn validate_source_ranges(
             errors.push(FieldError::forbidden(path, ONLY_LOAD_BALANCERS));
         }
         let known = old.map(|old| ServiceSpec::of(old).array("loadBalancerSourceRanges")).unwrap_or_default();
-        for (at, range) in texts(ranges).enumerate() {
-            let is_known = |range: &str| texts(known).any(|known| known.trim() == range);
-            errors.extend(legacy_cidr(path.index(at), range.trim(), features, is_known));
+        let known: Seen<&str> = texts(known).map(str::trim).collect();
+        for (at, range) in texts(ranges).map(str::trim).enumerate() {
+            errors.extend(legacy_cidr(path.index(at), range, features, |_| known.has(&range)));
         }
         return;
     }
@@ -316,14 +315,12 @@ pub(super) fn validate_status(service: &Object, old: &Object, features: Features
         }
         return errors;
     }
+    let known: Seen<&str> = ingress(old).iter().filter_map(|entry| entry.as_object()?.str("ip")).collect();
     for (at, entry) in entries.iter().filter_map(Value::as_object).enumerate() {
         let path = path.index(at);
         let (ip, mode) = (entry.str("ip").unwrap_or_default(), entry.str("ipMode"));
         if !ip.is_empty() {
-            let is_known = |ip: &str| {
-                ingress(old).iter().any(|entry| entry.as_object().and_then(|entry| entry.str("ip")) == Some(ip))
-            };
-            errors.extend(legacy_ip(path.child("ip"), ip, features, is_known));
+            errors.extend(legacy_ip(path.child("ip"), ip, features, |_| known.has(&ip)));
         }
         let mode_path = path.child("ipMode");
         match mode {

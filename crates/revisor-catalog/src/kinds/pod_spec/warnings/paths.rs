@@ -1,7 +1,10 @@
 //! Files of one volume that get into each other's way: at the same place, or one where the other needs a directory.
 
+use std::collections::HashMap;
+
 use revisor_object::Object;
 
+use super::MOST_WARNINGS;
 use crate::kinds::pod_spec::members::{objects, part, text};
 
 /// The place of a file, and what it comes from.
@@ -79,23 +82,58 @@ fn places_of_source(source: &Object) -> Vec<Place<'_>> {
     }
 }
 
-fn overlaps(places: Vec<Place<'_>>) -> Vec<String> {
+fn overlaps(mut places: Vec<Place<'_>>) -> Vec<String> {
     let mut found = Vec::new();
-    let mut earlier: Vec<Place<'_>> = Vec::new();
-    for place in places {
-        let place = Place { path: place.path.trim_end_matches('/'), ..place };
-        if !place.path.is_empty() {
-            let clashing = earlier.iter().filter(|other| !other.path.is_empty() && overlap(other.path, place.path));
-            found.extend(clashing.map(|other| format!("{place} with {other}")));
+    places.iter_mut().for_each(|place| place.path = place.path.trim_end_matches('/'));
+    let mut tree = Tree::default();
+    for (at, place) in places.iter().enumerate().filter(|(_, place)| !place.path.is_empty()) {
+        for other in tree.insert(place.path, at) {
+            if found.len() == MOST_WARNINGS {
+                return found;
+            }
+            found.push(format!("{place} with {}", places[other]));
         }
-        earlier.push(place);
     }
     found
 }
 
-/// Whether two places are the same, or one is below the other.
-fn overlap(one: &str, other: &str) -> bool {
-    let is_below =
-        |path: &str, top: &str| path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    is_below(one, other) || is_below(other, one)
+/// Places by their steps, so that none has to be compared with all others.
+struct Tree<'a> {
+    nodes: Vec<Node<'a>>,
+}
+
+#[derive(Default)]
+struct Node<'a> {
+    steps: HashMap<&'a str, usize>,
+    here: Vec<usize>,
+    below: Vec<usize>,
+}
+
+impl Default for Tree<'_> {
+    fn default() -> Self {
+        Tree { nodes: vec![Node::default()] }
+    }
+}
+
+impl<'a> Tree<'a> {
+    /// Adds a place. Answers, in their order, the earlier ones that are the same, above it or below it.
+    fn insert(&mut self, path: &'a str, place: usize) -> Vec<usize> {
+        let mut clashing = Vec::new();
+        let mut at = 0;
+        for step in path.split('/') {
+            clashing.extend_from_slice(&self.nodes[at].here);
+            self.nodes[at].below.push(place);
+            let new = self.nodes.len();
+            at = *self.nodes[at].steps.entry(step).or_insert(new);
+            if at == new {
+                self.nodes.push(Node::default());
+            }
+        }
+        let last = &mut self.nodes[at];
+        clashing.extend_from_slice(&last.here);
+        clashing.extend_from_slice(&last.below);
+        last.here.push(place);
+        clashing.sort_unstable();
+        clashing
+    }
 }

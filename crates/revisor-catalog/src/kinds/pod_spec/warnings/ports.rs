@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use revisor_object::{FieldPath, Object};
 
+use super::MOST_WARNINGS;
 use crate::kinds::pod_spec::members::{all_containers, number, objects, text};
 
 /// What is unwise about the ports of a spec.
 pub(super) fn of(path: FieldPath<'_>, spec: &Object, found: &mut Vec<String>) {
-    let mut others: HashMap<(i64, &str), Vec<(String, &Object)>> = HashMap::new();
+    let mut others: HashMap<(i64, &str), Others<'_>> = HashMap::new();
     let mut names: HashMap<&str, String> = HashMap::new();
     let mut same_names = Vec::new();
     for (list, at, container) in all_containers(spec) {
@@ -24,18 +25,9 @@ pub(super) fn of(path: FieldPath<'_>, spec: &Object, found: &mut Vec<String>) {
                 ));
             }
             let group = others.entry((inner, protocol)).or_default();
-            for (other_field, other) in group.iter() {
-                let (other_ip, other_outer) = (text(other, "hostIP"), number(other, "hostPort"));
-                let relation = if (ip, outer) == (other_ip, other_outer) {
-                    "duplicate"
-                } else if outer == 0 || other_outer == 0 {
-                    "overlapping"
-                } else if outer == other_outer && ip.is_empty() != other_ip.is_empty() {
-                    "dangerously ambiguous"
-                } else {
-                    continue;
-                };
-                found.push(format!("{field}: {relation} port definition with {other_field}"));
+            if found.len() < MOST_WARNINGS {
+                let warn = |(other, relation)| format!("{field}: {relation} port definition with {other}");
+                found.extend(group.related(ip, outer).map(warn));
             }
             if !name.is_empty() {
                 match names.get(name) {
@@ -48,8 +40,56 @@ pub(super) fn of(path: FieldPath<'_>, spec: &Object, found: &mut Vec<String>) {
                     }
                 }
             }
-            group.push((field, port));
+            group.push(field, ip, outer);
         }
     }
     found.append(&mut same_names);
+}
+
+/// Ports with one number and protocol: their fields, and where those of the host stand among them. Ports are not
+/// compared with all others, because most of these have nothing to do with each other.
+#[derive(Default)]
+struct Others<'a> {
+    ports: Vec<(String, &'a str, i64)>,
+    by_outer: HashMap<i64, Vec<usize>>,
+    by_address: HashMap<(i64, &'a str), Vec<usize>>,
+    /// Those that name an address, by the port of the host.
+    addressed: HashMap<i64, Vec<usize>>,
+}
+
+impl<'a> Others<'a> {
+    fn push(&mut self, field: String, ip: &'a str, outer: i64) {
+        let at = self.ports.len();
+        self.ports.push((field, ip, outer));
+        self.by_outer.entry(outer).or_default().push(at);
+        self.by_address.entry((outer, ip)).or_default().push(at);
+        if !ip.is_empty() {
+            self.addressed.entry(outer).or_default().push(at);
+        }
+    }
+
+    /// The fields of the ports, in their order, that get into the way of this one, and how.
+    fn related(&self, ip: &'a str, outer: i64) -> impl Iterator<Item = (&str, &'static str)> {
+        let mut related: Vec<usize> = Vec::new();
+        let mut add = |places: Option<&Vec<usize>>| related.extend(places.into_iter().flatten());
+        if outer == 0 {
+            add(Some(&(0..self.ports.len()).collect()));
+        } else {
+            add(self.by_outer.get(&0));
+            add(self.by_address.get(&(outer, ip)));
+            add(if ip.is_empty() { self.addressed.get(&outer) } else { self.by_address.get(&(outer, "")) });
+        }
+        related.sort_unstable();
+        related.into_iter().map(move |at| {
+            let (field, other_ip, other_outer) = &self.ports[at];
+            let relation = if (ip, outer) == (*other_ip, *other_outer) {
+                "duplicate"
+            } else if outer == 0 || *other_outer == 0 {
+                "overlapping"
+            } else {
+                "dangerously ambiguous"
+            };
+            (field.as_str(), relation)
+        })
+    }
 }

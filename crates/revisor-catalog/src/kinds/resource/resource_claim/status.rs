@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, interface_address_problems};
+use revisor_object::{
+    BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value, interface_address_problems,
+};
 
 use super::super::device_claim::{
     MAX_CONFIGURATIONS, RequestNames, asks_for_admin_access, asks_for_capacity, validate_configuration, validate_raw,
@@ -152,10 +154,10 @@ pub(super) fn validate(object: &Object, old: &Object) -> FieldErrors {
     let allocation = status.object("allocation");
     if !reserved.is_empty() {
         let is_marked = object.at(&["metadata", "deletionTimestamp"]).is_some();
-        let old_reserved = old_status.array("reservedFor");
+        let was_reserved: Seen<ByValue<'_>> = old_status.array("reservedFor").iter().map(ByValue).collect();
         if allocation.is_none() {
             errors.push(FieldError::forbidden(reserved_path, "may not be specified when `allocated` is not set"));
-        } else if is_marked && reserved.iter().any(|consumer| !old_reserved.contains(consumer)) {
+        } else if is_marked && reserved.iter().any(|consumer| !was_reserved.has(&ByValue(consumer))) {
             let detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set";
             errors.push(FieldError::forbidden(reserved_path, detail));
         }
