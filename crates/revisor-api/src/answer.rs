@@ -179,6 +179,7 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
             name,
             "the object kept changing while it was being written; please try again",
         ),
+        RegistryError::TimedOut => Status::timeout(error.to_string(), 1),
         RegistryError::Unreadable | RegistryError::Internal(_) => Status::internal_error(error),
         RegistryError::Store(error) => store_status(error),
     }
@@ -333,6 +334,7 @@ mod tests {
                 "Request entity too large: many",
             ),
             (RegistryError::PatchNotApplicable("does not fit".to_owned()), 422, "Invalid", "does not fit"),
+            (RegistryError::TimedOut, 504, "Timeout", "Timeout: request did not complete within the allotted timeout"),
             (RegistryError::Internal("full".to_owned()), 500, "InternalError", "Internal error occurred: full"),
             (
                 RegistryError::Unreadable,

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -17,7 +18,7 @@ use revisor_auth::{
 };
 use revisor_catalog::{Feature, Features, ObjectRoute, Route, Verb};
 use revisor_object::{DurationError, ResourceRef, Status};
-use revisor_registry::Registry;
+use revisor_registry::{Registry, Workbench, is_light};
 use rustls_pki_types::CertificateDer;
 use time::OffsetDateTime;
 
@@ -25,7 +26,7 @@ use crate::discovery::Aggregated;
 use crate::inflight::Entrance;
 use crate::metrics::DeprecatedApi;
 use crate::negotiate::{Answer, DiscoveryForm, Encoding};
-use crate::objects::metric_name;
+use crate::objects::{Deadline, metric_name};
 use crate::publication::{Publication, Publications};
 use crate::query::Query;
 use crate::representation::yaml_from_json;
@@ -74,6 +75,8 @@ pub struct Api {
     publications: Publications,
     impersonation: Impersonation,
     skewed_clients: SkewedClients,
+    /// Where large requests are worked on.
+    pub(crate) workbench: Arc<Workbench>,
 }
 
 impl Api {
@@ -84,7 +87,8 @@ impl Api {
         let is_constrained = options.registry.built_in().features().has(Feature::ConstrainedImpersonation);
         let impersonation = Impersonation::new(options.authorizer.clone(), is_constrained);
         let skewed_clients = SkewedClients::new(options.pages.version, options.metrics.clone());
-        Api { options, publications, impersonation, skewed_clients }
+        let workbench = Workbench::new(std::thread::available_parallelism().map_or(1, NonZero::get));
+        Api { options, publications, impersonation, skewed_clients, workbench }
     }
 }
 
@@ -128,7 +132,8 @@ impl Api {
         let warning = authorization_warning(request.headers());
         let is_write = asked.kind() == RequestKind::Mutating && matches!(route, Route::Objects(_));
 
-        let (mut response, place) = self.admit(client, route, &asked, request).await;
+        let mut user = None;
+        let (mut response, place) = self.admit(client, route, &asked, request, &mut user).await;
         if let Some(warning) = warning {
             answer::add_warnings(&mut response, [warning.to_owned()]);
         }
@@ -140,14 +145,14 @@ impl Api {
         }
         let is_watch = asked.verb == Some(Verb::Watch) && response.status() == StatusCode::OK;
         if !is_watch {
-            if asked.encoding(response.status()) == Encoding::Yaml && is_json(&response) {
-                response = in_yaml(response);
-            }
-            // What bears a tag is known to clients by it, byte for byte.
-            let is_tagged = response.headers().contains_key(http::header::ETAG);
-            if asked.is_pretty && !is_tagged && is_json(&response) {
-                response = response.map(pretty::prettify);
-            }
+            let bytes =
+                response.body().size_hint().exact().map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+            response = if is_light(bytes) {
+                asked.dress(response)
+            } else {
+                let user = user.as_ref().map_or("", Identity::name);
+                self.workbench.run(user, async { asked.dress(response) }).await
+            };
             response = maybe_compress(wants_gzip, response).await;
         }
         if asked.method == Method::HEAD {
@@ -162,13 +167,15 @@ impl Api {
         })
     }
 
-    /// Who asks, may they, is there room: then the answer, with the place that it holds until it was sent.
+    /// Who asks, may they, is there room: then the answer, with the place that it holds until it was sent. Tells `who` it
+    /// turned out to be.
     async fn admit(
         &self,
         client: &Client,
         route: Route,
         asked: &Asked,
         mut request: Request<UnreadBody>,
+        who: &mut Option<Identity>,
     ) -> (Response<Body>, Option<InflightGuard>) {
         let timeout = match &asked.timeout {
             // Nobody may ask for more time than all have.
@@ -203,6 +210,7 @@ impl Api {
         };
         self.skewed_clients.note(request.headers(), OffsetDateTime::now_utc);
         request.extensions_mut().insert(user.clone());
+        *who = Some(user.clone());
         if asked.verb == Some(Verb::Watch) {
             // It has a place among watches instead, because it lasts.
             let response = self.serve(route, asked, request).await;
@@ -224,6 +232,9 @@ impl Api {
                 Err(refusal) => return (refusal.response(), None),
             },
         };
+        if let Some(deadline) = Instant::now().checked_add(timeout) {
+            request.extensions_mut().insert(Deadline(deadline));
+        }
         let served = tokio::time::timeout(timeout, self.serve(route, asked, request)).await;
         let response = served.unwrap_or_else(|_| {
             answer::status(&Status::timeout("request did not complete within the allotted timeout", 1))
@@ -501,6 +512,19 @@ impl Asked {
     /// How an answer with this status is written. Errors have no other form than their own.
     fn encoding(&self, status: StatusCode) -> Encoding {
         if status.is_success() { self.encodings.0 } else { self.encodings.1 }
+    }
+
+    /// An answer as the client wants it to be written.
+    fn dress(&self, mut response: Response<Body>) -> Response<Body> {
+        if self.encoding(response.status()) == Encoding::Yaml && is_json(&response) {
+            response = in_yaml(response);
+        }
+        // What bears a tag is known to clients by it, byte for byte.
+        let is_tagged = response.headers().contains_key(http::header::ETAG);
+        if self.is_pretty && !is_tagged && is_json(&response) {
+            response = response.map(pretty::prettify);
+        }
+        response
     }
 
     fn kind(&self) -> RequestKind {

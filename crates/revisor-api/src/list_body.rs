@@ -16,6 +16,12 @@ use crate::unread_lists::UnreadList;
 /// How much of a list is made at a time: four TLS records, so that the cost of a turn is small beside them.
 const CHUNK: usize = 64 * 1024;
 
+/// How many objects are looked at in one turn. A selector may let none of a million through, and others want a turn too.
+const LOOKED_AT: usize = 1024;
+
+/// How many bytes of objects are worked on in one turn. What is shown of them may be little: the row of a table.
+const WORKED_ON: usize = 4 * CHUNK;
+
 /// How many objects are looked up ahead of being copied.
 const BATCH: usize = 32;
 
@@ -32,6 +38,8 @@ pub(crate) struct ListBody {
     first: Option<Bytes>,
     /// What is held on to for the rest.
     unread: Option<UnreadList>,
+    /// Whether others get a turn before the next part is made.
+    is_tired: bool,
 }
 
 enum Remaining {
@@ -55,9 +63,17 @@ impl ListBody {
         }
         let items = if shape.is_ranked() { ranked(&shape, listed.items) } else { Remaining::of(listed.items) };
         let metadata = serde_json::Value::Object(metadata).to_string();
-        let (first, unread) = (None, None);
-        let mut list =
-            ListBody { shape, metadata, has_begun: false, items, is_first: true, is_done: false, first, unread };
+        let mut list = ListBody {
+            shape,
+            metadata,
+            has_begun: false,
+            items,
+            is_first: true,
+            is_done: false,
+            first: None,
+            unread: None,
+            is_tired: false,
+        };
         list.first = list.next_chunk();
         list
     }
@@ -89,7 +105,8 @@ impl ListBody {
         if !std::mem::replace(&mut self.has_begun, true) {
             chunk.extend_from_slice(self.shape.head(&self.metadata).as_bytes());
         }
-        let mut writer = ItemWriter { shape: &self.shape, chunk: &mut chunk, is_first: &mut self.is_first };
+        let mut writer =
+            ItemWriter { shape: &self.shape, chunk: &mut chunk, is_first: &mut self.is_first, room: WORKED_ON };
         let has_more = match &mut self.items {
             Remaining::Page(items) => {
                 while writer.has_room() && !items.as_slice().is_empty() {
@@ -108,7 +125,9 @@ impl ListBody {
                 let mut rest = snapshot.range(prefix, after.as_deref());
                 let mut last: Option<&Arc<Item>> = None;
                 let mut has_more = true;
-                while has_more && writer.has_room() {
+                let mut turns = LOOKED_AT / BATCH;
+                while has_more && writer.has_room() && turns > 0 {
+                    turns -= 1;
                     let batch: SmallVec<[&Arc<Item>; BATCH]> = rest.by_ref().take(BATCH).collect();
                     has_more = batch.len() == BATCH;
                     touch(writer.shape, &batch);
@@ -130,6 +149,7 @@ impl ListBody {
             }
             Remaining::Range { .. } => false,
         };
+        self.is_tired = has_more && chunk.len() < CHUNK;
         if !has_more {
             chunk.extend_from_slice(self.shape.foot(&self.metadata, self.is_first).as_bytes());
             self.is_done = true;
@@ -141,12 +161,18 @@ impl ListBody {
 }
 
 impl ByteSource for ListBody {
-    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Some(unread) = &self.unread {
             unread.read();
         }
-        let first = self.first.take();
-        Poll::Ready(first.or_else(|| self.next_chunk()))
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(first));
+        }
+        if std::mem::take(&mut self.is_tired) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(self.next_chunk())
     }
 
     fn is_done(&self) -> bool {
@@ -189,7 +215,7 @@ pub(crate) fn whole_list(shape: &ListShape, objects: &[Bytes], metadata: &str) -
     let mut list = BytesMut::from(shape.head(metadata).as_bytes());
     let mut is_first = true;
     for object in objects {
-        ItemWriter { shape, chunk: &mut list, is_first: &mut is_first }.push(object);
+        ItemWriter { shape, chunk: &mut list, is_first: &mut is_first, room: usize::MAX }.push(object);
     }
     list.extend_from_slice(shape.foot(metadata, is_first).as_bytes());
     list.freeze()
@@ -200,11 +226,13 @@ struct ItemWriter<'a> {
     shape: &'a ListShape,
     chunk: &'a mut BytesMut,
     is_first: &'a mut bool,
+    /// How many bytes of objects may still be worked on.
+    room: usize,
 }
 
 impl ItemWriter<'_> {
     fn has_room(&self) -> bool {
-        self.chunk.len() < CHUNK
+        self.chunk.len() < CHUNK && self.room > 0
     }
 
     fn push(&mut self, stored: &Bytes) {
@@ -214,6 +242,7 @@ impl ItemWriter<'_> {
 
     fn push_item(&mut self, item: &Item) {
         let is_first = std::mem::take(self.is_first);
+        self.room = self.room.saturating_sub(item.bytes().len());
         self.shape.push_item(item, is_first, self.chunk);
     }
 }

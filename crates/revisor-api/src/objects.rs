@@ -2,7 +2,8 @@
 
 mod pod_actions;
 
-use std::time::{Duration, SystemTime};
+use std::future::Future;
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use http::header::USER_AGENT;
@@ -15,7 +16,7 @@ use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
     Decoded, DeleteOptions, Deleted, Format, GetRequest, ListRequest, PatchKind, Place, RegistryError, Saved,
-    Selection, WatchRequest, Watched, WriteOptions,
+    Selection, WatchRequest, Watched, WriteOptions, is_light,
 };
 
 use crate::cut_off::CutOff;
@@ -30,6 +31,10 @@ use crate::{
     Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, TooManyRequests, answer, negotiate,
     read_body,
 };
+
+/// When the time of a request is over; one of its extensions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline(pub(crate) Instant);
 
 /// How the metrics call a verb.
 pub(crate) fn metric_name(verb: Verb) -> &'static str {
@@ -132,17 +137,16 @@ impl Api {
         let selection = selection(route, &query)?;
         let limit = query.number("limit")?.unwrap_or_default();
         query.number("timeoutSeconds")?;
-        let listed = self
-            .options
-            .registry
-            .list(ListRequest {
-                resource: &route.resource,
-                namespace: route.namespace.as_deref(),
-                selection: &selection,
-                versions: query.versions(),
-                limit,
-            })
-            .await?;
+        let registry = &self.options.registry;
+        let wanted_items = ListRequest {
+            resource: &route.resource,
+            namespace: route.namespace.as_deref(),
+            selection: &selection,
+            versions: query.versions(),
+            limit,
+        };
+        let user = request.extensions().get::<Identity>().map_or("", Identity::name);
+        let listed = self.at_the_bench(user, registry.list_weight(&wanted_items), registry.list(wanted_items)).await?;
         let (revision, footprint) = (listed.revision, listed.footprint.clone());
         let shape = wanted.list(&route.resource, now())?;
         let encoding = shape.encoding();
@@ -249,19 +253,22 @@ impl Api {
         let options = write_options("CreateOptions", route, &query, &parts)?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
-        if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
-            let saved = self.request_token(route, format, &text, options.validation).await?;
-            return Ok(answer_saved(&wanted, route, saved)?);
-        }
-        let decoded = Decoded::read(&route.resource, format, &text, options.validation)?;
-        if !route.resource.is_stored() {
-            let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
-            let warnings = decoded.warnings.clone();
-            let bytes = self.review(route, &user, decoded.into_object())?;
-            return Ok(answer_saved(&wanted, route, Saved { bytes, created: true, warnings })?);
-        }
-        let saved = self.options.registry.create(place(route), decoded, options).await?;
-        Ok(answer_saved(&wanted, route, saved)?)
+        let work = async {
+            if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
+                let saved = self.request_token(route, format, &text, options.validation).await?;
+                return Ok(answer_saved(&wanted, route, saved)?);
+            }
+            let decoded = Decoded::read(&route.resource, format, &text, options.validation)?;
+            if !route.resource.is_stored() {
+                let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
+                let warnings = decoded.warnings.clone();
+                let bytes = self.review(route, &user, decoded.into_object())?;
+                return Ok(answer_saved(&wanted, route, Saved { bytes, created: true, warnings })?);
+            }
+            let saved = self.options.registry.create(place(route), decoded, options).await?;
+            Ok(answer_saved(&wanted, route, saved)?)
+        };
+        self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
     async fn update(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
@@ -272,9 +279,12 @@ impl Api {
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
         let resource = self.options.registry.body_resource(&route.resource, options.subresource);
-        let decoded = Decoded::read(resource, format, &text, options.validation)?;
-        let saved = self.options.registry.update(place(route), decoded, options).await?;
-        Ok(answer_saved(&wanted, route, saved)?)
+        let work = async {
+            let decoded = Decoded::read(resource, format, &text, options.validation)?;
+            let saved = self.options.registry.update(place(route), decoded, options).await?;
+            Ok(answer_saved(&wanted, route, saved)?)
+        };
+        self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
     async fn patch(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
@@ -291,15 +301,20 @@ impl Api {
         let is_apply = kind == PatchKind::Apply;
         let options = WriteOptions { is_apply, force: query.apply_options(is_apply)?, ..options };
         let text = self.read(body).await?;
-        let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
-        Ok(answer_saved(&wanted, route, saved)?)
+        let work = async {
+            let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
+            Ok(answer_saved(&wanted, route, saved)?)
+        };
+        self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
     async fn delete(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let wanted = Wanted::of(&parts.headers, &Query::parse(parts.uri.query()), Answer::Object)?;
         let options = self.delete_options(&parts, body).await?;
-        let deleted = self.options.registry.delete(place(route), &options).await?;
+        let work = async { self.options.registry.delete(place(route), &options).await };
+        let deleted =
+            self.at_the_bench(requester(&parts).name, self.options.registry.weight(place(route), 0), work).await?;
         let body = match deleted {
             Deleted::Marked(bytes) => wanted.one(&route.resource, bytes, now())?,
             Deleted::Gone { bytes, uid } => match route.resource.rules.delete_answer {
@@ -348,6 +363,12 @@ impl Api {
         }
         let format = body_format(&parts.headers)?;
         Ok(DeleteOptions::read(self.options.registry.built_in(), format, &text)?)
+    }
+
+    /// Does what is left of a request once it is known how much it is about: where it holds up nobody, if that is much.
+    /// Upholds R2.
+    async fn at_the_bench<F: Future>(&self, user: &str, bytes: usize, work: F) -> F::Output {
+        if is_light(bytes) { work.await } else { self.workbench.run(user, work).await }
     }
 
     /// The body of a request, which takes its place in flight when that is there.
@@ -408,6 +429,7 @@ fn write_options<'a>(
         validation,
         requester: requester(parts),
         field_manager: field_manager(query, parts),
+        deadline: parts.extensions.get::<Deadline>().map(|deadline| deadline.0),
         ..WriteOptions::default()
     })
 }

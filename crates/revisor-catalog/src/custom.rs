@@ -13,7 +13,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use revisor_cel::{CompiledRules, OBJECT_BUDGET, Subject};
 use revisor_object::names::{self, NameRule};
-use revisor_object::{FieldErrors, FieldNames, FieldPath, Object, Value, Warnings};
+use revisor_object::{FieldErrors, FieldNames, FieldPath, Object, Seen, Value, Warnings};
 use revisor_schema::{
     CustomSchema, Encoded, Findings, Malformed, MetadataType, Misfit, StructId, Types, blocks_rules,
     encode_custom_object,
@@ -97,11 +97,18 @@ pub struct Custom {
     pub(crate) api_version: CompactString,
     pub(crate) schema: Arc<CustomSchema>,
     pub(crate) rules: Option<CompiledRules>,
+    /// How much work it is to validate even a small object, as if it were so many bytes larger.
+    pub(crate) weight: usize,
     pub(crate) has_status: bool,
     pub(crate) scale: Option<ScalePaths>,
 }
 
 impl Custom {
+    /// How much work it is to validate even a small object, as if it were so many bytes larger.
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
     /// The schema of this version.
     pub fn schema(&self) -> &CustomSchema {
         &self.schema
@@ -291,8 +298,8 @@ impl Strategy for CustomStrategy {
     }
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
-        let before = old.map(finalizers).unwrap_or_default();
-        let mut new: Vec<&str> = finalizers(object).into_iter().filter(|name| !before.contains(name)).collect();
+        let before: Seen<&str> = old.into_iter().flat_map(finalizers).collect();
+        let mut new: Vec<&str> = finalizers(object).into_iter().filter(|name| !before.has(name)).collect();
         new.sort_unstable();
         new.dedup();
         let metadata = FieldPath::root("metadata");

@@ -17,6 +17,7 @@ use revisor_object::{Object, Value};
 use revisor_version::Revision;
 use tokio::sync::watch;
 
+use crate::workbench::{is_light, off_the_workers};
 use crate::{Decoded, Registry, RegistryError};
 
 /// How long a writer waits until its definition is served. It is there sooner unless something is very wrong.
@@ -154,12 +155,12 @@ impl Keeper {
     /// Brings everything in step with a definition.
     async fn look_at(&mut self, registry: &Arc<Registry>, item: &Item) {
         let name = name_of(&self.definitions, item).to_owned();
-        let Ok(mut object) = Decoded::stored(item.bytes()) else { return };
+        let Ok(mut object) = at_leisure(item.bytes().len(), || Decoded::stored(item.bytes())) else { return };
         if let Err(error) = self.settle(registry, &name, &mut object).await {
             // Somebody else was faster or it is gone; either comes as news.
             tracing::debug!(definition = name, %error, "the status of a definition was not written");
         }
-        self.install(registry, &name, &object, item.revision()).await;
+        self.install(registry, &name, &object, item).await;
     }
 
     /// Gives a definition its names, and says so in its status.
@@ -197,8 +198,9 @@ impl Keeper {
     }
 
     /// Serves what a definition says, or no longer.
-    async fn install(&mut self, registry: &Arc<Registry>, name: &str, object: &Object, revision: Revision) {
-        let definition = Definition::read(object);
+    async fn install(&mut self, registry: &Arc<Registry>, name: &str, object: &Object, item: &Item) {
+        let bytes = item.bytes().len();
+        let definition = at_leisure(bytes, || Definition::read(object));
         let basis = Basis {
             uid: object.at(&["metadata", "uid"]).cloned(),
             generation: object.at(&["metadata", "generation"]).cloned(),
@@ -212,9 +214,8 @@ impl Keeper {
             }
             return;
         }
-        let Some(resources) = definition.resources(revision.get(), &registry.catalog) else {
-            return;
-        };
+        let compiled = at_leisure(bytes, || definition.resources(item.revision().get(), &registry.catalog));
+        let Some(resources) = compiled else { return };
         let prefix = resources.storage.prefix.clone();
         if let Err(error) = registry.add_custom_cache(&prefix, definition.namespaced).await {
             tracing::error!(definition = name, %error, "the objects of a definition cannot be read");
@@ -265,6 +266,11 @@ impl Keeper {
             self.forget(registry, &name).await;
         }
     }
+}
+
+/// Does something with so many bytes of a definition: where it holds up nobody, if they are many.
+fn at_leisure<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    if is_light(bytes) { work() } else { off_the_workers(work) }
 }
 
 fn name_of<'i>(definitions: &Resource, item: &'i Item) -> &'i str {

@@ -169,6 +169,9 @@ pub enum RegistryError {
         /// The name of the object.
         name: String,
     },
+    /// The time of the request was over before it was done.
+    #[error("request did not complete within the allotted timeout")]
+    TimedOut,
     /// The server could not do it, and the client is not to blame.
     #[error("{0}")]
     Internal(String),

@@ -37,6 +37,7 @@ mod service_addresses;
 mod uncalled_admission;
 mod version_reports;
 mod version_usage;
+mod workbench;
 mod write;
 
 pub use allocation::ServiceNetwork;
@@ -54,4 +55,5 @@ pub use read_plan::{ListPlan, ListVersions, WatchPlan, plan_list, plan_watch};
 pub use registry::{Registry, RegistryOptions};
 pub use selection::Selection;
 pub use server_identity::{KnownServer, ServerIdentity};
+pub use workbench::{Workbench, is_light};
 pub use write::{Place, Saved, WriteOptions};

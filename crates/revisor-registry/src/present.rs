@@ -134,6 +134,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::OtherType { .. }
         | RegistryError::Untyped { .. }
         | RegistryError::Conversion(_)
+        | RegistryError::TimedOut
         | RegistryError::Internal(_)
         | RegistryError::Unreadable
         | RegistryError::Store(_) => {}

@@ -91,6 +91,9 @@ pub enum ListItems {
     },
 }
 
+/// To look whether an object is selected takes as long as to work on so many bytes.
+const BYTES_PER_OBJECT: usize = 64;
+
 /// A filter that can be shown in debug output.
 #[derive(Clone, Default)]
 pub struct SharedFilter(pub Option<Filter>);
@@ -165,6 +168,15 @@ impl Registry {
         let reached = self.cache.revision();
         let item = cache.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
         Ok(Got { bytes: self.show_item(resource, &item).await?, served_at: reached.max(Some(item.revision())) })
+    }
+
+    /// How much work it is to find the objects of a list, as if it were so many bytes: nothing if all are wanted as they
+    /// are stored.
+    pub fn list_weight(&self, request: &ListRequest<'_>) -> usize {
+        if request.selection.is_everything() && !needs_memory(request.resource) {
+            return 0;
+        }
+        self.cache_of(request.resource).len().saturating_mul(BYTES_PER_OBJECT)
     }
 
     /// Reads a collection.

@@ -5,10 +5,12 @@ mod address;
 mod create;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use revisor_catalog::{
-    Circumstances, Part, Requester, Resource, validate_known_finalizers, validate_metadata, validate_metadata_update,
+    Circumstances, Custom, Part, Requester, Resource, validate_known_finalizers, validate_metadata,
+    validate_metadata_update,
 };
 use revisor_merge::ManagedFields;
 use revisor_object::names::NameRule;
@@ -60,11 +62,19 @@ pub struct WriteOptions<'a> {
     /// Whether a new object is made at an address of its own, by a write that could as well have changed one. Set by
     /// the registry itself.
     pub is_addressed: bool,
+    /// When the time of the request is over: nothing is stored after that.
+    pub deadline: Option<Instant>,
 }
 
 impl<'a> WriteOptions<'a> {
     pub(crate) fn part(&self) -> Part<'a> {
         self.subresource.map_or(Part::Whole, Part::Subresource)
+    }
+
+    /// Refuses to go on when the time is over. Asked before each step that may take long, and before anything is stored.
+    pub(crate) fn in_time(&self) -> Result<(), RegistryError> {
+        let is_over = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if is_over { Err(RegistryError::TimedOut) } else { Ok(()) }
     }
 }
 
@@ -90,6 +100,15 @@ pub(crate) struct Proposal {
 }
 
 impl Registry {
+    /// How much a write is about, in bytes: what is sent, what is there already, and what a schema makes of them.
+    pub fn weight(&self, place: Place<'_>, sent: usize) -> usize {
+        let Place { resource, namespace, name } = place;
+        let key = name.map(|name| resource.key(namespace, name));
+        let stored = key.and_then(|key| self.cache_of(resource).get(&key)).map_or(0, |item| item.bytes().len());
+        let custom = resource.custom().map_or(0, Custom::weight);
+        sent.saturating_add(stored).saturating_add(custom)
+    }
+
     /// The time as metadata shows it.
     pub(crate) fn now(&self) -> String {
         self.environment.timestamp()
@@ -233,6 +252,7 @@ impl Registry {
         let old = review.old.unwrap_or(&empty);
         let now = self.environment.timestamp();
         let circumstances = Circumstances { now: &now, requester: options.requester };
+        options.in_time()?;
         resource.strategy.prepare_update(&mut object, old, options.part(), circumstances);
         if options.subresource != Some("status") {
             count_generation(resource, &mut object, old);
@@ -248,6 +268,7 @@ impl Registry {
         errors.extend(validated);
         reject_invalid(resource, name, errors)?;
         self.validate_admission(review, &object)?;
+        options.in_time()?;
         let charges = self.charge_quotas(review, &object, options.dry_run).await?;
         warnings.extend(self.admission_warnings(review, &object));
         warnings.extend(match options.part() {

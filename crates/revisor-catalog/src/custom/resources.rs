@@ -28,6 +28,9 @@ const RULES: Rules = Rules {
     delete_answer: DeleteAnswer::Status,
 };
 
+/// To look at a schema takes as long as to work on so many bytes of an object.
+const BYTES_PER_SCHEMA: usize = 8;
+
 /// The resources of a definition.
 #[derive(Debug)]
 pub struct CustomResources {
@@ -91,6 +94,10 @@ impl Definition {
         let names = &self.accepted;
         // The low byte is left to those who tell more apart.
         let number = revision << 16 | (at as u64 & 0x7f) << 8 | 1 << 15;
+        let rules = CompiledRules::compile(schema.structural(), true, environment);
+        // A unit of cost takes as long as a byte.
+        let cost = rules.as_ref().map_or(0, |rules| usize::try_from(rules.cost()).unwrap_or(usize::MAX));
+        let weight = cost.saturating_add(schema.structural().nodes().saturating_mul(BYTES_PER_SCHEMA));
         let custom = Arc::new(Custom {
             number,
             fields: version
@@ -104,7 +111,8 @@ impl Definition {
             is_terminating: self.is_terminating,
             family: family.clone(),
             api_version: api_version.clone(),
-            rules: CompiledRules::compile(schema.structural(), true, environment),
+            rules,
+            weight,
             schema: schema.clone(),
             has_status: version.has_status,
             scale: version.scale.clone(),

@@ -23,6 +23,9 @@ pub const OBJECT_BUDGET: i64 = 10_000_000;
 /// How long a message that is computed may be, in bytes.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
+/// How many elements an object has of which only the schema is known.
+const A_FEW: u64 = 32;
+
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
@@ -71,6 +74,18 @@ impl CompiledRules {
     /// they were stored.
     pub fn compile(schema: &Structural, is_resource: bool, environment: &Environment) -> Option<CompiledRules> {
         Compiler { environment, nodes: 0 }.compile(schema, is_resource, None)
+    }
+
+    /// What they may cost together for an object that is small: one with a few elements where it may have many.
+    pub fn cost(&self) -> u64 {
+        let own = self.rules.iter().map(|(_, outcome)| match outcome {
+            Outcome::Compiled(rule) => rule.cost,
+            Outcome::Empty | Outcome::Wrong(_) => 0,
+        });
+        let below = self.properties.iter().map(|(_, rules)| rules.cost());
+        let many = [&self.additional, &self.items].into_iter().flatten();
+        let many = many.map(|rules| rules.cost().saturating_mul(A_FEW));
+        own.chain(below).chain(many).fold(0, u64::saturating_add)
     }
 
     /// Holds the object at `path` against the rules. They may cost `budget` together.

@@ -151,6 +151,7 @@ impl Registry {
         circumstances: Circumstances<'_>,
     ) -> Result<Saved, RegistryError> {
         let Review { resource, shown, namespace, name, .. } = *review;
+        options.in_time()?;
         let mut warnings: Warnings = resource.strategy.warnings_as_sent(&object).into_iter().collect();
         resource.strategy.prepare_create(&mut object, circumstances);
         if resource.strategy.counts_generation() {
@@ -162,6 +163,7 @@ impl Registry {
         reject_invalid(resource, name, errors)?;
         self.require_right_to_create(review, options)?;
         self.validate_admission(review, &object)?;
+        options.in_time()?;
         let charges = self.charge_quotas(review, &object, options.dry_run).await?;
         warnings.extend(self.admission_warnings(review, &object));
         warnings.extend(resource.strategy.warnings(&object, None));

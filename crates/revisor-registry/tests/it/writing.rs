@@ -1,6 +1,7 @@
 //! Writes: the order of their steps, and what they leave alone.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use revisor_object::Value;
 use revisor_registry::{DeleteOptions, Deleted, PatchKind, Place, RegistryError, WriteOptions};
@@ -232,4 +233,22 @@ async fn an_update_that_means_another_object_is_a_conflict() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn nothing_is_stored_when_the_time_of_a_request_is_over() {
+    let fixture = Fixture::new().await;
+    let late = WriteOptions { deadline: Some(Instant::now()), ..WriteOptions::default() };
+    let made = fixture.create_with("configmaps", r#"{"metadata":{"name":"late"}}"#, late).await;
+    assert!(matches!(made, Err(RegistryError::TimedOut)), "{made:?}");
+    assert!(matches!(fixture.get("configmaps", "late").await, Err(RegistryError::NotFound { .. })));
+
+    let text = r#"{"metadata":{"name":"a"},"data":{"k":"1"}}"#;
+    let before = fixture.create("configmaps", text).await.expect("is made in time");
+    let resource = fixture.config_maps();
+    let place = Place { resource: &resource, namespace: Some("default"), name: Some("a") };
+    let patch = br#"{"data":{"k":"2"}}"#;
+    let patched = fixture.registry.patch(place, PatchKind::Merge, patch, late).await;
+    assert!(matches!(patched, Err(RegistryError::TimedOut)), "{patched:?}");
+    assert_eq!(fixture.get("configmaps", "a").await.expect("is there"), before);
 }

@@ -65,10 +65,16 @@ impl Process {
     /// Starts the binary with these arguments. Its log is appended to `log`. Whoever starts it leaves new files open to
     /// everybody, which must not matter.
     pub(crate) fn start(arguments: &[String], log: &Path) -> Process {
+        Process::start_with_workers(arguments, None, log)
+    }
+
+    /// The same with so many async workers, if that matters.
+    fn start_with_workers(arguments: &[String], workers: Option<usize>, log: &Path) -> Process {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(log).expect("a log can be written");
         let child = Command::new("sh")
             .args(["-c", "umask 000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_revisor")])
             .args(arguments)
+            .envs(workers.map(|workers| ("TOKIO_WORKER_THREADS", workers.to_string())))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(file)
@@ -152,13 +158,21 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Starts a server with so many async workers on an empty folder and waits until it is ready.
+    pub(crate) async fn start_with_workers(workers: usize) -> Server {
+        Stopped { workers: Some(workers), ..Server::prepare(&[]) }.start().await
+    }
+
     /// Starts a server with these flags on an empty folder and waits until it is ready.
     pub(crate) async fn start(flags: &[&str]) -> Server {
+        Server::prepare(flags).start().await
+    }
+
+    fn prepare(flags: &[&str]) -> Stopped {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let tokens = format!("{ADMIN_TOKEN},admin,1,\"system:masters\"\n{GUEST_TOKEN},jane,2,\"guests,readers\"\n");
         std::fs::write(folder.path().join("tokens.csv"), tokens).expect("a file can be written");
-        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        Stopped { flags, folder }.start().await
+        Stopped { flags: flags.iter().map(|flag| (*flag).to_owned()).collect(), folder, workers: None }
     }
 
     /// The folder with all state.
@@ -180,7 +194,7 @@ impl Server {
     pub(crate) fn kill9(self) -> Stopped {
         let Server { mut process, flags, folder, .. } = self;
         process.kill();
-        Stopped { flags, folder }
+        Stopped { flags, folder, workers: None }
     }
 
     /// Ends the server in the middle of whatever it does, and starts it again on the same folder.
@@ -200,7 +214,7 @@ impl Server {
         let Server { mut process, flags, folder, .. } = self;
         process.signal("TERM");
         let status = process.ended().await;
-        (Stopped { flags, folder }, status)
+        (Stopped { flags, folder, workers: None }, status)
     }
 
     /// Whether the server still answers, as one that was not hurt does.
@@ -214,6 +228,8 @@ impl Server {
 pub(crate) struct Stopped {
     flags: Vec<String>,
     folder: TempDir,
+    /// How many async workers the next process has, if that matters.
+    workers: Option<usize>,
 }
 
 impl Stopped {
@@ -224,8 +240,8 @@ impl Stopped {
 
     /// Starts a server on what is left and waits until it is ready.
     pub(crate) async fn start(self) -> Server {
-        let Stopped { flags, folder } = self;
-        let mut process = server_process(&folder, &flags);
+        let Stopped { flags, folder, workers } = self;
+        let mut process = server_process(&folder, &flags, workers);
         let line = process.first_line().await;
         assert!(line.starts_with("KUBECONFIG="), "the server did not start, but said {line:?}");
         let kubeconfig = Arc::new(Kubeconfig::read(&data(folder.path()).join("kubeconfig")));
@@ -237,15 +253,15 @@ impl Stopped {
 
     /// Starts a server and ends it so soon that it may not have come to serve.
     pub(crate) async fn start_and_kill(&self, after: Duration) {
-        let mut process = server_process(&self.folder, &self.flags);
+        let mut process = server_process(&self.folder, &self.flags, self.workers);
         // Whether it was faster is of no interest.
         let _ = tokio::time::timeout(after, process.first_line()).await;
         process.kill();
     }
 }
 
-fn server_process(folder: &TempDir, flags: &[String]) -> Process {
-    Process::start(&arguments(folder.path(), flags), &folder.path().join("log"))
+fn server_process(folder: &TempDir, flags: &[String], workers: Option<usize>) -> Process {
+    Process::start_with_workers(&arguments(folder.path(), flags), workers, &folder.path().join("log"))
 }
 
 fn data(folder: &Path) -> PathBuf {
