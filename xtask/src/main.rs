@@ -8,10 +8,12 @@
 //! | `python` | provides a Python with the Kubernetes client and prints its path | `python` |
 //! | `fuzz` | runs the fuzz targets under a coverage-guided engine | `fuzz` |
 //! | `bench` | measures a server, alone or beside another | `bench` |
+//! | `growth` | measures how work grows with every list and map that can be sent | `growth` |
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who runs it")]
 
 mod bench;
 mod fuzz;
+mod growth;
 mod kubectl;
 mod pipeline;
 mod python;
@@ -54,6 +56,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Measure how work grows with what is sent; see `cargo xtask growth --help`
+    #[command(disable_help_flag = true)]
+    Growth {
+        /// Passed on to `revisor-growth`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -69,6 +78,7 @@ fn main() -> ExitCode {
         Task::Python => python::provide(&workspace).map(|path| println!("{}", path.display())),
         Task::Fuzz(options) => fuzz::run(&workspace, &options),
         Task::Bench { arguments } => bench::run(&workspace, &arguments),
+        Task::Growth { arguments } => growth::run(&workspace, &arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
