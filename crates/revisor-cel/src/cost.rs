@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use crate::ast::{Call, Comprehension, Element, Entry, Expr, ExprId, ExprKind, Literal, Select};
 use crate::environment::{Program, Reference};
 use crate::macros::OLD_ACCUMULATOR;
-use crate::schema_types::SchemaType;
+use crate::schema_types::{LARGEST_REQUEST, SchemaType};
 use crate::types::{Shape, Type};
 
 use functions::CallCost;
@@ -29,15 +29,29 @@ const NEW_LIST: Range = Range::fixed(10);
 const NEW_MAP: Range = Range::fixed(30);
 const NEW_OBJECT: Range = Range::fixed(40);
 
+/// What is of unknown size is no larger than a request, and clients do not see these costs as numbers: where variables
+/// are given one by one, that is enough to know.
+const ANY_SIZE: Range = Range { min: 0, max: LARGEST_REQUEST as u64 };
+
 /// What a name or a field costs, and also a call of which nothing else is known.
 const ONE: Range = Range::fixed(1);
 
 impl Program {
     /// What the expression costs to evaluate. The sizes of its variables are those of `schema`.
     pub fn estimate_cost(&self, schema: Option<&SchemaType>) -> Range {
+        self.estimate(schema, false)
+    }
+
+    /// What an expression of several variables costs to evaluate: each of them is a field of `variables`.
+    pub fn estimate_cost_of_variables(&self, variables: &SchemaType) -> Range {
+        self.estimate(Some(variables), true)
+    }
+
+    fn estimate(&self, schema: Option<&SchemaType>, has_variables: bool) -> Range {
         let mut estimator = Estimator {
             program: self,
             schema,
+            has_variables,
             paths: HashMap::new(),
             sizes: HashMap::new(),
             entries: HashMap::new(),
@@ -87,6 +101,8 @@ impl Node<'_> {
 struct Estimator<'a> {
     program: &'a Program,
     schema: Option<&'a SchemaType>,
+    /// Whether variables are fields of what the schema describes, and not each the whole of it.
+    has_variables: bool,
     paths: HashMap<ExprId, Path>,
     /// The sizes that were computed.
     sizes: HashMap<ExprId, Range>,
@@ -322,7 +338,8 @@ impl<'a> Estimator<'a> {
 
     fn node(&mut self, expr: &'a Expr) -> Node<'a> {
         let path = self.path(expr);
-        Node { expr: Some(expr), kind: self.kind(expr).clone(), path, size: self.size(expr) }
+        let size = self.size(expr).or_else(|| self.has_variables.then_some(ANY_SIZE));
+        Node { expr: Some(expr), kind: self.kind(expr).clone(), path, size }
     }
 
     fn kind(&self, expr: &Expr) -> &'a Type {
@@ -367,7 +384,7 @@ impl<'a> Estimator<'a> {
     }
 
     fn size_or_unknown(&mut self, expr: &'a Expr) -> Range {
-        self.size(expr).unwrap_or(Range::UNKNOWN)
+        self.size(expr).unwrap_or(if self.has_variables { ANY_SIZE } else { Range::UNKNOWN })
     }
 
     fn size(&mut self, expr: &'a Expr) -> Option<Range> {
@@ -391,13 +408,14 @@ impl<'a> Estimator<'a> {
     }
 
     /// What the schema says of the size at the end of a path. The path begins at the value that the schema describes,
-    /// whatever variable it is that it begins with.
+    /// whatever variable it is that it begins with, unless it says of itself what the variables are.
     fn size_by_schema(&self, path: &Path) -> Option<Range> {
         if path.is_empty() {
             return None;
         }
         // Of the keys of maps nothing is known, which counts as nothing.
-        let end = path.follow(Some(self.schema?), |at, step| {
+        let skipped = usize::from(!self.has_variables);
+        let end = path.follow(Some(self.schema?), skipped, |at, step| {
             let at = at?;
             match step {
                 "@items" | "@values" => Some(Some(&**at.element()?)),

@@ -53,10 +53,10 @@ impl Path {
         self.length == 0
     }
 
-    /// Goes along the path, from what its first step is to what the last one leads to.
-    pub(crate) fn follow<T>(&self, from: T, mut step: impl FnMut(T, &str) -> Option<T>) -> Option<T> {
+    /// Goes along the path, from what its first steps are, which are skipped, to what the last one leads to.
+    pub(crate) fn follow<T>(&self, from: T, skipped: usize, mut step: impl FnMut(T, &str) -> Option<T>) -> Option<T> {
         let shared = self.shared.borrow();
-        shared.steps[..self.length].iter().skip(1).try_fold(from, |at, name| step(at, name))
+        shared.steps[..self.length].iter().skip(skipped).try_fold(from, |at, name| step(at, name))
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     fn steps(path: &Path) -> String {
-        path.follow(String::new(), |so_far, step| Some(format!("{so_far}/{step}"))).unwrap_or_default()
+        path.follow(String::new(), 1, |so_far, step| Some(format!("{so_far}/{step}"))).unwrap_or_default()
     }
 
     #[test]

@@ -4,9 +4,9 @@
 //! wanted into doubles. What it does not name cannot be reached.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE;
-use revisor_object::{Duration, Value};
-use revisor_schema::{Additional, JsonType, ListType, Structural};
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use revisor_object::{Duration, Object, Value};
+use revisor_schema::{Additional, JsonType, ListType, Precision, Structural, format_timestamp};
 use time::{Date, Month, OffsetDateTime, Time};
 
 use super::error::EvalError;
@@ -55,6 +55,49 @@ impl<'a> CelValue<'a> {
     pub fn resource(value: &'a Value, schema: &'a Structural) -> Result<CelValue<'a>, EvalError> {
         Seen::Resource(schema).read(value)
     }
+
+    /// The value as objects hold it: what is borrowed from one is copied as it stands there, times and durations become
+    /// texts. Fails for what objects cannot hold.
+    pub fn to_json(&self) -> Result<Value, EvalError> {
+        Ok(match self {
+            CelValue::Null => Value::Null,
+            CelValue::Bool(truth) => Value::Bool(*truth),
+            CelValue::Int(number) => Value::Int(*number),
+            CelValue::Uint(number) => i64::try_from(*number).map_or(Value::Float(*number as f64), Value::Int),
+            CelValue::Double(number) if number.is_finite() => Value::Float(*number),
+            CelValue::String(text) => Value::from(&**text),
+            CelValue::Bytes(bytes) => Value::from(STANDARD.encode(&**bytes)),
+            CelValue::Duration(duration) => Value::from(duration.to_string()),
+            CelValue::Timestamp(time) => Value::from(format_timestamp(*time, Precision::Seconds)),
+            CelValue::Preserved(value) => (*value).clone(),
+            CelValue::Optional(Some(value)) => value.to_json()?,
+            CelValue::List(list) => {
+                Value::Array(list.iter().map(|item| item?.to_json()).collect::<Result<_, EvalError>>()?)
+            }
+            CelValue::Map(map) => match map.as_json() {
+                Some((object, _)) => Value::Object(object.clone()),
+                None => {
+                    let mut object = Object::new();
+                    for key in map.keys() {
+                        let Some(name) = key.as_str() else { return Err(no_json(self)) };
+                        if let Some(value) = map.get(&key)? {
+                            object.insert(name, value.to_json()?);
+                        }
+                    }
+                    Value::Object(object)
+                }
+            },
+            CelValue::Double(_)
+            | CelValue::Type(_)
+            | CelValue::Optional(None)
+            | CelValue::Opaque(_)
+            | CelValue::Structure(_) => return Err(no_json(self)),
+        })
+    }
+}
+
+fn no_json(value: &CelValue<'_>) -> EvalError {
+    EvalError::failed(format!("{} cannot stand in an object", value.type_name()))
 }
 
 impl<'a> Seen<'a> {

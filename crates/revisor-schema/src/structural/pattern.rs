@@ -4,6 +4,7 @@
 //! see [`translate`](translation::translate).
 
 mod translation;
+pub(crate) mod walk;
 
 use std::sync::Arc;
 

@@ -1,0 +1,387 @@
+//! [`Generator`]: valid objects of a version, made from its schema: first those that go to its bounds, then a sample that
+//! looks like chance and is the same every time.
+//!
+//! A value is made for each node by what the node says (`generate/scalars.rs` for what has no parts). What nodes say of
+//! each other (`anyOf`, `not`, rules in CEL) is reached by trying: an object that is refused is changed here and there
+//! for as long as that makes fewer faults.
+
+mod dice;
+mod places;
+mod scalars;
+mod shrink;
+
+pub use dice::Dice;
+pub(crate) use shrink::shrink;
+
+use std::collections::{BTreeSet, HashMap};
+
+use revisor_object::{Object, Value};
+use revisor_schema::{JsonType, ListType, PatternWalk, Structural, Validator};
+
+use crate::path::{Path, Segment};
+use crate::schema::{META, VersionSchema, is_object, is_open, values};
+use places::{places, set};
+
+/// How deep objects are made.
+const MAX_DEPTH: usize = 24;
+
+/// How many items a list gets that may have more.
+const MAX_ITEMS: usize = 4;
+
+/// How often an object is changed that is not valid yet.
+const MENDINGS: usize = 40;
+
+/// How much of what is possible an object has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    /// No more than it must.
+    Least,
+    /// All that it may.
+    Most,
+    /// Some.
+    Some,
+}
+
+/// Makes objects of a version.
+#[derive(Debug)]
+pub struct Generator<'s> {
+    version: &'s VersionSchema,
+    /// Values that rules and expressions speak of.
+    hints: Vec<Value>,
+    dice: Dice,
+    walks: HashMap<String, Option<PatternWalk>>,
+    /// Places that come before others.
+    focus: Vec<Path>,
+    /// Places that the schema does not have.
+    extra: Vec<(Path, Structural)>,
+}
+
+impl<'s> Generator<'s> {
+    /// Makes objects of `version`; `hints` are values that are worth a try. The same seed makes the same objects.
+    pub fn new(version: &'s VersionSchema, hints: &[Value], seed: u64) -> Generator<'s> {
+        Generator {
+            version,
+            hints: hints.to_vec(),
+            dice: Dice::new(seed),
+            walks: HashMap::new(),
+            focus: Vec::new(),
+            extra: Vec::new(),
+        }
+    }
+
+    /// Tries the bounds of these places, of what is in them and of what they are in, before all others.
+    pub fn with_focus(mut self, focus: Vec<Path>) -> Generator<'s> {
+        self.focus = focus;
+        self
+    }
+
+    /// Also fills places that the schema does not have, with values of these schemas.
+    pub fn with_places(mut self, extra: Vec<(Path, Structural)>) -> Generator<'s> {
+        self.extra = extra;
+        self
+    }
+
+    /// Hands objects that go to the bounds of the schema to `take`, from the smallest on, until it answers `false`.
+    pub fn boundaries(&mut self, take: &mut dyn FnMut(Value) -> bool) {
+        let (least, most) = (self.object(Measure::Least), self.object(Measure::Most));
+        for object in [&least, &most] {
+            if !self.offer(object.clone(), take) {
+                return;
+            }
+        }
+        let extra = std::mem::take(&mut self.extra);
+        let mut places = places(self.version.structural());
+        places.extend(extra.iter().map(|(path, schema)| (path.clone(), schema)));
+        let is_in_focus = |path: &Path| self.focus.iter().any(|other| other.covers(path) || path.covers(other));
+        places.sort_by_key(|(path, _)| !is_in_focus(path));
+        let candidates: Vec<Vec<Value>> = places.iter().map(|(_, schema)| self.candidates(schema)).collect();
+        let rounds = candidates.iter().map(Vec::len).max().unwrap_or(0);
+        // Every place once, before any place again: there may be more of them than can be tried.
+        for round in 0..rounds {
+            for ((path, _), candidates) in places.iter().zip(&candidates) {
+                let Some(value) = candidates.get(round) else { continue };
+                for base in [&least, &most] {
+                    let mut object = base.clone();
+                    set(self, &mut object, path, value.clone());
+                    if !self.offer(object, take) {
+                        return;
+                    }
+                }
+                if round == 0 {
+                    // Everything but this.
+                    let mut object = most.clone();
+                    path.clear(&mut object);
+                    if !self.offer(object, take) {
+                        return;
+                    }
+                }
+            }
+        }
+        self.extra = extra;
+    }
+
+    /// An object by chance, if one was found.
+    pub fn sample(&mut self) -> Option<Value> {
+        let mut object = self.object(Measure::Some);
+        if !self.extra.is_empty() {
+            let (path, schema) = self.extra[self.dice.below(self.extra.len())].clone();
+            let value = self.value(&schema, Measure::Some, 4);
+            set(self, &mut object, &path, value);
+        }
+        self.mend(object)
+    }
+
+    fn offer(&mut self, object: Value, take: &mut dyn FnMut(Value) -> bool) -> bool {
+        match self.mend(object) {
+            Some(object) => take(object),
+            None => true,
+        }
+    }
+
+    fn object(&mut self, measure: Measure) -> Value {
+        let mut object = self.version.bare("x");
+        let schema = self.version.structural();
+        if let Value::Object(made) = self.value(schema, measure, 0) {
+            for (name, value) in made.iter().filter(|(name, _)| !META.contains(name)) {
+                object.insert(name, value.clone());
+            }
+        }
+        Value::Object(object)
+    }
+
+    /// Makes an object valid: by its defaults, and by changing it here and there.
+    fn mend(&mut self, mut object: Value) -> Option<Value> {
+        self.version.fill_defaults(&mut object);
+        let mut faults = self.version.validate(&object).len();
+        if faults == 0 {
+            return Some(object);
+        }
+        let places = places(self.version.structural());
+        if places.is_empty() {
+            return None;
+        }
+        for _ in 0..MENDINGS {
+            let (path, schema) = &places[self.dice.below(places.len())];
+            let mut changed = object.clone();
+            match self.dice.below(4) {
+                0 => path.clear(&mut changed),
+                // What is compared with each other is often the same, or next to it.
+                1 => {
+                    let (other, _) = &places[self.dice.below(places.len())];
+                    let Some(value) = other.find(&object).cloned() else { continue };
+                    let step = self.dice.below(3) as i64 - 1;
+                    let value = match value {
+                        Value::Int(number) => Value::Int(number.saturating_add(step)),
+                        other => other,
+                    };
+                    set(self, &mut changed, path, value);
+                }
+                _ => {
+                    let value = self.value(schema, Measure::Some, 8);
+                    set(self, &mut changed, path, value);
+                }
+            }
+            self.version.fill_defaults(&mut changed);
+            let left = self.version.validate(&changed).len();
+            if left <= faults {
+                (object, faults) = (changed, left);
+            }
+            if faults == 0 {
+                return Some(object);
+            }
+        }
+        None
+    }
+
+    /// Values of a node that are worth a try: its bounds, and what others speak of. All of them are valid by the node.
+    fn candidates(&mut self, schema: &Structural) -> Vec<Value> {
+        let mut found = match schema.kind {
+            _ if schema.checks.as_ref().is_some_and(|checks| !checks.allowed.is_empty()) => {
+                schema.checks.as_ref().map(|checks| checks.allowed.clone()).unwrap_or_default()
+            }
+            Some(JsonType::Object) if !schema.is_int_or_string => {
+                [Measure::Least, Measure::Most, Measure::Some].map(|measure| self.value(schema, measure, 4)).to_vec()
+            }
+            Some(JsonType::Array) if !schema.is_int_or_string => self.lists(schema),
+            _ => self.scalars(schema),
+        };
+        if schema.nullable {
+            found.push(Value::Null);
+        }
+        let validator = Validator::compile(schema, u32::MAX);
+        let mut seen = BTreeSet::new();
+        found.retain(|value| {
+            let errors = validator.validate(&revisor_object::FieldPath::none(), value);
+            errors.is_empty() && seen.insert(value.to_json())
+        });
+        found
+    }
+
+    fn lists(&mut self, schema: &Structural) -> Vec<Value> {
+        let checks = schema.checks.as_deref();
+        let bound = |bound: Option<i64>| bound.and_then(|count| usize::try_from(count).ok());
+        let least = bound(checks.and_then(|checks| checks.min_items)).unwrap_or(0);
+        let most = bound(checks.and_then(|checks| checks.max_items)).unwrap_or(usize::MAX);
+        let mut found = Vec::new();
+        for count in [least, least + 1, least + 2, most.min(MAX_ITEMS * 2)] {
+            for measure in [Measure::Least, Measure::Some] {
+                found.push(self.list(schema, count.min(most), measure, 4));
+            }
+        }
+        found
+    }
+
+    fn list(&mut self, schema: &Structural, count: usize, measure: Measure, depth: usize) -> Value {
+        let Some(item) = schema.items.as_deref() else { return Value::Array(Vec::new()) };
+        let is_distinct = schema.list_type == Some(ListType::Set)
+            || schema.checks.as_ref().is_some_and(|checks| checks.unique_items)
+            || schema.list_type == Some(ListType::Map);
+        let identity = |item: &Value| match (item, schema.list_type) {
+            (Value::Object(object), Some(ListType::Map)) => schema
+                .list_map_keys
+                .iter()
+                .map(|key| object.get(key).map(Value::to_json))
+                .map(|key| format!("{key:?}"))
+                .collect(),
+            (item, _) => item.to_json(),
+        };
+        let mut items: Vec<Value> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for attempt in 0..count * 8 {
+            if items.len() == count {
+                break;
+            }
+            let measure = if attempt == 0 || measure == Measure::Most { measure } else { Measure::Some };
+            let made = self.value(item, measure, depth + 1);
+            if !is_distinct || seen.insert(identity(&made)) {
+                items.push(made);
+            }
+        }
+        Value::Array(items)
+    }
+
+    /// A value of a node.
+    fn value(&mut self, schema: &Structural, measure: Measure, depth: usize) -> Value {
+        let checks = schema.checks.as_deref();
+        if let Some(allowed) = checks.map(|checks| &checks.allowed).filter(|allowed| !allowed.is_empty()) {
+            let at = if measure == Measure::Least { 0 } else { self.dice.below(allowed.len()) };
+            return allowed[at].clone();
+        }
+        if schema.nullable && measure == Measure::Some && self.dice.below(8) == 0 {
+            return Value::Null;
+        }
+        match schema.kind {
+            Some(JsonType::Object) if !schema.is_int_or_string => Value::Object(self.members(schema, measure, depth)),
+            Some(JsonType::Array) if !schema.is_int_or_string => {
+                let bound = |bound: Option<i64>| bound.and_then(|count| usize::try_from(count).ok());
+                let least = bound(checks.and_then(|checks| checks.min_items)).unwrap_or(0);
+                let most = bound(checks.and_then(|checks| checks.max_items)).unwrap_or(usize::MAX);
+                let count = match measure {
+                    Measure::Least => least,
+                    _ if depth >= MAX_DEPTH => least,
+                    Measure::Most => least.max(2).min(most),
+                    Measure::Some => (least + self.dice.below(MAX_ITEMS)).min(most),
+                };
+                self.list(schema, count, measure, depth)
+            }
+            _ => self.scalar(schema, measure == Measure::Least),
+        }
+    }
+
+    fn members(&mut self, schema: &Structural, measure: Measure, depth: usize) -> Object {
+        let checks = schema.checks.as_deref();
+        let mut object = Object::new();
+        if schema.is_embedded_resource {
+            object.insert("apiVersion", "v1");
+            object.insert("kind", "Thing");
+            object.object_mut("metadata").insert("name", "x");
+        }
+        // One of the alternatives, so that it has a chance to hold.
+        let alternatives: Vec<&Structural> =
+            checks.map(|checks| checks.any_of.iter().chain(&checks.one_of).collect()).unwrap_or_default();
+        let alternative = match alternatives.len() {
+            0 => None,
+            count => Some(alternatives[self.dice.below(count)]),
+        };
+        let demanded = |name: &str| {
+            let demands = |schema: &Structural| {
+                schema.checks.as_ref().is_some_and(|checks| checks.required.iter().any(|required| **required == *name))
+            };
+            demands(schema)
+                || alternative.is_some_and(demands)
+                || checks.is_some_and(|checks| checks.all_of.iter().any(demands))
+        };
+        for (name, property) in &schema.properties {
+            let is_wanted = demanded(name)
+                || match measure {
+                    Measure::Least => false,
+                    Measure::Most => depth < MAX_DEPTH,
+                    Measure::Some => depth < MAX_DEPTH && self.dice.below(3) > 0,
+                };
+            if !is_wanted || META.contains(&&**name) && schema.is_embedded_resource {
+                continue;
+            }
+            let narrowed = alternative.and_then(|alternative| alternative.property(name));
+            let narrowed =
+                narrowed.filter(|narrowed| narrowed.checks.as_ref().is_some_and(|checks| !checks.allowed.is_empty()));
+            let value = self.value(narrowed.unwrap_or(property), measure, depth + 1);
+            object.insert(name, value);
+        }
+        let bound = |bound: Option<i64>| bound.and_then(|count| usize::try_from(count).ok());
+        let least = bound(checks.and_then(|checks| checks.min_properties)).unwrap_or(0);
+        let most = bound(checks.and_then(|checks| checks.max_properties)).unwrap_or(usize::MAX);
+        if let Some(member) = values(schema) {
+            let wanted = match measure {
+                Measure::Least => least,
+                Measure::Most => least.max(2),
+                Measure::Some => least + self.dice.below(MAX_ITEMS),
+            };
+            for at in 0..wanted.min(most).min(64) {
+                const KEYS: [&str; 6] = ["k", "a", "x.y/z", "", "K1", "é"];
+                let key = KEYS.get(at).map_or_else(|| format!("k{at}"), |key| (*key).to_owned());
+                let value = self.value(member, measure, depth + 1);
+                object.insert(&key, value);
+            }
+        } else if is_open(schema) && measure != Measure::Least && self.dice.below(2) == 0 {
+            object.insert("unknown", Value::Array(vec![Value::Null, Value::Int(1)]));
+        }
+        for (name, property) in &schema.properties {
+            if object.len() >= least {
+                break;
+            }
+            if !object.contains(name) {
+                let value = self.value(property, Measure::Least, depth + 1);
+                object.insert(name, value);
+            }
+        }
+        for (name, _) in schema.properties.iter().rev() {
+            if object.len() > most && !demanded(name) {
+                object.remove(name);
+            }
+        }
+        object
+    }
+}
+
+/// What a schema says at a path, and whether that is the value of a whole object.
+fn schema_at<'s>(root: &'s Structural, path: &[Segment]) -> Option<&'s Structural> {
+    path.iter().try_fold(root, crate::schema::below)
+}
+
+/// The value that must be there for something in it to be set.
+fn holder(generator: &mut Generator<'_>, path: &[Segment]) -> Value {
+    let Some(schema) = schema_at(generator.version.structural(), path).cloned() else {
+        return Value::Object(Object::new());
+    };
+    let made = generator.value(&schema, Measure::Least, 4);
+    match (&made, is_object(&schema)) {
+        (Value::Null, true) => Value::Object(Object::new()),
+        _ => made,
+    }
+}
+
+/// A path, as places have it.
+type Place<'s> = (Path, &'s Structural);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! [`Kept`]: what one version says of an object and its neighbour cannot.
+//!
+//! It is the difference between an object and what a conversion makes of its neighbour's: a tree in the shape of the
+//! version that it is kept for. [`Keep`] says at which places there may be such a difference; at all others the object
+//! is what the conversion makes of it, whatever somebody wrote into a stored tree.
+//!
+//! Parts go with what they are in, if both versions know that: an item that is gone takes its kept parts along. What
+//! only the one version has, stays.
+
+mod encoding;
+mod items;
+
+pub use encoding::KeptError;
+pub use items::Items;
+
+use compact_str::CompactString;
+use revisor_object::{Object, Value};
+
+/// What may be kept at a place of a version, and below it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Keep {
+    /// Nothing: the neighbour says all of it.
+    Nothing,
+    /// The value as a whole: only this version has it, or it is filled in.
+    Whole,
+    /// Parts of an object.
+    Object(Box<KeepObject>),
+    /// Parts of the items of a list, which are told apart by these members.
+    Items(Box<Keep>, Vec<Box<str>>),
+    /// All items of a list but the first, and parts of that.
+    Tail(Box<Keep>),
+    /// That there is none where the neighbour's default came back as this, beside what else may be kept.
+    Unset(Box<Keep>, Value),
+}
+
+/// What may be kept of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct KeepObject {
+    /// Sorted by name.
+    pub(crate) members: Vec<(Box<str>, Keep)>,
+    pub(crate) others: Keep,
+    /// Whether only this version has the object, so that it does not go with anything else.
+    pub(crate) is_own: bool,
+}
+
+impl KeepObject {
+    fn member(&self, name: &str) -> &Keep {
+        let at = self.members.binary_search_by(|(known, _)| (**known).cmp(name));
+        at.map_or(&self.others, |at| &self.members[at].1)
+    }
+}
+
+/// What is kept at a place and below it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kept {
+    /// This value.
+    Value(Value),
+    /// That there is none, although there would be.
+    Absent,
+    /// Parts of an object, sorted by name.
+    Object(Vec<(CompactString, Kept)>),
+    /// Parts of the items of a list.
+    Items(Items),
+    /// The items of a list from the second on, and parts of the first.
+    Tail(Option<Box<Kept>>, Vec<Value>),
+}
+
+impl Keep {
+    /// What is missing in `made` to be `real`; nothing if no place differs at which something is kept.
+    pub(crate) fn difference(&self, real: Option<&Value>, made: Option<&Value>) -> Option<Kept> {
+        match self {
+            Keep::Nothing => None,
+            Keep::Whole if real == made => None,
+            Keep::Whole => Some(real.map_or(Kept::Absent, |value| Kept::Value(value.clone()))),
+            Keep::Object(keep) => keep.difference(real, made),
+            Keep::Items(keep, keys) => {
+                let (real, made) = (real?.as_array()?, made?.as_array()?);
+                Items::difference(keep, keys, real, made).map(Kept::Items)
+            }
+            Keep::Tail(keep) => {
+                let real = real?.as_array()?;
+                let made = made.and_then(Value::as_array);
+                let first = real.first().zip(made.and_then(<[_]>::first));
+                let first = first.and_then(|(real, made)| keep.difference(Some(real), Some(made)));
+                let rest = real.get(1..).unwrap_or_default();
+                // An empty list is something else than none.
+                let is_same = rest.is_empty() && real.is_empty() == made.is_none_or(<[_]>::is_empty) && made.is_some();
+                (!is_same || first.is_some()).then(|| Kept::Tail(first.map(Box::new), rest.to_vec()))
+            }
+            Keep::Unset(_, default) if real.is_none() && made == Some(default) => Some(Kept::Absent),
+            Keep::Unset(keep, _) => keep.difference(real, made),
+        }
+    }
+
+    /// Brings back what is kept into what a conversion made.
+    pub(crate) fn restore(&self, kept: &Kept, place: &mut Option<Value>) {
+        match (self, kept) {
+            (Keep::Whole, Kept::Value(value)) => *place = Some(value.clone()),
+            (Keep::Whole, Kept::Absent) => *place = None,
+            (Keep::Object(keep), kept) => keep.restore(kept, place),
+            (Keep::Unset(_, default), Kept::Absent) if place.as_ref() == Some(default) => *place = None,
+            (Keep::Unset(keep, _), kept) => keep.restore(kept, place),
+            (Keep::Items(keep, keys), Kept::Items(items)) => {
+                if let Some(Value::Array(made)) = place {
+                    items.restore(keep, keys, made);
+                }
+            }
+            (Keep::Tail(keep), Kept::Tail(first, rest)) => match place {
+                Some(Value::Array(made)) => {
+                    made.truncate(1);
+                    if let (Some(kept), Some(only)) = (first, made.first_mut()) {
+                        let mut item = Some(std::mem::take(only));
+                        keep.restore(kept, &mut item);
+                        *only = item.unwrap_or_default();
+                    }
+                    made.extend(rest.iter().cloned());
+                }
+                // The one value is gone, and the others with it.
+                None if rest.is_empty() => *place = Some(Value::Array(Vec::new())),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// Takes away what was only filled in; answers whether nothing is left.
+    fn strip(&self, value: &mut Value) -> bool {
+        match (self, value) {
+            (Keep::Whole, _) => true,
+            (Keep::Object(keep), Value::Object(object)) => {
+                object.retain(|name, value| !keep.member(name).strip(value));
+                object.is_empty()
+            }
+            _ => false,
+        }
+    }
+}
+
+impl KeepObject {
+    fn difference(&self, real: Option<&Value>, made: Option<&Value>) -> Option<Kept> {
+        let nothing = Object::new();
+        let (real, made, was_made) = match (real, made) {
+            (None, None) => return None,
+            (None, Some(_)) => return Some(Kept::Absent),
+            (Some(Value::Object(real)), Some(Value::Object(made))) => (real, made, true),
+            (Some(Value::Object(real)), _) => (real, &nothing, false),
+            (Some(real), made) if Some(real) == made => return None,
+            (Some(real), _) => return self.is_own.then(|| Kept::Value(real.clone())),
+        };
+        let mut parts = Vec::new();
+        let mut part = |name: &str, real: Option<&Value>, made: Option<&Value>| {
+            if let Some(kept) = self.member(name).difference(real, made) {
+                parts.push((CompactString::from(name), kept));
+            }
+        };
+        for (name, value) in real.iter() {
+            part(name, Some(value), made.get(name));
+        }
+        for (name, value) in made.iter().filter(|(name, _)| !real.contains(name)) {
+            part(name, None, Some(value));
+        }
+        parts.sort_by(|(one, _), (other, _)| one.cmp(other));
+        (!parts.is_empty() || (self.is_own && !was_made)).then_some(Kept::Object(parts))
+    }
+
+    fn restore(&self, kept: &Kept, place: &mut Option<Value>) {
+        match kept {
+            Kept::Absent => {
+                let is_empty = place.as_mut().is_some_and(|value| match value {
+                    Value::Object(object) => {
+                        object.retain(|name, value| !self.member(name).strip(value));
+                        object.is_empty()
+                    }
+                    _ => false,
+                });
+                if is_empty {
+                    *place = None;
+                }
+            }
+            Kept::Value(value) if self.is_own => *place = Some(value.clone()),
+            Kept::Object(parts) => {
+                if place.is_none() && self.is_own {
+                    *place = Some(Value::Object(Object::new()));
+                }
+                let Some(Value::Object(object)) = place else { return };
+                for (name, kept) in parts {
+                    let mut member = object.remove(name);
+                    self.member(name).restore(kept, &mut member);
+                    object.set(name, member);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
