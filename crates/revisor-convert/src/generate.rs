@@ -14,12 +14,13 @@ pub use dice::Dice;
 pub(crate) use shrink::shrink;
 
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
-use revisor_object::{Object, Value};
+use revisor_object::{FieldPath, Object, Value};
 use revisor_schema::{JsonType, ListType, PatternWalk, Structural, Validator};
 
 use crate::path::{Path, Segment};
-use crate::schema::{META, VersionSchema, is_object, is_open, values};
+use crate::schema::{META, VersionSchema, below, is_object, is_open, values};
 use places::{places, set};
 
 /// How deep objects are made.
@@ -27,6 +28,12 @@ const MAX_DEPTH: usize = 24;
 
 /// How many items a list gets that may have more.
 const MAX_ITEMS: usize = 4;
+
+/// How many items a list gets at most because it must.
+const MAX_LEAST: usize = 256;
+
+/// How many values an object gets.
+const MAX_VALUES: usize = 5000;
 
 /// How often an object is changed that is not valid yet.
 const MENDINGS: usize = 40;
@@ -50,6 +57,10 @@ pub struct Generator<'s> {
     hints: Vec<Value>,
     dice: Dice,
     walks: HashMap<String, Option<PatternWalk>>,
+    /// What is worth a try at each node of the schema, by where the node lies in memory.
+    candidates: HashMap<usize, Rc<[Value]>>,
+    /// How many values the object at hand has so far.
+    made: usize,
     /// Places that come before others.
     focus: Vec<Path>,
     /// Places that the schema does not have.
@@ -64,6 +75,8 @@ impl<'s> Generator<'s> {
             hints: hints.to_vec(),
             dice: Dice::new(seed),
             walks: HashMap::new(),
+            candidates: HashMap::new(),
+            made: 0,
             focus: Vec::new(),
             extra: Vec::new(),
         }
@@ -94,8 +107,8 @@ impl<'s> Generator<'s> {
         places.extend(extra.iter().map(|(path, schema)| (path.clone(), schema)));
         let is_in_focus = |path: &Path| self.focus.iter().any(|other| other.covers(path) || path.covers(other));
         places.sort_by_key(|(path, _)| !is_in_focus(path));
-        let candidates: Vec<Vec<Value>> = places.iter().map(|(_, schema)| self.candidates(schema)).collect();
-        let rounds = candidates.iter().map(Vec::len).max().unwrap_or(0);
+        let candidates: Vec<Rc<[Value]>> = places.iter().map(|(_, schema)| self.candidates(schema)).collect();
+        let rounds = candidates.iter().map(|candidates| candidates.len()).max().unwrap_or(0);
         // Every place once, before any place again: there may be more of them than can be tried.
         for round in 0..rounds {
             for ((path, _), candidates) in places.iter().zip(&candidates) {
@@ -124,9 +137,11 @@ impl<'s> Generator<'s> {
     pub fn sample(&mut self) -> Option<Value> {
         let mut object = self.object(Measure::Some);
         if !self.extra.is_empty() {
-            let (path, schema) = self.extra[self.dice.below(self.extra.len())].clone();
-            let value = self.value(&schema, Measure::Some, 4);
-            set(self, &mut object, &path, value);
+            let extra = std::mem::take(&mut self.extra);
+            let (path, schema) = &extra[self.dice.below(extra.len())];
+            let value = self.value(schema, Measure::Some, 4);
+            set(self, &mut object, path, value);
+            self.extra = extra;
         }
         self.mend(object)
     }
@@ -139,6 +154,7 @@ impl<'s> Generator<'s> {
     }
 
     fn object(&mut self, measure: Measure) -> Value {
+        self.made = 0;
         let mut object = self.version.bare("x");
         let schema = self.version.structural();
         if let Value::Object(made) = self.value(schema, measure, 0) {
@@ -194,7 +210,19 @@ impl<'s> Generator<'s> {
     }
 
     /// Values of a node that are worth a try: its bounds, and what others speak of. All of them are valid by the node.
-    fn candidates(&mut self, schema: &Structural) -> Vec<Value> {
+    /// The node must lie where it does for as long as the generator is used.
+    fn candidates(&mut self, schema: &Structural) -> Rc<[Value]> {
+        let place = std::ptr::from_ref(schema).addr();
+        if let Some(known) = self.candidates.get(&place) {
+            return Rc::clone(known);
+        }
+        let found: Rc<[Value]> = self.find_candidates(schema).into();
+        self.candidates.insert(place, Rc::clone(&found));
+        found
+    }
+
+    fn find_candidates(&mut self, schema: &Structural) -> Vec<Value> {
+        self.made = 0;
         let mut found = match schema.kind {
             _ if schema.checks.as_ref().is_some_and(|checks| !checks.allowed.is_empty()) => {
                 schema.checks.as_ref().map(|checks| checks.allowed.clone()).unwrap_or_default()
@@ -211,7 +239,7 @@ impl<'s> Generator<'s> {
         let validator = Validator::compile(schema, u32::MAX);
         let mut seen = BTreeSet::new();
         found.retain(|value| {
-            let errors = validator.validate(&revisor_object::FieldPath::none(), value);
+            let errors = validator.validate(&FieldPath::none(), value);
             errors.is_empty() && seen.insert(value.to_json())
         });
         found
@@ -219,9 +247,7 @@ impl<'s> Generator<'s> {
 
     fn lists(&mut self, schema: &Structural) -> Vec<Value> {
         let checks = schema.checks.as_deref();
-        let bound = |bound: Option<i64>| bound.and_then(|count| usize::try_from(count).ok());
-        let least = bound(checks.and_then(|checks| checks.min_items)).unwrap_or(0);
-        let most = bound(checks.and_then(|checks| checks.max_items)).unwrap_or(usize::MAX);
+        let (least, most) = span(checks.map(|checks| (checks.min_items, checks.max_items)));
         let mut found = Vec::new();
         for count in [least, least + 1, least + 2, most.min(MAX_ITEMS * 2)] {
             for measure in [Measure::Least, Measure::Some] {
@@ -260,9 +286,14 @@ impl<'s> Generator<'s> {
         Value::Array(items)
     }
 
-    /// A value of a node.
+    /// A value of a node. An object that becomes too large gets no more than it must, and in the end not even that.
     fn value(&mut self, schema: &Structural, measure: Measure, depth: usize) -> Value {
         let checks = schema.checks.as_deref();
+        self.made += 1;
+        let measure = if self.made > MAX_VALUES { Measure::Least } else { measure };
+        if self.made > 2 * MAX_VALUES {
+            return Value::Null;
+        }
         if let Some(allowed) = checks.map(|checks| &checks.allowed).filter(|allowed| !allowed.is_empty()) {
             let at = if measure == Measure::Least { 0 } else { self.dice.below(allowed.len()) };
             return allowed[at].clone();
@@ -273,9 +304,7 @@ impl<'s> Generator<'s> {
         match schema.kind {
             Some(JsonType::Object) if !schema.is_int_or_string => Value::Object(self.members(schema, measure, depth)),
             Some(JsonType::Array) if !schema.is_int_or_string => {
-                let bound = |bound: Option<i64>| bound.and_then(|count| usize::try_from(count).ok());
-                let least = bound(checks.and_then(|checks| checks.min_items)).unwrap_or(0);
-                let most = bound(checks.and_then(|checks| checks.max_items)).unwrap_or(usize::MAX);
+                let (least, most) = span(checks.map(|checks| (checks.min_items, checks.max_items)));
                 let count = match measure {
                     Measure::Least => least,
                     _ if depth >= MAX_DEPTH => least,
@@ -327,9 +356,7 @@ impl<'s> Generator<'s> {
             let value = self.value(narrowed.unwrap_or(property), measure, depth + 1);
             object.insert(name, value);
         }
-        let bound = |bound: Option<i64>| bound.and_then(|count| usize::try_from(count).ok());
-        let least = bound(checks.and_then(|checks| checks.min_properties)).unwrap_or(0);
-        let most = bound(checks.and_then(|checks| checks.max_properties)).unwrap_or(usize::MAX);
+        let (least, most) = span(checks.map(|checks| (checks.min_properties, checks.max_properties)));
         if let Some(member) = values(schema) {
             let wanted = match measure {
                 Measure::Least => least,
@@ -363,18 +390,24 @@ impl<'s> Generator<'s> {
     }
 }
 
-/// What a schema says at a path, and whether that is the value of a whole object.
+/// The least and the most that may be there. More than some is not made, whatever the schema asks for.
+fn span(bounds: Option<(Option<i64>, Option<i64>)>) -> (usize, usize) {
+    let (least, most) = bounds.unwrap_or_default();
+    let bound = |bound: Option<i64>| bound.map(|count| usize::try_from(count).unwrap_or(0));
+    (bound(least).unwrap_or(0).min(MAX_LEAST), bound(most).unwrap_or(usize::MAX))
+}
+
+/// What a schema says at a path.
 fn schema_at<'s>(root: &'s Structural, path: &[Segment]) -> Option<&'s Structural> {
-    path.iter().try_fold(root, crate::schema::below)
+    path.iter().try_fold(root, below)
 }
 
 /// The value that must be there for something in it to be set.
 fn holder(generator: &mut Generator<'_>, path: &[Segment]) -> Value {
-    let Some(schema) = schema_at(generator.version.structural(), path).cloned() else {
-        return Value::Object(Object::new());
-    };
-    let made = generator.value(&schema, Measure::Least, 4);
-    match (&made, is_object(&schema)) {
+    let version = generator.version;
+    let Some(schema) = schema_at(version.structural(), path) else { return Value::Object(Object::new()) };
+    let made = generator.value(schema, Measure::Least, 4);
+    match (&made, is_object(schema)) {
         (Value::Null, true) => Value::Object(Object::new()),
         _ => made,
     }

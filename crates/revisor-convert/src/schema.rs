@@ -87,7 +87,7 @@ impl VersionSchema {
         }
     }
 
-    /// Takes away what the schema does not know, and nulls that stand for nothing, as the server does with all objects.
+    /// Takes away what the schema does not know, as the server does with all objects.
     pub fn prune(&self, object: &mut Value) {
         self.own.prune(object, true);
     }

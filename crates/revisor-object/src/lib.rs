@@ -28,6 +28,7 @@ mod value;
 mod warnings;
 mod yaml;
 mod yaml_keys;
+mod yaml_order;
 
 pub use bad_value::{BadValue, is_printable};
 pub use clip::{MAX_TEXT_BYTES, clip, clip_joined, clip_shown};
@@ -60,3 +61,4 @@ pub use value::{Object, Value};
 pub use warnings::Warnings;
 pub use yaml::{YamlError, parse_yaml};
 pub use yaml_keys::repeated_yaml_keys;
+pub use yaml_order::KeyOrder;

@@ -39,6 +39,9 @@ pub(crate) enum Command {
     Gates(ReportFlags),
     /// Print the version in which the objects of every built-in resource are stored.
     StorageVersions(ReportFlags),
+    /// Check and use Conversions between the versions of a custom resource, without a server.
+    #[command(subcommand)]
+    Crd(CrdCommand),
     /// Look after the credentials that a server made for its administrator: list, renew and revoke them.
     #[command(after_help = CREDENTIALS_EXAMPLE)]
     Credentials {
@@ -109,6 +112,58 @@ impl CredentialFlags {
 
 fn certificates_folder(data: &Path, certificates: Option<&Path>) -> PathBuf {
     certificates.map_or_else(|| data.join("certificates"), Path::to_owned)
+}
+
+/// What is done with definitions and Conversions in files.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CrdCommand {
+    /// Look for an object that a Conversion would lose or spoil.
+    ///
+    /// Prints what is known of each step: Proved if the shapes of both versions decide it, Tested with the number of
+    /// objects that were tried, or Tolerated. What breaks a law is shown with the rule that is to blame and the smallest
+    /// object that breaks it. Ends with 0 if nothing was found, with 1 if the Conversion must not be used, and with 2 if
+    /// the files cannot be read.
+    #[command(after_help = "Example: revisor crd prove crd.yaml conversion.yaml")]
+    Prove(ProveFlags),
+    /// Convert the objects of a YAML stream from standard input to another version.
+    ///
+    /// What that version cannot say travels in the annotation versioning.revisor.dev/kept and is there again on the way
+    /// back. Objects of other kinds pass as they are. Ends with 1, and prints no objects, if one cannot be converted, and
+    /// with 2 if the files cannot be read.
+    #[command(
+        after_help = "Example: revisor crd convert --crd crd.yaml --conversion conversion.yaml --to v1 < objects.yaml"
+    )]
+    Convert(ConvertFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProveFlags {
+    /// The file with the CustomResourceDefinition; it may hold other objects too
+    #[arg(value_name = "CRD")]
+    pub(crate) definitions: PathBuf,
+
+    /// The file with its Conversion, which has the same name
+    #[arg(value_name = "CONVERSION")]
+    pub(crate) conversions: PathBuf,
+
+    /// How to print it
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertFlags {
+    /// The file with the CustomResourceDefinition; it may hold other objects too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) crd: PathBuf,
+
+    /// The file with its Conversion, which has the same name
+    #[arg(long, value_name = "FILE")]
+    pub(crate) conversion: PathBuf,
+
+    /// The version to convert to
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) to: String,
 }
 
 /// Puts `serve` where no command is named.

@@ -88,6 +88,13 @@ impl Generator<'_> {
 
     /// One value of a node without parts.
     pub(super) fn scalar(&mut self, schema: &Structural, is_least: bool) -> Value {
+        let pattern = schema.checks.as_deref().filter(|checks| !checks.pattern.is_empty());
+        if let Some(checks) = pattern.filter(|_| !is_least && schema.kind == Some(JsonType::String))
+            && self.dice.below(3) == 0
+            && let Some(text) = self.walked(checks)
+        {
+            return Value::from(text);
+        }
         let candidates = self.candidates(schema);
         match (candidates.len(), schema.kind) {
             (0, Some(JsonType::String)) => Value::from(""),
@@ -120,7 +127,7 @@ impl Generator<'_> {
         let (low, high) = (bound(checks.minimum, low), bound(checks.maximum, high));
         let mut found: Vec<i64> = NUMBERS.to_vec();
         found.extend([low, low.saturating_add(1), high, high.saturating_sub(1)]);
-        found.extend(self.hints.iter().filter_map(Value::as_i64).flat_map(|hint| [hint, hint + 1, hint - 1]));
+        found.extend(self.hints.iter().filter_map(Value::as_i64).flat_map(|hint| [hint, hint.saturating_add(1), hint.saturating_sub(1)]));
         found.push(low.saturating_add(self.dice.below(1000) as i64));
         if let Some(factor) = checks.multiple_of.map(|factor| factor as i64).filter(|factor| *factor > 0) {
             let rounded: Vec<i64> = found.iter().map(|number| number / factor * factor).collect();
@@ -142,25 +149,33 @@ impl Generator<'_> {
         let most = checks.max_length.and_then(|most| usize::try_from(most).ok());
         let least = checks.min_length.and_then(|least| usize::try_from(least).ok()).unwrap_or(0);
         if !checks.pattern.is_empty() {
-            let walk = self.walks.entry(checks.pattern.clone());
-            let walk = walk.or_insert_with(|| PatternWalk::new(&checks.pattern).ok());
-            if let Some(walk) = walk {
-                let dice = &mut self.dice;
-                for attempt in 0..WALKS {
-                    let length = match attempt {
-                        0 => 0,
-                        1 => least,
-                        2 => most.unwrap_or(32).min(256),
-                        _ => least + dice.below(most.unwrap_or(least + 24).saturating_sub(least).min(256) + 1),
-                    };
-                    found.extend(walk.text(length, &mut |below| dice.below(below)));
-                }
-            }
+            found.extend(self.walk(checks, 0));
+            found.extend(self.walk(checks, least));
+            found.extend(self.walk(checks, most.unwrap_or(32)));
+            found.extend((0..WALKS).filter_map(|_| self.walked(checks)));
         }
         found.extend(TEXTS.map(str::to_owned));
         found.extend(self.hints.iter().filter_map(Value::as_str).map(str::to_owned));
         found.push("a".repeat(least.min(4096)));
         found.push("b".repeat(most.unwrap_or(40).min(4096)));
         found
+    }
+
+    /// A text of a pattern, of any length that is allowed.
+    fn walked(&mut self, checks: &Checks) -> Option<String> {
+        let bound = |bound: Option<i64>| bound.and_then(|bound| usize::try_from(bound).ok());
+        let least = bound(checks.min_length).unwrap_or(0);
+        let most = bound(checks.max_length).unwrap_or(least + 24);
+        let length = least + self.dice.below(most.saturating_sub(least).min(256) + 1);
+        let text = self.walk(checks, length)?;
+        (least..=most).contains(&text.chars().count()).then_some(text)
+    }
+
+    /// A text of a pattern of about this length.
+    fn walk(&mut self, checks: &Checks, length: usize) -> Option<String> {
+        let walk = self.walks.entry(checks.pattern.clone());
+        let walk = walk.or_insert_with(|| PatternWalk::new(&checks.pattern).ok()).as_ref()?;
+        let dice = &mut self.dice;
+        walk.text(length.min(256), &mut |below| dice.below(below))
     }
 }

@@ -1,6 +1,7 @@
 //! [`Claims`]: which places belong to which rule of a step, and what is wrong with that.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use revisor_cel::{Environment, Program};
@@ -62,8 +63,9 @@ pub(super) struct Computed {
 
 #[derive(Debug)]
 pub(super) struct Expression {
+    /// The place that it is for.
     pub(super) path: Path,
-    /// The texts of the expressions, to be compiled for each program.
+    /// What it says. It is compiled for each program that uses it.
     pub(super) text: String,
 }
 
@@ -78,7 +80,7 @@ pub(super) struct Claims<'s> {
     rules: Vec<RulePlaces>,
     errors: Vec<FieldError>,
     /// The scopes that programs were made for.
-    pub(super) visited: std::cell::RefCell<std::collections::BTreeSet<[Path; 2]>>,
+    pub(super) visited: RefCell<BTreeSet<[Path; 2]>>,
 }
 
 impl<'s> Claims<'s> {
@@ -186,7 +188,7 @@ impl<'s> Claims<'s> {
         let mut is_good = true;
         for side in Side::BOTH {
             let (end, field) = (&ends[side as usize], &fields[side as usize]);
-            is_good &= self.is_writable(side, end, field) && self.is_there(side, end, field);
+            is_good &= self.is_writable(end, field) && self.is_there(side, end, field);
         }
         if ends[0].stars() != ends[1].stars() {
             let detail = format!(
@@ -215,7 +217,7 @@ impl<'s> Claims<'s> {
 
     fn fill(&mut self, side: Side, filled: &Filled, at: &[Path; 2], field: String) {
         let path = at[side as usize].join(&filled.path);
-        if self.is_writable(side, &path, &field)
+        if self.is_writable(&path, &field)
             && self.is_there(side, &path, &field)
             && self.claim(side, &path, Claim::Fill, &field)
         {
@@ -236,7 +238,7 @@ impl<'s> Claims<'s> {
                 is_good &= self.is_there(side, path, &field);
                 let is_written = written[side as usize].iter().any(|(known, _)| known == name);
                 if is_written {
-                    is_good &= self.is_computable(side, path, &field);
+                    is_good &= self.is_computable(path, &field);
                     is_good &= self.claim(side, path, Claim::Compute, &field);
                 }
                 let scope = path.scope();
@@ -480,7 +482,7 @@ impl<'s> Claims<'s> {
     }
 
     /// Rules leave the type and the metadata of objects alone.
-    fn is_writable(&mut self, side: Side, path: &Path, field: &str) -> bool {
+    fn is_writable(&mut self, path: &Path, field: &str) -> bool {
         let detail = match path.segments() {
             [] => "a rule is about a part of the object, not the whole".to_owned(),
             [Segment::Name(name), ..] if &**name == "metadata" => {
@@ -492,19 +494,18 @@ impl<'s> Claims<'s> {
             }
             _ => return true,
         };
-        let _ = side;
         self.errors.push(FieldError::invalid(field, path.to_string(), detail));
         false
     }
 
-    fn is_computable(&mut self, side: Side, path: &Path, field: &str) -> bool {
+    fn is_computable(&mut self, path: &Path, field: &str) -> bool {
         match path.segments() {
             [Segment::Name(metadata), Segment::Name(part), Segment::Name(_)]
                 if &**metadata == "metadata" && matches!(&**part, "labels" | "annotations") =>
             {
                 true
             }
-            _ => self.is_writable(side, path, field),
+            _ => self.is_writable(path, field),
         }
     }
 

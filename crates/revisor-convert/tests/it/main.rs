@@ -3,5 +3,6 @@
 mod examples;
 mod keeping;
 mod laws;
+mod properties;
 mod rules;
 mod ways;

@@ -11,6 +11,7 @@ mod client;
 mod compatibility;
 mod controllers;
 mod crash;
+mod crd;
 mod crowds;
 mod custom;
 mod dice;

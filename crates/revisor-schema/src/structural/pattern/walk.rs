@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use regex_automata::nfa::thompson::{self, NFA, State};
+use regex_automata::nfa::thompson::{self, NFA, State, Transition};
 use regex_automata::util::primitives::StateID;
 
 use super::translation::translate;
@@ -61,7 +61,10 @@ impl PatternWalk {
                     trans.next
                 }
                 State::Sparse(sparse) => {
-                    let open: Vec<_> = sparse.transitions.iter().filter(|to| self.distance(to.next) != NEVER).collect();
+                    let nearest = sparse.transitions.iter().map(|to| self.distance(to.next)).min()?;
+                    let farthest = if hurries { nearest } else { NEVER - 1 };
+                    let is_open = |to: &&Transition| self.distance(to.next) <= farthest;
+                    let open: Vec<&Transition> = sparse.transitions.iter().filter(is_open).collect();
                     // One byte is one character of ASCII, which is enough most of the time.
                     let plain = open.iter().filter(|to| to.start < 0x80).count();
                     let among = if plain > 0 && choose(16) > 0 { plain } else { open.len() };

@@ -1,0 +1,213 @@
+//! `revisor crd`: Conversions in files, checked and used without a server.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+const DEFINITION: &str = r#"# what a shop sells
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.shop.example.com
+spec:
+  group: shop.example.com
+  scope: Cluster
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer}
+              timeoutSeconds: {type: integer, minimum: 0, maximum: 99999}
+  - name: v2
+    served: true
+    storage: false
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              count: {type: integer}
+              timeout: {type: string, pattern: "^(0|[1-9][0-9]{0,4})s$", maxLength: 6}
+              mode: {type: string}
+"#;
+
+/// A Conversion in which seconds become a text by this expression.
+fn conversion(forward: &str) -> String {
+    format!(
+        r#"apiVersion: versioning.revisor.dev/v1alpha1
+kind: Conversion
+metadata:
+  name: widgets.shop.example.com
+spec:
+  steps:
+  - from: v1
+    to: v2
+    rules:
+    - move: {{from: .spec.size, to: .spec.count}}
+    - compute:
+        from: {{seconds: .spec.timeoutSeconds}}
+        to: {{text: .spec.timeout}}
+        forward: {{text: "{forward}"}}
+        backward: {{seconds: "int(text.substring(0, text.size() - 1))"}}
+"#
+    )
+}
+
+struct Ended {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// Runs the program in a folder.
+fn run(folder: &Path, words: &[&str], input: &str) -> Ended {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_revisor"))
+        .args(words)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program can be started");
+    let mut stdin = child.stdin.take().expect("asked once");
+    // A program that needs no input may have ended already.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().expect("the program ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("a text");
+    Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// A folder with a definition, a Conversion that keeps the laws, and one that does not.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file can be written");
+    write("crd.yaml", DEFINITION);
+    write("conv.yaml", &conversion("string(seconds) + 's'"));
+    write("lossy.yaml", &conversion("string(seconds / 2 * 2) + 's'"));
+    write("wrong.yaml", &conversion("seconds + 1").replace(".spec.size", ".spec.nope"));
+    write("other.yaml", &conversion("'0s'").replace("widgets.shop", "gadgets.shop"));
+    folder
+}
+
+#[test]
+fn the_laws_are_checked_without_a_server() {
+    let folder = folder();
+    let prove = |words: &[&str]| run(folder.path(), &[&["crd", "prove"], words].concat(), "");
+    let good = prove(&["crd.yaml", "conv.yaml"]);
+    assert_eq!((good.code, good.err.as_str()), (Some(0), ""), "{}", good.out);
+    assert!(good.out.starts_with("widgets.shop.example.com\nspec.steps[0]: v1 to v2: Tested ("), "{}", good.out);
+
+    let lossy = prove(&["crd.yaml", "lossy.yaml"]);
+    let lines: Vec<&str> = lossy.out.lines().collect();
+    assert_eq!(lossy.code, Some(1), "{}", lossy.out);
+    assert!(lines[1].starts_with("spec.steps[0].rules[1]: L1: "), "{}", lossy.out);
+    let shown = |at: usize, label: &str| -> Value {
+        let json = lines[at].strip_prefix(label).unwrap_or_else(|| panic!("{}", lossy.out));
+        serde_json::from_str(json).expect("is JSON")
+    };
+    assert_eq!(shown(2, "object: ")["spec"]["timeoutSeconds"], 1);
+    assert_eq!(shown(3, "becomes: ")["spec"]["timeout"], "0s");
+    assert_eq!(shown(4, "back: ")["spec"]["timeoutSeconds"], 0);
+
+    let wrong = prove(&["crd.yaml", "wrong.yaml"]);
+    assert_eq!(wrong.code, Some(1), "{}", wrong.out);
+    for want in ["spec.steps[0].rules[0].move.from: Invalid value", "spec.steps[0].rules[1].compute.forward.text: "] {
+        assert!(wrong.out.contains(want), "{}", wrong.out);
+    }
+
+    let read = |words: &[&str]| -> Value { serde_json::from_str(&prove(words).out).expect("is JSON") };
+    let good = read(&["crd.yaml", "conv.yaml", "-o", "json"]);
+    assert_eq!((&good[0]["accepted"], &good[0]["steps"][0]["verdict"]), (&true.into(), &"Tested".into()), "{good}");
+    let lossy = read(&["crd.yaml", "lossy.yaml", "-o", "json"]);
+    assert_eq!((&lossy[0]["accepted"], &lossy[0]["broken"][0]["law"]), (&false.into(), &"L1".into()), "{lossy}");
+    assert_eq!(lossy[0]["broken"][0]["back"]["spec"]["timeoutSeconds"], 0, "{lossy}");
+    let wrong = read(&["crd.yaml", "wrong.yaml", "-o", "json"]);
+    assert_eq!(wrong[0]["errors"][0]["field"], "spec.steps[0].rules[0].move.from", "{wrong}");
+
+    for (words, want) in [
+        (&["missing.yaml", "conv.yaml"], "missing.yaml"),
+        (&["conv.yaml", "conv.yaml"], "conv.yaml: there is no CustomResourceDefinition"),
+        (&["crd.yaml", "crd.yaml"], "crd.yaml: there is no Conversion"),
+        (&["crd.yaml", "other.yaml"], "must be named like one of them: widgets.shop.example.com"),
+    ] {
+        let ended = prove(words);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{}", ended.err);
+        assert!(ended.err.contains(want), "{}", ended.err);
+    }
+    assert!(prove(&["--help"]).out.contains("revisor crd prove crd.yaml conversion.yaml"));
+}
+
+#[test]
+fn files_are_converted_and_lose_nothing() {
+    let folder = folder();
+    let convert = |to: &str, input: &str| {
+        let words = ["crd", "convert", "--crd", "crd.yaml", "--conversion", "conv.yaml", "--to", to];
+        run(folder.path(), &words, input)
+    };
+    let input = "# the first\napiVersion: shop.example.com/v2\nkind: Widget\nmetadata:\n  name: a\n  labels: {z: gold}\nspec:\n  \
+                 mode: fast\n  count: 1\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c} # stays\ndata: {k: v}\n---\n\
+                 apiVersion: shop.example.com/v1\nkind: Widget\nmetadata:\n  name: b\nspec:\n  size: 2\n  timeoutSeconds: 30\n";
+    let there = convert("v1", input);
+    assert_eq!((there.code, there.err.as_str()), (Some(0), ""));
+    let documents: Vec<&str> = there.out.split("---\n").collect();
+    let first = "# the first\napiVersion: shop.example.com/v1\nkind: Widget\nmetadata:\n  name: a\n  labels:\n    z: gold\n  \
+                 annotations:\n    versioning.revisor.dev/kept: \"{\\\"v2\\\":{\\\".spec\\\":{\\\".mode\\\":[\\\"fast\\\"]}}}\"\n\
+                 spec:\n  size: 1\n";
+    assert_eq!(documents[0], first);
+    assert_eq!(documents[1..], input.split("---\n").collect::<Vec<_>>()[1..], "others pass as they are");
+
+    let back = convert("v2", &there.out);
+    assert_eq!((back.code, back.err.as_str()), (Some(0), ""));
+    assert!(back.out.starts_with("# the first\napiVersion: shop.example.com/v2\n"), "{}", back.out);
+    assert!(!back.out.contains("kept") && back.out.contains("mode: fast"), "{}", back.out);
+    assert!(back.out.ends_with("spec:\n  count: 2\n  timeout: 30s\n"), "{}", back.out);
+
+    let list = r#"{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"shop.example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":3}}]}"#;
+    let listed: Value = serde_json::from_str(&convert("v2", list).out).expect("JSON stays JSON");
+    assert_eq!((&listed["items"][0]["spec"]["count"], &listed["apiVersion"]), (&3.into(), &"v1".into()));
+
+    let odd =
+        "apiVersion: shop.example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: 1, colour: red} # why\n";
+    let noted = convert("v2", odd);
+    assert_eq!(noted.code, Some(0));
+    assert!(noted.err.contains("spec.colour") && noted.err.contains("comments"), "{}", noted.err);
+
+    for (input, want) in [
+        (
+            "apiVersion: shop.example.com/v9\nkind: Widget\nmetadata: {name: a}\n",
+            "has no version \"shop.example.com/v9\"",
+        ),
+        ("a: [\n", "document 1"),
+        (
+            "kind: ConfigMap\n---\napiVersion: shop.example.com/v2\nkind: Widget\nmetadata: {name: bad}\nspec: {timeout: x}\n",
+            "document 2 (from line 3 on): bad: spec.steps[0].rules[1]",
+        ),
+        (
+            "apiVersion: shop.example.com/v1\nkind: Widget\nmetadata: {name: a, annotations: {versioning.revisor.dev/kept: x}}\n",
+            "damaged",
+        ),
+    ] {
+        let ended = convert(
+            "v1",
+            &input.replace("v1\nkind: Widget\nmetadata: {name: a, ann", "v2\nkind: Widget\nmetadata: {name: a, ann"),
+        );
+        assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""), "{input}: {}", ended.err);
+        assert!(ended.err.contains(want), "{}", ended.err);
+    }
+    let unknown = convert("v9", input);
+    assert_eq!((unknown.code, unknown.out.as_str()), (Some(2), ""));
+    assert!(unknown.err.contains("has no version \"v9\": it has v1, v2"), "{}", unknown.err);
+}
