@@ -29,7 +29,7 @@ use rustls_pki_types::{CertificateDer, ServerName};
 
 use crate::certificate_authority::{Authority, Purpose};
 use crate::client_trust::ClientTrust;
-use crate::credential_file::{self, Access, NewFile, WriteError};
+use crate::credential_file::{self, NewFile, Standing, WriteError};
 use crate::credential_ledger::{Credential, CredentialLedger, TooManyCredentials};
 use crate::tls_config::{Shown, certificates, private_key};
 
@@ -358,7 +358,7 @@ impl Opening<'_> {
         }
         let authority = Authority::open(&certificate_path, &pem, key.pair, self.now)?;
         if found.as_ref() != Some(&pem) {
-            self.add(&certificate_path, &pem, Access::Public);
+            self.add(&certificate_path, &pem, Standing::Replaced);
             if found.is_some() {
                 tracing::info!(file = %certificate_path.display(), "renewing a certificate");
             }
@@ -387,7 +387,7 @@ impl Opening<'_> {
         let certificate = authority.issue(purpose, &key.pair, self.now)?;
         let issued = certificates(&certificate_path, &certificate)?;
         let renewal = authority.serves_until(purpose, &certificate_path, &issued, self.now)?;
-        self.add(&certificate_path, &certificate, Access::Public);
+        self.add(&certificate_path, &certificate, Standing::Replaced);
         Ok((PemPair { certificate, key: key.pem }, renewal.unwrap_or(self.now)))
     }
 
@@ -419,11 +419,11 @@ impl Opening<'_> {
         authority: &Authority,
     ) -> Result<(Credential, String, String), CertificateError> {
         let (certificate_path, key_path) = (self.folder.join("admin.crt"), self.folder.join("admin.key"));
-        let key = self.new_key(&key_path)?;
+        let key = self.new_key(&key_path, Standing::Replaced)?;
         let certificate = authority.issue(Purpose::Administrator, &key.pair, self.now)?;
         let credential = self.credential(&certificate_path, &certificate)?;
         self.note(credential.clone());
-        self.add(&certificate_path, &certificate, Access::Public);
+        self.add(&certificate_path, &certificate, Standing::Replaced);
         Ok((credential, certificate, key.pem))
     }
 
@@ -449,7 +449,7 @@ impl Opening<'_> {
     pub(crate) fn write_ledger(&mut self) {
         let path = self.folder.join(LEDGER);
         self.new.retain(|file| file.path != path);
-        self.add(&path, &self.ledger.to_text(), Access::Private);
+        self.add(&path, &self.ledger.to_text(), Standing::Replaced);
     }
 
     fn service_account_keys(&mut self) -> Result<(String, String), CertificateError> {
@@ -460,7 +460,7 @@ impl Opening<'_> {
             Some(public) => public,
             None => {
                 let public = key.pair.public_key_pem();
-                self.add(&public_path, &public, Access::Public);
+                self.add(&public_path, &public, Standing::Kept);
                 public
             }
         };
@@ -479,20 +479,20 @@ impl Opening<'_> {
             None if public_path.exists() => {
                 Err(CertificateError::Missing { present: public_path.to_owned(), missing: key_path.to_owned() })
             }
-            None => self.new_key(key_path),
+            None => self.new_key(key_path, Standing::Kept),
         }
     }
 
-    fn new_key(&mut self, key_path: &Path) -> Result<OpenKey, CertificateError> {
+    fn new_key(&mut self, key_path: &Path, standing: Standing) -> Result<OpenKey, CertificateError> {
         // ECDSA on P-256: made in microseconds, and quick in handshakes on both sides.
         let pair = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).map_err(CertificateError::Crypto)?;
         let pem = pair.serialize_pem();
-        self.add(key_path, &pem, Access::Private);
+        self.add(key_path, &pem, standing);
         Ok(OpenKey { pair, pem })
     }
 
-    fn add(&mut self, path: &Path, text: &str, access: Access) {
-        self.new.push(NewFile { path: path.to_owned(), text: text.to_owned(), access });
+    fn add(&mut self, path: &Path, text: &str, standing: Standing) {
+        self.new.push(NewFile { path: path.to_owned(), text: text.to_owned(), standing });
     }
 }
 

@@ -5,22 +5,17 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Who may read a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Its owner only.
-    Private,
-    /// Everybody.
-    Public,
-}
+/// What only the owner may do: to read and to write.
+const OWNERS_ONLY: u32 = 0o600;
 
-impl Access {
-    fn mode(self) -> u32 {
-        match self {
-            Access::Private => 0o600,
-            Access::Public => 0o644,
-        }
-    }
+/// What becomes of a file that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is replaced.
+    Replaced,
+    /// It stays, and to write is an error: nothing was there when the new one was made up, and a secret that somebody
+    /// has put there since must not be lost.
+    Kept,
 }
 
 /// The text of the file at `path`, which must be no longer than `limit` bytes.
@@ -37,7 +32,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> io::Result<String> {
 pub(crate) struct NewFile {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
-    pub(crate) access: Access,
+    pub(crate) standing: Standing,
 }
 
 /// Which file could not be written, and why.
@@ -83,7 +78,7 @@ fn prepare(file: &NewFile) -> io::Result<PathBuf> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut open = OpenOptions::new().write(true).create_new(true).mode(file.access.mode()).open(&temporary)?;
+    let mut open = OpenOptions::new().write(true).create_new(true).mode(OWNERS_ONLY).open(&temporary)?;
     let written = open.write_all(file.text.as_bytes()).and_then(|()| open.sync_all());
     if written.is_err() {
         let _ = std::fs::remove_file(&temporary);
@@ -102,7 +97,11 @@ fn place(files: &[NewFile], prepared: &[io::Result<PathBuf>]) -> Result<(), Writ
         }
     }
     for (file, temporary) in &ready {
-        std::fs::rename(temporary, &file.path).map_err(|source| fail(file, source))?;
+        let placed = match file.standing {
+            Standing::Replaced => std::fs::rename(temporary, &file.path),
+            Standing::Kept => std::fs::hard_link(temporary, &file.path).and_then(|()| std::fs::remove_file(temporary)),
+        };
+        placed.map_err(|source| fail(file, source))?;
     }
     let mut synced: Option<&Path> = None;
     for file in files {
@@ -136,8 +135,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn write(path: &Path, text: &str, access: Access) -> Result<(), WriteError> {
-        write_all(&[NewFile { path: path.to_owned(), text: text.to_owned(), access }])
+    fn write(path: &Path, text: &str, standing: Standing) -> Result<(), WriteError> {
+        write_all(&[NewFile { path: path.to_owned(), text: text.to_owned(), standing }])
     }
 
     fn mode(path: &Path) -> u32 {
@@ -150,10 +149,21 @@ mod tests {
         let path = folder.path().join("key");
         // Left by a crash, readable by all: neither its mode nor its contents may survive.
         std::fs::write(folder.path().join(".key.tmp"), "old").expect("the folder can be written");
-        write(&path, "first", Access::Private).expect("the file can be written");
+        write(&path, "first", Standing::Replaced).expect("the file can be written");
         assert_eq!((read(&path, 5).expect("the file can be read").as_str(), mode(&path)), ("first", 0o600));
-        write(&path, "second", Access::Private).expect("the file can be replaced");
+        write(&path, "second", Standing::Replaced).expect("the file can be replaced");
         assert_eq!((read(&path, 6).expect("the file can be read").as_str(), mode(&path)), ("second", 0o600));
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder can be read").count(), 1);
+    }
+
+    #[test]
+    fn a_new_secret_takes_no_other_ones_place() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("key");
+        write(&path, "first", Standing::Kept).expect("nothing is there");
+        let error = write(&path, "second", Standing::Kept).expect_err("something is there");
+        assert_eq!(error.source.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!((read(&path, 5).expect("the file can be read").as_str(), mode(&path)), ("first", 0o600));
         assert_eq!(std::fs::read_dir(folder.path()).expect("the folder can be read").count(), 1);
     }
 
@@ -163,7 +173,7 @@ mod tests {
         let path = folder.path().join("key");
         // A folder cannot be replaced by a file, whoever runs the test.
         std::fs::create_dir_all(path.join("inside")).expect("the folder can be made");
-        assert!(write(&path, "text", Access::Private).is_err());
+        assert!(write(&path, "text", Standing::Replaced).is_err());
         assert_eq!(std::fs::read_dir(folder.path()).expect("the folder can be read").count(), 1);
         assert!(path.join("inside").is_dir());
     }
@@ -174,7 +184,7 @@ mod tests {
         let file = |name: &str| NewFile {
             path: folder.path().join(name),
             text: name.rsplit('/').next().unwrap_or_default().to_owned(),
-            access: Access::Public,
+            standing: Standing::Replaced,
         };
         let error = write_all(&[file("a"), file("nowhere/b"), file("c")]).expect_err("one folder is missing");
         assert_eq!((error.path, error.source.kind()), (folder.path().join("nowhere/b"), io::ErrorKind::NotFound));

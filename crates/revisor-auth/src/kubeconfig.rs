@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::certificates::Certificates;
-use crate::credential_file::{Access, NewFile};
+use crate::credential_file::{NewFile, Standing};
 use crate::quoted::quoted;
 
 const CERTIFICATE: &str = "client-certificate-data";
@@ -62,5 +62,5 @@ pub(crate) fn with_credential(kubeconfig: &str, certificate_pem: &str, key_pem: 
 
 /// The file at `path` with the text of a kubeconfig, readable by its owner only.
 pub(crate) fn kubeconfig_file(path: &Path, text: String) -> NewFile {
-    NewFile { path: path.to_owned(), text, access: Access::Private }
+    NewFile { path: path.to_owned(), text, standing: Standing::Replaced }
 }

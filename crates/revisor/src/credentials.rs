@@ -6,6 +6,7 @@ use revisor_auth::{ListedCredential, list_credentials, renew_administrator, revo
 use serde_json::Value;
 
 use crate::flags::{CredentialsCommand, OutputFormat};
+use crate::private_folder;
 use crate::reports::report;
 
 const COLUMNS: [&str; 7] = ["name", "groups", "serial", "issued", "expires", "state", "current"];
@@ -13,13 +14,18 @@ const COLUMNS: [&str; 7] = ["name", "groups", "serial", "issued", "expires", "st
 /// Does what is asked for and answers which credentials it is about.
 pub(crate) fn run(command: &CredentialsCommand) -> anyhow::Result<String> {
     let now = SystemTime::now();
-    let (flags, credentials) = match command {
-        CredentialsCommand::List(flags) => (flags, list_credentials(&flags.certificates(), now)?),
-        CredentialsCommand::Renew { revoke_old, flags } => {
-            let kubeconfig = flags.data_dir.join("kubeconfig");
-            (flags, renew_administrator(&flags.certificates(), &kubeconfig, *revoke_old, now)?)
+    let (CredentialsCommand::List(flags)
+    | CredentialsCommand::Renew { flags, .. }
+    | CredentialsCommand::Revoke { flags, .. }) = command;
+    let folder = flags.certificates();
+    // The server refuses what belongs to somebody else, so nobody else may leave files there either.
+    private_folder::require_own(&folder)?;
+    let credentials = match command {
+        CredentialsCommand::List(_) => list_credentials(&folder, now)?,
+        CredentialsCommand::Renew { revoke_old, .. } => {
+            renew_administrator(&folder, &flags.data_dir.join("kubeconfig"), *revoke_old, now)?
         }
-        CredentialsCommand::Revoke { which, flags } => (flags, revoke_credentials(&flags.certificates(), which, now)?),
+        CredentialsCommand::Revoke { which, .. } => revoke_credentials(&folder, which, now)?,
     };
     table(&credentials, now, flags.output)
 }

@@ -35,6 +35,7 @@ use flags::{Arguments, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    private_folder::withhold_from_others();
     let mut command = Arguments::command();
     command.build();
     let parsed = command

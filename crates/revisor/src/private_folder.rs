@@ -1,6 +1,6 @@
 //! The folders of the server: nobody but their owner gets at what is in them.
 //!
-//! What the server makes is private because of [`withhold_from_others`], whatever the rights are that whoever started
+//! What the program makes is private because of [`withhold_from_others`], whatever the rights are that whoever started
 //! it leaves to new files. What was there before is put right at the start: older versions and backups leave files that
 //! everybody can read.
 //!
@@ -47,6 +47,14 @@ pub(crate) fn secure_keys(folder: &Path) -> anyhow::Result<()> {
     walk.folder(open(folder)?, folder, 0)?;
     walk.report(folder);
     Ok(())
+}
+
+/// Refuses a folder that belongs to somebody else; what is not there belongs to nobody.
+pub(crate) fn require_own(folder: &Path) -> anyhow::Result<()> {
+    match rustix::fs::stat(folder) {
+        Ok(stat) => check_owner(folder, stat.st_uid, rustix::process::geteuid().as_raw()),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Opens a folder, made with all that lead to it if it is not there.

@@ -42,7 +42,6 @@ const ADVERTISING: Duration = Duration::from_secs(10);
 /// Serves until a signal comes. `shown` are the flags as the server shows them to those who ask.
 pub(crate) fn serve(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Result<()> {
     logging::start(flags.verbosity, flags.logging_format);
-    private_folder::withhold_from_others();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
     runtime.block_on(run(flags, shown))
 }

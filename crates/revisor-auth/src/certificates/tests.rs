@@ -50,7 +50,7 @@ fn changed(before: &[(String, String)], after: &[(String, String)]) -> Vec<Strin
 }
 
 #[test]
-fn an_empty_folder_gets_everything_with_private_keys_private() {
+fn an_empty_folder_gets_everything_and_all_of_it_private() {
     let folder = folder();
     // Folders on the way are made too.
     let folder = folder.path().join("deep/pki");
@@ -59,8 +59,7 @@ fn an_empty_folder_gets_everything_with_private_keys_private() {
     assert_eq!(names, FILES);
     for name in FILES {
         let mode = std::fs::metadata(folder.join(name)).expect("the file is there").permissions().mode() & 0o777;
-        let is_private = name.ends_with(".key") || name == LEDGER;
-        assert_eq!(mode, if is_private { 0o600 } else { 0o644 }, "{name}");
+        assert_eq!(mode, 0o600, "{name}");
     }
 }
 

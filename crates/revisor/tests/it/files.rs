@@ -71,3 +71,22 @@ async fn a_data_folder_of_somebody_else_is_refused() {
     assert!(log.contains(&format!("revisor: {} belongs to user ", foreign.display())), "{log}");
     assert!(log.contains("but the server runs as user "), "{log}");
 }
+
+#[tokio::test]
+async fn credentials_of_somebody_else_are_not_touched() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    let certificates = data.join("certificates");
+    fs::create_dir_all(&certificates).expect("a folder can be made");
+    // As above; there is a folder of root's at every root.
+    let is_root = chown(&certificates, Some(65534), Some(65534)).is_ok();
+    let flag = if is_root { format!("--data-dir={}", data.display()) } else { "--cert-dir=/".to_owned() };
+    for command in ["list", "renew"] {
+        let arguments = ["credentials".to_owned(), command.to_owned(), flag.clone()];
+        let mut process = Process::start(&arguments, &folder.path().join(command));
+        assert_eq!(process.ended().await.code(), Some(1));
+        let (_, log) = process.said();
+        assert!(log.contains(" belongs to user "), "{log}");
+    }
+    assert_eq!(fs::read_dir(&certificates).expect("the folder can be read").count(), 0);
+}
