@@ -43,11 +43,14 @@ const HEADERS: [(&str, &str); 9] = [
     ("audit-id", "c0ffee"),
 ];
 
+/// Escapes of what is no text, or that are none.
+const ESCAPES: [&str; 9] = ["%ff", "%c3", "%00", "%2F", "%e2%82", "%", "%zz", "+", "%25"];
+
 /// All bytes written so that a path or a query can have them; some as nobody should.
 fn escaped(choices: &mut Choices<'_>, text: &str) -> String {
     let mut out: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
     if choices.once_in(4) {
-        out.push_str(choices.of(&["%ff", "%c3", "%00", "%2F", "%e2%82", "%", "%zz", "+", "%25"]));
+        out.push_str(ESCAPES[choices.below(ESCAPES.len())]);
     }
     out
 }
