@@ -226,7 +226,10 @@ mod tests {
         drop(one);
         drop(given);
         drop(two);
-        assert_eq!((bench.line().taken, bench.line().held.len(), bench.line().waiting.len()), (0, 0, 0));
+        {
+            let line = bench.line();
+            assert_eq!((line.taken, line.held.len(), line.waiting.len()), (0, 0, 0));
+        }
         let _free = (bench.seat("e").await, bench.seat("f").await);
     }
 
