@@ -1,6 +1,6 @@
 //! [`Inflight`]: how much may be served at once, without queues. One too many is told to come back.
 //!
-//! Upholds L1: a request has its place from when there is something to do to the last byte of its answer. What a client
+//! Upholds B1: a request has its place from when there is something to do to the last byte of its answer. What a client
 //! has not sent yet, and what it waits for, is bounded apart: bodies on their way by their bytes, watches by their
 //! number. Of each, users have [shares](crate::places). What clients have not read yet is bounded by [`UnreadLists`].
 

@@ -132,7 +132,7 @@ impl Default for Limits {
             streams: 1_000,
             unauthenticated_streams: 100,
             reset_streams: 100,
-            unread_timeout: Duration::from_secs(20),
+            unread_timeout: Duration::from_secs(30),
             answer_timeout: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(60),
         }

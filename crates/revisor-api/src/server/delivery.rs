@@ -2,7 +2,7 @@
 //!
 //! What a connection is given it keeps until the client takes it, which may be never. So an answer is given to it in
 //! pieces, each of which tells when it has left, and who does not take a piece in time is not served any further.
-//! Upholds L1.
+//! Upholds B1.
 
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -37,11 +37,11 @@ async fn silent_connections_give_way_to_those_who_speak() {
         match at % 3 {
             0 => silent.push(Silent::Tcp(connect(&server).await)),
             // Shaken hands, and nothing or half a head said after that.
-            1 => silent.push(Silent::Tls(server.tls(&["h2"], false).await)),
+            1 => silent.push(Silent::Tls(Box::new(server.tls(&["h2"], false).await))),
             _ => {
                 let mut stream = server.tls(&["http/1.1"], false).await;
                 within(stream.write_all(b"GET /peer HTTP/1.1\r\nhost: x\r\n")).await.expect("written");
-                silent.push(Silent::Tls(stream));
+                silent.push(Silent::Tls(Box::new(stream)));
             }
         }
         for (protocol, mut client) in server.clients().await {
@@ -59,7 +59,7 @@ async fn silent_connections_give_way_to_those_who_speak() {
 
 enum Silent {
     Tcp(TcpStream),
-    Tls(tokio_rustls::client::TlsStream<TcpStream>),
+    Tls(Box<tokio_rustls::client::TlsStream<TcpStream>>),
 }
 
 #[tokio::test]
