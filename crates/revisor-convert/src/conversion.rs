@@ -167,14 +167,15 @@ impl Conversion {
             Some(old) => Some((old, self.number_of(&old.object)?)),
             None => None,
         };
-        let mut write = Write { conversion: self, old, written, objects: BTreeMap::from([(written, new)]) };
+        let objects = BTreeMap::from([(written, new)]);
+        let mut write = Write { conversion: self, old, written, storage, objects };
         write.object(storage)?;
         let mut kept = BTreeMap::new();
         for version in 0..self.ways.len() {
             let Some(hop) = self.ways[storage][version] else { continue };
             let has_kept = old.is_some_and(|(old, _)| old.kept.contains_key(self.name(version)));
             let moved = old.is_some_and(|(_, at)| self.ways[at][version] != Some(hop));
-            let same_way = self.ways[written][version] == Some(hop);
+            let same_way = write.hop(version) == Some(hop);
             if version != written && !has_kept && !moved && same_way {
                 continue;
             }
@@ -321,17 +322,24 @@ struct Write<'c> {
     conversion: &'c Conversion,
     old: Option<(&'c Stored, usize)>,
     written: usize,
+    storage: usize,
     objects: BTreeMap<usize, Value>,
 }
 
 impl Write<'_> {
+    /// The way to a version: from the written one or, if no steps lead there, from the stored one.
+    fn hop(&self, version: usize) -> Option<Hop> {
+        let ways = &self.conversion.ways;
+        ways[self.written][version].or(ways[self.storage][version])
+    }
+
     /// Finds out what a version shows after the write.
     fn object(&mut self, version: usize) -> Result<(), ConvertError> {
         if self.objects.contains_key(&version) {
             return Ok(());
         }
         let conversion = self.conversion;
-        let Some(hop) = conversion.ways[self.written][version] else {
+        let Some(hop) = self.hop(version) else {
             let renamed = conversion.renamed(&self.objects[&self.written], version);
             self.objects.insert(version, renamed);
             return Ok(());

@@ -35,6 +35,9 @@ const MAX_LEAST: usize = 256;
 /// How many values an object gets.
 const MAX_VALUES: usize = 5000;
 
+/// How many values are looked at altogether to find valid objects.
+const MAX_CHECKED: usize = 5_000_000;
+
 /// How often an object is changed that is not valid yet.
 const MENDINGS: usize = 40;
 
@@ -61,6 +64,8 @@ pub struct Generator<'s> {
     candidates: HashMap<usize, Rc<[Value]>>,
     /// How many values the object at hand has so far.
     made: usize,
+    /// How many values were looked at so far to find out whether objects are valid.
+    checked: usize,
     /// Places that come before others.
     focus: Vec<Path>,
     /// Places that the schema does not have.
@@ -77,6 +82,7 @@ impl<'s> Generator<'s> {
             walks: HashMap::new(),
             candidates: HashMap::new(),
             made: 0,
+            checked: 0,
             focus: Vec::new(),
             extra: Vec::new(),
         }
@@ -96,13 +102,18 @@ impl<'s> Generator<'s> {
 
     /// Hands objects that go to the bounds of the schema to `take`, from the smallest on, until it answers `false`.
     pub fn boundaries(&mut self, take: &mut dyn FnMut(Value) -> bool) {
+        let extra = std::mem::take(&mut self.extra);
+        self.each_boundary(&extra, take);
+        self.extra = extra;
+    }
+
+    fn each_boundary(&mut self, extra: &[(Path, Structural)], take: &mut dyn FnMut(Value) -> bool) {
         let (least, most) = (self.object(Measure::Least), self.object(Measure::Most));
         for object in [&least, &most] {
             if !self.offer(object.clone(), take) {
                 return;
             }
         }
-        let extra = std::mem::take(&mut self.extra);
         let mut places = places(self.version.structural());
         places.extend(extra.iter().map(|(path, schema)| (path.clone(), schema)));
         let is_in_focus = |path: &Path| self.focus.iter().any(|other| other.covers(path) || path.covers(other));
@@ -130,7 +141,6 @@ impl<'s> Generator<'s> {
                 }
             }
         }
-        self.extra = extra;
     }
 
     /// An object by chance, if one was found.
@@ -149,7 +159,7 @@ impl<'s> Generator<'s> {
     fn offer(&mut self, object: Value, take: &mut dyn FnMut(Value) -> bool) -> bool {
         match self.mend(object) {
             Some(object) => take(object),
-            None => true,
+            None => self.checked < MAX_CHECKED,
         }
     }
 
@@ -167,8 +177,7 @@ impl<'s> Generator<'s> {
 
     /// Makes an object valid: by its defaults, and by changing it here and there.
     fn mend(&mut self, mut object: Value) -> Option<Value> {
-        self.version.fill_defaults(&mut object);
-        let mut faults = self.version.validate(&object).len();
+        let mut faults = self.faults(&mut object)?;
         if faults == 0 {
             return Some(object);
         }
@@ -197,8 +206,7 @@ impl<'s> Generator<'s> {
                     set(self, &mut changed, path, value);
                 }
             }
-            self.version.fill_defaults(&mut changed);
-            let left = self.version.validate(&changed).len();
+            let left = self.faults(&mut changed)?;
             if left <= faults {
                 (object, faults) = (changed, left);
             }
@@ -207,6 +215,16 @@ impl<'s> Generator<'s> {
             }
         }
         None
+    }
+
+    /// How many faults an object has with its defaults; `None` if too much was looked at already.
+    fn faults(&mut self, object: &mut Value) -> Option<usize> {
+        if self.checked >= MAX_CHECKED {
+            return None;
+        }
+        self.checked += size(object);
+        self.version.fill_defaults(object);
+        Some(self.version.validate(object).len())
     }
 
     /// Values of a node that are worth a try: its bounds, and what others speak of. All of them are valid by the node.
@@ -395,6 +413,15 @@ fn span(bounds: Option<(Option<i64>, Option<i64>)>) -> (usize, usize) {
     let (least, most) = bounds.unwrap_or_default();
     let bound = |bound: Option<i64>| bound.map(|count| usize::try_from(count).unwrap_or(0));
     (bound(least).unwrap_or(0).min(MAX_LEAST), bound(most).unwrap_or(usize::MAX))
+}
+
+/// How many values there are in a value.
+pub(crate) fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
+        Value::Object(object) => 1 + object.iter().map(|(_, value)| size(value)).sum::<usize>(),
+        _ => 1,
+    }
 }
 
 /// What a schema says at a path.

@@ -160,12 +160,13 @@ struct Search<'c> {
     reports: Vec<StepReport>,
     /// Which tolerances were needed.
     needed: Vec<bool>,
+    warnings: Vec<String>,
 }
 
 impl<'c> Search<'c> {
     fn new(conversion: &'c Conversion, effort: Effort) -> Search<'c> {
         let needed = vec![false; conversion.tolerate.len()];
-        Search { conversion, effort, broken: Vec::new(), reports: Vec::new(), needed }
+        Search { conversion, effort, broken: Vec::new(), reports: Vec::new(), needed, warnings: Vec::new() }
     }
 
     fn is_broken(&self, law: Law) -> bool {
@@ -196,9 +197,10 @@ impl<'c> Search<'c> {
     }
 
     fn report(self) -> Report {
-        let Search { conversion, mut broken, mut reports, needed, .. } = self;
+        let Search { conversion, mut broken, mut reports, needed, warnings: found, .. } = self;
         broken.sort_by_key(|broken| broken.law);
         let mut warnings = conversion.warnings().to_vec();
+        warnings.extend(found);
         for (tolerance, needed) in conversion.tolerate.iter().zip(needed) {
             if !needed && broken.is_empty() {
                 let what = format!("nothing is lost at {} of {}", tolerance.path, tolerance.version);
@@ -215,13 +217,4 @@ enum Comparison {
     Same,
     Tolerated(Vec<usize>),
     Different,
-}
-
-/// How many values there are in a value.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Value::Object(object) => 1 + object.iter().map(|(_, value)| size(value)).sum::<usize>(),
-        _ => 1,
-    }
 }

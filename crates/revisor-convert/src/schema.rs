@@ -3,7 +3,7 @@
 
 use compact_str::CompactString;
 use revisor_cel::{CompiledRules, Environment, OBJECT_BUDGET, Subject};
-use revisor_object::{FieldError, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 use revisor_schema::{Additional, JsonType, Structural, Validator, blocks_rules};
 
 use crate::path::{Path, Segment};
@@ -93,9 +93,9 @@ impl VersionSchema {
     }
 
     /// What is wrong with an object, by the schema and by its rules in CEL.
-    pub fn validate(&self, object: &Value) -> Vec<FieldError> {
+    pub fn validate(&self, object: &Value) -> FieldErrors {
         let Value::Object(members) = object else {
-            return vec![FieldError::invalid(FieldPath::none(), "", "must be an object")];
+            return [FieldError::invalid(FieldPath::none(), "", "must be an object")].into_iter().collect();
         };
         let mut errors = self.validator.validate(&FieldPath::none(), members);
         errors.extend(self.own.validate_list_types(members));

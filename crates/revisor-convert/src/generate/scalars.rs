@@ -127,7 +127,12 @@ impl Generator<'_> {
         let (low, high) = (bound(checks.minimum, low), bound(checks.maximum, high));
         let mut found: Vec<i64> = NUMBERS.to_vec();
         found.extend([low, low.saturating_add(1), high, high.saturating_sub(1)]);
-        found.extend(self.hints.iter().filter_map(Value::as_i64).flat_map(|hint| [hint, hint.saturating_add(1), hint.saturating_sub(1)]));
+        found.extend(
+            self.hints
+                .iter()
+                .filter_map(Value::as_i64)
+                .flat_map(|hint| [hint, hint.saturating_add(1), hint.saturating_sub(1)]),
+        );
         found.push(low.saturating_add(self.dice.below(1000) as i64));
         if let Some(factor) = checks.multiple_of.map(|factor| factor as i64).filter(|factor| *factor > 0) {
             let rounded: Vec<i64> = found.iter().map(|number| number / factor * factor).collect();

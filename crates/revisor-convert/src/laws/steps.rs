@@ -4,9 +4,9 @@ use revisor_object::Value;
 use revisor_schema::{JsonType, Structural};
 
 use super::blame::{first_difference, rule_about, rule_of_error};
-use super::{Broken, Comparison, Law, Search, StepReport, Verdict, size};
+use super::{Broken, Comparison, Law, Search, StepReport, Verdict};
 use crate::conversion::{ConvertError, Hop};
-use crate::generate::{Generator, shrink};
+use crate::generate::{Generator, shrink, size};
 use crate::path::{Path, Segment};
 use crate::schema::VersionSchema;
 use crate::step::Side;
@@ -55,6 +55,11 @@ impl Search<'_> {
                     }
                     pool.push(object);
                 });
+                if objects == 0 {
+                    let name = versions[side as usize].name();
+                    let what = format!("no valid object of {name} was found, so nothing that comes from it was tried");
+                    self.warnings.push(format!("{}: {what}", step.field));
+                }
                 report.objects += objects;
                 pool.dedup();
                 let stride = (pool.len() / WRITTEN_OVER).max(1);

@@ -356,3 +356,35 @@ fn rules_that_lose_nothing_are_accepted() {
         assert!(messages.is_empty(), "{name}: {}", messages.join("\n"));
     }
 }
+
+#[test]
+fn what_could_not_be_tried_is_said() {
+    let impossible = spec(&format!(r#"{{"n":{INTEGER}}}"#)).replacen(
+        r#"{"type":"object""#,
+        r#"{"type":"object","required":["spec"],"x-kubernetes-validations":[{"rule":"false"}]"#,
+        1,
+    );
+    let definition = definition(&[("v1", &impossible), ("v2", &spec(&format!(r#"{{"m":{INTEGER}}}"#)))]);
+    let report = check(&definition, &[("v1", "v2", r#"[{"move":{"from":".spec.n","to":".spec.m"}}]"#)], "");
+    assert!(report.warnings.iter().any(|warning| warning.contains("no valid object of v1")), "{report:?}");
+}
+
+#[test]
+fn schemas_that_ask_for_too_much_end() {
+    let mut deep = r#"{"type":"string"}"#.to_owned();
+    for _ in 0..12 {
+        deep = format!(r#"{{"type":"array","minItems":9,"items":{deep}}}"#);
+    }
+    let mut wide = INTEGER.to_owned();
+    for _ in 0..9 {
+        wide = format!(r#"{{"type":"object","properties":{{"a":{wide},"b":{wide}}}}}"#);
+    }
+    let one = spec(&format!(r#"{{"deep":{deep},"wide":{wide},"n":{INTEGER}}}"#));
+    let two = spec(&format!(r#"{{"wide":{wide},"m":{INTEGER}}}"#));
+    let definition = definition(&[("v1", &one), ("v2", &two)]);
+    let rules =
+        r#"[{"compute":{"from":{"n":".spec.n"},"to":{"m":".spec.m"},"forward":{"m":"n"},"backward":{"n":"m"}}}]"#;
+    let conversion = try_conversion(&definition, &[("v1", "v2", rules)], "").expect("is right");
+    let report = conversion.check(Effort { objects: 20, work: 5_000 });
+    assert!(report.broken.is_empty() && report.steps[0].objects > 0, "{report:?}");
+}

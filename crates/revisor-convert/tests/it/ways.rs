@@ -93,16 +93,18 @@ fn ten_versions_in_a_ring_take_the_shortest_way() {
 fn versions_that_no_step_reaches_are_shown_by_name_only() {
     let definition = definition(&[
         ("v1", &spec(&format!(r#"{{"a":{STRING},"n":{INTEGER}}}"#))),
-        ("v2", &spec(&format!(r#"{{"b":{STRING},"n":{INTEGER}}}"#))),
-        ("v3", &spec(&format!(r#"{{"a":{STRING},"b":{STRING}}}"#))),
+        ("v2", &spec(&format!(r#"{{"b":{STRING},"n":{INTEGER},"own":{STRING}}}"#))),
+        ("v3", &spec(&format!(r#"{{"a":{STRING},"b":{STRING},"own":{STRING}}}"#))),
     ]);
     let conversion = conversion(&definition, &[("v1", "v2", r#"[{"move":{"from":".spec.a","to":".spec.b"}}]"#)]);
     assert_eq!(conversion.unreached(), ["v3"]);
-    let stored = conversion.write(None, object("v1", r#"{"spec":{"a":"1","n":1}}"#), "v1").expect("is written");
-    assert_eq!(content(&conversion.read(&stored, "v2").expect("is read")), r#"{"spec":{"b":"1","n":1}}"#);
+    let two = object("v2", r#"{"spec":{"b":"1","n":1,"own":"o"}}"#);
+    let stored = conversion.write(None, two.clone(), "v1").expect("is written");
+    assert_eq!(conversion.read(&stored, "v2").expect("is read"), two);
     assert_eq!(content(&conversion.read(&stored, "v3").expect("is read")), r#"{"spec":{"a":"1"}}"#);
-    let stored = conversion.write(Some(&stored), object("v3", r#"{"spec":{"a":"2"}}"#), "v1").expect("is written");
-    assert_eq!(content(&conversion.read(&stored, "v2").expect("is read")), r#"{"spec":{"b":"2"}}"#);
+    let three = object("v3", r#"{"spec":{"a":"2","b":"3","own":"x"}}"#);
+    let stored = conversion.write(Some(&stored), three, "v1").expect("is written");
+    assert_eq!(content(&conversion.read(&stored, "v2").expect("is read")), r#"{"spec":{"b":"2","own":"o"}}"#);
     assert!(conversion.read(&stored, "v9").expect_err("there is none").to_string().contains("v9"));
 }
 
