@@ -351,7 +351,7 @@ P,x,string,always,,
         let mut value = parse_json(text.as_bytes()).expect("is JSON").value;
         let findings =
             types.conform(types.id("T").expect("is there"), &mut value).map_err(|error| error.to_string())?;
-        Ok((value.to_json(), findings.unknown_fields))
+        Ok((value.to_json(), findings.unknown_fields.to_vec()))
     }
 
     #[test]

@@ -327,7 +327,7 @@ mod tests {
             match (found, want) {
                 (Ok(unknown), Ok((fitting, odd))) => {
                     assert_eq!(value.to_json(), fitting, "{text}");
-                    assert_eq!(unknown, odd, "{text}");
+                    assert_eq!(*unknown, odd[..], "{text}");
                 }
                 (Err(error), Err(said)) => assert_eq!(error.to_string(), said, "{text}"),
                 (found, _) => panic!("{text}: {found:?}"),
