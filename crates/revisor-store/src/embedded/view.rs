@@ -12,7 +12,7 @@ use super::{HistoryLimits, ShareOf};
 use crate::{Entry, Event, Key, Listing, Page, StoreError};
 
 /// How many keys or writes are looked at before writers get a turn.
-const LOOK: usize = 4096;
+const LOOK: usize = 1024;
 
 /// What readers see.
 #[derive(Debug)]
