@@ -33,6 +33,10 @@ use crate::open_files::{OpenFiles, raise_open_files};
 use crate::presence::{Presence, hostname};
 use crate::{logging, machine, private_folder, service_accounts, version};
 
+/// The stack of each thread. What is sent may nest, a write may lead to another one, and frames that were not optimised are
+/// ten times the size of real ones; memory is only taken for as much of it as was ever used.
+const THREAD_STACK: usize = 8 << 20;
+
 /// How long a read waits for a version that the server has not reached.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -42,8 +46,9 @@ const ADVERTISING: Duration = Duration::from_secs(10);
 /// Serves until a signal comes. `shown` are the flags as the server shows them to those who ask.
 pub(crate) fn serve(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Result<()> {
     logging::start(flags.verbosity, flags.logging_format);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    runtime.block_on(run(flags, shown))
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    threads.enable_all().thread_stack_size(THREAD_STACK);
+    threads.build().context("cannot start threads")?.block_on(run(flags, shown))
 }
 
 async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Result<()> {
