@@ -3,6 +3,7 @@
 mod pod_actions;
 
 use std::future::Future;
+use std::pin::{Pin, pin};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -85,16 +86,20 @@ impl Api {
         if let Some(status) = unusable_name(&route) {
             return answer::status(&status);
         }
+        // Those that write are boxed: they need many times the room of a read, and a request is as large as the largest
+        // of what it may turn out to be.
         let served = match verb {
-            verb if pod_actions::is_pod_action(&route, verb) => self.serve_pod_action(&route, verb, request).await,
+            verb if pod_actions::is_pod_action(&route, verb) => {
+                Box::pin(self.serve_pod_action(&route, verb, request)).await
+            }
             Verb::Get => self.get(&route, &request).await,
             Verb::List => self.list(&route, &request).await,
             Verb::Watch => self.watch(&route, &request).await,
-            Verb::Create => self.create(&route, request).await,
-            Verb::Update => self.update(&route, request).await,
-            Verb::Patch => self.patch(&route, request).await,
-            Verb::Delete => self.delete(&route, request).await,
-            Verb::DeleteCollection => self.delete_collection(&route, request).await,
+            Verb::Create => Box::pin(self.create(&route, request)).await,
+            Verb::Update => Box::pin(self.update(&route, request)).await,
+            Verb::Patch => Box::pin(self.patch(&route, request)).await,
+            Verb::Delete => Box::pin(self.delete(&route, request)).await,
+            Verb::DeleteCollection => Box::pin(self.delete_collection(&route, request)).await,
         };
         let mut response = match served {
             Ok(response) => response,
@@ -146,7 +151,8 @@ impl Api {
             limit,
         };
         let user = request.extensions().get::<Identity>().map_or("", Identity::name);
-        let listed = self.at_the_bench(user, registry.list_weight(&wanted_items), registry.list(wanted_items)).await?;
+        let work = pin!(registry.list(wanted_items));
+        let listed = self.at_the_bench(user, registry.list_weight(&wanted_items), work).await?;
         let (revision, footprint) = (listed.revision, listed.footprint.clone());
         let shape = wanted.list(&route.resource, now())?;
         let encoding = shape.encoding();
@@ -253,7 +259,7 @@ impl Api {
         let options = write_options("CreateOptions", route, &query, &parts)?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
-        let work = async {
+        let work = pin!(async {
             if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
                 let saved = self.request_token(route, format, &text, options.validation).await?;
                 return Ok(answer_saved(&wanted, route, saved)?);
@@ -267,7 +273,7 @@ impl Api {
             }
             let saved = self.options.registry.create(place(route), decoded, options).await?;
             Ok(answer_saved(&wanted, route, saved)?)
-        };
+        });
         self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
@@ -279,11 +285,11 @@ impl Api {
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
         let resource = self.options.registry.body_resource(&route.resource, options.subresource);
-        let work = async {
+        let work = pin!(async {
             let decoded = Decoded::read(resource, format, &text, options.validation)?;
             let saved = self.options.registry.update(place(route), decoded, options).await?;
             Ok(answer_saved(&wanted, route, saved)?)
-        };
+        });
         self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
@@ -301,10 +307,10 @@ impl Api {
         let is_apply = kind == PatchKind::Apply;
         let options = WriteOptions { is_apply, force: query.apply_options(is_apply)?, ..options };
         let text = self.read(body).await?;
-        let work = async {
+        let work = pin!(async {
             let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
             Ok(answer_saved(&wanted, route, saved)?)
-        };
+        });
         self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
@@ -312,7 +318,7 @@ impl Api {
         let (parts, body) = request.into_parts();
         let wanted = Wanted::of(&parts.headers, &Query::parse(parts.uri.query()), Answer::Object)?;
         let options = self.delete_options(&parts, body).await?;
-        let work = async { self.options.registry.delete(place(route), &options).await };
+        let work = pin!(self.options.registry.delete(place(route), &options));
         let deleted =
             self.at_the_bench(requester(&parts).name, self.options.registry.weight(place(route), 0), work).await?;
         let body = match deleted {
@@ -366,8 +372,9 @@ impl Api {
     }
 
     /// Does what is left of a request once it is known how much it is about: where it holds up nobody, if that is much.
-    /// Upholds R2.
-    async fn at_the_bench<F: Future>(&self, user: &str, bytes: usize, work: F) -> F::Output {
+    /// Upholds R2. It is pinned by the caller, because a future that takes another by value has room for it twice, and
+    /// all of that is moved about with every request.
+    async fn at_the_bench<F: Future>(&self, user: &str, bytes: usize, work: Pin<&mut F>) -> F::Output {
         if is_light(bytes) { work.await } else { self.workbench.run(user, work).await }
     }
 
