@@ -199,7 +199,12 @@ impl std::str::FromStr for Path {
                 return fail(rest, "a path has at most 64 steps");
             }
         }
-        Ok(Path(segments))
+        let path = Path(segments);
+        // Escapes can make it longer as it is written than as it was read.
+        if path.to_string().len() > MAX_BYTES {
+            return fail(rest, "a path has at most 1024 bytes");
+        }
+        Ok(path)
     }
 }
 

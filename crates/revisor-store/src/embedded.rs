@@ -311,11 +311,15 @@ impl EmbeddedStore {
         &self,
         read: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let turn = self.readers.clone().acquire_owned().await.map_err(|_| StoreError::Closed)?;
-        let shared = self.shared.clone();
-        let reading = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            read(&shared)
+        let (readers, shared) = (self.readers.clone(), self.shared.clone());
+        // In a task of its own: one who asks may not look for the answer for long, and must not hold the turn meanwhile.
+        let reading = tokio::spawn(async move {
+            let turn = readers.acquire_owned().await.map_err(|_| StoreError::Closed)?;
+            let reading = tokio::task::spawn_blocking(move || {
+                let _turn = turn;
+                read(&shared)
+            });
+            reading.await.unwrap_or_else(|failed| Err(StoreError::Backend(Arc::new(failed))))
         });
         reading.await.unwrap_or_else(|failed| Err(StoreError::Backend(Arc::new(failed))))
     }

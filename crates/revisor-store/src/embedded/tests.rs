@@ -168,3 +168,19 @@ fn copy_folder(from: &std::path::Path, to: &std::path::Path) {
         }
     }
 }
+
+#[tokio::test]
+async fn reads_of_the_past_that_nobody_looks_at_hold_up_nobody() {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let store = EmbeddedStore::open(EmbeddedOptions::new(folder.path())).await.expect("the store can be opened");
+    for number in 0..3 {
+        write(&store, 0, Change::Put(Draft::opaque(number.to_string()))).await;
+    }
+    let read = || store.events("/k/", Some(Revision::FIRST), 10);
+    let mut begun: Vec<_> = (0..2 * READERS).map(|_| read()).collect();
+    for reading in &mut begun {
+        // Begun, and left alone: a client that does not read does that to its watch.
+        let _ = tokio::time::timeout(Duration::ZERO, reading).await;
+    }
+    assert_eq!(read().await.expect("there is a turn").events.len(), 2);
+}
