@@ -30,7 +30,7 @@ pub(crate) fn defined(group: &str, kind: &str, schema: &str) -> Definition {
 }
 
 /// The catalog with what this definition makes.
-pub(crate) fn with_definition(catalog: &Catalog, definition: &Definition, revision: u64) -> Catalog {
-    let resources = definition.resources(revision, catalog).expect("a version is stored");
+pub(crate) fn with_definition(catalog: &Catalog, definition: &Definition) -> Catalog {
+    let resources = definition.resources(catalog, None).expect("a version is stored");
     catalog.with_custom(&definition.group, &definition.accepted.plural, resources.served)
 }

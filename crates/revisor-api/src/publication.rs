@@ -164,11 +164,11 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &publications.of(&built_in)), "the same catalog is the same publication");
         first.resources("/apis/apps/v1").expect("is served");
 
-        let with_one = Arc::new(with_definition(&built_in, &defined("a.example.com", "Gadget", "{}"), 1));
+        let with_one = Arc::new(with_definition(&built_in, &defined("a.example.com", "Gadget", "{}")));
         let second = publications.of(&with_one);
         assert!(second.resources("/apis/a.example.com/v1").is_some());
         assert!(first.resources("/apis/a.example.com/v1").is_none());
-        let with_two = Arc::new(with_definition(&with_one, &defined("b.example.com", "Gadget", "{}"), 2));
+        let with_two = Arc::new(with_definition(&with_one, &defined("b.example.com", "Gadget", "{}")));
         let third = publications.of(&with_two);
         for path in ["/api/v1", "/apis/apps/v1", "/apis/a.example.com/v1"] {
             let version = |publication: &Publication| publication.version(path).expect("is served").clone();
@@ -176,7 +176,7 @@ mod tests {
         }
         assert!(Arc::ptr_eq(&first.constants, &third.constants), "what is built in stayed the same");
         let redefined = defined("a.example.com", "Gadget", r#"{"type":"object","description":"new"}"#);
-        let fourth = publications.of(&Arc::new(with_definition(&with_two, &redefined, 3)));
+        let fourth = publications.of(&Arc::new(with_definition(&with_two, &redefined)));
         let version = |publication: &Publication, path| publication.version(path).expect("is served").clone();
         let (a, b) = ("/apis/a.example.com/v1", "/apis/b.example.com/v1");
         assert!(!Arc::ptr_eq(&version(&third, a), &version(&fourth, a)));

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use compact_str::CompactString;
 use revisor_cel::{Environment, RuleEnvironments};
@@ -95,6 +96,8 @@ pub struct Catalog {
     storage_versions: Vec<StorageVersion>,
     scale: Arc<Resource>,
     version_reports: Arc<Resource>,
+    /// How many states of definitions there have been, for all catalogs that were made of one.
+    states: Arc<AtomicU64>,
 }
 
 /// What the objects of a built-in resource are stored as.
@@ -199,6 +202,7 @@ impl Catalog {
             other_kinds,
             scale: Arc::new(scale_resource(&types, &terms)),
             version_reports: Arc::new(version_reports_resource(&types, &terms)),
+            states: Arc::default(),
             types,
         })
     }
@@ -216,6 +220,11 @@ impl Catalog {
         let mut catalog = self.clone();
         catalog.group_versions.splice(before..after, of_group.into_iter().map(Arc::new));
         catalog
+    }
+
+    /// A number for a state of a definition and its conversion that no other state has.
+    pub(crate) fn next_state(&self) -> u64 {
+        self.states.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Where the custom resources of a group stand.

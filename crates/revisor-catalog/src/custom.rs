@@ -4,8 +4,10 @@
 //! version in which it was sent, because only that version's schema knows its fields; it is converted when it is stored
 //! and when it is read.
 
+mod conversion;
 mod resources;
 
+pub use conversion::CustomConversion;
 pub use resources::CustomResources;
 
 use std::sync::Arc;
@@ -23,15 +25,6 @@ use crate::checks::put_back;
 use crate::strategy::{Circumstances, Part, Places, Strategy};
 use crate::{ScalePaths, validate_metadata};
 
-/// How objects get from one version to another.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CustomConversion {
-    /// Only the name of the version changes.
-    None,
-    /// A webhook does it; this is the `webhook` of the definition's conversion.
-    Webhook(Arc<Object>),
-}
-
 /// All versions of one definition.
 #[derive(Debug)]
 pub(crate) struct Family {
@@ -42,6 +35,7 @@ pub(crate) struct Family {
     pub(crate) typed: Vec<(Arc<Types>, StructId)>,
     /// Which of them is stored.
     pub(crate) storage: usize,
+    /// How objects get from one of them to another.
     pub(crate) conversion: CustomConversion,
     /// Whether objects keep what their schemas do not know.
     pub(crate) preserves_unknown_fields: bool,

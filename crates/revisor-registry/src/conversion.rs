@@ -9,9 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use revisor_cache::Item;
 use revisor_catalog::{Custom, CustomConversion, Resource};
-use revisor_object::Object;
+use revisor_object::{Object, Value};
 use revisor_store::Draft;
-use revisor_webhook::ConversionWebhook;
 
 use crate::present::{encode_shown, needs_memory, needs_webhook, present};
 use crate::read::SharedFilter;
@@ -139,22 +138,28 @@ impl Registry {
         api_version: &str,
     ) -> Result<Vec<Object>, RegistryError> {
         match custom.conversion() {
-            CustomConversion::None => {
+            CustomConversion::ByName => {
                 objects.iter_mut().for_each(|object| {
                     object.insert("apiVersion", api_version);
                 });
                 Ok(objects)
             }
-            CustomConversion::Webhook(webhook) => {
-                if objects.iter().all(|object| object.str("apiVersion") == Some(api_version)) {
-                    return Ok(objects);
-                }
-                let webhook = ConversionWebhook::from_object(webhook)
-                    .map_err(|error| RegistryError::Conversion(error.to_string()))?;
+            _ if objects.iter().all(|object| object.str("apiVersion") == Some(api_version)) => Ok(objects),
+            CustomConversion::ByRules(rules) => {
+                let version = api_version.rsplit('/').next().unwrap_or_default();
+                let convert = |object| match rules.convert(Value::Object(object), version) {
+                    Ok(Value::Object(object)) => Ok(object),
+                    Ok(_) => Err(RegistryError::Unreadable),
+                    Err(error) => Err(RegistryError::Conversion(error.to_string())),
+                };
+                objects.into_iter().map(convert).collect()
+            }
+            CustomConversion::ByWebhook(webhook) => {
                 let uid = self.environment.uid();
-                let converted = self.webhooks.convert(&webhook, &uid, api_version, objects, WEBHOOK_TIMEOUT).await;
+                let converted = self.webhooks.convert(webhook, &uid, api_version, objects, WEBHOOK_TIMEOUT).await;
                 converted.map_err(|error| RegistryError::Conversion(error.to_string()))
             }
+            CustomConversion::Impossible(why) => Err(RegistryError::Conversion(why.clone())),
         }
     }
 }

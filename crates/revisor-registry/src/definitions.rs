@@ -214,7 +214,7 @@ impl Keeper {
             }
             return;
         }
-        let compiled = at_leisure(bytes, || definition.resources(item.revision().get(), &registry.catalog));
+        let compiled = at_leisure(bytes, || definition.resources(&registry.catalog, None));
         let Some(resources) = compiled else { return };
         let prefix = resources.storage.prefix.clone();
         if let Err(error) = registry.add_custom_cache(&prefix, definition.namespaced).await {

@@ -46,8 +46,8 @@ impl FieldVersions<'_> {
             return failed(format!("request to convert CR to an invalid group/version: {to}"));
         }
         match custom.conversion() {
-            CustomConversion::None => Ok(object),
-            CustomConversion::Webhook(_) => {
+            CustomConversion::ByName => Ok(object),
+            CustomConversion::ByRules(_) | CustomConversion::ByWebhook(_) | CustomConversion::Impossible(_) => {
                 let mut object = object;
                 object.insert("apiVersion", from);
                 object.insert("kind", kind.as_str());

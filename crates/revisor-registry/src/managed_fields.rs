@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use revisor_catalog::{CustomConversion, Resource};
+use revisor_catalog::Resource;
 use revisor_merge::{FieldSet, ManagedFields, Manager, Operation, Replacement};
 use revisor_object::Object;
 
 use crate::field_versions::{Converted, MAX_ROUNDS, as_spoken};
+use crate::present::needs_memory;
 use crate::{Registry, WriteOptions};
 
 /// The name under which the server's own writes are recorded.
@@ -25,7 +26,7 @@ impl Registry {
     ) -> ManagedFields {
         let (old, new) = (as_spoken(shown, old), as_spoken(shown, new));
         let converted = Converted::default();
-        let is_patient = shown.custom().is_some_and(|custom| *custom.conversion() != CustomConversion::None);
+        let is_patient = needs_memory(shown);
         for _ in 0..MAX_ROUNDS {
             let begun = if is_patient { managed.clone() } else { ManagedFields::default() };
             let tracked = {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_cache::{Delivery, EventKind, Item};
-use revisor_catalog::{CustomConversion, Resource};
+use revisor_catalog::{Custom, CustomConversion, Resource};
 use revisor_object::Object;
 use revisor_store::Draft;
 use revisor_version::Revision;
@@ -83,7 +83,11 @@ pub(crate) fn converted_key(resource: &Resource, kind: EventKind) -> u64 {
 
 /// Whether objects of this resource may have to be converted by a webhook.
 pub(crate) fn needs_memory(resource: &Resource) -> bool {
-    resource.custom().is_some_and(|custom| *custom.conversion() != CustomConversion::None)
+    let is_asked = |custom: &Custom| match custom.conversion() {
+        CustomConversion::ByName | CustomConversion::ByRules(_) => false,
+        CustomConversion::ByWebhook(_) | CustomConversion::Impossible(_) => true,
+    };
+    resource.custom().is_some_and(is_asked)
 }
 
 /// Whether only a webhook can show this stored object.

@@ -11,7 +11,7 @@ use crate::publication::Publications;
 
 fn publication() -> Arc<Publication> {
     let definition = defined("disco.example.com", "Gadget", r#"{"type":"object"}"#);
-    let catalog = Arc::new(with_definition(&Catalog::default(), &definition, 1));
+    let catalog = Arc::new(with_definition(&Catalog::default(), &definition));
     Publications::new("1.36").of(&catalog)
 }
 
@@ -205,7 +205,7 @@ fn a_client_is_not_told_again_what_it_knows() {
 fn nothing_new_is_made_of_what_is_being_deleted() {
     let mut definition = defined("disco.example.com", "Gadget", r#"{"type":"object"}"#);
     definition.is_terminating = true;
-    let catalog = Arc::new(with_definition(&Catalog::default(), &definition, 1));
+    let catalog = Arc::new(with_definition(&Catalog::default(), &definition));
     let publication = Publications::new("1.36").of(&catalog);
     let resources = parsed(&publication.resources("/apis/disco.example.com/v1").expect("is served"));
     assert_eq!(resources["resources"][0]["verbs"], json!(["delete", "deletecollection", "get", "list", "watch"]));

@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn names_are_those_that_clients_know() {
-        let catalog = with_definition(&Catalog::default(), &defined("disco.example.com", "Gadget", "{}"), 1);
+        let catalog = with_definition(&Catalog::default(), &defined("disco.example.com", "Gadget", "{}"));
         for (group, name, want) in [
             ("", "configmaps", "io.k8s.api.core.v1.ConfigMap"),
             ("coordination.k8s.io", "leases", "io.k8s.api.coordination.v1.Lease"),

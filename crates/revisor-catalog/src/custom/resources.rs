@@ -41,9 +41,15 @@ pub struct CustomResources {
 }
 
 impl Definition {
-    /// The resources that this definition makes; `None` if it says of no version that it is stored. `revision` tells this state of the
-    /// definition apart from others; `catalog` knows the type of metadata, and what rules and formats there are.
-    pub fn resources(&self, revision: u64, catalog: &Catalog) -> Option<CustomResources> {
+    /// The resources that this definition makes; `None` if it says of no version that it is stored. `rules` are those of
+    /// its Conversion, if there is one: they count where the definition asks for nothing else. `catalog` knows the type
+    /// of metadata, and what rules and formats there are.
+    pub fn resources(
+        &self,
+        catalog: &Catalog,
+        rules: Option<Arc<revisor_convert::Conversion>>,
+    ) -> Option<CustomResources> {
+        let state = catalog.next_state();
         let (types, environment) = (catalog.types(), catalog.rule_environment());
         let storage = self.versions.iter().position(|version| version.storage)?;
         let metadata = types.id("meta.v1.ObjectMeta")?;
@@ -68,14 +74,14 @@ impl Definition {
             typed: typed.collect(),
             versions: compiled,
             storage,
-            conversion: self.conversion.clone(),
+            conversion: self.conversion.with_rules(rules),
             preserves_unknown_fields: self.preserves_unknown_fields,
             types: types.clone(),
             metadata,
         });
         let all: Vec<(bool, Arc<Resource>)> = (self.versions.iter().enumerate())
             .filter(|(at, version)| version.served || *at == storage)
-            .map(|(at, version)| (version.served, Arc::new(self.resource(version, at, revision, &family, environment))))
+            .map(|(at, version)| (version.served, Arc::new(self.resource(version, at, state, &family, environment))))
             .collect();
         let stored = all.iter().find(|(_, resource)| resource.is_storage()).map(|(_, resource)| resource.clone());
         let served = all.into_iter().filter(|(is_served, _)| *is_served).map(|(_, resource)| resource).collect();
@@ -86,14 +92,14 @@ impl Definition {
         &self,
         version: &DefinedVersion,
         at: usize,
-        revision: u64,
+        state: u64,
         family: &Arc<Family>,
         environment: &Environment,
     ) -> Resource {
         let (api_version, schema) = &family.versions[at];
         let names = &self.accepted;
         // The low byte is left to those who tell more apart.
-        let number = revision << 16 | (at as u64 & 0x7f) << 8 | 1 << 15;
+        let number = state << 16 | (at as u64 & 0x7f) << 8 | 1 << 15;
         let rules = CompiledRules::compile(schema.structural(), true, environment);
         // A unit of cost takes as long as a byte.
         let cost = rules.as_ref().map_or(0, |rules| usize::try_from(rules.cost()).unwrap_or(usize::MAX));

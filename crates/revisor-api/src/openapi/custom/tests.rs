@@ -6,7 +6,7 @@ use super::*;
 use crate::custom_fixture::{defined, with_definition};
 
 fn shown(schema: &str, form: Form) -> Value {
-    let catalog = with_definition(&Catalog::default(), &defined("disco.example.com", "Gadget", schema), 1);
+    let catalog = with_definition(&Catalog::default(), &defined("disco.example.com", "Gadget", schema));
     let resource = catalog.resource("disco.example.com", "v1", "gadgets").expect("is served");
     super::schema(resource, resource.custom().expect("is custom"), &Descriptions::default(), form)
 }

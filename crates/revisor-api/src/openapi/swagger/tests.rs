@@ -12,7 +12,7 @@ fn made() -> Value {
     let schema =
         r#"{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"}}}}}"#;
     let definition = defined("disco.example.com", "Gadget", schema);
-    let catalog = Arc::new(with_definition(&Catalog::default(), &definition, 1));
+    let catalog = Arc::new(with_definition(&Catalog::default(), &definition));
     serde_json::from_slice(&Publications::new("1.36").of(&catalog).swagger_json()).expect("JSON")
 }
 

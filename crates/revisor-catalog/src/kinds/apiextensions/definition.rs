@@ -1,7 +1,5 @@
 //! [`Definition`]: what a CustomResourceDefinition says, read once when it is installed.
 
-use std::sync::Arc;
-
 use revisor_object::{Object, Value};
 use revisor_schema::Structural;
 use revisor_version::ApiVersion;
@@ -82,7 +80,7 @@ pub struct DefinedVersion {
 }
 
 /// What a CustomResourceDefinition says.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Definition {
     /// The group of its resources.
     pub group: String,
@@ -92,7 +90,7 @@ pub struct Definition {
     pub namespaced: bool,
     /// Its versions, in the order in which they are written.
     pub versions: Vec<DefinedVersion>,
-    /// How objects get from one version to another.
+    /// How objects get from one version to another, as far as the definition says it.
     pub conversion: CustomConversion,
     /// Whether objects keep what their schemas do not know, as those of the oldest definitions do.
     pub preserves_unknown_fields: bool,
@@ -108,17 +106,13 @@ impl Definition {
         let spec = part(object, "spec");
         let group = text(spec, "group").to_owned();
         let requested = Names::read(part(spec, "names"));
-        let conversion = part(spec, "conversion");
         Definition {
             accepted: Names::read(part(part(object, "status"), "acceptedNames")),
             namespaced: text(spec, "scope") == "Namespaced",
             versions: objects(spec, "versions")
                 .map(|(_, version)| DefinedVersion::read(version, spec, &group, &requested.kind))
                 .collect(),
-            conversion: match (text(conversion, "strategy"), conversion.object("webhook")) {
-                ("Webhook", Some(webhook)) => CustomConversion::Webhook(Arc::new(webhook.clone())),
-                _ => CustomConversion::None,
-            },
+            conversion: CustomConversion::read(part(spec, "conversion"), text(part(object, "metadata"), "name")),
             preserves_unknown_fields: is_true(spec, "preserveUnknownFields"),
             is_established: condition::is_true(object, ESTABLISHED),
             is_terminating: part(object, "metadata").contains("deletionTimestamp"),
