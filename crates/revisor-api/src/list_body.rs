@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use revisor_cache::Item;
-use revisor_registry::{ListItems, Listed};
+use revisor_registry::{ListItems, Listed, Presented};
 use serde_json::json;
 use smallvec::SmallVec;
 
@@ -43,7 +43,7 @@ pub(crate) struct ListBody {
 }
 
 enum Remaining {
-    Page(std::vec::IntoIter<Arc<Item>>),
+    Page(std::vec::IntoIter<Presented>),
     Range { items: ListItems, after: Option<String> },
 }
 
@@ -86,7 +86,7 @@ impl ListBody {
     /// The bytes of the objects that are held on to, if those are counted.
     pub(crate) fn page_bytes(&self) -> Option<u64> {
         match &self.items {
-            Remaining::Page(items) => Some(items.as_slice().iter().map(|item| item.bytes().len() as u64).sum()),
+            Remaining::Page(items) => Some(items.as_slice().iter().map(|page| page.item.bytes().len() as u64).sum()),
             Remaining::Range { .. } => None,
         }
     }
@@ -113,7 +113,7 @@ impl ListBody {
                     let batch = items.len().min(BATCH);
                     touch(writer.shape, &items.as_slice()[..batch]);
                     for item in items.by_ref().take(batch) {
-                        writer.push_item(&item);
+                        writer.push_presented(&item);
                         if !writer.has_room() {
                             break;
                         }
@@ -193,14 +193,14 @@ impl Remaining {
 
 /// All items, in the order that their kind has for tables. Such kinds have few objects.
 fn ranked(shape: &ListShape, items: ListItems) -> Remaining {
-    let mut items: Vec<Arc<Item>> = match items {
+    let mut items: Vec<Presented> = match items {
         ListItems::Page(items) => items,
         ListItems::All { snapshot, prefix, after, filter } => {
             let all = snapshot.range(&prefix, after.as_deref());
-            all.filter(|item| filter.admits(item)).cloned().collect()
+            all.filter(|item| filter.admits(item)).cloned().map(Presented::from).collect()
         }
     };
-    items.sort_by_cached_key(|item| (shape.rank(item.bytes()), item.key().clone()));
+    items.sort_by_cached_key(|Presented { item, .. }| (shape.rank(item.bytes()), item.key().clone()));
     Remaining::Page(items.into_iter())
 }
 
@@ -210,7 +210,7 @@ fn touch<I: AsRef<Item>>(shape: &ListShape, batch: &[I]) {
     std::hint::black_box(batch.iter().map(|item| shape.touch(item.as_ref())).sum::<usize>());
 }
 
-/// A list of objects that are no longer stored.
+/// A list of objects that are no longer stored, as they were shown.
 pub(crate) fn whole_list(shape: &ListShape, objects: &[Bytes], metadata: &str) -> Bytes {
     let mut list = BytesMut::from(shape.head(metadata).as_bytes());
     let mut is_first = true;
@@ -235,9 +235,17 @@ impl ItemWriter<'_> {
         self.chunk.len() < CHUNK && self.room > 0
     }
 
-    fn push(&mut self, stored: &Bytes) {
+    fn push(&mut self, object: &[u8]) {
         let is_first = std::mem::take(self.is_first);
-        self.shape.push(stored, is_first, self.chunk);
+        self.room = self.room.saturating_sub(object.len());
+        self.shape.push(object, is_first, self.chunk);
+    }
+
+    fn push_presented(&mut self, presented: &Presented) {
+        match &presented.shown {
+            Some(shown) => self.push(shown),
+            None => self.push_item(&presented.item),
+        }
     }
 
     fn push_item(&mut self, item: &Item) {

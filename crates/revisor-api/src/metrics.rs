@@ -1,9 +1,10 @@
 //! [`Metrics`]: what the server counts, and the text in which it tells.
 //!
 //! Names, labels and buckets are the original's, so that dashboards and alerts made for it work here. Four parts:
-//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`, `store`), what
+//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`, `store`, `conversions`), what
 //! releases and features are in force (`versions`), and what the operating system knows about the process (`process`).
 
+mod conversions;
 mod process;
 mod requests;
 mod resources;
@@ -13,10 +14,12 @@ mod versions;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response};
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use revisor_catalog::ConversionSample;
 use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::body::Body;
 use crate::inflight::RequestKind;
+use conversions::ConversionCollector;
 use process::ProcessCollector;
 use requests::RequestMetrics;
 pub use requests::{LongRunningGuard, RequestLabels, RequestSeries};
@@ -135,6 +138,11 @@ impl Metrics {
         registered(&self.registry, Ok(StoreCollector::new(store)));
     }
 
+    /// Has the catalog asked at every scrape how custom objects were converted.
+    pub fn ask_conversions(&self, conversions: impl Fn() -> Vec<ConversionSample> + Send + Sync + 'static) {
+        registered(&self.registry, Ok(ConversionCollector::new(conversions)));
+    }
+
     /// Says what the server is, `binary` with all that belongs to its version, and which features are on.
     pub fn tell_version(&self, binary: &str, version: EffectiveVersion, gates: &FeatureGates) {
         self.versions.tell(binary, version, gates);
@@ -226,6 +234,8 @@ fn registered<C: prometheus::core::Collector + Clone + 'static>(registry: &Regis
 mod tests {
     use std::time::Duration;
 
+    use revisor_catalog::ConversionWay;
+
     use super::*;
 
     #[test]
@@ -242,6 +252,16 @@ mod tests {
             }]
         });
         metrics.ask_store(|| StoreSample { state: 70, history: 20, disk: 300, quota: Some(100), is_full: true });
+        metrics.ask_conversions(|| {
+            let way = ConversionWay {
+                from: "v1".to_owned(),
+                to: "v2".to_owned(),
+                way: "rules",
+                count: 3,
+                time: Duration::from_millis(500),
+            };
+            vec![ConversionSample { definition: "a.b".to_owned(), ways: vec![way], kept_bytes: 11 }]
+        });
         let labels = RequestLabels {
             verb: "GET",
             group: "apps",
@@ -282,6 +302,9 @@ mod tests {
             "apiserver_storage_size_bytes{storage_cluster_id=\"embedded\"} 300",
             "revisor_store_bytes{part=\"state\"} 70",
             "revisor_store_bytes{part=\"history\"} 20",
+            "revisor_conversions_total{definition=\"a.b\",from=\"v1\",to=\"v2\",way=\"rules\"} 3",
+            "revisor_conversion_seconds_total{definition=\"a.b\",from=\"v1\",to=\"v2\",way=\"rules\"} 0.5",
+            "revisor_conversion_kept_bytes_total{definition=\"a.b\"} 11",
             "revisor_store_quota_bytes 100",
             "revisor_store_alarm 1",
             "# TYPE apiserver_request_duration_seconds histogram",

@@ -159,9 +159,8 @@ impl ListShape {
         }
     }
 
-    /// Appends one object, which is or was stored.
-    pub(crate) fn push(&self, stored: &Bytes, is_first: bool, out: &mut BytesMut) {
-        let object = &present(&self.resource, stored);
+    /// Appends one object as it is shown.
+    pub(crate) fn push(&self, object: &[u8], is_first: bool, out: &mut BytesMut) {
         self.push_as(is_first, out, |out| self.push_json(object, out));
     }
 
@@ -186,7 +185,7 @@ impl ListShape {
     /// How rows are written, if they are remembered: those of objects that are shown in the version they are stored in.
     fn remembered_rows(&self) -> Option<Rows> {
         match self.items {
-            Items::Rows(rows) if self.resource.shape == 0 => Some(rows),
+            Items::Rows(rows) if self.resource.shape.is_stored() => Some(rows),
             Items::Rows(_) | Items::Whole | Items::Metadata(_) => None,
         }
     }
@@ -257,7 +256,7 @@ pub(crate) enum EventShape {
 
 impl EventShape {
     /// A number for this shape, for those who share what is made in it. `None` if it is not shared.
-    pub(crate) fn number(&self) -> Option<u64> {
+    pub(crate) fn number(&self) -> Option<u8> {
         let of_version = |version: MetaVersion| match version {
             MetaVersion::V1 => 0,
             MetaVersion::V1Beta1 => 1,

@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use prometheus::IntCounter;
-use revisor_cache::{EventKind, Expired, WatchItem};
+use revisor_cache::{EventKind, Expired, FrameForm, FrameKey, WatchItem};
 use revisor_catalog::{Moment, Resource};
 use revisor_object::Status;
-use revisor_registry::{EventStream, present, present_event, present_item};
+use revisor_registry::{EventStream, StreamItem, present, present_item};
 use revisor_version::Revision;
 use tokio::time::{Instant, Sleep};
 
@@ -93,19 +93,21 @@ impl WatchBody {
     }
 
     /// The line for one item of the watch; `None` for what this client is not told.
-    fn frame(&mut self, item: WatchItem) -> Option<Bytes> {
+    fn frame(&mut self, StreamItem { item, shown }: StreamItem) -> Option<Bytes> {
         match item {
-            WatchItem::State(item) => self.event("ADDED", present_item(&self.resource, &item)),
+            WatchItem::State(item) => {
+                let object = shown.unwrap_or_else(|| present_item(&self.resource, &item));
+                self.event("ADDED", object)
+            }
             WatchItem::Event(kind, delivery) => {
                 self.known = Some(delivery.revision());
-                let (key, name) = match kind {
-                    EventKind::Added => (0, "ADDED"),
-                    EventKind::Modified => (1, "MODIFIED"),
-                    EventKind::Deleted => (2, "DELETED"),
+                let name = match kind {
+                    EventKind::Added => "ADDED",
+                    EventKind::Modified => "MODIFIED",
+                    EventKind::Deleted => "DELETED",
                 };
-                let converted = present_event(&self.resource, kind, &delivery);
-                let object = || converted.unwrap_or_else(|| present(&self.resource, &delivery.object(kind)));
-                let Some(shape) = self.shape.number() else {
+                let object = || shown.unwrap_or_else(|| present(&self.resource, &delivery.object(kind)));
+                let Some(number) = self.shape.number() else {
                     let object = object();
                     return self.event(name, object);
                 };
@@ -113,7 +115,8 @@ impl WatchBody {
                     let shown = self.shape.object(&self.resource, object(), now());
                     event_frame(name, &shown.expect("a shape with a number can be made"))
                 };
-                Some(delivery.frame(self.resource.shape | (3 * shape + key), make))
+                let key = FrameKey { shape: self.resource.shape, kind, form: FrameForm::Sent(number) };
+                Some(delivery.frame(key, make))
             }
             WatchItem::InitialEnd(revision) => {
                 self.unread = None;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
+use revisor_object::Shape;
 use revisor_store::Key;
 use revisor_version::Revision;
 
@@ -19,6 +20,38 @@ pub enum EventKind {
     Modified,
     /// The object left the selection, by deletion or otherwise.
     Deleted,
+}
+
+impl EventKind {
+    /// What a write means to who has selected the object before it, and selects it after it; nothing if neither.
+    pub fn of(is_selected_before: bool, is_selected_after: bool) -> Option<EventKind> {
+        match (is_selected_before, is_selected_after) {
+            (false, true) => Some(EventKind::Added),
+            (true, true) => Some(EventKind::Modified),
+            (true, false) => Some(EventKind::Deleted),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Everything that a frame depends on beside its event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FrameKey {
+    /// The shape of the object.
+    pub shape: Shape,
+    /// What the event means to those who share the frame.
+    pub kind: EventKind,
+    /// What is made of it.
+    pub form: FrameForm,
+}
+
+/// What is made of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FrameForm {
+    /// Its object alone, of which frames are made.
+    Object,
+    /// What is sent. Whoever sends events numbers the ways to show them.
+    Sent(u8),
 }
 
 /// What an event costs beside the object that it replaced: itself, the items around the objects, and its part of the
@@ -65,12 +98,7 @@ impl Change {
     pub(crate) fn kind(&self, filter: Option<&Filter>) -> Option<EventKind> {
         let selected =
             |item: &Option<Arc<Item>>| item.as_deref().is_some_and(|item| filter.is_none_or(|filter| filter(item)));
-        match (selected(&self.old), selected(&self.new)) {
-            (false, true) => Some(EventKind::Added),
-            (true, true) => Some(EventKind::Modified),
-            (true, false) => Some(EventKind::Deleted),
-            (false, false) => None,
-        }
+        EventKind::of(selected(&self.old), selected(&self.new))
     }
 
     /// The delivery of this change. All who ask while one of them holds it get the same, also those who catch up
@@ -89,7 +117,7 @@ impl Change {
 /// One event, shared by all watchers that get it.
 pub struct Delivery {
     change: Arc<Change>,
-    frames: Mutex<Vec<(u64, Bytes)>>,
+    frames: Mutex<Vec<(FrameKey, Bytes)>>,
 }
 
 impl Delivery {
@@ -131,10 +159,9 @@ impl Delivery {
         shown.expect("a change has an old or a new side")
     }
 
-    /// What `make` makes, made once per `key` however many watchers ask (W3). The key stands for everything that the
-    /// frame depends on beside this event: its kind, the API version, the encoding. `make` must not ask this
-    /// delivery for another frame.
-    pub fn frame(&self, key: u64, make: impl FnOnce() -> Bytes) -> Bytes {
+    /// What `make` makes, made once per `key` however many watchers ask (W3). `make` must not ask this delivery for
+    /// another frame.
+    pub fn frame(&self, key: FrameKey, make: impl FnOnce() -> Bytes) -> Bytes {
         // Held while the frame is made: others who want the same one would only make it again. A `make` that panics
         // has added nothing, so the memo behind a poisoned lock is as good as before.
         let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,6 +171,12 @@ impl Delivery {
         let frame = make();
         frames.push((key, frame.clone()));
         frame
+    }
+
+    /// What was made under this key, if it was.
+    pub fn made(&self, key: FrameKey) -> Option<Bytes> {
+        let frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        frames.iter().find(|(made, _)| *made == key).map(|(_, frame)| frame.clone())
     }
 }
 
@@ -206,10 +239,17 @@ mod tests {
     fn a_frame_is_made_once_per_key_and_dies_with_the_delivery() {
         let change = change(None, Some("red"));
         let delivery = change.delivery();
-        assert_eq!(delivery.frame(1, || "one".into()), "one");
-        assert_eq!(delivery.frame(2, || "two".into()), "two");
-        assert_eq!(change.delivery().frame(1, || unreachable!("it was made")), "one", "one delivery is shared");
+        let [one, two] = [0, 1].map(|number| FrameKey {
+            shape: Shape::STORED,
+            kind: EventKind::Added,
+            form: FrameForm::Sent(number),
+        });
+        assert_eq!(delivery.made(one), None);
+        assert_eq!(delivery.frame(one, || "one".into()), "one");
+        assert_eq!(delivery.frame(two, || "two".into()), "two");
+        assert_eq!(change.delivery().frame(one, || unreachable!("it was made")), "one", "one delivery is shared");
+        assert_eq!(change.delivery().made(two), Some("two".into()));
         drop(delivery);
-        assert_eq!(change.delivery().frame(1, || "again".into()), "again");
+        assert_eq!(change.delivery().frame(one, || "again".into()), "again");
     }
 }

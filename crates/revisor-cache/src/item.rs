@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
+use revisor_object::Shape;
 use revisor_store::{Entry, Key};
 use revisor_version::Revision;
 
@@ -19,8 +20,8 @@ pub struct Item {
     shown: OnceLock<Box<Shown>>,
 }
 
-/// Encoded objects by the number of their shape.
-type Shown = Mutex<Vec<(u64, Bytes)>>;
+/// Encoded objects by their shape.
+type Shown = Mutex<Vec<(Shape, Bytes)>>;
 
 /// In how many other shapes an object is kept. Who changes a definition again and again leaves shapes behind.
 const MAX_SHOWN: usize = 8;
@@ -72,14 +73,14 @@ impl Item {
         self.remembered.get_or_init(|| Box::new(make(self.entry.bytes()))).downcast_ref()
     }
 
-    /// The object in another shape, if it was kept in it. The number stands for the shape.
-    pub fn shown(&self, shape: u64) -> Option<Bytes> {
+    /// The object in another shape, if it was kept in it.
+    pub fn shown(&self, shape: Shape) -> Option<Bytes> {
         let shown = self.shown.get()?.lock().unwrap_or_else(PoisonError::into_inner);
         shown.iter().find(|(known, _)| *known == shape).map(|(_, bytes)| bytes.clone())
     }
 
-    /// Keeps the object in another shape while it lives.
-    pub fn keep_shown(&self, shape: u64, bytes: Bytes) {
+    /// Keeps the object in another shape while it lives. Only what is finished is kept: whoever finds it sends it.
+    pub fn keep_shown(&self, shape: Shape, bytes: Bytes) {
         let mut shown = self.shown.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
         shown.retain(|(known, _)| *known != shape);
         if shown.len() == MAX_SHOWN {
@@ -127,12 +128,13 @@ mod tests {
     fn a_few_other_shapes_are_kept() {
         let entry = Entry::new(Key::new("/a"), Revision::FIRST, &Draft::opaque(&b"web"[..]));
         let item = Item::new(Arc::new(entry));
-        assert_eq!(item.shown(1), None);
-        for shape in 1..=MAX_SHOWN as u64 + 1 {
-            item.keep_shown(shape, "old".into());
-            item.keep_shown(shape, "new".into());
+        let shape = |state: usize| Shape::of_defined(0, state as u64);
+        assert_eq!(item.shown(shape(1)), None);
+        for state in 1..=MAX_SHOWN + 1 {
+            item.keep_shown(shape(state), "old".into());
+            item.keep_shown(shape(state), "new".into());
         }
-        assert_eq!((item.shown(1), item.shown(2)), (None, Some("new".into())));
+        assert_eq!((item.shown(shape(1)), item.shown(shape(2))), (None, Some("new".into())));
     }
 
     #[test]

@@ -39,7 +39,7 @@ mod tally;
 mod watcher;
 
 pub use cache::{Cache, CacheOptions, NotReached};
-pub use delivery::{Delivery, EventKind};
+pub use delivery::{Delivery, EventKind, FrameForm, FrameKey};
 pub use feed::{Feed, News};
 pub use history::Expired;
 pub use item::{Item, View};

@@ -12,8 +12,9 @@ use revisor_version::{ApiVersion, EffectiveVersion, FeatureGates, Release};
 
 use crate::availability::{CatalogError, served, storage};
 use crate::conversion::SameShape;
+use crate::custom::{ConversionSample, ConversionTallies, ConversionTally};
 use crate::kinds::{self, Terms};
-use crate::resource::Stored;
+use crate::resource::{BuiltIn, Nature, Stored};
 use crate::rows::{BINARY, FIELDS, RESOURCES, Row, rows, scale_resource, version_reports_resource};
 use crate::{Features, Resource, RuntimeConfig, RuntimeConfigError};
 
@@ -98,6 +99,8 @@ pub struct Catalog {
     version_reports: Arc<Resource>,
     /// How many states of definitions there have been, for all catalogs that were made of one.
     states: Arc<AtomicU64>,
+    /// How their objects were converted, likewise.
+    conversion_tallies: Arc<ConversionTallies>,
 }
 
 /// What the objects of a built-in resource are stored as.
@@ -163,7 +166,8 @@ impl Catalog {
                 continue;
             }
             if let Some(mut resource) = row.clone().resource(&types, None, &terms) {
-                resource.stored_variously = rows.iter().any(|other| row.is_sibling(other));
+                let variously = rows.iter().any(|other| row.is_sibling(other));
+                resource.nature = Nature::BuiltIn(BuiltIn::Stored { variously });
                 if resource.is_stored() {
                     let (group, resource, kind) = (row.group, row.plural, row.kind);
                     storage_versions.push(StorageVersion { group, resource, kind, api_version: row.group_version() });
@@ -203,6 +207,7 @@ impl Catalog {
             scale: Arc::new(scale_resource(&types, &terms)),
             version_reports: Arc::new(version_reports_resource(&types, &terms)),
             states: Arc::default(),
+            conversion_tallies: Arc::default(),
             types,
         })
     }
@@ -225,6 +230,16 @@ impl Catalog {
     /// A number for a state of a definition and its conversion that no other state has.
     pub(crate) fn next_state(&self) -> u64 {
         self.states.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Where the conversions of a definition are counted.
+    pub(crate) fn conversion_tally(&self, definition: &str) -> Arc<ConversionTally> {
+        self.conversion_tallies.of(definition)
+    }
+
+    /// How custom objects were converted so far, by definition.
+    pub fn conversion_samples(&self) -> Vec<ConversionSample> {
+        self.conversion_tallies.samples()
     }
 
     /// Where the custom resources of a group stand.

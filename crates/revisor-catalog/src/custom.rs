@@ -5,10 +5,15 @@
 //! and when it is read.
 
 mod conversion;
+mod conversion_tally;
 mod resources;
+mod stored;
 
-pub use conversion::CustomConversion;
+pub use conversion::{CustomConversion, Unconverted};
+pub use conversion_tally::{ConversionSample, ConversionWay};
+pub(crate) use conversion_tally::{ConversionTallies, ConversionTally};
 pub use resources::CustomResources;
+pub use stored::Beneath;
 
 use std::sync::Arc;
 
@@ -37,6 +42,7 @@ pub(crate) struct Family {
     pub(crate) storage: usize,
     /// How objects get from one of them to another.
     pub(crate) conversion: CustomConversion,
+    pub(crate) tally: Arc<ConversionTally>,
     /// Whether objects keep what their schemas do not know.
     pub(crate) preserves_unknown_fields: bool,
     /// The built-in types, and that of metadata among them.
@@ -81,8 +87,6 @@ pub struct CustomField {
 /// What a custom resource knows of one of its versions, beside what every resource knows.
 #[derive(Debug)]
 pub struct Custom {
-    /// Tells this version in this state of the definition apart from all others of the same resource.
-    pub number: u64,
     /// What field selectors may name.
     pub fields: Vec<CustomField>,
     /// Whether the definition is being deleted: nothing can be made any more.
@@ -108,11 +112,6 @@ impl Custom {
         &self.schema
     }
 
-    /// How objects get from one version to another.
-    pub fn conversion(&self) -> &CustomConversion {
-        &self.family.conversion
-    }
-
     /// Whether objects keep what their schemas do not know.
     pub fn preserves_unknown_fields(&self) -> bool {
         self.family.preserves_unknown_fields
@@ -134,23 +133,9 @@ impl Custom {
         &self.family.versions[self.family.storage].0
     }
 
-    /// Whether an object is in this version.
-    pub fn is_own(&self, object: &Object) -> bool {
-        object.str("apiVersion") == Some(&self.api_version)
-    }
-
-    /// Brings a stored object of any version up to what the schema of that version says today: what it no longer has
-    /// goes, what it now fills in comes.
-    pub fn settle(&self, stored: &mut Object) {
-        let version = stored.str("apiVersion").unwrap_or_default();
-        if let Some(schema) = self.family.schema(version).cloned() {
-            self.family.shape(&schema, stored);
-            schema.default(stored);
-        }
-    }
-
     /// Makes what a client sent fit this version.
     pub(crate) fn conform(&self, value: &mut Value) -> Result<Findings, String> {
+        self.take_sent(value)?;
         let Value::Object(object) = value else {
             return Err(format!("json: cannot unmarshal {} into an object", value.type_name()));
         };
@@ -164,19 +149,6 @@ impl Custom {
         let Value::Object(object) = value else { return self.conform(value) };
         let fitted = self.schema.fit_preserving(object, self.family.metadata(), Malformed::Refuse);
         fitted.map(|unknown_fields| Findings { unknown_fields }).map_err(|misfit| misfit.to_string())
-    }
-
-    /// Brings an object that came from another version into the shape of this one.
-    pub fn take_in(&self, converted: &mut Object) {
-        converted.insert("apiVersion", self.api_version.as_str());
-        self.family.shape(&self.schema, converted);
-    }
-
-    /// Brings an object that is to be stored into the shape of the version that is stored.
-    pub fn lay_down(&self, converted: &mut Object) {
-        let (version, schema) = &self.family.versions[self.family.storage];
-        converted.insert("apiVersion", version.as_str());
-        self.family.shape(schema, converted);
     }
 
     /// The canonical bytes of an object that shows its type.

@@ -30,7 +30,9 @@ pub use bootstrap::{BootstrapObject, BootstrapRole};
 pub use catalog::{Catalog, CatalogOptions, GroupVersion, StorageVersion};
 pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
-pub use custom::{Custom, CustomConversion, CustomField, CustomResources};
+pub use custom::{
+    Beneath, ConversionSample, ConversionWay, Custom, CustomConversion, CustomField, CustomResources, Unconverted,
+};
 pub use custom_columns::PrinterColumn;
 pub use features::{Feature, Features};
 pub use kinds::apiextensions::{

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use compact_str::CompactString;
 use revisor_merge::{Comparison, FieldSet, PatchError, strategic_merge_patch};
 use revisor_object::names::NameRule;
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Shape, Value};
 use revisor_schema::{Encoded, Findings, ProtobufError, StructId, Types};
 
 use sha2::{Digest, Sha256};
@@ -157,19 +157,14 @@ pub struct Resource {
     pub strategy: Arc<dyn Strategy>,
     /// How it is shown as a table.
     pub columns: Columns,
-    /// A number for the shape in which it shows its objects, to remember them by: zero if that is how they are stored.
-    /// The low byte is left to those who tell more apart.
-    pub shape: u64,
+    /// The shape in which it shows its objects, to remember them by.
+    pub shape: Shape,
     /// `{"kind":…,"apiVersion":…,`: what the items of a list leave out.
     pub type_prefix: String,
     /// What clients are told whenever they use the resource, if it is deprecated.
     pub deprecation: Option<DeprecationNotice>,
-    /// Whether its objects may be stored in other versions than this one: those of other releases.
-    pub(crate) stored_variously: bool,
-    /// What its objects are stored as, where that is another version.
-    pub(crate) stored: Option<Stored>,
-    /// What its definition says, if it is a custom resource.
-    pub(crate) custom: Option<Arc<Custom>>,
+    /// Where it comes from, and what only such resources know.
+    pub(crate) nature: Nature,
     pub(crate) types: Arc<Types>,
     pub(crate) root: StructId,
 }
@@ -181,6 +176,23 @@ pub struct DeprecationNotice {
     pub warning: String,
     /// The release that no longer has it; empty if that is not decided.
     pub removed: String,
+}
+
+/// Where a resource comes from. A built-in one is worked on in the version in which it is stored, one that is defined at
+/// run time in the version that is asked for.
+pub(crate) enum Nature {
+    /// The tables of the program.
+    BuiltIn(BuiltIn),
+    /// A definition.
+    Custom(Arc<Custom>),
+}
+
+/// How the objects of a built-in resource are stored.
+pub(crate) enum BuiltIn {
+    /// In this very version, or also in others, those of other releases, which differ by name only.
+    Stored { variously: bool },
+    /// In another version.
+    Shown(Stored),
 }
 
 /// The version in which the objects of a resource are stored, and the way there.
@@ -207,7 +219,18 @@ impl Resource {
 
     /// What its definition says, if it is a custom resource.
     pub fn custom(&self) -> Option<&Custom> {
-        self.custom.as_deref()
+        match &self.nature {
+            Nature::Custom(custom) => Some(custom),
+            Nature::BuiltIn(_) => None,
+        }
+    }
+
+    /// What its objects are stored as, where that is another built-in version.
+    fn stored(&self) -> Option<&Stored> {
+        match &self.nature {
+            Nature::BuiltIn(BuiltIn::Shown(stored)) => Some(stored),
+            Nature::BuiltIn(BuiltIn::Stored { .. }) | Nature::Custom(_) => None,
+        }
     }
 
     /// Makes a client's value fit this resource's type.
@@ -215,9 +238,9 @@ impl Resource {
     /// # Errors
     /// What the original tells its clients of a value that cannot be made to fit.
     pub fn conform(&self, value: &mut Value) -> Result<Findings, String> {
-        match &self.custom {
-            Some(custom) => custom.conform(value),
-            None => self.types.conform(self.root, value).map_err(|mismatch| mismatch.to_string()),
+        match &self.nature {
+            Nature::Custom(custom) => custom.conform(value),
+            Nature::BuiltIn(_) => self.types.conform(self.root, value).map_err(|mismatch| mismatch.to_string()),
         }
     }
 
@@ -227,21 +250,44 @@ impl Resource {
     /// # Errors
     /// As [`conform`](Resource::conform).
     pub fn conform_applied(&self, value: &mut Value) -> Result<Findings, String> {
-        match &self.custom {
-            Some(custom) => custom.conform_applied(value),
-            None => self.conform(value),
+        match &self.nature {
+            Nature::Custom(custom) => custom.conform_applied(value),
+            Nature::BuiltIn(_) => self.conform(value),
+        }
+    }
+
+    /// Takes a configuration that a client applies: what nobody can set is ignored, and what is said in an old way is
+    /// said in the canonical one.
+    ///
+    /// # Errors
+    /// What is to be told of a configuration that has no canonical form.
+    pub fn take_config(&self, config: &mut Value) -> Result<(), String> {
+        match &self.nature {
+            Nature::Custom(custom) => custom.take_sent(config),
+            Nature::BuiltIn(_) => Ok(()),
+        }
+    }
+
+    /// Whether every object can be shown at once: nobody has to be asked, and nothing can fail.
+    pub fn is_certain(&self) -> bool {
+        match &self.nature {
+            Nature::Custom(custom) => custom.is_certain(),
+            Nature::BuiltIn(_) => true,
         }
     }
 
     /// The resource in the version in which its objects are stored.
     pub fn storage(self: &Arc<Self>) -> &Arc<Resource> {
-        self.stored.as_ref().map_or(self, |stored| &stored.resource)
+        self.stored().map_or(self, |stored| &stored.resource)
     }
 
     /// The resource in the version in which its objects are worked on: that in which they are stored, or the one that
     /// the client speaks of if only that one knows their fields.
     pub fn working(self: &Arc<Self>) -> &Arc<Resource> {
-        if self.custom.is_some() { self } else { self.storage() }
+        match &self.nature {
+            Nature::Custom(_) => self,
+            Nature::BuiltIn(_) => self.storage(),
+        }
     }
 
     /// Whether there are objects to be read: some resources only answer to a POST. What is stored can be watched.
@@ -251,19 +297,24 @@ impl Resource {
 
     /// Whether objects are stored in this very version.
     pub fn is_storage(&self) -> bool {
-        self.stored.is_none() && self.custom().is_none_or(|custom| custom.storage_version() == self.api_version)
+        match &self.nature {
+            Nature::BuiltIn(BuiltIn::Stored { .. }) => true,
+            Nature::BuiltIn(BuiltIn::Shown(_)) => false,
+            Nature::Custom(custom) => custom.storage_version() == self.api_version,
+        }
     }
 
     /// Whether these bytes of a stored object do not say that it is of this version: another release wrote them, or this
     /// one when it was told to behave as another. All versions that a release stores have one shape, so that nothing
     /// but the name differs.
     pub fn is_stored_otherwise(&self, stored: &[u8]) -> bool {
-        self.stored_variously && !stored.starts_with(self.type_prefix.as_bytes())
+        let is_various = matches!(&self.nature, Nature::BuiltIn(BuiltIn::Stored { variously: true }));
+        is_various && !stored.starts_with(self.type_prefix.as_bytes())
     }
 
     /// Brings an object of this version to the shape in which it is stored.
     pub fn to_stored(&self, object: &mut Object) {
-        if let Some(stored) = &self.stored {
+        if let Some(stored) = self.stored() {
             // What this version leaves out is filled in as this version says.
             self.types.fill_defaults(self.root, object);
             stored.conversion.to_stored(object);
@@ -272,7 +323,7 @@ impl Resource {
 
     /// Brings a stored object to the shape of this version.
     pub fn to_shown(&self, object: &mut Object) {
-        if let Some(stored) = &self.stored {
+        if let Some(stored) = self.stored() {
             stored.conversion.to_shown(object);
         }
     }
@@ -289,7 +340,7 @@ impl Resource {
             Ok::<Object, String>(value.as_object_mut().map(std::mem::take).unwrap_or_default())
         };
         let mut object = conformed(self, object.clone())?;
-        if let Some(stored) = &self.stored {
+        if let Some(stored) = self.stored() {
             stored.conversion.to_stored_plainly(&mut object);
         }
         other.to_shown(&mut object);
@@ -300,9 +351,9 @@ impl Resource {
 
     /// Fills in what a client may leave out.
     pub fn default(&self, object: &mut Object) {
-        match &self.custom {
-            Some(custom) => custom.schema.default(object),
-            None => {
+        match &self.nature {
+            Nature::Custom(custom) => custom.schema.default(object),
+            Nature::BuiltIn(_) => {
                 self.types.fill_defaults(self.root, object);
                 self.strategy.default(object);
             }
@@ -311,7 +362,7 @@ impl Resource {
 
     /// Gives an object every field that is always written, so that it can be compared with a stored one.
     pub fn complete(&self, object: &mut Object) {
-        if self.custom.is_none() {
+        if let Nature::BuiltIn(_) = &self.nature {
             self.types.complete(self.root, object);
         }
     }
@@ -338,10 +389,10 @@ impl Resource {
 
     /// The canonical bytes of an object of this resource. It must conform, and have a creation time if it is to be stored.
     pub fn encode(&self, object: &Object) -> Encoded {
-        if let Some(custom) = &self.custom {
-            return custom.encode(object);
+        match &self.nature {
+            Nature::Custom(custom) => custom.encode(object),
+            Nature::BuiltIn(_) => self.types.encode(self.root, &self.kind, &self.api_version, object),
         }
-        self.types.encode(self.root, &self.kind, &self.api_version, object)
     }
 
     /// Where the object `name` is stored.
@@ -369,8 +420,11 @@ impl Resource {
 
     /// What discovery shows of the version that objects are stored in, so that clients notice when it changes.
     pub fn storage_version_hash(&self) -> String {
-        let stored = self.stored.as_ref().map_or(&self.api_version, |stored| &stored.resource.api_version);
-        let stored = self.custom().map_or(stored.as_str(), Custom::storage_version);
+        let stored = match &self.nature {
+            Nature::BuiltIn(BuiltIn::Stored { .. }) => &self.api_version,
+            Nature::BuiltIn(BuiltIn::Shown(stored)) => &stored.resource.api_version,
+            Nature::Custom(custom) => custom.storage_version(),
+        };
         // The core group has no name, but its place.
         let slash = if stored.contains('/') { "" } else { "/" };
         let digest = Sha256::digest(format!("{slash}{stored}/{}", self.kind));

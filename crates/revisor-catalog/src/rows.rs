@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
+use revisor_object::Shape;
 use revisor_schema::Types;
 use revisor_version::{ApiVersion, Release};
 use sha2::{Digest, Sha256};
 
 use crate::kinds::{self, Kind, Terms};
-use crate::resource::Stored;
+use crate::resource::{BuiltIn, Nature, Stored};
 use crate::{Columns, DeprecationNotice, Feature, Features, Resource, ScalePaths, Subresource, Verb};
 
 /// The fields of all built-in types.
@@ -196,17 +197,15 @@ impl Row {
                 Some(stored) => stored.resource.prefix.clone(),
                 None => format!("/registry/{stored_at}/"),
             },
-            custom: None,
             selectable,
             selects_namespace: selects_namespace.unwrap_or(self.namespaced),
             rules,
             strategy,
             columns: Columns::of(group, plural),
-            shape: if stored.is_some() { shape_of_version(&api_version) } else { 0 },
-            stored_variously: false,
+            shape: if stored.is_some() { shape_of_version(&api_version) } else { Shape::STORED },
             type_prefix: format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\","),
             deprecation,
-            stored,
+            nature: Nature::BuiltIn(stored.map_or(BuiltIn::Stored { variously: false }, BuiltIn::Shown)),
             root: types.id(&type_name(group, version, kind)).expect("every row has its fields in the table"),
             types: types.clone(),
             api_version,
@@ -260,10 +259,11 @@ pub(crate) fn version_reports_resource(types: &Arc<Types>, terms: &Terms) -> Res
     row.of_kind(Kind::without_rules(), types, None, terms)
 }
 
-/// A number that no other version of the same resource has.
-fn shape_of_version(api_version: &str) -> u64 {
+/// A shape that no other version of the same resource has.
+fn shape_of_version(api_version: &str) -> Shape {
     let digest = Sha256::digest(api_version.as_bytes());
-    digest[..8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)) & !0xff
+    // Never zero, which is for what is stored.
+    Shape::of_built_in(digest[..8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)) | 1)
 }
 
 /// The name of a kind's type in the table of fields: `core.v1.Pod`.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use revisor_cel::Environment;
-use revisor_object::{FieldError, Object, Value};
+use revisor_object::{FieldError, Value};
 
 use crate::canonical::Canonicalizer;
 use crate::definition::Definition;
@@ -27,6 +27,7 @@ pub struct Conversion {
     ways: Vec<Vec<Option<Hop>>>,
     pub(crate) canonical: Vec<Canonicalizer>,
     pub(crate) tolerate: Vec<Tolerance>,
+    computes: bool,
     warnings: Vec<String>,
 }
 
@@ -117,8 +118,15 @@ impl Conversion {
         let count = definition.versions().len();
         let ways: Vec<_> = (0..count).map(|from| ways_from(from, count, &steps)).collect();
         warnings.extend(steps.iter().flat_map(|edge| edge.step.warnings.iter().cloned()));
-        let mut conversion =
-            Conversion { definition, steps, ways, canonical, tolerate: spec.tolerate.clone(), warnings };
+        let mut conversion = Conversion {
+            definition,
+            steps,
+            ways,
+            canonical,
+            tolerate: spec.tolerate.clone(),
+            computes: spec.computes(),
+            warnings,
+        };
         let unreached = conversion.unreached().join(", ");
         if !unreached.is_empty() {
             conversion.warnings.push(format!("no step reaches {unreached}: shown by name only, as with strategy None"));
@@ -134,6 +142,11 @@ impl Conversion {
     /// What its author should know.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Whether expressions have a part in it. Without them no conversion can fail, and metadata stays as it is.
+    pub fn computes(&self) -> bool {
+        self.computes
     }
 
     /// The versions that no step reaches.
@@ -377,10 +390,4 @@ fn ways_from(from: usize, count: usize, steps: &[Edge]) -> Vec<Option<Hop>> {
         }
     }
     ways
-}
-
-/// The member of an object's annotations, as an object that can be changed.
-pub(crate) fn annotations(object: &mut Value) -> Option<&mut Object> {
-    let metadata = object.as_object_mut()?.get_mut("metadata")?.as_object_mut()?;
-    metadata.get_mut("annotations")?.as_object_mut()
 }

@@ -29,4 +29,4 @@ pub use laws::{Broken, Effort, Law, Report, StepReport, Verdict};
 pub use path::{Path, PathError, Segment};
 pub use schema::VersionSchema;
 pub use spec::{Action, Canonical, Compute, Filled, Rule, Spec, Step, Tolerance};
-pub use stored::{KEPT_ANNOTATION, Stored};
+pub use stored::{KEPT_ANNOTATION, Stored, read_kept, take_annotation};

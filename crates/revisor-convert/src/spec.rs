@@ -139,6 +139,23 @@ pub struct Compute {
 }
 
 impl Spec {
+    /// Whether a rule computes something.
+    pub(crate) fn computes(&self) -> bool {
+        fn is_computed(rule: &Rule) -> bool {
+            match &rule.action {
+                Action::Compute(_) => true,
+                Action::Each { rules, .. } => rules.iter().any(is_computed),
+                Action::Move { .. }
+                | Action::Add(_)
+                | Action::Remove(_)
+                | Action::Values { .. }
+                | Action::List { .. } => false,
+            }
+        }
+        let steps = self.steps.iter().flat_map(|step| &step.rules);
+        steps.chain(self.canonicalize.iter().flat_map(|entry| &entry.rules)).any(is_computed)
+    }
+
     /// Reads a `Conversion`. Answers everything that is wrong with it by itself.
     pub fn read(conversion: &Object) -> Result<Spec, Vec<FieldError>> {
         let mut reader = Reader { errors: Vec::new() };

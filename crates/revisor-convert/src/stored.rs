@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use revisor_object::{Object, Value, parse_json};
 
-use crate::conversion::annotations;
 use crate::kept::{Kept, KeptError};
 
 /// The annotation in which an object carries what its version cannot say.
@@ -22,18 +21,14 @@ pub struct Stored {
 impl Stored {
     /// An object of which nothing is kept. An annotation that says otherwise is ignored: it is not a client's to set.
     pub fn new(mut object: Value) -> Stored {
-        take_annotation(&mut object);
+        object.as_object_mut().and_then(take_annotation);
         Stored { object, kept: BTreeMap::new() }
     }
 
     /// Takes what is kept out of the annotation of an object.
     pub fn unpack(mut object: Value) -> Result<Stored, KeptError> {
-        let Some(text) = take_annotation(&mut object) else { return Ok(Stored { object, kept: BTreeMap::new() }) };
-        let text = text.as_str().unwrap_or_default().to_owned();
-        let parsed = parse_json(text.as_bytes()).map_err(|error| KeptError::NotJson(error.to_string()))?;
-        let Value::Object(versions) = parsed.value else { return Err(KeptError::Malformed(text)) };
-        let kept = versions.iter().map(|(version, kept)| Ok((version.to_owned(), Kept::read(kept)?)));
-        Ok(Stored { kept: kept.collect::<Result<_, KeptError>>()?, object })
+        let text = object.as_object_mut().and_then(take_annotation);
+        Ok(Stored { kept: text.as_ref().map(read_kept).transpose()?.unwrap_or_default(), object })
     }
 
     /// The object with what is kept in its annotation.
@@ -56,13 +51,20 @@ impl Stored {
     }
 }
 
-fn take_annotation(object: &mut Value) -> Option<Value> {
-    let found = annotations(object)?;
-    let text = found.remove(KEPT_ANNOTATION)?;
-    if found.is_empty()
-        && let Some(metadata) = object.as_object_mut().and_then(|object| object.get_mut("metadata"))
-        && let Some(metadata) = metadata.as_object_mut()
-    {
+/// What the annotation says, by the names of the versions.
+pub fn read_kept(annotation: &Value) -> Result<BTreeMap<String, Kept>, KeptError> {
+    let text = annotation.as_str().unwrap_or_default();
+    let parsed = parse_json(text.as_bytes()).map_err(|error| KeptError::NotJson(error.to_string()))?;
+    let Value::Object(versions) = parsed.value else { return Err(KeptError::Malformed(text.to_owned())) };
+    versions.iter().map(|(version, kept)| Ok((version.to_owned(), Kept::read(kept)?))).collect()
+}
+
+/// Takes the annotation away from an object, as if it had never had it.
+pub fn take_annotation(object: &mut Object) -> Option<Value> {
+    let metadata = object.get_mut("metadata")?.as_object_mut()?;
+    let annotations = metadata.get_mut("annotations")?.as_object_mut()?;
+    let text = annotations.remove(KEPT_ANNOTATION)?;
+    if annotations.is_empty() {
         metadata.remove("annotations");
     }
     Some(text)

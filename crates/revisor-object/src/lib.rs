@@ -20,6 +20,7 @@ mod label_selector;
 pub mod names;
 mod quantity;
 mod seen;
+mod shape;
 mod status;
 mod structured_label_selector;
 mod time_zone;
@@ -53,6 +54,7 @@ pub use label_selector::{
 };
 pub use quantity::{MAX_QUANTITY_BYTES, Notation, Quantity, QuantityError};
 pub use seen::{ByMembers, ByValue, Seen};
+pub use shape::Shape;
 pub use status::{KindRef, ResourceRef, Status, StatusCause, StatusDetails, StatusMetadata};
 pub use structured_label_selector::{LabelSelectorOptions, StructuredLabelSelector, StructuredSelectorError};
 pub use time_zone::{is_time_zone, time_zone_problems};

@@ -203,7 +203,7 @@ pub(crate) fn read(
     options: &WriteOptions<'_>,
 ) -> Result<Decoded, RegistryError> {
     let bad = |problem: String| RegistryError::BadRequest(format!("error decoding YAML: {problem}"));
-    let Parsed { value, duplicates } = parse(text).map_err(|error| bad(error.to_string()))?;
+    let Parsed { mut value, duplicates } = parse(text).map_err(|error| bad(error.to_string()))?;
     let Value::Object(object) = &value else {
         return Err(bad(format!("json: cannot unmarshal {} into an object", value.type_name())));
     };
@@ -216,6 +216,8 @@ pub(crate) fn read(
     if object.at(&["metadata", "managedFields"]).is_some_and(|entries| !entries.is_null()) {
         return Err(RegistryError::BadRequest("metadata.managedFields must be nil".to_owned()));
     }
+    resource.take_config(&mut value).map_err(bad)?;
+    let Value::Object(object) = &value else { return Err(RegistryError::Unreadable) };
     // Nobody could manage what its object does not have, or not so.
     if let Some(problem) = resource.typed_problem(object) {
         let text = |name| object.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();

@@ -14,6 +14,7 @@ use revisor_object::Value;
 use revisor_store::{Draft, Entry, Key};
 use revisor_version::Revision;
 
+use crate::present::Presented;
 use crate::read::{Got, ListItems, Listed, SharedFilter};
 use crate::{Registry, RegistryError, Selection};
 
@@ -61,7 +62,7 @@ impl Registry {
             let draft = Draft::opaque(encode(resource, name, &health));
             Item::new(Arc::new(Entry::new(Key::new(resource.key(None, name)), Revision::FIRST, &draft)))
         });
-        let items = items.filter(|item| filter.admits(item)).collect();
+        let items = items.filter(|item| filter.admits(item)).map(Presented::from).collect();
         Listed { revision: None, items: ListItems::Page(items), continue_token: None, remaining: None, footprint: None }
     }
 

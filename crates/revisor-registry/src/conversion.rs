@@ -1,165 +1,186 @@
-//! From the stored shape of an object to the one in which it is worked on, and back.
+//! From the stored shape of an object to the one in which it is worked on or shown, and back.
 //!
-//! For built-in kinds both are the same. Custom objects may be stored in any version that their definition ever had,
-//! and are worked on in the version that the client speaks of.
+//! For built-in kinds the first two are the same. Custom objects may be stored in any version that their definition ever
+//! had, and are worked on in the version that the client speaks of. What can be converted here is converted at once
+//! (`present.rs`); what somebody else has to convert is waited for. Whether it takes the one or the other only the
+//! conversion of the definition knows.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use revisor_cache::Item;
-use revisor_catalog::{Custom, CustomConversion, Resource};
-use revisor_object::{Object, Value};
+use revisor_catalog::{Beneath, Custom, Resource, Unconverted};
+use revisor_object::Object;
 use revisor_store::Draft;
+use revisor_webhook::ConversionWebhook;
 
-use crate::present::{encode_shown, needs_memory, needs_webhook, present};
-use crate::read::SharedFilter;
+use crate::present::{encode_shown, remembered, show_item_now, show_now};
 use crate::write::encode;
 use crate::{Decoded, Registry, RegistryError};
 
 /// How many objects are sent to a webhook at a time, so that neither side has to hold all of a large list at once.
-const BATCH: usize = 500;
+pub(crate) const BATCH: usize = 500;
 
 /// How long a webhook may take.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// A stored object that is to be changed.
+pub(crate) struct Current {
+    /// As it is worked on, without its type.
+    pub(crate) object: Object,
+    /// What is stored of it beside that.
+    pub(crate) beneath: Beneath,
+}
+
 impl Registry {
     /// The object that is stored in these bytes, in the version in which it is worked on.
-    pub(crate) async fn read_stored(&self, resource: &Arc<Resource>, stored: &[u8]) -> Result<Object, RegistryError> {
+    pub(crate) async fn read_stored(&self, resource: &Arc<Resource>, stored: &[u8]) -> Result<Current, RegistryError> {
         let object = Decoded::stored(stored)?;
-        let Some(custom) = resource.custom() else { return Ok(object) };
-        let mut shown = self.take_in(resource, custom, vec![object]).await?;
-        let mut object = shown.pop().ok_or(RegistryError::Unreadable)?;
+        let Some(custom) = resource.custom() else { return Ok(Current { object, beneath: Beneath::Nothing }) };
+        let (shown, beneath) = custom.show_to_write(object);
+        let mut object = match shown {
+            Ok(object) => object,
+            Err(unconverted) => self.take_in(custom, resource, unconverted).await?,
+        };
         object.remove("apiVersion");
         object.remove("kind");
-        Ok(object)
+        Ok(Current { object, beneath })
     }
 
-    /// The bytes in which an object is stored.
-    pub(crate) async fn draft(&self, resource: &Arc<Resource>, object: &Object) -> Result<Draft, RegistryError> {
+    /// The bytes in which an object is stored that takes the place of what lies beneath.
+    pub(crate) async fn draft(
+        &self,
+        resource: &Arc<Resource>,
+        object: &Object,
+        beneath: &Beneath,
+    ) -> Result<Draft, RegistryError> {
         let Some(custom) = resource.custom() else { return Ok(encode(resource, object)) };
         let mut object = object.clone();
         object.insert("apiVersion", resource.api_version.as_str());
         object.insert("kind", resource.kind.as_str());
-        // In its own version it was made to fit when it was read.
-        if custom.storage_version() != resource.api_version {
-            let converted = self.convert(custom, vec![object], custom.storage_version()).await?;
-            object = converted.into_iter().next().ok_or(RegistryError::Unreadable)?;
-            custom.lay_down(&mut object);
-        }
-        Ok(encode(resource, &object))
+        let stored = match custom.lay_down(object, beneath) {
+            Ok(stored) => stored,
+            Err(unconverted) => {
+                let converted = self.await_one(custom, unconverted, custom.storage_version()).await?;
+                custom.lay_down_converted(converted, beneath)
+            }
+        };
+        Ok(encode(resource, &stored))
     }
 
     /// The bytes of a stored object in the version of `resource`.
     pub(crate) async fn show(&self, resource: &Arc<Resource>, stored: &Bytes) -> Result<Bytes, RegistryError> {
-        let Some(custom) = resource.custom().filter(|_| needs_memory(resource)) else {
-            return Ok(present(resource, stored));
-        };
-        let shown = self.take_in(resource, custom, vec![Decoded::stored(stored)?]).await?;
-        shown.first().map(|object| encode_shown(resource, object, stored)).ok_or(RegistryError::Unreadable)
-    }
-
-    /// Has objects of the cache converted that only a webhook can convert, so that they can be presented.
-    pub(crate) async fn show_items(&self, resource: &Arc<Resource>, items: &[Arc<Item>]) -> Result<(), RegistryError> {
-        let Some(custom) = resource.custom().filter(|_| needs_memory(resource)) else { return Ok(()) };
-        let unseen = items.iter().filter(|item| item.shown(resource.shape).is_none());
-        let mut batch: Vec<(&Arc<Item>, Object)> = Vec::new();
-        for item in unseen {
-            let object = Decoded::stored(item.bytes())?;
-            if needs_webhook(resource, &object) {
-                batch.push((item, object));
+        match (show_now(resource, stored), resource.custom()) {
+            (Ok(shown), _) => Ok(shown),
+            (Err(unconverted), Some(custom)) => {
+                let object = self.take_in(custom, resource, unconverted).await?;
+                Ok(encode_shown(resource, &object, stored))
             }
-            if batch.len() == BATCH {
-                self.show_batch(resource, custom, std::mem::take(&mut batch)).await?;
-            }
+            (Err(unconverted), None) => Err(failed(unconverted)),
         }
-        self.show_batch(resource, custom, batch).await
     }
 
-    /// Those of the candidates that are selected, and no more than `most`, where only what is converted can be told
-    /// apart.
-    pub(crate) async fn show_and_select(
+    /// The bytes of an object of the cache in the version of `resource`.
+    pub(crate) async fn show_item(&self, resource: &Arc<Resource>, item: &Item) -> Result<Bytes, RegistryError> {
+        if let Some(shown) = remembered(resource, item) {
+            return Ok(shown);
+        }
+        let shown = self.show(resource, item.bytes()).await?;
+        item.keep_shown(resource.shape, shown.clone());
+        Ok(shown)
+    }
+
+    /// The bytes of objects of the cache in the version of `resource`. What has to be asked for is asked for together.
+    pub(crate) async fn show_items(
         &self,
         resource: &Arc<Resource>,
-        mut candidates: impl Iterator<Item = Arc<Item>> + Send,
-        filter: &SharedFilter,
-        most: usize,
-    ) -> Result<Vec<Arc<Item>>, RegistryError> {
-        let mut selected = Vec::new();
-        while selected.len() < most {
-            let batch: Vec<Arc<Item>> = candidates.by_ref().take(BATCH).collect();
-            if batch.is_empty() {
-                break;
-            }
-            self.show_items(resource, &batch).await?;
-            selected.extend(batch.into_iter().filter(|item| filter.admits(item)));
+        items: &[Arc<Item>],
+    ) -> Result<Vec<Bytes>, RegistryError> {
+        let mut shown: Vec<Bytes> = Vec::with_capacity(items.len());
+        let mut missing = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            shown.push(match show_item_now(resource, item) {
+                Ok(bytes) => bytes,
+                Err(unconverted) => {
+                    missing.push((at, unconverted));
+                    Bytes::new()
+                }
+            });
         }
-        selected.truncate(most);
-        Ok(selected)
-    }
-
-    async fn show_batch(
-        &self,
-        resource: &Arc<Resource>,
-        custom: &Custom,
-        batch: Vec<(&Arc<Item>, Object)>,
-    ) -> Result<(), RegistryError> {
-        let (items, objects): (Vec<&Arc<Item>>, Vec<Object>) = batch.into_iter().unzip();
-        let shown = self.take_in(resource, custom, objects).await?;
-        for (item, object) in items.into_iter().zip(&shown) {
-            item.keep_shown(resource.shape, encode_shown(resource, object, item.bytes()));
-        }
-        Ok(())
-    }
-
-    /// Stored objects of a custom resource in the version of `resource`, with their types.
-    async fn take_in(
-        &self,
-        resource: &Arc<Resource>,
-        custom: &Custom,
-        mut stored: Vec<Object>,
-    ) -> Result<Vec<Object>, RegistryError> {
-        let is_own: Vec<bool> = stored.iter().map(|object| custom.is_own(object)).collect();
-        stored.iter_mut().for_each(|object| custom.settle(object));
-        let mut shown = self.convert(custom, stored, &resource.api_version).await?;
-        for (object, is_own) in shown.iter_mut().zip(is_own) {
-            if !is_own {
-                custom.take_in(object);
+        let Some(custom) = resource.custom() else { return Ok(shown) };
+        while !missing.is_empty() {
+            let (places, unconverted): (Vec<usize>, Vec<Unconverted>) =
+                missing.drain(..missing.len().min(BATCH)).unzip();
+            let converted = self.await_converted(custom, unconverted, &resource.api_version).await?;
+            for (at, mut object) in places.into_iter().zip(converted) {
+                custom.take_in(&mut object);
+                let bytes = encode_shown(resource, &object, items[at].bytes());
+                items[at].keep_shown(resource.shape, bytes.clone());
+                shown[at] = bytes;
             }
         }
         Ok(shown)
     }
 
-    /// Brings objects of a custom resource to another version.
-    pub(crate) async fn convert(
+    /// An object that could not be shown at once, when it has come.
+    async fn take_in(
         &self,
         custom: &Custom,
-        mut objects: Vec<Object>,
+        resource: &Resource,
+        unconverted: Unconverted,
+    ) -> Result<Object, RegistryError> {
+        let mut object = self.await_one(custom, unconverted, &resource.api_version).await?;
+        custom.take_in(&mut object);
+        Ok(object)
+    }
+
+    /// Waits for one object that somebody else converts.
+    pub(crate) async fn await_one(
+        &self,
+        custom: &Custom,
+        unconverted: Unconverted,
+        api_version: &str,
+    ) -> Result<Object, RegistryError> {
+        let converted = self.await_converted(custom, vec![unconverted], api_version).await?;
+        converted.into_iter().next().ok_or(RegistryError::Unreadable)
+    }
+
+    /// Waits for objects that somebody else converts. If one of them cannot be converted, none is.
+    async fn await_converted(
+        &self,
+        custom: &Custom,
+        unconverted: Vec<Unconverted>,
         api_version: &str,
     ) -> Result<Vec<Object>, RegistryError> {
-        match custom.conversion() {
-            CustomConversion::ByName => {
-                objects.iter_mut().for_each(|object| {
-                    object.insert("apiVersion", api_version);
-                });
-                Ok(objects)
+        let mut asked: Option<Arc<ConversionWebhook>> = None;
+        let mut objects = Vec::with_capacity(unconverted.len());
+        for one in unconverted {
+            match one {
+                // All are objects of one definition, which has one webhook.
+                Unconverted::Asks { webhook, object } => {
+                    asked = Some(webhook);
+                    objects.push(object);
+                }
+                Unconverted::Failed(_) => return Err(failed(one)),
             }
-            _ if objects.iter().all(|object| object.str("apiVersion") == Some(api_version)) => Ok(objects),
-            CustomConversion::ByRules(rules) => {
-                let version = api_version.rsplit('/').next().unwrap_or_default();
-                let convert = |object| match rules.convert(Value::Object(object), version) {
-                    Ok(Value::Object(object)) => Ok(object),
-                    Ok(_) => Err(RegistryError::Unreadable),
-                    Err(error) => Err(RegistryError::Conversion(error.to_string())),
-                };
-                objects.into_iter().map(convert).collect()
-            }
-            CustomConversion::ByWebhook(webhook) => {
-                let uid = self.environment.uid();
-                let converted = self.webhooks.convert(webhook, &uid, api_version, objects, WEBHOOK_TIMEOUT).await;
-                converted.map_err(|error| RegistryError::Conversion(error.to_string()))
-            }
-            CustomConversion::Impossible(why) => Err(RegistryError::Conversion(why.clone())),
         }
+        let Some(webhook) = asked else { return Ok(objects) };
+        let from: Vec<String> =
+            objects.iter().map(|object| object.str("apiVersion").unwrap_or_default().to_owned()).collect();
+        let (uid, begun) = (self.environment.uid(), Instant::now());
+        let converted = self.webhooks.convert(&webhook, &uid, api_version, objects, WEBHOOK_TIMEOUT).await;
+        let converted = converted.map_err(|error| RegistryError::Conversion(error.to_string()))?;
+        let each = begun.elapsed() / u32::try_from(from.len()).unwrap_or(u32::MAX).max(1);
+        from.iter().for_each(|from| custom.count_asked(from, api_version, each));
+        Ok(converted)
     }
+}
+
+/// The error of who cannot wait, or need not.
+pub(crate) fn failed(unconverted: Unconverted) -> RegistryError {
+    RegistryError::Conversion(match unconverted {
+        Unconverted::Failed(why) => why,
+        Unconverted::Asks { .. } => "the object has to be converted by a webhook first".to_owned(),
+    })
 }

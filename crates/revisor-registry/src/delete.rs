@@ -12,7 +12,8 @@ use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 use self::plan::{Plan, plan};
 use crate::allocation::{Outcome, Reservation};
 use crate::bootstrap::IMMORTAL_NAMESPACES;
-use crate::present::named_as;
+use crate::conversion::Current;
+use crate::present::{Presented, named_as};
 use crate::selection::place;
 use crate::{Decoded, Format, ListItems, ListRequest, ListVersions, Place, Registry, RegistryError, Selection};
 
@@ -206,7 +207,7 @@ impl Registry {
                 let uid = uid_of(&Decoded::stored(marked.bytes())?).to_owned();
                 return Ok(Deleted::Gone { bytes: marked.bytes().clone(), uid });
             };
-            let old = self.read_stored(resource, current.bytes()).await?;
+            let Current { object: old, beneath } = self.read_stored(resource, current.bytes()).await?;
             check_preconditions(resource, name, &current, &old, &preconditions)?;
             let uid = uid_of(&old).to_owned();
             let (object, is_removed) = match plan(resource, &old, options, self.environment.now()) {
@@ -216,7 +217,7 @@ impl Registry {
                 Plan::MarkAndRemove(object) => (Some(object), true),
             };
             let draft = match object {
-                Some(object) => Some(self.draft(resource, &object).await?),
+                Some(object) => Some(self.draft(resource, &object, &beneath).await?),
                 None => None,
             };
             if options.dry_run {
@@ -269,11 +270,11 @@ impl Registry {
             ListItems::Page(items) => items,
             ListItems::All { snapshot, prefix, after, filter } => {
                 let all = snapshot.range(&prefix, after.as_deref());
-                all.filter(|item| filter.admits(item)).cloned().collect()
+                all.filter(|item| filter.admits(item)).cloned().map(Presented::from).collect()
             }
         };
         let mut deleted = Vec::with_capacity(items.len());
-        for item in items {
+        for Presented { item, .. } in items {
             let (namespace, name) = place(resource, item.key().as_str());
             let target =
                 Place { resource, namespace: Some(namespace).filter(|_| resource.namespaced), name: Some(name) };

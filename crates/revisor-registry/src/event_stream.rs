@@ -1,4 +1,7 @@
-//! [`EventStream`]: a watch whose objects can all be presented.
+//! [`EventStream`]: a watch whose objects can all be sent.
+//!
+//! Where every object can be shown at once, that is left to who sends it, and made once for all who watch. Where not, each
+//! is shown here: at once if it can be, in batches if somebody has to be asked. What cannot be shown ends the watch.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -7,57 +10,66 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use revisor_cache::{EventKind, Footprint, Item, WatchItem, Watcher};
-use revisor_catalog::{Catalog, Resource};
+use bytes::Bytes;
+use revisor_cache::{Delivery, EventKind, Footprint, FrameForm, FrameKey, Item, WatchItem, Watcher};
+use revisor_catalog::{Catalog, Resource, Unconverted};
 use revisor_version::Revision;
 use tokio::sync::watch;
 
-use crate::present::{converted_key, needs_memory};
-use crate::read::SharedFilter;
-use crate::{Registry, RegistryError};
+use crate::conversion::failed;
+use crate::present::{show_item_now, show_now};
+use crate::{Registry, RegistryError, Selection};
 
-/// How many events are read ahead while a webhook converts.
+/// How many events are read ahead while somebody is asked.
 const AHEAD: usize = 64;
 
-/// A watch. Where a webhook has to convert what it yields, that was done before it yields it.
+/// A watch. Where it cannot be left to who sends it, what it yields comes with the bytes that are shown.
 pub struct EventStream {
     watcher: Box<Watcher>,
-    /// Only where a webhook may be needed.
-    converting: Option<Box<Converting>>,
+    /// Only where not every object can be shown at once.
+    showing: Option<Box<Showing>>,
     /// Resolves when the definition of a custom resource changes: what was promised at the start no longer holds.
     replaced: Option<Mutex<Replaced>>,
     has_ended: bool,
 }
 
+/// What a watch yields.
+#[derive(Debug)]
+pub struct StreamItem {
+    /// What happened.
+    pub item: WatchItem,
+    /// The object as it is shown, where that could not wait until it is sent.
+    pub shown: Option<Bytes>,
+}
+
 type Replaced = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-struct Converting {
+struct Showing {
     registry: Arc<Registry>,
-    resource: Arc<Resource>,
-    /// Which objects the watch is about, where that cannot be told before they are converted.
-    filter: SharedFilter,
-    /// The conversion that is under way. The mutex is never locked: it lets threads share a reference to the stream.
+    view: View,
+    /// What is being asked for. The mutex is never locked: it lets threads share a reference to the stream.
     pending: Option<Mutex<Pending>>,
-    ready: VecDeque<WatchItem>,
+    ready: VecDeque<StreamItem>,
     has_ended: bool,
 }
 
-type Pending = Pin<Box<dyn Future<Output = Result<VecDeque<WatchItem>, RegistryError>> + Send>>;
+type Pending = Pin<Box<dyn Future<Output = Result<VecDeque<StreamItem>, RegistryError>> + Send>>;
 
 impl EventStream {
-    /// A watch of what the watcher yields. `filter` is asked after conversion.
+    /// A watch of what the watcher yields. `selection` is asked of what is shown.
     pub(crate) fn new(
         registry: Arc<Registry>,
         resource: Arc<Resource>,
         watcher: Watcher,
-        filter: SharedFilter,
+        selection: Option<Selection>,
     ) -> EventStream {
         let replaced =
             resource.custom().map(|_| Mutex::new(Box::pin(replaced(registry.served(), resource.clone())) as Replaced));
-        let converting = needs_memory(&resource).then(|| {
-            Box::new(Converting { registry, resource, filter, pending: None, ready: VecDeque::new(), has_ended: false })
+        let showing = (!resource.is_certain()).then(|| {
+            let view = View { resource, selection };
+            Box::new(Showing { registry, view, pending: None, ready: VecDeque::new(), has_ended: false })
         });
-        EventStream { watcher: Box::new(watcher), converting, replaced, has_ended: false }
+        EventStream { watcher: Box::new(watcher), showing, replaced, has_ended: false }
     }
 
     /// What the state costs that comes first, until all of it was taken.
@@ -66,7 +78,7 @@ impl EventStream {
     }
 
     /// The next item; `None` after the last. An error is the last item.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<WatchItem, RegistryError>>> {
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<StreamItem, RegistryError>>> {
         if let Some(replaced) = &mut self.replaced
             && replaced.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll(cx).is_ready()
         {
@@ -76,58 +88,154 @@ impl EventStream {
         if self.has_ended {
             return Poll::Ready(None);
         }
-        let Some(converting) = &mut self.converting else { return self.watcher.poll_next(cx).map(|item| item.map(Ok)) };
-        loop {
-            if let Some(item) = converting.ready.pop_front() {
-                return Poll::Ready(Some(Ok(item)));
-            }
-            if let Some(pending) = &mut converting.pending {
-                let pending = pending.get_mut().unwrap_or_else(PoisonError::into_inner);
-                let Poll::Ready(converted) = pending.as_mut().poll(cx) else { return Poll::Pending };
-                converting.pending = None;
-                match converted {
-                    Ok(items) => converting.ready = items,
-                    Err(error) => {
-                        converting.has_ended = true;
-                        return Poll::Ready(Some(Err(error)));
-                    }
-                }
-                continue;
-            }
-            if converting.has_ended {
-                return Poll::Ready(None);
-            }
-            let mut items = VecDeque::new();
-            while items.len() < AHEAD {
-                match self.watcher.poll_next(cx) {
-                    Poll::Ready(Some(item)) => items.push_back(item),
-                    Poll::Ready(None) => {
-                        converting.has_ended = true;
-                        break;
-                    }
-                    Poll::Pending if items.is_empty() => return Poll::Pending,
-                    Poll::Pending => break,
-                }
-            }
-            let Converting { registry, resource, filter, .. } = &**converting;
-            let conversion = registry.clone().convert_events(resource.clone(), filter.clone(), items);
-            converting.pending = Some(Mutex::new(Box::pin(conversion)));
+        match &mut self.showing {
+            Some(showing) => showing.poll_next(&mut self.watcher, cx),
+            None => self.watcher.poll_next(cx).map(|item| item.map(|item| Ok(StreamItem { item, shown: None }))),
         }
     }
 
     /// How far the watch has come: everything up to here was yielded or is not for it.
     pub fn progress(&self) -> Option<Revision> {
-        let is_idle = self.converting.as_ref().is_none_or(|it| it.pending.is_none() && it.ready.is_empty());
+        let is_idle = self.showing.as_ref().is_none_or(|it| it.pending.is_none() && it.ready.is_empty());
         self.watcher.progress().filter(|_| is_idle)
     }
 }
 
-/// What an item of a watch of everything is to who selects by a filter; nothing if it is not selected.
-fn selected(item: WatchItem, filter: &SharedFilter) -> Option<WatchItem> {
-    match item {
-        WatchItem::State(item) => filter.admits(&item).then_some(WatchItem::State(item)),
-        WatchItem::Event(_, delivery) => delivery.kind(filter.0.as_ref()).map(|kind| WatchItem::Event(kind, delivery)),
-        other @ (WatchItem::InitialEnd(_) | WatchItem::Expired(_)) => Some(other),
+impl Showing {
+    fn poll_next(
+        &mut self,
+        watcher: &mut Watcher,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<StreamItem, RegistryError>>> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Poll::Ready(Some(Ok(item)));
+            }
+            if let Some(pending) = &mut self.pending {
+                let pending = pending.get_mut().unwrap_or_else(PoisonError::into_inner);
+                let Poll::Ready(shown) = pending.as_mut().poll(cx) else { return Poll::Pending };
+                self.pending = None;
+                match shown {
+                    Ok(items) => self.ready = items,
+                    Err(error) => return self.end_with(error),
+                }
+                continue;
+            }
+            if self.has_ended {
+                return Poll::Ready(None);
+            }
+            let item = match watcher.poll_next(cx) {
+                Poll::Ready(Some(item)) => item,
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            };
+            match self.view.show(&item) {
+                Ok(Some(item)) => return Poll::Ready(Some(Ok(item))),
+                Ok(None) => {}
+                Err(error @ Unconverted::Failed(_)) => return self.end_with(failed(error)),
+                Err(Unconverted::Asks { .. }) => {
+                    let items = self.read_ahead(item, watcher, cx);
+                    let (registry, view) = (self.registry.clone(), self.view.clone());
+                    self.pending = Some(Mutex::new(Box::pin(registry.show_events(view, items))));
+                }
+            }
+        }
+    }
+
+    fn end_with(&mut self, error: RegistryError) -> Poll<Option<Result<StreamItem, RegistryError>>> {
+        self.has_ended = true;
+        Poll::Ready(Some(Err(error)))
+    }
+
+    /// The item, and what has come behind it.
+    fn read_ahead(&mut self, item: WatchItem, watcher: &mut Watcher, cx: &mut Context<'_>) -> Vec<WatchItem> {
+        let mut items = vec![item];
+        while items.len() < AHEAD {
+            match watcher.poll_next(cx) {
+                Poll::Ready(Some(item)) => items.push(item),
+                Poll::Ready(None) => {
+                    self.has_ended = true;
+                    break;
+                }
+                Poll::Pending => break,
+            }
+        }
+        items
+    }
+}
+
+/// How a watch sees objects.
+#[derive(Clone)]
+struct View {
+    resource: Arc<Resource>,
+    /// Which of them it is about, where only that can be told which is shown.
+    selection: Option<Selection>,
+}
+
+impl View {
+    /// What is to be sent of an item, if that can be told at once; nothing if the watch is not about it.
+    fn show(&self, item: &WatchItem) -> Result<Option<StreamItem>, Unconverted> {
+        Ok(match item {
+            WatchItem::State(object) => {
+                let shown = show_item_now(&self.resource, object)?;
+                let is_selected = self.selects(object, &shown);
+                is_selected.then(|| StreamItem { item: WatchItem::State(object.clone()), shown: Some(shown) })
+            }
+            WatchItem::Event(kind, delivery) => match self.kind(*kind, delivery)? {
+                Some(kind) => {
+                    let shown = Some(self.object(kind, delivery)?);
+                    Some(StreamItem { item: WatchItem::Event(kind, delivery.clone()), shown })
+                }
+                None => None,
+            },
+            WatchItem::InitialEnd(revision) => Some(WatchItem::InitialEnd(*revision).into()),
+            WatchItem::Expired(expired) => Some(WatchItem::Expired(expired.clone()).into()),
+        })
+    }
+
+    /// What an event of a watch of everything means to this one.
+    fn kind(&self, kind: EventKind, delivery: &Delivery) -> Result<Option<EventKind>, Unconverted> {
+        if self.selection.is_none() {
+            return Ok(Some(kind));
+        }
+        let is_selected = |item: Option<&Arc<Item>>| match item {
+            Some(item) => show_item_now(&self.resource, item).map(|shown| self.selects(item, &shown)),
+            None => Ok(false),
+        };
+        Ok(EventKind::of(is_selected(delivery.old())?, is_selected(delivery.new())?))
+    }
+
+    /// The object of an event.
+    fn object(&self, kind: EventKind, delivery: &Delivery) -> Result<Bytes, Unconverted> {
+        match (kind, delivery.new()) {
+            (EventKind::Added | EventKind::Modified, Some(new)) => show_item_now(&self.resource, new),
+            // What was deleted reads as it did, at the revision of its deletion: nobody has seen that yet.
+            _ => {
+                let key = self.key_of(kind);
+                match delivery.made(key) {
+                    Some(shown) => Ok(shown),
+                    None => {
+                        let shown = show_now(&self.resource, &delivery.object(kind))?;
+                        Ok(delivery.frame(key, || shown))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Under which key an event remembers the object that it shows.
+    fn key_of(&self, kind: EventKind) -> FrameKey {
+        FrameKey { shape: self.resource.shape, kind, form: FrameForm::Object }
+    }
+
+    fn selects(&self, item: &Item, shown: &Bytes) -> bool {
+        self.selection.as_ref().is_none_or(|selection| selection.admits(&self.resource, item, shown))
+    }
+}
+
+impl From<WatchItem> for StreamItem {
+    fn from(item: WatchItem) -> StreamItem {
+        StreamItem { item, shown: None }
     }
 }
 
@@ -144,13 +252,12 @@ async fn replaced(mut served: watch::Receiver<Arc<Catalog>>, resource: Arc<Resou
 }
 
 impl Registry {
-    /// Has the objects of some items of a watch converted, and leaves out those that it is not about.
-    async fn convert_events(
+    /// Has those objects of a watch converted that somebody has to be asked for, and shows all.
+    async fn show_events(
         self: Arc<Self>,
-        resource: Arc<Resource>,
-        filter: SharedFilter,
-        mut items: VecDeque<WatchItem>,
-    ) -> Result<VecDeque<WatchItem>, RegistryError> {
+        view: View,
+        items: Vec<WatchItem>,
+    ) -> Result<VecDeque<StreamItem>, RegistryError> {
         let mut objects: Vec<Arc<Item>> = Vec::new();
         for item in &items {
             match item {
@@ -158,26 +265,24 @@ impl Registry {
                 WatchItem::Event(kind, delivery) => {
                     objects.extend(delivery.new().filter(|_| *kind != EventKind::Deleted).cloned());
                     // What an event means to who selects depends on the object before it, too.
-                    objects.extend(delivery.old().filter(|_| filter.0.is_some()).cloned());
+                    objects.extend(delivery.old().filter(|_| view.selection.is_some()).cloned());
                 }
                 WatchItem::InitialEnd(_) | WatchItem::Expired(_) => {}
             }
         }
-        self.show_items(&resource, &objects).await?;
-        if filter.0.is_some() {
-            items = items.into_iter().filter_map(|item| selected(item, &filter)).collect();
-        }
+        self.show_items(&view.resource, &objects).await?;
+        let mut ready = VecDeque::with_capacity(items.len());
         for item in &items {
-            let WatchItem::Event(kind, delivery) = item else { continue };
-            let key = converted_key(&resource, *kind);
-            let shown = match (kind, delivery.new()) {
-                (EventKind::Added | EventKind::Modified, Some(new)) => crate::present_item(&resource, new),
-                // What was deleted reads as it did, at the revision of its deletion: nobody has seen that yet.
-                _ => self.show(&resource, &delivery.object(*kind)).await?,
-            };
-            delivery.frame(key, || shown);
+            if let WatchItem::Event(kind, delivery) = item
+                && view.kind(*kind, delivery).map_err(failed)? == Some(EventKind::Deleted)
+                && delivery.made(view.key_of(EventKind::Deleted)).is_none()
+            {
+                let shown = self.show(&view.resource, &delivery.object(EventKind::Deleted)).await?;
+                delivery.frame(view.key_of(EventKind::Deleted), || shown);
+            }
+            ready.extend(view.show(item).map_err(failed)?);
         }
-        Ok(items)
+        Ok(ready)
     }
 }
 

@@ -1,18 +1,18 @@
 //! [`FieldVersions`]: how managers see an object, each in the version in which it wrote.
 //!
-//! What can be converted here is converted at once. What only a webhook can convert is not: to keep track of fields is
+//! What can be converted here is converted at once. What somebody else has to convert is not: to keep track of fields is
 //! a computation that does not wait for anybody. It notes down what it misses and fails; whoever runs it has that
 //! converted ([`Registry::fulfil`]) and runs it again.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
-use revisor_catalog::{Catalog, Custom, CustomConversion, Resource};
+use revisor_catalog::{Catalog, Custom, Resource, Unconverted};
 use revisor_merge::{Unconvertible, Versions};
 use revisor_object::Object;
 use revisor_schema::{StructId, Types};
 
-use crate::{Registry, RegistryError};
+use crate::Registry;
 
 /// How often tracking is run anew because it missed a conversion. Each version costs a handful of them.
 pub(crate) const MAX_ROUNDS: usize = 64;
@@ -45,18 +45,14 @@ impl FieldVersions<'_> {
         if custom.type_in(to).is_none() {
             return failed(format!("request to convert CR to an invalid group/version: {to}"));
         }
-        match custom.conversion() {
-            CustomConversion::ByName => Ok(object),
-            CustomConversion::ByRules(_) | CustomConversion::ByWebhook(_) | CustomConversion::Impossible(_) => {
-                let mut object = object;
-                object.insert("apiVersion", from);
-                object.insert("kind", kind.as_str());
-                let mut object = self.converted.find(object, to).map_err(Unconvertible::Failed)?;
-                object.remove("apiVersion");
-                object.remove("kind");
-                Ok(object)
-            }
-        }
+        let mut object = object;
+        object.insert("apiVersion", from);
+        object.insert("kind", kind.as_str());
+        let converted = custom.convert(object, to).or_else(|unconverted| self.converted.find(unconverted, to));
+        let mut object = converted.map_err(Unconvertible::Failed)?;
+        object.remove("apiVersion");
+        object.remove("kind");
+        Ok(object)
     }
 }
 
@@ -98,7 +94,7 @@ fn split(api_version: &str) -> Result<(&str, &str), Unconvertible> {
     Ok((group, version))
 }
 
-/// What webhooks converted so far, and what is to be converted next.
+/// What others converted so far, and what is to be converted next.
 #[derive(Default)]
 pub(crate) struct Converted(Mutex<Conversions>);
 
@@ -108,18 +104,21 @@ struct Conversions {
     wanted: Option<Wanted>,
 }
 
-/// An object that shows its type, and the version into which it is to be brought.
+/// An object that waits to be converted, and the version into which it is to be brought.
 #[derive(Clone, PartialEq)]
 struct Wanted {
-    object: Object,
+    unconverted: Unconverted,
     version: String,
 }
 
 impl Converted {
     /// The object in another version; if that is not known yet, it is noted down and something else is answered.
-    fn find(&self, object: Object, version: &str) -> Result<Object, String> {
+    fn find(&self, unconverted: Unconverted, version: &str) -> Result<Object, String> {
+        if let Unconverted::Failed(why) = unconverted {
+            return Err(why);
+        }
         let mut conversions = self.0.lock().expect("no holder of the conversions panics");
-        let wanted = Wanted { object, version: version.to_owned() };
+        let wanted = Wanted { unconverted, version: version.to_owned() };
         if let Some((_, converted)) = conversions.done.iter().find(|(known, _)| *known == wanted) {
             return converted.clone();
         }
@@ -142,8 +141,7 @@ impl Registry {
     pub(crate) async fn fulfil(&self, resource: &Arc<Resource>, converted: &Converted) -> bool {
         let take = || converted.0.lock().expect("no holder of the conversions panics").wanted.take();
         let (Some(custom), Some(wanted)) = (resource.custom(), take()) else { return false };
-        let answer = self.convert(custom, vec![wanted.object.clone()], &wanted.version).await;
-        let answer = answer.and_then(|mut objects| objects.pop().ok_or(RegistryError::Unreadable));
+        let answer = self.await_one(custom, wanted.unconverted.clone(), &wanted.version).await;
         let answer = answer.map_err(|error| error.to_string());
         converted.0.lock().expect("no holder of the conversions panics").done.push((wanted, answer));
         true

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use revisor_catalog::Resource;
+use revisor_catalog::{Custom, Resource};
 use revisor_merge::{FieldSet, ManagedFields, Manager, Operation, Replacement};
 use revisor_object::Object;
 
 use crate::field_versions::{Converted, MAX_ROUNDS, as_spoken};
-use crate::present::needs_memory;
 use crate::{Registry, WriteOptions};
 
 /// The name under which the server's own writes are recorded.
@@ -26,7 +25,8 @@ impl Registry {
     ) -> ManagedFields {
         let (old, new) = (as_spoken(shown, old), as_spoken(shown, new));
         let converted = Converted::default();
-        let is_patient = needs_memory(shown);
+        // Only who asks others misses what they have not answered yet, and begins again when they have.
+        let is_patient = shown.custom().is_some_and(Custom::asks_others);
         for _ in 0..MAX_ROUNDS {
             let begun = if is_patient { managed.clone() } else { ManagedFields::default() };
             let tracked = {

@@ -1,7 +1,9 @@
 //! Showing stored objects in the version that a client asked for.
 //!
-//! What can be shown by this server alone is made where it is sent, and remembered beside the object. What only a
-//! webhook can convert has been converted before ([`Registry::list`], [`EventStream`]) and is remembered then.
+//! What this server alone can show is shown here, at once. Where that always works ([`Resource::is_certain`]) it is done
+//! when the object is sent; where somebody has to be asked, or something may fail, it was done before
+//! ([`Registry::list`], [`EventStream`]) and the bytes come along. What is made of an object of the cache is remembered
+//! beside it: only what is finished, and under the shape that it has.
 //!
 //! [`Registry::list`]: crate::Registry::list
 //! [`EventStream`]: crate::EventStream
@@ -9,8 +11,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_cache::{Delivery, EventKind, Item};
-use revisor_catalog::{Custom, CustomConversion, Resource};
+use revisor_cache::Item;
+use revisor_catalog::{Resource, Unconverted};
 use revisor_object::Object;
 use revisor_store::Draft;
 use revisor_version::Revision;
@@ -18,81 +20,86 @@ use revisor_version::Revision;
 use crate::write::encode;
 use crate::{Decoded, RegistryError};
 
-/// The bytes of an object in the version of `resource`. Where that is the stored one, they are the stored bytes.
+/// An object of the cache that is to be sent.
+#[derive(Debug, Clone)]
+pub struct Presented {
+    /// The object as it is stored.
+    pub item: Arc<Item>,
+    /// As it is shown, where that could not wait until it is sent.
+    pub shown: Option<Bytes>,
+}
+
+impl Presented {
+    /// Its bytes in the version of `resource`.
+    pub fn bytes(&self, resource: &Resource) -> Bytes {
+        self.shown.clone().unwrap_or_else(|| present_item(resource, &self.item))
+    }
+}
+
+impl From<Arc<Item>> for Presented {
+    fn from(item: Arc<Item>) -> Presented {
+        Presented { item, shown: None }
+    }
+}
+
+impl AsRef<Item> for Presented {
+    fn as_ref(&self) -> &Item {
+        &self.item
+    }
+}
+
+/// The bytes of a stored object in the version of `resource`, which can show all of its objects. Where that is the stored
+/// version, they are the stored bytes.
+pub fn present(resource: &Resource, stored: &Bytes) -> Bytes {
+    shown_or_stored(show_now(resource, stored), stored)
+}
+
+/// The same of an object of the cache.
+pub fn present_item(resource: &Resource, item: &Item) -> Bytes {
+    shown_or_stored(show_item_now(resource, item), item.bytes())
+}
+
+/// Who is certain does not fail; were it otherwise, to hide an object from a list would be worse than to show it so.
+fn shown_or_stored(shown: Result<Bytes, Unconverted>, stored: &Bytes) -> Bytes {
+    shown.unwrap_or_else(|unconverted| {
+        tracing::error!(?unconverted, "an object is shown as it is stored, because nobody converted it before");
+        stored.clone()
+    })
+}
+
+/// The bytes of a stored object in the version of `resource`, if they can be made at once.
 ///
 /// An object that cannot be read is shown as it is stored: to hide it from lists would be worse.
-pub fn present(resource: &Resource, stored: &Bytes) -> Bytes {
-    present_here(resource, stored).unwrap_or_else(|| stored.clone())
-}
-
-/// The same; `None` where only a webhook can show the object.
-fn present_here(resource: &Resource, stored: &Bytes) -> Option<Bytes> {
+pub(crate) fn show_now(resource: &Resource, stored: &Bytes) -> Result<Bytes, Unconverted> {
     if is_shown_as_stored(resource, stored) {
-        return Some(stored.clone());
+        return Ok(stored.clone());
     }
-    let Ok(mut object) = Decoded::stored(stored) else { return Some(stored.clone()) };
+    let Ok(mut object) = Decoded::stored(stored) else { return Ok(stored.clone()) };
     match resource.custom() {
         None => resource.to_shown(&mut object),
-        Some(custom) => {
-            if needs_webhook(resource, &object) {
-                return None;
-            }
-            let is_own = custom.is_own(&object);
-            custom.settle(&mut object);
-            if !is_own {
-                custom.take_in(&mut object);
-            }
-        }
+        Some(custom) => object = custom.show(object)?,
     }
-    Some(encode_shown(resource, &object, stored))
+    Ok(encode_shown(resource, &object, stored))
 }
 
-/// The bytes of an object of the cache in the version of `resource`; see [`present`]. Only what is finished is
-/// remembered: what a webhook has yet to convert must not be taken for what it made of it.
-pub fn present_item(resource: &Resource, item: &Item) -> Bytes {
-    if is_shown_as_stored(resource, item.bytes()) {
-        return item.bytes().clone();
+/// The same of an object of the cache, beside which it is remembered.
+pub(crate) fn show_item_now(resource: &Resource, item: &Item) -> Result<Bytes, Unconverted> {
+    if let Some(shown) = remembered(resource, item) {
+        return Ok(shown);
     }
-    if let Some(shown) = item.shown(resource.shape) {
-        return shown;
-    }
-    match present_here(resource, item.bytes()) {
-        Some(shown) => {
-            item.keep_shown(resource.shape, shown.clone());
-            shown
-        }
-        None => item.bytes().clone(),
-    }
+    let shown = show_now(resource, item.bytes())?;
+    item.keep_shown(resource.shape, shown.clone());
+    Ok(shown)
+}
+
+/// What is there already of an object of the cache.
+pub(crate) fn remembered(resource: &Resource, item: &Item) -> Option<Bytes> {
+    if is_shown_as_stored(resource, item.bytes()) { Some(item.bytes().clone()) } else { item.shown(resource.shape) }
 }
 
 /// Whether the stored bytes of an object are those that clients of `resource` see.
 fn is_shown_as_stored(resource: &Resource, stored: &[u8]) -> bool {
-    resource.shape == 0 && !resource.is_stored_otherwise(stored)
-}
-
-/// The bytes of the object of an event in the version of `resource`, if they have to be known before it is framed.
-pub fn present_event(resource: &Resource, kind: EventKind, delivery: &Delivery) -> Option<Bytes> {
-    needs_memory(resource).then(|| delivery.frame(converted_key(resource, kind), || delivery.object(kind)))
-}
-
-/// Under which number an event remembers its object after a webhook has converted it.
-pub(crate) fn converted_key(resource: &Resource, kind: EventKind) -> u64 {
-    // The numbers below belong to those who send events.
-    resource.shape | if kind == EventKind::Deleted { 0xff } else { 0xfe }
-}
-
-/// Whether objects of this resource may have to be converted by a webhook.
-pub(crate) fn needs_memory(resource: &Resource) -> bool {
-    let is_asked = |custom: &Custom| match custom.conversion() {
-        CustomConversion::ByName | CustomConversion::ByRules(_) => false,
-        CustomConversion::ByWebhook(_) | CustomConversion::Impossible(_) => true,
-    };
-    resource.custom().is_some_and(is_asked)
-}
-
-/// Whether only a webhook can show this stored object.
-pub(crate) fn needs_webhook(resource: &Resource, object: &Object) -> bool {
-    needs_memory(resource) && resource.custom().is_some_and(|custom| !custom.is_own(object))
+    resource.shape.is_stored() && !resource.is_stored_otherwise(stored)
 }
 
 /// Encodes an object as it is shown. If nothing is different from how it is stored, nothing new is kept.

@@ -10,8 +10,9 @@ use revisor_store::Key;
 use revisor_version::Revision;
 
 use crate::component_status::is_found_out;
+use crate::conversion::BATCH;
 use crate::event_stream::EventStream;
-use crate::present::{needs_memory, present_item};
+use crate::present::Presented;
 use crate::read_plan::{invalid_version, parse_version};
 use crate::version_reports::is_reports;
 use crate::{ListPlan, ListVersions, Registry, RegistryError, Selection, WatchPlan, plan_list, plan_watch};
@@ -77,7 +78,7 @@ pub struct Listed {
 #[derive(Debug)]
 pub enum ListItems {
     /// One page.
-    Page(Vec<Arc<Item>>),
+    Page(Vec<Presented>),
     /// All that the filter lets through, to be read from the snapshot as they are sent.
     All {
         /// The state.
@@ -173,7 +174,7 @@ impl Registry {
     /// How much work it is to find the objects of a list, as if it were so many bytes: nothing if all are wanted as they
     /// are stored.
     pub fn list_weight(&self, request: &ListRequest<'_>) -> usize {
-        if request.selection.is_everything() && !needs_memory(request.resource) {
+        if request.selection.is_everything() && request.resource.is_certain() {
             return 0;
         }
         self.cache_of(request.resource).len().saturating_mul(BYTES_PER_OBJECT)
@@ -242,7 +243,7 @@ impl Registry {
         let most = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
         let select = Select { registry: self, resource, selection, filter: &filter };
         let (mut page, all) = match source {
-            Source::Memory(snapshot) if limit.is_none() && !needs_memory(resource) => {
+            Source::Memory(snapshot) if limit.is_none() && resource.is_certain() => {
                 let items = ListItems::All { snapshot, prefix, after, filter };
                 return Ok(Listed { revision, items, continue_token: None, remaining: None, footprint });
             }
@@ -269,7 +270,8 @@ impl Registry {
                     page.extend(select.from(read.items.into_iter(), most - page.len()).await?);
                     if read.remaining == 0 || page.len() == most {
                         let all = page.len() + read.remaining;
-                        footprint = Some(Footprint::alone(page.iter().map(|item| item.bytes().len() as u64).sum()));
+                        let bytes = page.iter().map(|presented: &Presented| presented.item.bytes().len() as u64);
+                        footprint = Some(Footprint::alone(bytes.sum()));
                         break (page, all);
                     }
                 }
@@ -281,11 +283,11 @@ impl Registry {
             page.truncate(limit);
             let last = page.last().expect("a limit is not zero");
             listed.remaining = selection.is_everything().then(|| all.saturating_sub(limit) as u64);
-            let start_after = last.key().as_str()[prefix.len()..].to_owned();
+            let start_after = last.item.key().as_str()[prefix.len()..].to_owned();
             let token = ContinueToken { revision, start_after, remaining: listed.remaining, scope };
             listed.continue_token = Some(self.sealer.seal(&token));
         }
-        self.show_items(resource, &page).await?;
+        self.show_page(resource, &mut page).await?;
         listed.items = ListItems::Page(page);
         Ok(listed)
     }
@@ -318,16 +320,13 @@ impl Registry {
             (_, Some(namespace)) => Scope::Namespace(namespace.to_owned()),
             (_, None) => Scope::All,
         };
-        // What can be told of an object only after a webhook has converted it is told then, and not by the cache.
-        let is_converted_first = needs_memory(resource) && selection.reads_objects();
-        let (filter, filter_converted) = match selection.filter(resource) {
-            filter if is_converted_first => (None, filter),
-            filter => (filter, None),
-        };
+        // What can be told of an object only when it is shown is told then, and not by the cache.
+        let is_shown_first = !resource.is_certain() && selection.reads_objects();
+        let filter = selection.filter(resource).filter(|_| !is_shown_first);
         match self.cache_of(resource).watch(revisor_cache::WatchRequest { scope, filter, start }) {
             Ok(watcher) => {
-                let filter = SharedFilter(filter_converted);
-                Ok(Watched::Stream(EventStream::new(self.clone(), resource.clone(), watcher, filter)))
+                let selection = is_shown_first.then(|| selection.clone());
+                Ok(Watched::Stream(EventStream::new(self.clone(), resource.clone(), watcher, selection)))
             }
             Err(Expired { asked, oldest }) => Ok(Watched::Failed(RegistryError::Expired {
                 message: format!("too old resource version: {asked} ({oldest})"),
@@ -336,9 +335,16 @@ impl Registry {
         }
     }
 
-    async fn show_item(&self, resource: &Arc<Resource>, item: &Arc<Item>) -> Result<Bytes, RegistryError> {
-        self.show_items(resource, std::slice::from_ref(item)).await?;
-        Ok(present_item(resource, item))
+    /// Shows what cannot be left to whoever sends it.
+    async fn show_page(&self, resource: &Arc<Resource>, page: &mut [Presented]) -> Result<(), RegistryError> {
+        if resource.is_certain() {
+            return Ok(());
+        }
+        let unseen: Vec<&mut Presented> = page.iter_mut().filter(|presented| presented.shown.is_none()).collect();
+        let items: Vec<Arc<Item>> = unseen.iter().map(|presented| presented.item.clone()).collect();
+        let shown = self.show_items(resource, &items).await?;
+        unseen.into_iter().zip(shown).for_each(|(presented, shown)| presented.shown = Some(shown));
+        Ok(())
     }
 
     /// Waits until the cache has come to this revision.
@@ -392,15 +398,29 @@ impl Select<'_> {
     /// Those of the candidates that are selected, and no more than `most`.
     async fn from(
         &self,
-        candidates: impl Iterator<Item = Arc<Item>> + Send,
+        mut candidates: impl Iterator<Item = Arc<Item>> + Send,
         most: usize,
-    ) -> Result<Vec<Arc<Item>>, RegistryError> {
+    ) -> Result<Vec<Presented>, RegistryError> {
         let Select { registry, resource, selection, filter } = *self;
-        if needs_memory(resource) && selection.reads_objects() {
-            registry.show_and_select(resource, candidates, filter, most).await
-        } else {
-            Ok(candidates.filter(|item| filter.admits(item)).take(most).collect())
+        if resource.is_certain() || !selection.reads_objects() {
+            return Ok(candidates.filter(|item| filter.admits(item)).take(most).map(Presented::from).collect());
         }
+        // Only what is shown can be told apart.
+        let mut selected = Vec::new();
+        while selected.len() < most {
+            let batch: Vec<Arc<Item>> = candidates.by_ref().take(BATCH).collect();
+            if batch.is_empty() {
+                break;
+            }
+            let shown = registry.show_items(resource, &batch).await?;
+            for (item, shown) in batch.into_iter().zip(shown) {
+                if selection.admits(resource, &item, &shown) {
+                    selected.push(Presented { item, shown: Some(shown) });
+                }
+            }
+        }
+        selected.truncate(most);
+        Ok(selected)
     }
 }
 

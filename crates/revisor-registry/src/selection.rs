@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use revisor_cache::{Filter, Item, View};
 use revisor_catalog::{CustomField, Resource};
 use revisor_object::{FieldSelector, LabelSelector};
 use sonic_rs::{JsonValueTrait, LazyValue};
 
-use crate::present::needs_memory;
 use crate::{RegistryError, present_item};
 
 const NAME: &str = "metadata.name";
@@ -47,7 +47,7 @@ impl Selection {
         self.labels.is_everything() && self.fields.is_everything()
     }
 
-    /// Whether objects have to be looked into, so that only those can be told apart that can be shown.
+    /// Whether objects have to be looked into, so that only those can be told apart that are shown.
     pub(crate) fn reads_objects(&self) -> bool {
         let is_read = |field: &str| field != NAME && field != NAMESPACE;
         !self.labels.is_everything() || self.fields.terms().iter().any(|term| is_read(&term.field))
@@ -67,6 +67,24 @@ impl Selection {
         Some(Arc::new(move |item| selection.matches(&resource, item)))
     }
 
+    /// Whether an object of a resource is selected that may show other labels than are stored: by what is shown of it.
+    pub(crate) fn admits(&self, resource: &Resource, item: &Item, shown: &Bytes) -> bool {
+        let (namespace, name) = place(resource, item.key().as_str());
+        let fields_match = self.fields.matches(|field| match field {
+            NAME => Some(Cow::Borrowed(name)),
+            NAMESPACE => Some(Cow::Borrowed(namespace)),
+            other => custom_value(custom_field(resource, other)?, shown),
+        });
+        fields_match && (self.labels.is_everything() || self.admits_labels(&read_view(resource, shown)))
+    }
+
+    fn admits_labels(&self, view: &View) -> bool {
+        self.labels.matches(|key| {
+            let at = view.labels.binary_search_by(|(label, _)| (**label).cmp(key)).ok()?;
+            Some(&*view.labels[at].1)
+        })
+    }
+
     fn matches(&self, resource: &Arc<Resource>, item: &Item) -> bool {
         let (namespace, name) = place(resource, item.key().as_str());
         // Versions of one resource share its items, so all read them in one way.
@@ -79,26 +97,20 @@ impl Selection {
                 other => {
                     if let Some(field) = custom_field(resource, other) {
                         // Versions and states of a definition differ in what can be selected, so no view is kept.
-                        let shown = present_item(resource, item);
-                        return sonic_rs::get(&shown[..], &field.path).ok().map(|value| Cow::Owned(text(&value)));
+                        return custom_value(field, &present_item(resource, item));
                     }
                     let field = resource.selectable.iter().find(|field| field.name == other)?;
                     let at = stored.selectable.iter().position(|known| known.paths == field.paths)?;
                     view().fields.get(at).map(|value| Cow::Borrowed(&**value))
                 }
             });
-        if !fields_match || self.labels.is_everything() {
-            return fields_match;
-        }
-        let has = |view: &View| {
-            self.labels.matches(|key| {
-                let at = view.labels.binary_search_by(|(label, _)| (**label).cmp(key)).ok()?;
-                Some(&*view.labels[at].1)
-            })
-        };
-        // Webhooks may give objects other labels.
-        if needs_memory(resource) { has(&read_view(stored, &present_item(resource, item))) } else { has(view()) }
+        fields_match && (self.labels.is_everything() || self.admits_labels(view()))
     }
+}
+
+/// What a field selector compares.
+fn custom_value<'v>(field: &CustomField, shown: &[u8]) -> Option<Cow<'v, str>> {
+    sonic_rs::get(shown, &field.path).ok().map(|value| Cow::Owned(text(&value)))
 }
 
 fn custom_field<'r>(resource: &'r Resource, name: &str) -> Option<&'r CustomField> {

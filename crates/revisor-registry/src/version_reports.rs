@@ -15,6 +15,7 @@ use revisor_schema::{Precision, format_timestamp};
 use revisor_store::{Draft, Entry, Key};
 use time::{Duration, OffsetDateTime};
 
+use crate::present::Presented;
 use crate::read::{Got, ListItems, Listed, SharedFilter};
 use crate::version_usage::UsedVersion;
 use crate::write::encode;
@@ -83,7 +84,7 @@ impl Registry {
             let draft = Draft::opaque(encode(resource, &report).bytes().clone());
             Item::new(Arc::new(Entry::new(key, revisor_version::Revision::FIRST, &draft)))
         });
-        let items = reports.filter(|item| filter.admits(item)).collect();
+        let items = reports.filter(|item| filter.admits(item)).map(Presented::from).collect();
         Ok(Listed {
             revision: None,
             items: ListItems::Page(items),

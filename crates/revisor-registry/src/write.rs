@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use revisor_catalog::{
-    Circumstances, Custom, Part, Requester, Resource, validate_known_finalizers, validate_metadata,
+    Beneath, Circumstances, Custom, Part, Requester, Resource, validate_known_finalizers, validate_metadata,
     validate_metadata_update,
 };
 use revisor_merge::ManagedFields;
@@ -20,6 +20,7 @@ use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
 use crate::admission::{Operation, Review};
 use crate::allocation::{Outcome, Reservation};
+use crate::conversion::Current;
 use crate::present::named_as;
 use crate::scale::scale_of;
 use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
@@ -183,7 +184,7 @@ impl Registry {
         let mut entry = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
         for _ in 0..MAX_ATTEMPTS {
             let Some(current) = entry else { return Err(RegistryError::not_found(resource, name)) };
-            let old = self.read_stored(resource, current.bytes()).await?;
+            let Current { object: old, beneath } = self.read_stored(resource, current.bytes()).await?;
             let Proposal { mut object, warnings, is_conditional, managed } = propose(&old)?;
             let metadata = object.object_mut("metadata");
             let version = current.revision().to_string();
@@ -221,7 +222,7 @@ impl Registry {
             resource.complete(&mut object);
             self.refuse_escalation(&review, &object, options)?;
             let mut reservation = self.reserve(&review, &mut object, options.dry_run).await?;
-            let candidate = Candidate { object, warnings, is_conditional };
+            let candidate = Candidate { object, beneath, warnings, is_conditional };
             let attempt = self.store_changed(&review, &current, candidate, options, &mut reservation).await;
             let outcome = match &attempt {
                 Ok(Attempt::Saved(_)) => Outcome::Stored,
@@ -247,7 +248,7 @@ impl Registry {
         reservation: &mut Reservation<'_>,
     ) -> Result<Attempt, RegistryError> {
         let Review { resource, shown, name, .. } = *review;
-        let Candidate { mut object, mut warnings, is_conditional } = candidate;
+        let Candidate { mut object, beneath, mut warnings, is_conditional } = candidate;
         let empty = Object::new();
         let old = review.old.unwrap_or(&empty);
         let now = self.environment.timestamp();
@@ -276,7 +277,7 @@ impl Registry {
             Part::Subresource(_) => resource.strategy.subresource_warnings(&object, old),
         });
 
-        let draft = self.draft(resource, &object).await?;
+        let draft = self.draft(resource, &object, &beneath).await?;
         let is_last_step = is_free_to_go(resource, &object, old);
         let saved = |bytes| Saved { bytes, created: false, warnings };
         if options.dry_run || (current.same_content(&draft) && !is_last_step) {
@@ -306,6 +307,8 @@ impl Registry {
 /// An object that is to take the place of the current one.
 struct Candidate {
     object: Object,
+    /// What is stored of the current one beside what is worked on.
+    beneath: Beneath,
     warnings: Warnings,
     is_conditional: bool,
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use revisor_cache::{CacheOptions, Scope, WatchItem, WatchRequest, WatchStart};
+use revisor_cache::{CacheOptions, EventKind, FrameForm, FrameKey, Scope, WatchItem, WatchRequest, WatchStart};
+use revisor_object::Shape;
 use revisor_store::Store;
 
 use crate::fixture::{Fixture, at, key, look, next, next_many, settle, soon, text_begins};
@@ -157,11 +158,12 @@ async fn a_frame_is_made_once_for_all_who_watch() {
         assert!(look(live).await.is_pending());
     }
     fixture.put("a/x", "1");
+    let key = FrameKey { shape: Shape::STORED, kind: EventKind::Added, form: FrameForm::Sent(7) };
     let mut made = 0;
     let mut held = Vec::new();
     for watcher in &mut watchers {
         let Some(WatchItem::Event(_, delivery)) = soon(watcher.next()).await else { panic!("an event comes") };
-        let frame = delivery.frame(7, || {
+        let frame = delivery.frame(key, || {
             made += 1;
             "frame".into()
         });

@@ -1,9 +1,10 @@
 //! [`CustomConversion`]: how the objects of a definition get from one version to another. It is made once, when the
-//! definition takes effect, and what it cannot do it says whenever it is asked.
+//! definition takes effect, and asked by whoever shows or stores an object (`stored.rs`); nobody else knows which way it
+//! is.
 
 use std::sync::Arc;
 
-use revisor_object::Object;
+use revisor_object::{Object, Value};
 use revisor_webhook::ConversionWebhook;
 
 /// How the objects of a definition get from one version to another.
@@ -17,6 +18,20 @@ pub enum CustomConversion {
     ByWebhook(Arc<ConversionWebhook>),
     /// Nothing can do it, for this reason.
     Impossible(String),
+}
+
+/// Why an object is not in the version that is wanted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Unconverted {
+    /// It is there once this webhook has converted it.
+    Asks {
+        /// Whom to ask.
+        webhook: Arc<ConversionWebhook>,
+        /// What to send.
+        object: Object,
+    },
+    /// It cannot be.
+    Failed(String),
 }
 
 impl CustomConversion {
@@ -45,6 +60,72 @@ impl CustomConversion {
             (conversion, _) => conversion.clone(),
         }
     }
+
+    /// What metrics call this way.
+    pub(crate) fn way(&self) -> &'static str {
+        match self {
+            CustomConversion::ByName => "name",
+            CustomConversion::ByRules(_) => "rules",
+            CustomConversion::ByWebhook(_) => "webhook",
+            CustomConversion::Impossible(_) => "none",
+        }
+    }
+
+    pub(crate) fn rules(&self) -> Option<&revisor_convert::Conversion> {
+        match self {
+            CustomConversion::ByRules(rules) => Some(rules),
+            CustomConversion::ByName | CustomConversion::ByWebhook(_) | CustomConversion::Impossible(_) => None,
+        }
+    }
+
+    /// Whether every object can be shown at once: nobody has to be asked, nothing can fail, and labels stay as they are.
+    pub(crate) fn is_certain(&self) -> bool {
+        match self {
+            CustomConversion::ByName => true,
+            CustomConversion::ByRules(rules) => !rules.computes(),
+            CustomConversion::ByWebhook(_) | CustomConversion::Impossible(_) => false,
+        }
+    }
+
+    /// Whether somebody else may have to be asked.
+    pub(crate) fn asks_others(&self) -> bool {
+        matches!(self, CustomConversion::ByWebhook(_))
+    }
+
+    /// Brings an object that shows its type to another version. What that version cannot say travels along in an
+    /// annotation if rules convert it, and is lost if nothing but the name changes.
+    pub(crate) fn convert(&self, mut object: Object, api_version: &str) -> Result<Object, Unconverted> {
+        if object.str("apiVersion") == Some(api_version) {
+            return Ok(object);
+        }
+        match self {
+            CustomConversion::ByName => {
+                object.insert("apiVersion", api_version);
+                Ok(object)
+            }
+            CustomConversion::ByRules(rules) => into_object(rules.convert(Value::Object(object), short(api_version))),
+            CustomConversion::ByWebhook(webhook) => Err(Unconverted::Asks { webhook: webhook.clone(), object }),
+            CustomConversion::Impossible(why) => Err(Unconverted::Failed(why.clone())),
+        }
+    }
+}
+
+/// What rules made, or why they did not.
+pub(super) fn into_object(made: Result<Value, revisor_convert::ConvertError>) -> Result<Object, Unconverted> {
+    match made {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(other) => Err(Unconverted::Failed(format!("the rules made {} of an object", other.type_name()))),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+pub(super) fn failed(error: revisor_convert::ConvertError) -> Unconverted {
+    Unconverted::Failed(format!("the rules of the Conversion cannot convert the object: {error}"))
+}
+
+/// `v1` of `example.com/v1`: how rules name versions.
+pub(super) fn short(api_version: &str) -> &str {
+    api_version.rsplit('/').next().unwrap_or_default()
 }
 
 #[cfg(test)]

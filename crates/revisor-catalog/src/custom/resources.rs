@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 use revisor_cel::{CompiledRules, Environment};
+use revisor_object::Shape;
 use revisor_object::names::NameRule;
 use revisor_schema::{CustomSchema, MetadataType};
 
 use super::{Custom, CustomField, CustomStrategy, Family};
 use crate::kinds::apiextensions::definition::segments;
+use crate::resource::Nature;
 use crate::{
     Catalog, Columns, DefinedVersion, Definition, DeleteAnswer, DeprecationNotice, Resource, Rules, Subresource, Verb,
 };
@@ -75,6 +77,7 @@ impl Definition {
             versions: compiled,
             storage,
             conversion: self.conversion.with_rules(rules),
+            tally: catalog.conversion_tally(&format!("{}.{}", self.accepted.plural, self.group)),
             preserves_unknown_fields: self.preserves_unknown_fields,
             types: types.clone(),
             metadata,
@@ -98,14 +101,11 @@ impl Definition {
     ) -> Resource {
         let (api_version, schema) = &family.versions[at];
         let names = &self.accepted;
-        // The low byte is left to those who tell more apart.
-        let number = state << 16 | (at as u64 & 0x7f) << 8 | 1 << 15;
         let rules = CompiledRules::compile(schema.structural(), true, environment);
         // A unit of cost takes as long as a byte.
         let cost = rules.as_ref().map_or(0, |rules| usize::try_from(rules.cost()).unwrap_or(usize::MAX));
         let weight = cost.saturating_add(schema.structural().nodes().saturating_mul(BYTES_PER_SCHEMA));
         let custom = Arc::new(Custom {
-            number,
             fields: version
                 .selectable
                 .iter()
@@ -151,15 +151,13 @@ impl Definition {
             rules: RULES,
             strategy: Arc::new(CustomStrategy(custom.clone())),
             columns: Columns::of_custom(&version.columns),
-            shape: number,
+            shape: Shape::of_defined(at, state),
             type_prefix: format!("{{\"kind\":\"{}\",\"apiVersion\":\"{api_version}\",", names.kind),
             deprecation: version
                 .deprecation
                 .clone()
                 .map(|warning| DeprecationNotice { warning, removed: String::new() }),
-            stored_variously: false,
-            stored: None,
-            custom: Some(custom),
+            nature: Nature::Custom(custom),
             types,
             root,
             api_version: api_version.to_string(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use revisor_catalog::{Circumstances, Resource};
+use revisor_catalog::{Beneath, Circumstances, Resource};
 use revisor_merge::ManagedFields;
 use revisor_object::{Object, Value, Warnings};
 use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
@@ -168,7 +168,7 @@ impl Registry {
         warnings.extend(self.admission_warnings(review, &object));
         warnings.extend(resource.strategy.warnings(&object, None));
         let key = Key::new(resource.key(namespace, name));
-        let draft = self.draft(resource, &object).await?;
+        let draft = self.draft(resource, &object, &Beneath::Nothing).await?;
         if options.dry_run {
             return match self.cache_of(resource).get(key.as_str()) {
                 Some(item) => Err(already_exists(resource, &object, Some(item.entry()))),

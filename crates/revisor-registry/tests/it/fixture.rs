@@ -140,7 +140,7 @@ pub(crate) fn names(listed: &Listed) -> Vec<String> {
     let name =
         |bytes: &[u8]| parse(bytes).at(&["metadata", "name"]).and_then(Value::as_str).expect("has a name").to_owned();
     match &listed.items {
-        ListItems::Page(items) => items.iter().map(|item| name(item.bytes())).collect(),
+        ListItems::Page(items) => items.iter().map(|presented| name(presented.item.bytes())).collect(),
         ListItems::All { snapshot, prefix, after, filter } => snapshot
             .range(prefix, after.as_deref())
             .filter(|item| filter.admits(item))

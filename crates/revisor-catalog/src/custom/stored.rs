@@ -1,0 +1,240 @@
+//! How custom objects are stored: in one version, with what other versions say beyond it beside them.
+//!
+//! What lies [`Beneath`] an object is in an annotation of the stored bytes. No version shows it and nobody can send it;
+//! whatever converts the object, it is there again after the object was written. The steps of a read: take away the
+//! annotation, bring the object into its canonical form, bring it up to the schema of its version, convert it. Those of a
+//! write, in its own version before it is validated: ignore the annotation, bring it into its canonical form, prune; and
+//! after that: convert it, put back what lies beneath.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use revisor_convert::{KEPT_ANNOTATION, Stored, read_kept, take_annotation};
+use revisor_object::{Object, Value};
+
+use super::conversion::{CustomConversion, Unconverted, failed, into_object, short};
+use super::{Custom, Family};
+
+/// What is stored of an object and its version does not show.
+#[derive(Debug, Default)]
+pub enum Beneath {
+    /// Nothing, and the object is stored in the version that is to be stored.
+    #[default]
+    Nothing,
+    /// The annotation as it is: nobody reads it at present.
+    Annotation(Value),
+    /// Everything, by rules: what is stored, and what is kept beside it.
+    Stored(Stored),
+    /// An annotation that cannot be read, and why. The object is shown without it, and only written in the version that
+    /// is stored, where nothing else belongs to it.
+    Damaged(Value, String),
+}
+
+impl Custom {
+    /// Whether every object can be shown at once: nobody has to be asked, nothing can fail, and labels stay as they are.
+    pub fn is_certain(&self) -> bool {
+        self.family.conversion.is_certain()
+    }
+
+    /// Whether somebody else may have to be asked for an object in another version.
+    pub fn asks_others(&self) -> bool {
+        self.family.conversion.asks_others()
+    }
+
+    /// A stored object as this version shows it.
+    pub fn show(&self, stored: Object) -> Result<Object, Unconverted> {
+        self.open(stored, false).0
+    }
+
+    /// The same, and what lies beneath it, for who is going to put another in its place.
+    pub fn show_to_write(&self, stored: Object) -> (Result<Object, Unconverted>, Beneath) {
+        self.open(stored, true)
+    }
+
+    fn open(&self, mut stored: Object, is_written: bool) -> (Result<Object, Unconverted>, Beneath) {
+        let Family { conversion, .. } = &*self.family;
+        let annotation = take_annotation(&mut stored);
+        let Some(rules) = conversion.rules() else {
+            let beneath = annotation.map_or(Beneath::Nothing, Beneath::Annotation);
+            self.family.settle(&mut stored);
+            return (self.show_settled(stored), beneath);
+        };
+        let kept = annotation.as_ref().map(read_kept).transpose();
+        let (kept, damage) = match (kept, annotation) {
+            (Ok(kept), _) => (kept.unwrap_or_default(), None),
+            (Err(error), annotation) => {
+                let name = stored.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
+                tracing::warn!(kind = %self.family.kind, name, %error, "what is kept beside an object cannot be read");
+                (BTreeMap::new(), annotation.map(|annotation| (annotation, error.to_string())))
+            }
+        };
+        if self.family.schema(stored.str("apiVersion").unwrap_or_default()).is_none() {
+            // The definition has no such version any more, and so no rule has: all that is left is its name.
+            stored.insert("apiVersion", self.storage_version());
+        }
+        let mut object = Value::Object(stored);
+        let version = api_version(&object).to_owned();
+        if let Err(error) = rules.canonicalize(short(&version), &mut object) {
+            return (Err(failed(error)), Beneath::Nothing);
+        }
+        if let Value::Object(object) = &mut object {
+            self.family.settle(object);
+        }
+        let is_own = version == self.api_version;
+        let stored = Stored { object, kept };
+        let is_plain = is_own && stored.kept.is_empty() && damage.is_none() && version == self.storage_version();
+        let beneath = |stored| match damage {
+            Some((annotation, why)) => Beneath::Damaged(annotation, why),
+            None => Beneath::Stored(stored),
+        };
+        if is_own && (is_plain || !is_written) {
+            return (into_object(Ok(stored.object)), Beneath::Nothing);
+        }
+        let shown = match is_own {
+            true => into_object(Ok(stored.object.clone())),
+            false => self.converted(&version, || self.read_by_rules(rules, &stored)),
+        };
+        (shown, beneath(stored))
+    }
+
+    /// An object of another version, read by rules.
+    fn read_by_rules(&self, rules: &revisor_convert::Conversion, stored: &Stored) -> Result<Object, Unconverted> {
+        let version = short(&self.api_version);
+        let mut made = rules.read(stored, version).map_err(failed)?;
+        rules.canonicalize(version, &mut made).map_err(failed)?;
+        let mut shown = into_object(Ok(made))?;
+        self.take_in(&mut shown);
+        Ok(shown)
+    }
+
+    /// What is shown of an object that is as the schema of its version says.
+    fn show_settled(&self, settled: Object) -> Result<Object, Unconverted> {
+        let version = settled.str("apiVersion").unwrap_or_default().to_owned();
+        if version == self.api_version {
+            return Ok(settled);
+        }
+        self.converted(&version, || {
+            let mut shown = self.family.conversion.convert(settled, &self.api_version)?;
+            self.take_in(&mut shown);
+            Ok(shown)
+        })
+    }
+
+    /// Does a conversion from another version to this one, and counts it.
+    fn converted(
+        &self,
+        from: &str,
+        convert: impl FnOnce() -> Result<Object, Unconverted>,
+    ) -> Result<Object, Unconverted> {
+        let begun = Instant::now();
+        let converted = convert();
+        if !matches!(converted, Err(Unconverted::Asks { .. })) {
+            self.count(from, &self.api_version, begun.elapsed());
+        }
+        converted
+    }
+
+    /// Counts a conversion that somebody else did.
+    pub fn count_asked(&self, from: &str, to: &str, time: Duration) {
+        self.count(from, to, time);
+    }
+
+    fn count(&self, from: &str, to: &str, time: Duration) {
+        self.family.tally.count(short(from), short(to), self.family.conversion.way(), time);
+    }
+
+    /// Brings an object that came from another version into the shape of this one.
+    pub fn take_in(&self, converted: &mut Object) {
+        converted.insert("apiVersion", self.api_version.as_str());
+        self.family.shape(&self.schema, converted);
+    }
+
+    /// Brings an object to another version, for those who compare what managers see of it.
+    pub fn convert(&self, object: Object, api_version: &str) -> Result<Object, Unconverted> {
+        self.family.conversion.convert(object, api_version)
+    }
+
+    /// What is to be stored when an object of this version, which shows its type, takes the place of what lies beneath.
+    pub fn lay_down(&self, object: Object, beneath: &Beneath) -> Result<Object, Unconverted> {
+        let is_storage = self.storage_version() == self.api_version;
+        match (&self.family.conversion, beneath) {
+            // In its own version it was made to fit when it was read.
+            (_, Beneath::Nothing) if is_storage => Ok(object),
+            (_, Beneath::Annotation(_) | Beneath::Damaged(..)) if is_storage => Ok(with_annotation(object, beneath)),
+            (_, Beneath::Damaged(_, why)) => Err(Unconverted::Failed(format!(
+                "what other versions keep beside the object cannot be read and would be lost: {why}"
+            ))),
+            (CustomConversion::ByRules(rules), _) => {
+                let begun = Instant::now();
+                let old = match beneath {
+                    Beneath::Stored(old) => Some(old),
+                    Beneath::Nothing | Beneath::Annotation(_) | Beneath::Damaged(..) => None,
+                };
+                let written = rules.write(old, Value::Object(object), short(self.storage_version())).map_err(failed)?;
+                let annotation = written.annotation();
+                let mut stored = into_object(Ok(written.object))?;
+                if !is_storage {
+                    self.family.shape(&self.family.versions[self.family.storage].1, &mut stored);
+                    self.count(&self.api_version, self.storage_version(), begun.elapsed());
+                }
+                if let Some(annotation) = annotation {
+                    self.family.tally.count_kept(annotation.len());
+                    stored.object_mut("metadata").object_mut("annotations").insert(KEPT_ANNOTATION, annotation);
+                }
+                Ok(stored)
+            }
+            (conversion, _) => {
+                let begun = Instant::now();
+                let converted = conversion.convert(object, self.storage_version())?;
+                let stored = self.lay_down_converted(converted, beneath);
+                self.count(&self.api_version, self.storage_version(), begun.elapsed());
+                Ok(stored)
+            }
+        }
+    }
+
+    /// The same of an object that somebody else has brought to the version that is stored.
+    pub fn lay_down_converted(&self, mut converted: Object, beneath: &Beneath) -> Object {
+        let (version, schema) = &self.family.versions[self.family.storage];
+        converted.insert("apiVersion", version.as_str());
+        self.family.shape(schema, &mut converted);
+        with_annotation(converted, beneath)
+    }
+
+    /// Takes what a client sent: what it cannot set is ignored, and what it says in an old way is said in the canonical
+    /// one.
+    pub(crate) fn take_sent(&self, value: &mut Value) -> Result<(), String> {
+        value.as_object_mut().and_then(take_annotation);
+        match self.family.conversion.rules() {
+            Some(rules) => rules.canonicalize(short(&self.api_version), value).map(drop).map_err(|e| e.to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Family {
+    /// Brings a stored object of any version up to what the schema of that version says today: what it no longer has
+    /// goes, what it now fills in comes.
+    fn settle(&self, stored: &mut Object) {
+        let version = stored.str("apiVersion").unwrap_or_default();
+        if let Some(schema) = self.schema(version).cloned() {
+            self.shape(&schema, stored);
+            schema.default(stored);
+        }
+    }
+}
+
+/// The object with the annotation that nobody reads at present, or nobody can.
+fn with_annotation(mut object: Object, beneath: &Beneath) -> Object {
+    if let Beneath::Annotation(annotation) | Beneath::Damaged(annotation, _) = beneath {
+        object.object_mut("metadata").object_mut("annotations").insert(KEPT_ANNOTATION, annotation.clone());
+    }
+    object
+}
+
+fn api_version(object: &Value) -> &str {
+    object.as_object().and_then(|object| object.str("apiVersion")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
