@@ -1,5 +1,5 @@
 //! The program behind `cargo xtask growth`.
-#![allow(clippy::print_stdout, reason = "the report is for whoever runs it")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is for whoever runs it")]
 
 use clap::Parser;
 use revisor_growth::report::Report;
@@ -38,7 +38,7 @@ fn main() -> anyhow::Result<()> {
     let mut report = Report::default();
     texts::run(&server, &extent, &mut report)?;
     custom::run(&server, &extent, &mut report)?;
-    Survey::new(&server, &extent).run(&mut report);
+    Survey::new(&server, &extent).run(&mut report, |progress| eprintln!("{progress}"));
     print!("{}", report.table(rows, above));
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use revisor_catalog::Resource;
 use revisor_object::{Object, Value};
@@ -40,6 +41,8 @@ struct Subject<'a> {
     resource: &'a Arc<Resource>,
     place: String,
     variation: Variation,
+    /// Whether the field was not measured in another kind already. Otherwise a quarter of the items will do.
+    is_new: bool,
     make: Box<dyn Fn(usize) -> Object + 'a>,
 }
 
@@ -49,12 +52,17 @@ impl<'a> Survey<'a> {
         Survey { server, extent, known: HashSet::new(), numbers: 0 }
     }
 
-    /// Measures all that is asked for.
-    pub fn run(&mut self, report: &mut Report) {
+    /// Measures all that is asked for, and tells of each kind when it is done: all of them take long.
+    pub fn run(&mut self, report: &mut Report, tell: impl Fn(&str)) {
         let catalog = self.server.catalog();
         for resource in catalog.resources() {
             let name = format!("{} {}", resource.api_version, resource.plural);
+            let (before, begun) = (report.measured().len(), Instant::now());
             self.measure_kind(&name, resource, report);
+            let measured = report.measured().len() - before;
+            if measured > 0 {
+                tell(&format!("{name}: {measured} measured in {:.1} s", begun.elapsed().as_secs_f64()));
+            }
         }
     }
 
@@ -79,10 +87,10 @@ impl<'a> Survey<'a> {
                 if variation != Variation::Full && (!is_new || self.extent.is_quick) {
                     continue;
                 }
-                let is_new = is_new && !self.extent.is_quick;
                 let make = |items| place.fill(types, root, &base, variation, items);
-                let subject = Subject { resource, place: place.name(), variation, make: Box::new(make) };
-                self.measure(name, &subject, &ways(resource, place.is_status(), is_new, variation), report);
+                let subject = Subject { resource, place: place.name(), variation, is_new, make: Box::new(make) };
+                let in_all_ways = is_new && !self.extent.is_quick;
+                self.measure(name, &subject, &ways(resource, place.is_status(), in_all_ways, variation), report);
             }
         }
         for siblings in siblings(&asked) {
@@ -93,15 +101,18 @@ impl<'a> Survey<'a> {
             let is_status = siblings[0].is_status();
             let parent = siblings[0].path[..siblings[0].path.len() - 1].join(".");
             let place = format!("{parent}.* ({} together)", siblings.len());
-            let subject = Subject { resource, place, variation: Variation::Full, make: Box::new(make) };
-            self.measure(name, &subject, &ways(resource, is_status, true, Variation::Full), report);
+            let is_new = self.known.insert(format!("{}.* {is_status}", types.get(siblings[0].owner).name));
+            let subject = Subject { resource, place, variation: Variation::Full, is_new, make: Box::new(make) };
+            let in_all_ways = is_new && !self.extent.is_quick;
+            self.measure(name, &subject, &ways(resource, is_status, in_all_ways, Variation::Full), report);
         }
         self.server.remove(resource, &base);
     }
 
     fn measure(&mut self, name: &str, subject: &Subject<'_>, ways: &[Way], report: &mut Report) {
-        let Subject { resource, place, variation, make } = subject;
+        let Subject { resource, place, variation, is_new, make } = subject;
         let items = self.extent.items_of(|items| Value::Object(make(items)).to_json().len());
+        let items = if *is_new { items } else { (items / 4).max(8) };
         for &way in ways {
             let mut is_taken = true;
             let growth = Growth::measure(items, |items| {

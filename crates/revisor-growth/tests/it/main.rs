@@ -76,7 +76,7 @@ fn each_way_of_writing_is_measured() {
     ] {
         let extent = Extent { items: 16, bytes: 10_000, only: only.to_owned(), is_quick: false };
         let mut report = Report::default();
-        Survey::new(&server, &extent).run(&mut report);
+        Survey::new(&server, &extent).run(&mut report, |_| {});
         custom::run(&server, &extent, &mut report).expect("definitions are taken");
         texts::run(&server, &extent, &mut report).expect("there are texts");
         let ways: HashSet<&str> = report.measured().iter().map(|measured| measured.way).collect();
