@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::num::NonZero;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -151,7 +152,7 @@ impl Api {
                 asked.dress(response)
             } else {
                 let user = user.as_ref().map_or("", Identity::name);
-                self.workbench.run(user, async { asked.dress(response) }).await
+                Box::pin(self.workbench.run(user, async { asked.dress(response) })).await
             };
             response = maybe_compress(wants_gzip, response).await;
         }
@@ -235,7 +236,9 @@ impl Api {
         if let Some(deadline) = Instant::now().checked_add(timeout) {
             request.extensions_mut().insert(Deadline(deadline));
         }
-        let served = tokio::time::timeout(timeout, self.serve(route, asked, request)).await;
+        // Pinned here, so that the timer does not move it once more.
+        let serving = pin!(self.serve(route, asked, request));
+        let served = tokio::time::timeout(timeout, serving).await;
         let response = served.unwrap_or_else(|_| {
             answer::status(&Status::timeout("request did not complete within the allotted timeout", 1))
         });
@@ -303,7 +306,7 @@ impl Api {
                     negotiate::accept_plain_route(request.headers()).map(|()| self.publication().resources(&path)),
                 )
             }
-            Route::Other => self.serve_other(asked, request).await,
+            Route::Other => Box::pin(self.serve_other(asked, request)).await,
         }
     }
 

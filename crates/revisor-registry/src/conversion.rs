@@ -169,7 +169,9 @@ impl Registry {
         let from: Vec<String> =
             objects.iter().map(|object| object.str("apiVersion").unwrap_or_default().to_owned()).collect();
         let (uid, begun) = (self.environment.uid(), Instant::now());
-        let converted = self.webhooks.convert(&webhook, &uid, api_version, objects, WEBHOOK_TIMEOUT).await;
+        // Boxed: a call over the network needs much room, and every read and write would have it.
+        let call = Box::pin(self.webhooks.convert(&webhook, &uid, api_version, objects, WEBHOOK_TIMEOUT));
+        let converted = call.await;
         let converted = converted.map_err(|error| RegistryError::Conversion(error.to_string()))?;
         let each = begun.elapsed() / u32::try_from(from.len()).unwrap_or(u32::MAX).max(1);
         from.iter().for_each(|from| custom.count_asked(from, api_version, each));

@@ -138,13 +138,16 @@ pub enum Watched {
 
 impl Registry {
     /// Reads one object.
+    ///
+    /// What hardly ever happens is boxed here and below: a future has room for all that it may come to, and that of a
+    /// request is moved several times before it is polled.
     pub async fn get(&self, request: GetRequest<'_>) -> Result<Got, RegistryError> {
         let GetRequest { resource, namespace, name, resource_version, resource_version_match } = request;
         if is_found_out(resource) {
-            return self.component_status(resource, name).await;
+            return Box::pin(self.component_status(resource, name)).await;
         }
         if is_reports(resource) {
-            return self.version_report(resource, name).await;
+            return Box::pin(self.version_report(resource, name)).await;
         }
         let key = resource.key(namespace, name);
         let cache = self.cache_of(resource);
@@ -162,7 +165,7 @@ impl Registry {
             None => {}
         }
         if let (Some(revision), "Exact") = (version, resource_version_match) {
-            let found = cache.get_at(&key, revision).await.map_err(|error| past_error(error, expired_state))?;
+            let found = Box::pin(cache.get_at(&key, revision)).await.map_err(|error| past_error(error, expired_state))?;
             let item = found.ok_or_else(|| RegistryError::not_found(resource, name))?;
             return Ok(Got { bytes: self.show_item(resource, &item).await?, served_at: Some(revision) });
         }
@@ -353,7 +356,7 @@ impl Registry {
             return Ok(());
         }
         // What the store has is on its way; only what it has not is worth a client's patience.
-        let reached = self.cache.wait_for(revision, self.patience).await;
+        let reached = Box::pin(self.cache.wait_for(revision, self.patience)).await;
         reached.map_err(|missed| RegistryError::too_large(missed.asked, missed.current))
     }
 

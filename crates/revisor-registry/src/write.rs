@@ -136,21 +136,27 @@ impl Registry {
         let uid = metadata.str("uid").unwrap_or_default().to_owned();
         let is_conditional = named_version(metadata)?.is_some();
         resource.to_stored(&mut object);
+        let mut sent = Some(object);
         let proposed = self
             .change(place, options, |current| {
                 if let Some(why) = other_uid(&uid, current) {
                     return Err(RegistryError::conflict(resource, name, unlike_stored(place, &why)));
                 }
-                Ok(Proposal { object: object.clone(), warnings: warnings.clone(), is_conditional, managed: None })
+                // Who insists on a version is asked once: if somebody else was faster, it is the wrong one.
+                let object = if is_conditional { sent.take() } else { sent.clone() };
+                let object = object.ok_or_else(|| RegistryError::conflict(resource, name, MODIFIED))?;
+                Ok(Proposal { object, warnings: warnings.clone(), is_conditional, managed: None })
             })
             .await;
-        match proposed {
-            Err(RegistryError::NotFound { .. }) if resource.rules.create_on_update && options.subresource.is_none() => {
+        match (proposed, sent) {
+            (Err(RegistryError::NotFound { .. }), Some(mut object))
+                if resource.rules.create_on_update && options.subresource.is_none() =>
+            {
                 object.object_mut("metadata").remove("resourceVersion");
                 resource.to_shown(&mut object);
                 self.create(place, Decoded { object, warnings }, options).await
             }
-            done => done,
+            (done, _) => done,
         }
     }
 
@@ -160,7 +166,7 @@ impl Registry {
         &self,
         place: Place<'_>,
         options: WriteOptions<'_>,
-        propose: impl Fn(&Object) -> Result<Proposal, RegistryError>,
+        propose: impl FnMut(&Object) -> Result<Proposal, RegistryError>,
     ) -> Result<Saved, RegistryError> {
         let mut saved =
             self.change_stored(place, options, propose).await.map_err(|error| named_as(place.resource, error))?;
@@ -174,7 +180,7 @@ impl Registry {
         &self,
         place: Place<'_>,
         options: WriteOptions<'_>,
-        propose: impl Fn(&Object) -> Result<Proposal, RegistryError>,
+        mut propose: impl FnMut(&Object) -> Result<Proposal, RegistryError>,
     ) -> Result<Saved, RegistryError> {
         let Place { resource: shown, namespace, name } = place;
         let resource = shown.working();
