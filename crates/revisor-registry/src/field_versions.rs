@@ -43,7 +43,9 @@ impl FieldVersions<'_> {
             return failed(format!("{from}, Kind={kind} is unstructured and is not suitable for converting to {to:?}"));
         }
         if custom.type_in(to).is_none() {
-            return failed(format!("request to convert CR to an invalid group/version: {to}"));
+            // DIFFERENCE: the original fails here, and tracking with it. For built-in kinds it does as is done here: who
+            // wrote in a version that is gone manages nothing any more, and everybody else what they did.
+            return Err(Unconvertible::NoSuchVersion);
         }
         let mut object = object;
         object.insert("apiVersion", from);

@@ -118,7 +118,7 @@ async fn what_a_version_does_not_know_cannot_be_compared_in_it() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_no_more_stands_in_the_way() {
+async fn a_version_that_is_no_more_stands_in_nobodys_way() {
     let server = Server::start(&[]).await;
     let client = server.client();
     define(&client, &cranes(true, None)).await;
@@ -130,14 +130,62 @@ async fn a_version_that_is_no_more_stands_in_the_way() {
     client.put(&path, &definition).await.expect(200);
     let v2 = objects(GROUP, "v2", "cranes");
     eventually(|| async { (client.get(&v2).await.code == 404).then_some(()) }).await;
-    assert_eq!(
-        apply(&client, "a", "v1", json!({"colour": "blue"}), false).await,
-        "500 request to convert CR to an invalid group/version: dock.example/v2"
-    );
-    // An update is done all the same, and nobody is recorded any more.
+    // Who wrote in it manages nothing any more; what was written stays, and everybody else manages what they did.
     let path = format!("{}/one?fieldManager=u", objects(GROUP, "v1", "cranes"));
     let updated = client.patch(&path, MERGE, &json!({"spec": {"reach": 1}})).await.expect(200).json();
-    assert_eq!(said(&updated), r#"{"colour":"red","note":"n","reach":1} "#);
+    assert_eq!(said(&updated), r#"{"colour":"red","note":"n","reach":1} a@v1 f:colour; u@v1 f:reach"#);
+    for (manager, spec, want) in [
+        ("a", json!({"colour": "blue"}), r#"{"colour":"blue","note":"n","reach":1} a@v1 f:colour; u@v1 f:reach"#),
+        ("b", json!({"colour": "grey"}), r#"409 Apply failed with 1 conflict: conflict with "a": .spec.colour"#),
+        (
+            "b",
+            json!({"note": "m"}),
+            r#"{"colour":"blue","note":"m","reach":1} a@v1 f:colour; b@v1 f:note; u@v1 f:reach"#,
+        ),
+    ] {
+        assert_eq!(apply(&client, manager, "v1", spec.clone(), false).await, want, "{manager} {spec}");
+    }
+}
+
+/// The same where the first to write after the version has gone is somebody who applies, or puts the whole object.
+#[tokio::test]
+async fn whoever_writes_first_after_a_version_is_gone_takes_nothing_from_others() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    define(&client, &cranes(true, None)).await;
+    let definition_path = format!("{DEFINITIONS}/cranes.{GROUP}");
+    let path = format!("{}/one", objects(GROUP, "v1", "cranes"));
+    for way in ["apply", "put", "status"] {
+        apply(&client, "a", "v1", json!({"colour": "red"}), true).await;
+        apply(&client, "b", "v2", json!({"note": "n"}), true).await;
+        let mut definition = client.get(&definition_path).await.expect(200).json();
+        let gone = definition["spec"]["versions"].as_array_mut().expect("a list").pop().expect("there are two");
+        client.put(&definition_path, &definition).await.expect(200);
+        let written = match way {
+            "apply" => {
+                let crane = json!({
+                    "apiVersion": format!("{GROUP}/v1"), "kind": "Crane", "metadata": {"name": "one"},
+                    "spec": {"colour": "blue"},
+                });
+                client.patch(&format!("{path}?fieldManager=a"), APPLY, &crane).await
+            }
+            "put" => {
+                let mut crane = client.get(&path).await.expect(200).json();
+                crane["spec"]["colour"] = json!("blue");
+                client.put(&format!("{path}?fieldManager=a"), &crane).await
+            }
+            _ => client.patch(&format!("{path}/status?fieldManager=u"), MERGE, &json!({"status": {"up": true}})).await,
+        };
+        let colour = if way == "status" { "red" } else { "blue" };
+        let spec = written.expect(200).json();
+        assert_eq!(spec["spec"], json!({"colour": colour, "note": "n"}), "{way}");
+        let managers = said(&spec);
+        assert!(managers.contains("@v1 f:colour") && !managers.contains("@v2"), "{way}: {managers}");
+        client.delete(&path).await.expect(200);
+        let mut definition = client.get(&definition_path).await.expect(200).json();
+        definition["spec"]["versions"].as_array_mut().expect("a list").push(gone);
+        client.put(&definition_path, &definition).await.expect(200);
+    }
 }
 
 #[tokio::test]
