@@ -292,7 +292,11 @@ impl Api {
                 }
                 None => answer::status(&Status::method_not_allowed()),
             },
-            Route::NoSuchResource => answer::status(&Status::no_such_resource()),
+            Route::NoSuchResource { unserved } => {
+                let mut response = answer::status(&Status::no_such_resource());
+                answer::add_warnings(&mut response, unserved.iter().map(ToString::to_string));
+                response
+            }
             Route::CoreVersions => self.discover(&request, Aggregated::Core),
             Route::Groups => self.discover(&request, Aggregated::Groups),
             Route::Group(name) => discovered(

@@ -91,6 +91,8 @@ pub struct Custom {
     pub fields: Vec<CustomField>,
     /// Whether the definition is being deleted: nothing can be made any more.
     pub is_terminating: bool,
+    /// What clients are told who write through this version, if nobody is to do that any more.
+    pub frozen: Option<String>,
     pub(crate) family: Arc<Family>,
     pub(crate) api_version: CompactString,
     pub(crate) schema: Arc<CustomSchema>,

@@ -24,6 +24,7 @@ mod runtime_config;
 mod scale;
 mod strategy;
 mod timed_text;
+mod unserved;
 
 pub use availability::CatalogError;
 pub use bootstrap::{BootstrapObject, BootstrapRole};
@@ -36,8 +37,8 @@ pub use custom::{
 pub use custom_columns::PrinterColumn;
 pub use features::{Feature, Features};
 pub use kinds::apiextensions::{
-    API_APPROVAL, CLEANUP_FINALIZER, Condition, DefinedVersion, Definition, ESTABLISHED, NAMES_ACCEPTED,
-    NON_STRUCTURAL_SCHEMA, Names, TERMINATING, TakenNames, api_approval, settle_status,
+    API_APPROVAL, CLEANUP_FINALIZER, Condition, DefinedVersion, Definition, ESTABLISHED, FROZEN_VERSIONS,
+    NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Names, TERMINATING, TakenNames, api_approval, settle_status,
 };
 pub use kinds::apiregistration::{custom_registration, is_custom_registration, is_own_registration};
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
@@ -50,3 +51,4 @@ pub use runtime_config::{RuntimeConfig, RuntimeConfigError};
 pub use scale::{ScalePaths, ScaleSelector};
 pub use strategy::{Circumstances, Part, Places, Requester, Strategy};
 pub use timed_text::TimedText;
+pub use unserved::Unserved;

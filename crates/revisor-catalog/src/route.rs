@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
 
-use crate::{Catalog, Resource};
+use crate::{Catalog, Resource, Unserved};
 
 /// What a path is about.
 #[derive(Debug, Clone)]
@@ -25,7 +25,10 @@ pub enum Route {
         version: String,
     },
     /// A resource that is not served, of a group that is: answered with a `Status`.
-    NoSuchResource,
+    NoSuchResource {
+        /// What is defined there all the same.
+        unserved: Vec<Unserved>,
+    },
     /// Anything else.
     Other,
 }
@@ -70,53 +73,79 @@ impl Route {
             _ => return Route::Other,
         };
         let [version, rest @ ..] = rest else { return Route::Other };
+        let address = Address::parse(rest);
+        let missing = || {
+            let plural = address.as_ref().map(|address| address.plural);
+            let is_about_some = plural.is_some() || rest.is_empty();
+            let unserved = if is_about_some { catalog.unserved(group, version, plural) } else { Vec::new() };
+            Route::NoSuchResource { unserved }
+        };
         if catalog.group_version(group, version).is_none() {
             // An unknown group could be anything; an unknown version of a known group is an API that is not served.
-            return if catalog.has_group(group) { Route::NoSuchResource } else { Route::Other };
+            return if catalog.has_group(group) { missing() } else { Route::Other };
         }
         if rest.is_empty() {
             return Route::Resources { group: group.to_owned(), version: (*version).to_owned() };
         }
-        objects(catalog, group, version, rest).map_or(Route::NoSuchResource, Route::Objects)
+        let found = address.as_ref().and_then(|address| address.find(catalog, group, version));
+        found.map_or_else(missing, Route::Objects)
     }
 }
 
-fn objects(catalog: &Catalog, group: &str, version: &str, segments: &[&str]) -> Option<ObjectRoute> {
-    let (is_watch_path, segments) = match segments {
-        ["watch", rest @ ..] => (true, rest),
-        rest => (false, rest),
-    };
-    // `namespaces/NAME/status` is about the namespace, `namespaces/NAME/configmaps` about what is in it.
-    let (namespace, segments) = match segments {
-        ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, segments),
-        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some(*namespace), rest),
-        rest => (None, rest),
-    };
-    let (plural, name, subresource) = match segments {
-        [plural] => (*plural, None, None),
-        [plural, name] => (*plural, Some(*name), None),
-        [plural, name, subresource] => (*plural, Some(*name), Some(*subresource)),
-        // What is behind a proxy has paths of its own.
-        [plural, name, "proxy", ..] => (*plural, Some(*name), Some("proxy")),
-        _ => return None,
-    };
-    let resource = catalog.resource(group, version, plural)?;
-    let is_whole_path = segments.iter().take(3).chain(&namespace).all(|segment| !segment.is_empty());
-    let scope_fits = match namespace {
-        Some(_) => resource.namespaced,
-        None => !resource.namespaced || name.is_none(),
-    };
-    let subresource_exists = subresource.is_none_or(|name| resource.subresource(name).is_some());
-    if !is_whole_path || !scope_fits || !subresource_exists || (is_watch_path && subresource.is_some()) {
-        return None;
+/// What a path says behind the version, whether there is such a thing or not.
+struct Address<'p> {
+    is_watch_path: bool,
+    namespace: Option<&'p str>,
+    plural: &'p str,
+    name: Option<&'p str>,
+    subresource: Option<&'p str>,
+}
+
+impl<'p> Address<'p> {
+    fn parse(segments: &[&'p str]) -> Option<Address<'p>> {
+        let (is_watch_path, segments) = match segments {
+            ["watch", rest @ ..] => (true, rest),
+            rest => (false, rest),
+        };
+        // `namespaces/NAME/status` is about the namespace, `namespaces/NAME/configmaps` about what is in it.
+        let (namespace, segments) = match segments {
+            ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, segments),
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some(*namespace), rest),
+            rest => (None, rest),
+        };
+        let (plural, name, subresource) = match segments {
+            [plural] => (*plural, None, None),
+            [plural, name] => (*plural, Some(*name), None),
+            [plural, name, subresource] => (*plural, Some(*name), Some(*subresource)),
+            // What is behind a proxy has paths of its own.
+            [plural, name, "proxy", ..] => (*plural, Some(*name), Some("proxy")),
+            _ => return None,
+        };
+        Some(Address { is_watch_path, namespace, plural, name, subresource })
     }
-    Some(ObjectRoute {
-        resource: resource.clone(),
-        namespace: namespace.map(str::to_owned),
-        name: name.map(str::to_owned),
-        subresource: subresource.map(str::to_owned),
-        is_watch_path,
-    })
+
+    /// The objects that are there.
+    fn find(&self, catalog: &Catalog, group: &str, version: &str) -> Option<ObjectRoute> {
+        let Address { is_watch_path, namespace, plural, name, subresource } = *self;
+        let resource = catalog.resource(group, version, plural)?;
+        let segments = [Some(plural), name, subresource, namespace];
+        let is_whole_path = segments.into_iter().flatten().all(|segment| !segment.is_empty());
+        let scope_fits = match namespace {
+            Some(_) => resource.namespaced,
+            None => !resource.namespaced || name.is_none(),
+        };
+        let subresource_exists = subresource.is_none_or(|name| resource.subresource(name).is_some());
+        if !is_whole_path || !scope_fits || !subresource_exists || (is_watch_path && subresource.is_some()) {
+            return None;
+        }
+        Some(ObjectRoute {
+            resource: resource.clone(),
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
+            subresource: subresource.map(str::to_owned),
+            is_watch_path,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -137,7 +166,7 @@ mod tests {
             Route::Groups => "groups".to_owned(),
             Route::Group(group) => format!("group {group}"),
             Route::Resources { group, version } => format!("resources {group} {version}"),
-            Route::NoSuchResource => "no such resource".to_owned(),
+            Route::NoSuchResource { .. } => "no such resource".to_owned(),
             Route::Other => "other".to_owned(),
         }
     }

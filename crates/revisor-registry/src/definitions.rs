@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use revisor_cache::{Feed, Item, News};
-use revisor_catalog::{Definition, Resource, TakenNames, settle_status};
+use revisor_catalog::{Definition, FROZEN_VERSIONS, Resource, TakenNames, settle_status};
 use revisor_object::{Object, Value};
 use revisor_version::Revision;
 use tokio::sync::watch;
@@ -100,6 +100,7 @@ struct Basis {
     uid: Option<Value>,
     generation: Option<Value>,
     accepted: Option<Value>,
+    frozen: Option<Value>,
     is_established: bool,
     is_terminating: bool,
 }
@@ -205,6 +206,7 @@ impl Keeper {
             uid: object.at(&["metadata", "uid"]).cloned(),
             generation: object.at(&["metadata", "generation"]).cloned(),
             accepted: object.at(&["status", "acceptedNames"]).cloned(),
+            frozen: object.at(&["metadata", "annotations", FROZEN_VERSIONS]).cloned(),
             is_established: definition.is_established,
             is_terminating: definition.is_terminating,
         };

@@ -6,7 +6,7 @@ use revisor_object::{BadValue, FieldError, FieldErrors, Object, Value, parse_jso
 
 use crate::body::{CustomType, fit};
 use crate::scale::scale_of;
-use crate::write::{Proposal, check_address, match_namespace, named_version};
+use crate::write::{Proposal, check_address, match_namespace, named_version, refuse_frozen};
 use crate::{Decoded, Place, Registry, RegistryError, Saved, WriteOptions};
 
 /// How a patch is written.
@@ -34,6 +34,7 @@ impl Registry {
         let newest = self.newest(place.resource);
         let place = Place { resource: &newest, ..place };
         let Place { resource, namespace, name } = place;
+        refuse_frozen(place, options)?;
         if scale_of(resource, options.subresource).is_some() {
             return self.patch_scale(place, kind, text, options).await;
         }

@@ -125,6 +125,7 @@ impl Registry {
         let newest = self.newest(place.resource);
         let place = Place { resource: &newest, ..place };
         let Place { resource, namespace, name } = place;
+        refuse_frozen(place, options)?;
         if scale_of(resource, options.subresource).is_some() {
             return self.update_scale(place, decoded, options).await;
         }
@@ -338,6 +339,21 @@ fn is_free_to_go(resource: &Resource, object: &Object, old: &Object) -> bool {
         metadata.contains("deletionTimestamp") && seconds == 0
     });
     is_unheld && was_due && !resource.strategy.is_held(object)
+}
+
+/// Refuses what a client writes through a version that is only to be read any more. The server itself has to go on:
+/// owners that are gone are taken out of objects whatever version they are seen in.
+pub(crate) fn refuse_frozen(place: Place<'_>, options: WriteOptions<'_>) -> Result<(), RegistryError> {
+    let Place { resource, name, .. } = place;
+    match resource.custom().and_then(|custom| custom.frozen.as_ref()) {
+        Some(why) if options.requester != Requester::default() => Err(RegistryError::Forbidden {
+            resource: resource.clone(),
+            name: name.unwrap_or_default().to_owned(),
+            why: why.clone(),
+            terminating_namespace: None,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The canonical bytes of an object with the place for its revision.

@@ -115,6 +115,7 @@ impl Definition {
                 })
                 .collect(),
             is_terminating: self.is_terminating,
+            frozen: version.frozen.clone(),
             family: family.clone(),
             api_version: api_version.clone(),
             rules,

@@ -7,6 +7,7 @@ mod custom_resource_definition;
 mod defaults;
 pub(crate) mod definition;
 mod formats;
+mod frozen_versions;
 mod keywords;
 mod names;
 mod naming;
@@ -21,6 +22,7 @@ pub use approval::api_approval;
 pub use condition::{API_APPROVAL, Condition, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, TERMINATING};
 pub use custom_resource_definition::CLEANUP_FINALIZER;
 pub use definition::{DefinedVersion, Definition, Names};
+pub use frozen_versions::FROZEN_VERSIONS;
 pub use naming::{TakenNames, settle_status};
 
 use super::{Kind, Terms, USUAL};

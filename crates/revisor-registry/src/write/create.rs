@@ -8,7 +8,7 @@ use revisor_object::{Object, Value, Warnings};
 use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
 use super::address::match_namespace;
-use super::{Place, Saved, WriteOptions, check_metadata, reject_invalid};
+use super::{Place, Saved, WriteOptions, check_metadata, refuse_frozen, reject_invalid};
 use crate::admission::{Operation, Review, await_default_account};
 use crate::allocation::Outcome;
 use crate::apply::unfit;
@@ -31,6 +31,8 @@ impl Registry {
         let place = Place { resource: &newest, ..place };
         let Place { resource, namespace, name } = place;
         let Decoded { mut object, warnings } = decoded;
+        let own_name = object.at(&["metadata", "name"]).and_then(Value::as_str);
+        refuse_frozen(Place { name: name.or(own_name), ..place }, options)?;
         let metadata = object.object_mut("metadata");
         match_namespace(resource, metadata, namespace)?;
         if let Some(name) = name {

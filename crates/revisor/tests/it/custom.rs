@@ -10,6 +10,7 @@ mod monitors;
 mod owners;
 mod permits;
 mod restarts;
+mod retiring;
 
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@
 use revisor_object::{FieldErrors, Object, Value};
 
 use super::condition::{Condition, TERMINATING};
-use super::formats;
 use super::validation::{self, Tools};
+use super::{formats, frozen_versions};
 use crate::kinds::Terms;
 use crate::kinds::members::{is_true, objects, part, text};
 use crate::strategy::{Places, spec_or_status};
@@ -80,7 +80,9 @@ impl Strategy for CustomResourceDefinitions {
     }
 
     fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
-        formats::warnings(object, old, self.tools.formats())
+        let mut warnings = formats::warnings(object, old, self.tools.formats());
+        warnings.extend(frozen_versions::warnings(object));
+        warnings
     }
 
     fn subresource_warnings(&self, _: &Object, _: &Object) -> Vec<String> {

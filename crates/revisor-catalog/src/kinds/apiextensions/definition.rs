@@ -5,6 +5,7 @@ use revisor_schema::Structural;
 use revisor_version::ApiVersion;
 
 use super::condition::{self, ESTABLISHED};
+use super::frozen_versions;
 use crate::kinds::members::{is_true, objects, part, text};
 use crate::{CustomConversion, PrinterColumn, ScalePaths, ScaleSelector};
 
@@ -67,6 +68,8 @@ pub struct DefinedVersion {
     pub storage: bool,
     /// What clients are told whenever they use it.
     pub deprecation: Option<String>,
+    /// What clients are told who write through it, if nobody is to do that any more.
+    pub frozen: Option<String>,
     /// What its objects look like.
     pub schema: Structural,
     /// Whether status has an address of its own.
@@ -110,7 +113,10 @@ impl Definition {
             accepted: Names::read(part(part(object, "status"), "acceptedNames")),
             namespaced: text(spec, "scope") == "Namespaced",
             versions: objects(spec, "versions")
-                .map(|(_, version)| DefinedVersion::read(version, spec, &group, &requested.kind))
+                .map(|(_, version)| DefinedVersion {
+                    frozen: frozen_versions::refusal(object, &group, text(version, "name")),
+                    ..DefinedVersion::read(version, spec, &group, &requested.kind)
+                })
                 .collect(),
             conversion: CustomConversion::read(part(spec, "conversion"), text(part(object, "metadata"), "name")),
             preserves_unknown_fields: is_true(spec, "preserveUnknownFields"),
@@ -135,6 +141,7 @@ impl DefinedVersion {
             served: is_true(version, "served"),
             storage: is_true(version, "storage"),
             deprecation,
+            frozen: None,
             schema,
             has_status: subresources.object("status").is_some(),
             scale: subresources.object("scale").map(scale_paths),
