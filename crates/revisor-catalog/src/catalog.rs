@@ -15,7 +15,7 @@ use crate::conversion::SameShape;
 use crate::custom::{ConversionSample, ConversionTallies, ConversionTally};
 use crate::kinds::{self, Terms};
 use crate::resource::{BuiltIn, Nature, Stored};
-use crate::rows::{BINARY, FIELDS, RESOURCES, Row, rows, scale_resource, version_reports_resource};
+use crate::rows::{BINARY, FIELDS, RESOURCES, Row, rows, scale_resource, versioning_resources};
 use crate::{Features, Resource, RuntimeConfig, RuntimeConfigError};
 
 /// A group and one of its versions that is served.
@@ -96,6 +96,7 @@ pub struct Catalog {
     /// What the objects of each built-in resource are stored as, by group and name.
     storage_versions: Vec<StorageVersion>,
     scale: Arc<Resource>,
+    conversions: Arc<Resource>,
     version_reports: Arc<Resource>,
     /// How many states of definitions there have been, for all catalogs that were made of one.
     states: Arc<AtomicU64>,
@@ -195,6 +196,7 @@ impl Catalog {
             }
         }
         let group_versions: Vec<Arc<GroupVersion>> = group_versions.into_iter().map(Arc::new).collect();
+        let [conversions, version_reports] = versioning_resources(&types, &terms).map(Arc::new);
         Ok(Catalog {
             // What is stored may have been written by any release up to this one.
             rule_environment: terms.expressions.stored.clone(),
@@ -205,7 +207,8 @@ impl Catalog {
             group_versions,
             other_kinds,
             scale: Arc::new(scale_resource(&types, &terms)),
-            version_reports: Arc::new(version_reports_resource(&types, &terms)),
+            conversions,
+            version_reports,
             states: Arc::default(),
             conversion_tallies: Arc::default(),
             types,
@@ -310,6 +313,12 @@ impl Catalog {
     /// The type of all scales, as a resource. It is not served by itself: its objects are parts of others.
     pub fn scale(&self) -> &Arc<Resource> {
         &self.scale
+    }
+
+    /// The conversions between the versions of custom resources. They are stored always, and served beside these, as long
+    /// as there are any.
+    pub fn conversions(&self) -> &Arc<Resource> {
+        &self.conversions
     }
 
     /// The reports on the versions of custom resources. They are served beside these, as long as there are any.

@@ -35,6 +35,7 @@ mod storagemigration;
 pub(crate) mod taints;
 #[cfg(test)]
 pub(crate) mod tests;
+mod versioning;
 pub(crate) mod workload;
 
 use std::sync::Arc;
@@ -154,6 +155,7 @@ pub(crate) fn kind(group: &str, plural: &str, terms: &Terms) -> Option<Kind> {
         "internal.apiserver.k8s.io" => internal::kind(plural),
         "discovery.k8s.io" => discovery::kind(plural, terms),
         "networking.k8s.io" => networking::kind(plural, terms),
+        "versioning.revisor.dev" => versioning::kind(plural),
         _ => None,
     }
 }

@@ -105,6 +105,7 @@ pub(crate) fn of(group: &str, plural: &str) -> Printer {
         ("storage.k8s.io", "volumeattachments") => storage::attachment,
         ("storage.k8s.io", "volumeattributesclasses") => storage::attributes_class,
         ("storagemigration.k8s.io", "storageversionmigrations") => storage::migration,
+        ("versioning.revisor.dev", "conversions") => versioning::conversion,
         ("versioning.revisor.dev", "versionreports") => versioning::version_report,
         _ => fields::name_and_creation,
     }

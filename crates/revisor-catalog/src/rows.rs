@@ -28,7 +28,8 @@ const EVER: Release = Release { major: 0, minor: 0 };
 /// What nearly every resource can do.
 const USUAL_VERBS: &str = "create+delete+deletecollection+get+list+patch+update+watch";
 
-/// Resources that are stored under another name than their own, for historical reasons of the original.
+/// Resources that are stored under another name than their own: for historical reasons of the original, or where custom
+/// resources of their group are.
 const STORED_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("", "endpoints", "services/endpoints"),
     ("", "nodes", "minions"),
@@ -37,6 +38,7 @@ const STORED_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("apiextensions.k8s.io", "customresourcedefinitions", "apiextensions.k8s.io/customresourcedefinitions"),
     ("apiregistration.k8s.io", "apiservices", "apiregistration.k8s.io/apiservices"),
     ("networking.k8s.io", "ingresses", "ingress"),
+    ("versioning.revisor.dev", "conversions", "versioning.revisor.dev/conversions"),
 ];
 
 /// One resource as the table has it.
@@ -248,15 +250,22 @@ pub(crate) fn scale_resource(types: &Arc<Types>, terms: &Terms) -> Resource {
     row.of_kind(Kind::without_rules(), types, None, terms)
 }
 
-/// The reports on the versions of custom resources. They stand in no table of what is served: there are as many as there
-/// are definitions, and a server without any shows the groups of the original and nothing else.
+/// The resources that speak of the versions of others. They stand in no table of what is served: they are there as long
+/// as there are definitions, and a server without any shows the groups of the original and nothing else.
+const VERSIONING: [&str; 2] = [
+    "versioning.revisor.dev,v1alpha1,conversions,Conversion,conversion,conv,,,usual,status=get+patch+update,,,,,",
+    "versioning.revisor.dev,v1alpha1,versionreports,VersionReport,versionreport,vr,,,get+list,,,,,,",
+];
+
+/// The conversions between versions of custom resources, and the reports on these.
 ///
 /// # Panics
-/// If the table of fields has no such type: a fault of the program that its tests find.
-pub(crate) fn version_reports_resource(types: &Arc<Types>, terms: &Terms) -> Resource {
-    let row = "versioning.revisor.dev,v1alpha1,versionreports,VersionReport,versionreport,vr,,,get+list,,,,,,";
-    let row = Row::parse(row).expect("is well formed");
-    row.of_kind(Kind::without_rules(), types, None, terms)
+/// If the tables do not know them: a fault of the program that its tests find.
+pub(crate) fn versioning_resources(types: &Arc<Types>, terms: &Terms) -> [Resource; 2] {
+    VERSIONING.map(|row| {
+        let row = Row::parse(row).expect("is well formed");
+        row.resource(types, None, terms).expect("has a kind")
+    })
 }
 
 /// A shape that no other version of the same resource has.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use revisor_cel::Environment;
-use revisor_object::{FieldError, Value};
+use revisor_object::{FieldError, FieldErrors, Value};
 use revisor_schema::Structural;
 
 use crate::conversion::ConvertError;
@@ -64,9 +64,10 @@ impl Canonicalizer {
         number: usize,
         version: &VersionSchema,
         environment: &Environment,
-    ) -> Result<Canonicalizer, Vec<FieldError>> {
+    ) -> Result<Canonicalizer, FieldErrors> {
         let expressions = Expressions::new(environment);
-        let mut compiler = Compiler { version, expressions, rules: Vec::new(), errors: Vec::new(), hints: Vec::new() };
+        let mut compiler =
+            Compiler { version, expressions, rules: Vec::new(), errors: FieldErrors::new(), hints: Vec::new() };
         compiler.take(&entry.rules, &Path::root());
         compiler.check_overlaps();
         let Compiler { rules, errors, mut hints, expressions, .. } = compiler;
@@ -217,7 +218,7 @@ struct Compiler<'s> {
     version: &'s VersionSchema,
     expressions: Expressions<'s>,
     rules: Vec<CanonicalRule>,
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
     hints: Vec<Value>,
 }
 

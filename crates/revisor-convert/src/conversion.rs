@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use revisor_cel::Environment;
-use revisor_object::{FieldError, Value};
+use revisor_object::{FieldError, FieldErrors, Value};
 
 use crate::canonical::Canonicalizer;
 use crate::definition::Definition;
@@ -77,8 +77,8 @@ impl Conversion {
         definition: Arc<Definition>,
         spec: &Spec,
         environment: &Environment,
-    ) -> Result<Conversion, Vec<FieldError>> {
-        let (mut steps, mut errors, mut warnings) = (Vec::<Edge>::new(), Vec::new(), Vec::new());
+    ) -> Result<Conversion, FieldErrors> {
+        let (mut steps, mut errors, mut warnings) = (Vec::<Edge>::new(), FieldErrors::new(), Vec::new());
         for step in &spec.steps {
             let found = [&step.from, &step.to].map(|name| definition.number(name));
             let ([Some(left), Some(right)], versions) = (found, definition.versions()) else {

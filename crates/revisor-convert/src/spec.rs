@@ -1,7 +1,7 @@
 //! [`Spec`]: what a `Conversion` says, read from its object. Whether it can be carried out is known only beside the
 //! schemas; see `step.rs`.
 
-use revisor_object::{BadValue, FieldError, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::path::Path;
 
@@ -157,8 +157,8 @@ impl Spec {
     }
 
     /// Reads a `Conversion`. Answers everything that is wrong with it by itself.
-    pub fn read(conversion: &Object) -> Result<Spec, Vec<FieldError>> {
-        let mut reader = Reader { errors: Vec::new() };
+    pub fn read(conversion: &Object) -> Result<Spec, FieldErrors> {
+        let mut reader = Reader { errors: FieldErrors::new() };
         let path = FieldPath::root("spec");
         let spec = match conversion.get("spec") {
             None | Some(Value::Null) => Spec::default(),
@@ -182,7 +182,7 @@ struct Within {
 }
 
 struct Reader {
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
 }
 
 impl Reader {

@@ -11,7 +11,7 @@ mod links;
 mod proof;
 
 use revisor_cel::Environment;
-use revisor_object::{FieldError, Value};
+use revisor_object::{FieldErrors, Value};
 
 use crate::kept::{Keep, Kept};
 use crate::path::Path;
@@ -76,7 +76,7 @@ impl CompiledStep {
         step: &Step,
         versions: [&VersionSchema; 2],
         environment: &Environment,
-    ) -> Result<CompiledStep, Vec<FieldError>> {
+    ) -> Result<CompiledStep, FieldErrors> {
         let claims = Claims::gather(step, versions, environment)?;
         let to = Side::BOTH.map(|side| claims.program(side));
         let keep = Side::BOTH.map(|side| claims.keep_root(side));

@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use revisor_catalog::BINARY;
 use revisor_cel::Environment;
 use revisor_convert::{Conversion, Definition, Spec};
-use revisor_object::{FieldError, Object};
+use revisor_object::{FieldErrors, Object};
 
 use crate::flags::CrdCommand;
 use documents::Document;
@@ -42,7 +42,7 @@ struct Pair {
 
 impl Pair {
     /// Makes the rules ready, or says what keeps them from being carried out.
-    fn compile(&self) -> Result<Conversion, Vec<FieldError>> {
+    fn compile(&self) -> Result<Conversion, FieldErrors> {
         let spec = Spec::read(&self.conversion)?;
         Conversion::compile(Arc::clone(&self.definition), &spec, &environment())
     }

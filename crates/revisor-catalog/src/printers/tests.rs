@@ -58,6 +58,18 @@ fn what_the_original_does_not_serve_by_default_is_printed_too() {
         ("", "componentstatuses", r#""conditions":[]"#, r#"["a","Unknown","",""]"#),
         (
             "versioning.revisor.dev",
+            "conversions",
+            r#""spec":{"steps":[{"from":"v1","to":"v2"},{"from":"v2","to":"v3"}]},"status":{"steps":[{"verdict":"Proved"},{"verdict":"Tested"}],"conditions":[{"type":"InUse","status":"True"}]}"#,
+            r#"["a","v1,v2,v3","Tested","True","5m"]"#,
+        ),
+        (
+            "versioning.revisor.dev",
+            "conversions",
+            r#""spec":{"canonicalize":[{"version":"v1"}]}"#,
+            r#"["a","v1","<none>","Unknown","5m"]"#,
+        ),
+        (
+            "versioning.revisor.dev",
             "versionreports",
             r#""status":{"storageVersion":"v1","versions":[{"name":"v1","served":true,"objects":3},{"name":"v1beta1","served":true,"objects":12},{"name":"v1alpha1"}],"droppableVersions":["v1alpha1"]}"#,
             r#"["a","v1","v1:3,v1beta1:12","v1,v1beta1","v1alpha1","5m"]"#,

@@ -1,10 +1,32 @@
-//! Reports on the versions of custom resources.
+//! Conversions between the versions of custom resources, and reports on these.
 
 use revisor_object::{Object, Value};
 
 use super::cells;
 use super::fields::{age, name, number, objects, or, text, texts, truth};
 use crate::Moment;
+
+pub(super) fn conversion(conversion: &Object, now: Moment) -> Vec<Value> {
+    let steps = objects(conversion, "spec.steps").flat_map(|step| [text(step, "from"), text(step, "to")]);
+    let canonical = objects(conversion, "spec.canonicalize").map(|entry| text(entry, "version"));
+    let mut versions: Vec<&str> = Vec::new();
+    for version in steps.chain(canonical) {
+        if !versions.contains(&version) {
+            versions.push(version);
+        }
+    }
+    // Of several the one that says least.
+    let verdicts: Vec<&str> = objects(conversion, "status.steps").map(|step| text(step, "verdict")).collect();
+    let verdict = ["Tolerated", "Tested", "Proved"].into_iter().find(|verdict| verdicts.contains(verdict));
+    let in_use = objects(conversion, "status.conditions").find(|condition| text(condition, "type") == "InUse");
+    cells![
+        name(conversion),
+        or(&versions.join(","), "<none>"),
+        verdict.unwrap_or("<none>"),
+        in_use.map_or("Unknown", |condition| text(condition, "status")),
+        age(conversion, now),
+    ]
+}
 
 pub(super) fn version_report(report: &Object, now: Moment) -> Vec<Value> {
     let versions = || objects(report, "status.versions");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use revisor_cel::{Environment, Program};
-use revisor_object::{BadValue, FieldError, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, Value};
 use revisor_schema::{JsonType, Structural};
 
 use super::expressions::Expressions;
@@ -78,7 +78,7 @@ pub(super) struct Claims<'s> {
     pub(super) expressions: Expressions<'s>,
     claims: [BTreeMap<Path, (Claim, usize)>; 2],
     rules: Vec<RulePlaces>,
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
     /// The scopes that programs were made for.
     pub(super) visited: RefCell<BTreeSet<[Path; 2]>>,
 }
@@ -88,7 +88,7 @@ impl<'s> Claims<'s> {
         step: &Step,
         versions: [&'s VersionSchema; 2],
         environment: &'s Environment,
-    ) -> Result<Claims<'s>, Vec<FieldError>> {
+    ) -> Result<Claims<'s>, FieldErrors> {
         let mut claims = Claims {
             versions,
             links: Vec::new(),
@@ -97,7 +97,7 @@ impl<'s> Claims<'s> {
             expressions: Expressions::new(environment),
             claims: Default::default(),
             rules: Vec::new(),
-            errors: Vec::new(),
+            errors: FieldErrors::new(),
             visited: Default::default(),
         };
         claims.take(&step.rules, [Path::root(), Path::root()]);
@@ -439,9 +439,9 @@ impl<'s> Claims<'s> {
     }
 
     /// What is wrong with rules about items of which there are none on the other side.
-    pub(super) fn unreached(&self) -> Vec<FieldError> {
+    pub(super) fn unreached(&self) -> FieldErrors {
         let visited = self.visited.borrow();
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::new();
         let mut say = |rule: usize, path: &Path, side: Side| {
             let detail = format!("only version {} has the list that {path} is in", self.name(side));
             errors.push(FieldError::invalid(&self.rules[rule].field, path.to_string(), detail));

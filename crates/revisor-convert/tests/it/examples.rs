@@ -52,7 +52,7 @@ pub(crate) fn try_conversion(
     let step = |(from, to, rules): &(&str, &str, &str)| format!(r#"{{"from":"{from}","to":"{to}","rules":{rules}}}"#);
     let steps: Vec<String> = steps.iter().map(step).collect();
     let text = format!(r#"{{"spec":{{"steps":[{}]{more}}}}}"#, steps.join(","));
-    let shown = |errors: Vec<revisor_object::FieldError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let shown = |errors: revisor_object::FieldErrors| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
     let spec = Spec::read(parse(&text).as_object().expect("an object")).map_err(shown)?;
     Conversion::compile(Arc::clone(definition), &spec, &environment()).map_err(shown)
 }

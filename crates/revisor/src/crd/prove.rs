@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use revisor_convert::{Effort, Report, Verdict};
-use revisor_object::FieldError;
+use revisor_object::FieldErrors;
 use serde_json::{Value, json};
 
 use super::pairs;
@@ -12,7 +12,7 @@ use crate::flags::{OutputFormat, ProveFlags};
 /// What was found out of one Conversion.
 struct Finding {
     name: String,
-    checked: Result<Report, Vec<FieldError>>,
+    checked: Result<Report, FieldErrors>,
 }
 
 /// Checks every Conversion of a file.
