@@ -33,12 +33,13 @@ pub struct Feed {
     filter: Option<Filter>,
     watcher: Watcher,
     was_complete: bool,
+    told: Option<Revision>,
 }
 
 impl Feed {
     /// Begins with the state of the resource.
     pub fn open(cache: &Arc<ResourceCache>, filter: Option<Filter>) -> Feed {
-        Feed { watcher: watch(cache, &filter), cache: cache.clone(), filter, was_complete: false }
+        Feed { watcher: watch(cache, &filter), cache: cache.clone(), filter, was_complete: false, told: None }
     }
 
     /// What is next; nothing after the end. Nothing is lost if the wait for it is given up.
@@ -47,17 +48,25 @@ impl Feed {
             return Some(match self.watcher.next().await? {
                 WatchItem::State(item) => News::Present(item),
                 WatchItem::InitialEnd(_) => News::Complete { again: std::mem::replace(&mut self.was_complete, true) },
-                WatchItem::Event(kind, delivery) => match (kind, delivery.old(), delivery.new()) {
-                    (EventKind::Deleted, Some(old), _) => News::Gone(old.clone()),
-                    (_, old, Some(new)) => News::Changed { old: old.cloned(), new: new.clone() },
-                    _ => continue,
-                },
+                WatchItem::Event(kind, delivery) => {
+                    self.told = Some(delivery.revision());
+                    match (kind, delivery.old(), delivery.new()) {
+                        (EventKind::Deleted, Some(old), _) => News::Gone(old.clone()),
+                        (_, old, Some(new)) => News::Changed { old: old.cloned(), new: new.clone() },
+                        _ => continue,
+                    }
+                }
                 WatchItem::Expired(_) => {
                     self.watcher = watch(&self.cache, &self.filter);
                     continue;
                 }
             });
         }
+    }
+
+    /// The revision of the change that was told last, deletions among them.
+    pub fn told(&self) -> Option<Revision> {
+        self.told
     }
 
     /// Right after [`next`](Feed::next) had to wait: every change up to this revision was told.

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use compact_str::CompactString;
 use revisor_cel::{Environment, RuleEnvironments};
+use revisor_convert::DefinitionError;
+use revisor_object::Object;
 use revisor_schema::Types;
 use revisor_version::{ApiVersion, EffectiveVersion, FeatureGates, Release};
 
@@ -308,6 +310,14 @@ impl Catalog {
     /// rules.
     pub fn rule_environment(&self) -> &Environment {
         &self.rule_environment
+    }
+
+    /// A definition as conversions between its versions see it.
+    ///
+    /// # Errors
+    /// If the object is no definition.
+    pub fn convertible(&self, definition: &Object) -> Result<revisor_convert::Definition, DefinitionError> {
+        revisor_convert::Definition::read(definition, &self.rule_environment, self.formats.minor.into())
     }
 
     /// The type of all scales, as a resource. It is not served by itself: its objects are parts of others.

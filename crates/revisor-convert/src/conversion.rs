@@ -157,6 +157,23 @@ impl Conversion {
         (0..versions.len()).filter(is_alone).map(|number| versions[number].name()).collect()
     }
 
+    /// How many steps there are between versions of the definition.
+    pub fn step_count(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether steps lead from one version to another.
+    pub fn connects(&self, from: &str, to: &str) -> bool {
+        let (from, to) = (self.definition.number(from), self.definition.number(to));
+        from.zip(to).is_some_and(|(from, to)| from == to || self.ways[from][to].is_some())
+    }
+
+    /// Whether there are rules for what is canonical in a version.
+    pub fn canonicalizes(&self, version: &str) -> bool {
+        let number = self.definition.number(version);
+        self.canonical.iter().any(|rules| Some(rules.version()) == number)
+    }
+
     /// Brings an object of a version into its canonical form, before anything is pruned. Answers whether it changed.
     pub fn canonicalize(&self, version: &str, object: &mut Value) -> Result<bool, ConvertError> {
         let number = self.definition.number(version);

@@ -142,13 +142,27 @@ impl Default for Effort {
 impl Conversion {
     /// Whether the rules keep the laws.
     pub fn check(&self, effort: Effort) -> Report {
+        self.search(effort, &|| false).report()
+    }
+
+    /// The same for somebody who may not have the time: nothing once that `is_over`. Asked before each step, which are
+    /// bounded by work.
+    pub fn check_in_time(&self, effort: Effort, is_over: &dyn Fn() -> bool) -> Option<Report> {
+        let search = self.search(effort, is_over);
+        (!is_over()).then(|| search.report())
+    }
+
+    fn search(&self, effort: Effort, is_over: &dyn Fn() -> bool) -> Search<'_> {
         let mut search = Search::new(self, effort);
         for edge in 0..self.steps.len() {
+            if is_over() {
+                return search;
+            }
             search.step(edge);
         }
         search.two_ways();
         search.canonical();
-        search.report()
+        search
     }
 }
 

@@ -1,8 +1,9 @@
 //! Custom resources come and go with their definitions.
 //!
 //! One task follows the definitions: it gives them their names, says so in their status, serves their resources, and
-//! when one is deleted, deletes its objects before it lets the definition go. Whoever writes a definition is answered
-//! once the task has seen it, so that the next request finds what was defined.
+//! when one is deleted, deletes its objects and its Conversion before it lets the definition go. It follows the
+//! conversions too, because a definition takes effect together with the rules between its versions. Whoever writes one of
+//! either is answered once the task has seen it, so that the next request finds what was defined.
 
 mod cleanup;
 mod registrations;
@@ -13,10 +14,12 @@ use std::time::Duration;
 
 use revisor_cache::{Feed, Item, News};
 use revisor_catalog::{Definition, FROZEN_VERSIONS, Resource, TakenNames, settle_status};
+use revisor_convert::Conversion;
 use revisor_object::{Object, Value};
 use revisor_version::Revision;
 use tokio::sync::watch;
 
+use crate::conversions::{Verdict, is_conversions, judge, known};
 use crate::workbench::{is_light, off_the_workers};
 use crate::{Decoded, Registry, RegistryError};
 
@@ -29,11 +32,40 @@ pub(crate) fn is_definitions(resource: &Resource) -> bool {
 }
 
 /// How far the task has come.
-pub(crate) struct Progress(watch::Sender<Option<Revision>>);
+#[derive(Default)]
+pub(crate) struct Progress {
+    definitions: Seen,
+    conversions: Seen,
+}
 
-impl Default for Progress {
-    fn default() -> Progress {
-        Progress(watch::Sender::new(None))
+/// Up to where all changes of a resource have taken effect.
+struct Seen(watch::Sender<Option<Revision>>);
+
+impl Default for Seen {
+    fn default() -> Seen {
+        Seen(watch::Sender::new(None))
+    }
+}
+
+impl Seen {
+    fn reach(&self, revision: Option<Revision>) {
+        self.0.send_if_modified(|seen| {
+            let is_news = *seen < revision;
+            *seen = revision.max(*seen);
+            is_news
+        });
+    }
+
+    /// The same for a single change: what was there at the start is seen when all of it is.
+    fn reach_next(&self, revision: Option<Revision>) {
+        if self.0.borrow().is_some() {
+            self.reach(revision);
+        }
+    }
+
+    async fn begin(&self) {
+        // The task ends only with the registry.
+        let _ = self.0.subscribe().wait_for(Option::is_some).await;
     }
 }
 
@@ -44,32 +76,36 @@ impl Registry {
             return;
         };
         let feed = Feed::open(&self.cache_of(definitions), None);
+        let conversions = self.catalog.conversions();
+        let feed_of_conversions = Feed::open(&self.cache_of(conversions), None);
         let keeper = Keeper {
             registry: Arc::downgrade(self),
             definitions: definitions.clone(),
+            conversions: conversions.clone(),
             names: HashMap::new(),
             installed: HashMap::new(),
-            serves_reports: false,
+            serves_versioning: false,
         };
-        let mut seen = self.definitions.0.subscribe();
-        tokio::spawn(keeper.run(feed));
-        // The task ends only with the registry.
-        let _ = seen.wait_for(Option::is_some).await;
+        tokio::spawn(keeper.run(feed, feed_of_conversions));
+        self.definitions.definitions.begin().await;
+        self.definitions.conversions.begin().await;
     }
 
-    /// Waits until what was written to a definition has taken effect.
+    /// Waits until what was written to a definition or to a Conversion has taken effect.
     pub(crate) async fn await_definition(&self, resource: &Resource, written: &[u8]) {
-        if !is_definitions(resource) {
-            return;
-        }
+        let seen = match () {
+            () if is_definitions(resource) => &self.definitions.definitions,
+            () if is_conversions(resource) => &self.definitions.conversions,
+            () => return,
+        };
         let Ok(version) = sonic_rs::get(written, ["metadata", "resourceVersion"]) else { return };
         let Some(revision) = version.as_raw_str().trim_matches('"').parse().ok().and_then(Revision::new) else {
             return;
         };
-        let mut seen = self.definitions.0.subscribe();
+        let mut seen = seen.0.subscribe();
         let reached = seen.wait_for(|seen| *seen >= Some(revision));
         if tokio::time::timeout(PATIENCE, reached).await.is_err() {
-            tracing::warn!(%revision, "a definition was written but is not served yet");
+            tracing::warn!(%revision, "what was written has not taken effect yet");
         }
     }
 }
@@ -78,10 +114,11 @@ impl Registry {
 struct Keeper {
     registry: Weak<Registry>,
     definitions: Arc<Resource>,
+    conversions: Arc<Resource>,
     /// The names that definitions have got, by group and name of the definition.
     names: HashMap<String, BTreeMap<String, TakenNames>>,
     installed: HashMap<String, Installed>,
-    serves_reports: bool,
+    serves_versioning: bool,
 }
 
 /// A definition whose resources are served.
@@ -101,55 +138,96 @@ struct Basis {
     generation: Option<Value>,
     accepted: Option<Value>,
     frozen: Option<Value>,
+    /// The same of its Conversion.
+    conversion: Option<[Option<Value>; 2]>,
     is_established: bool,
     is_terminating: bool,
 }
 
 impl Keeper {
-    async fn run(mut self, mut feed: Feed) {
-        while let Some(news) = feed.next().await {
-            // Held for one step at a time: the registry is gone when its last user is.
-            let Some(registry) = self.registry.upgrade() else { return };
-            match news {
-                News::Present(item) | News::Changed { new: item, .. } => {
-                    self.look_at(&registry, &item).await;
-                    self.serve_reports(&registry);
-                    // What was there at the start is seen when all of it is.
-                    registry.definitions.0.send_if_modified(|seen| {
-                        let is_news = seen.is_some() && *seen < Some(item.revision());
-                        if is_news {
-                            *seen = Some(item.revision());
-                        }
-                        is_news
-                    });
+    async fn run(mut self, mut definitions: Feed, mut conversions: Feed) {
+        loop {
+            tokio::select! {
+                biased;
+                news = definitions.next() => {
+                    // Held for one step at a time: the registry is gone when its last user is.
+                    let (Some(news), Some(registry)) = (news, self.registry.upgrade()) else { return };
+                    self.follow_definition(&registry, news, definitions.told()).await;
                 }
-                News::Complete { .. } => {
-                    self.forget_missing(&registry).await;
-                    self.serve_reports(&registry);
-                    let reached = registry.cache.revision();
-                    registry.definitions.0.send_if_modified(|seen| {
-                        let is_news = *seen < reached;
-                        *seen = reached.max(*seen);
-                        is_news
-                    });
-                }
-                News::Gone(item) => {
-                    let name = name_of(&self.definitions, &item).to_owned();
-                    self.forget(&registry, &name).await;
-                    self.serve_reports(&registry);
+                news = conversions.next() => {
+                    let (Some(news), Some(registry)) = (news, self.registry.upgrade()) else { return };
+                    self.follow_conversion(&registry, news, conversions.told()).await;
                 }
             }
         }
     }
 
-    /// Serves the reports on definitions as long as there are any to report on.
-    fn serve_reports(&mut self, registry: &Registry) {
+    async fn follow_definition(&mut self, registry: &Arc<Registry>, news: News, told: Option<Revision>) {
+        let seen = &registry.definitions.definitions;
+        match news {
+            News::Present(item) | News::Changed { new: item, .. } => {
+                self.look_at(registry, &item).await;
+                self.serve_versioning(registry);
+                seen.reach_next(told.max(Some(item.revision())));
+            }
+            News::Complete { .. } => {
+                self.forget_missing(registry).await;
+                self.serve_versioning(registry);
+                seen.reach(registry.cache.revision());
+            }
+            News::Gone(item) => {
+                let name = name_of(&self.definitions, &item).to_owned();
+                self.forget(registry, &name).await;
+                self.serve_versioning(registry);
+                seen.reach_next(told);
+            }
+        }
+    }
+
+    /// A Conversion takes effect as a change of its definition does.
+    async fn follow_conversion(&mut self, registry: &Arc<Registry>, news: News, told: Option<Revision>) {
+        let seen = &registry.definitions.conversions;
+        match news {
+            News::Present(item) | News::Changed { new: item, .. } => {
+                self.look_again(registry, name_of(&self.conversions, &item)).await;
+                seen.reach_next(told.max(Some(item.revision())));
+            }
+            News::Complete { again } => {
+                if again {
+                    let known: Vec<String> = self.installed.keys().cloned().collect();
+                    for name in known {
+                        self.look_again(registry, &name).await;
+                    }
+                }
+                seen.reach(registry.cache.revision());
+            }
+            News::Gone(item) => {
+                self.look_again(registry, name_of(&self.conversions, &item)).await;
+                seen.reach_next(told);
+            }
+        }
+    }
+
+    /// Looks at a definition once more that was seen before. Those that come later are seen together with what belongs
+    /// to them.
+    async fn look_again(&mut self, registry: &Arc<Registry>, name: &str) {
+        if !self.names.values().any(|names| names.contains_key(name)) {
+            return;
+        }
+        if let Some(item) = registry.cache_of(&self.definitions).get(&self.definitions.key(None, name)) {
+            self.look_at(registry, &item).await;
+        }
+    }
+
+    /// Serves what there is to say about the versions of definitions as long as there are any.
+    fn serve_versioning(&mut self, registry: &Registry) {
         let has_definitions = self.names.values().any(|names| !names.is_empty());
-        if has_definitions != self.serves_reports {
-            self.serves_reports = has_definitions;
-            let reports = registry.catalog.version_reports();
-            let served = if has_definitions { vec![reports.clone()] } else { Vec::new() };
-            registry.serve_custom(&reports.group, &reports.plural, served);
+        if has_definitions != self.serves_versioning {
+            self.serves_versioning = has_definitions;
+            for resource in versioning(registry) {
+                let served = if has_definitions { vec![resource.clone()] } else { Vec::new() };
+                registry.serve_custom(&resource.group, &resource.plural, served);
+            }
         }
     }
 
@@ -190,9 +268,8 @@ impl Keeper {
 
     fn taken(&self, registry: &Registry, group: &str) -> TakenNames {
         let mut taken = TakenNames::default();
-        let reports = registry.catalog.version_reports();
-        if reports.group == group {
-            taken.add(&as_definition(reports));
+        for resource in versioning(registry).into_iter().filter(|resource| resource.group == group) {
+            taken.add(&as_definition(resource));
         }
         self.names.get(group).into_iter().flat_map(BTreeMap::values).for_each(|names| taken.extend(names));
         taken
@@ -202,7 +279,10 @@ impl Keeper {
     async fn install(&mut self, registry: &Arc<Registry>, name: &str, object: &Object, item: &Item) {
         let bytes = item.bytes().len();
         let definition = at_leisure(bytes, || Definition::read(object));
+        let conversion = registry.stored_conversion(name);
+        let identity = |object: &Object| ["uid", "generation"].map(|field| object.at(&["metadata", field]).cloned());
         let basis = Basis {
+            conversion: conversion.as_ref().map(identity),
             uid: object.at(&["metadata", "uid"]).cloned(),
             generation: object.at(&["metadata", "generation"]).cloned(),
             accepted: object.at(&["status", "acceptedNames"]).cloned(),
@@ -216,7 +296,8 @@ impl Keeper {
             }
             return;
         }
-        let compiled = at_leisure(bytes, || definition.resources(&registry.catalog, None));
+        let rules = self.rules(registry, name, conversion.as_ref(), object).await;
+        let compiled = at_leisure(bytes, || definition.resources(&registry.catalog, rules));
         let Some(resources) = compiled else { return };
         let prefix = resources.storage.prefix.clone();
         if let Err(error) = registry.add_custom_cache(&prefix, definition.namespaced).await {
@@ -235,8 +316,46 @@ impl Keeper {
         self.installed.insert(name.to_owned(), Installed { basis, group, plural, prefix, is_being_cleaned });
     }
 
+    /// The rules between the versions of a definition, as far as they keep the laws; says so in the status of their
+    /// Conversion.
+    async fn rules(
+        &self,
+        registry: &Arc<Registry>,
+        name: &str,
+        conversion: Option<&Object>,
+        definition: &Object,
+    ) -> Option<Arc<Conversion>> {
+        let conversion = conversion?;
+        let found = registry.conversions.recall(name, conversion, definition);
+        if found.is_none()
+            && let Some(rules) = off_the_workers(|| known(&registry.catalog, conversion, definition))
+        {
+            return Some(rules);
+        }
+        let judged = || judge(&registry.catalog, conversion, definition, &|| false);
+        let verdict = found.or_else(|| off_the_workers(judged))?;
+        self.tell(registry, name, &verdict, Some(definition)).await;
+        verdict.rules()
+    }
+
+    /// Says in the status of a Conversion what became of it.
+    async fn tell(&self, registry: &Arc<Registry>, name: &str, verdict: &Verdict, definition: Option<&Object>) {
+        let now = registry.now();
+        let told = registry.overwrite(&self.conversions, None, name, false, |_, current| {
+            verdict.tell(current, definition, &now);
+            Ok(())
+        });
+        if let Err(error) = told.await {
+            // Somebody else was faster or it is gone; either comes as news.
+            tracing::debug!(conversion = name, %error, "the status of a Conversion was not written");
+        }
+    }
+
     /// Forgets a definition that is gone. Others may have waited for its names.
     async fn forget(&mut self, registry: &Arc<Registry>, name: &str) {
+        if registry.stored_conversion(name).is_some() {
+            self.tell(registry, name, &Verdict::Waiting, None).await;
+        }
         if let Some(Installed { group, plural, prefix, .. }) = self.installed.remove(name) {
             registry.serve_custom(&group, &plural, Vec::new());
             registry.register_custom(&group).await;
@@ -278,6 +397,11 @@ fn at_leisure<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
 fn name_of<'i>(definitions: &Resource, item: &'i Item) -> &'i str {
     let key = item.key().as_str();
     key.strip_prefix(&*definitions.prefix).unwrap_or(key)
+}
+
+/// The resources that are there as long as there are definitions.
+fn versioning(registry: &Registry) -> [&Arc<Resource>; 2] {
+    [registry.catalog.conversions(), registry.catalog.version_reports()]
 }
 
 /// The names of a resource of the server's own, as a definition would have got them.

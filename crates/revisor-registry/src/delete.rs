@@ -13,6 +13,7 @@ use self::plan::{Plan, plan};
 use crate::allocation::{Outcome, Reservation};
 use crate::bootstrap::IMMORTAL_NAMESPACES;
 use crate::conversion::Current;
+use crate::conversions::is_conversions;
 use crate::present::{Presented, named_as};
 use crate::selection::place;
 use crate::{Decoded, Format, ListItems, ListRequest, ListVersions, Place, Registry, RegistryError, Selection};
@@ -174,7 +175,12 @@ impl Registry {
         let stored = Place { resource: shown.working(), ..target };
         let mut deleted = self.delete_stored(stored, options).await.map_err(|error| named_as(shown, error))?;
         match &mut deleted {
-            Deleted::Gone { bytes, .. } => *bytes = self.show(shown, bytes).await?,
+            Deleted::Gone { bytes, .. } => {
+                if is_conversions(shown) && !options.dry_run {
+                    self.await_definition(shown, bytes).await;
+                }
+                *bytes = self.show(shown, bytes).await?;
+            }
             Deleted::Marked(bytes) => {
                 self.await_definition(shown, bytes).await;
                 *bytes = self.show(shown, bytes).await?;
@@ -183,7 +189,11 @@ impl Registry {
         Ok(deleted)
     }
 
-    async fn delete_stored(&self, target: Place<'_>, options: &DeleteOptions) -> Result<Deleted, RegistryError> {
+    pub(crate) async fn delete_stored(
+        &self,
+        target: Place<'_>,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, RegistryError> {
         let Place { resource, namespace, name } = target;
         let name = name.unwrap_or_default();
         options.validate()?;
@@ -210,6 +220,9 @@ impl Registry {
             let Current { object: old, beneath } = self.read_stored(resource, current.bytes()).await?;
             check_preconditions(resource, name, &current, &old, &preconditions)?;
             let uid = uid_of(&old).to_owned();
+            if is_conversions(resource) && old.at(&["metadata", "deletionTimestamp"]).is_none() {
+                self.refuse_needed(resource, name).await?;
+            }
             let (object, is_removed) = match plan(resource, &old, options, self.environment.now()) {
                 Plan::Nothing => return Ok(Deleted::Marked(current.bytes().clone())),
                 Plan::Remove => (None, true),

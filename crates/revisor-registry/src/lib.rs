@@ -11,6 +11,7 @@ mod body;
 mod bootstrap;
 mod component_status;
 mod conversion;
+mod conversions;
 mod definitions;
 mod delete;
 mod error;

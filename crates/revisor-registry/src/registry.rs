@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::admission::{Admission, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
+use crate::conversions::Conversions;
 use crate::definitions::Progress;
 use crate::role_book::RoleBook;
 use crate::service_addresses::ServiceAddresses;
@@ -66,8 +67,10 @@ pub struct Registry {
     nothing: Arc<ResourceCache>,
     /// What is stored to be asked about writes, and is not.
     pub(crate) uncalled: UncalledAdmission,
-    /// How far definitions have taken effect.
+    /// How far definitions and conversions have taken effect.
     pub(crate) definitions: Progress,
+    /// What is known of conversions between two requests.
+    pub(crate) conversions: Conversions,
     /// Who asks for which versions of custom resources.
     pub(crate) usage: VersionUsage,
     /// Converts custom objects whose definitions say so.
@@ -81,7 +84,9 @@ impl Registry {
     /// If there is no tokio runtime on which definitions can be followed.
     pub async fn start(cache: Arc<Cache>, options: RegistryOptions) -> Result<Arc<Registry>, RegistryError> {
         let mut caches = HashMap::new();
-        for resource in options.catalog.resources().filter(|resource| resource.is_stored()) {
+        // Conversions are kept also while they are not served.
+        let resources = options.catalog.resources().chain([options.catalog.conversions()]);
+        for resource in resources.filter(|resource| resource.is_stored()) {
             // Versions of one resource share what is stored.
             if !caches.contains_key(&resource.prefix) {
                 let added = cache.add(&resource.prefix, resource.namespaced).await?;
@@ -101,6 +106,7 @@ impl Registry {
             uncalled,
             custom_caches: RwLock::default(),
             definitions: Progress::default(),
+            conversions: Conversions::default(),
             usage: VersionUsage::new(options.environment.now()),
             cache,
             environment: options.environment,

@@ -106,8 +106,8 @@ impl Registry {
         let Place { resource, namespace, name } = place;
         let key = name.map(|name| resource.key(namespace, name));
         let stored = key.and_then(|key| self.cache_of(resource).get(&key)).map_or(0, |item| item.bytes().len());
-        let custom = resource.custom().map_or(0, Custom::weight);
-        sent.saturating_add(stored).saturating_add(custom)
+        let more = resource.custom().map_or_else(|| self.weight_of_rules(resource, name), Custom::weight);
+        sent.saturating_add(stored).saturating_add(more)
     }
 
     /// The time as metadata shows it.
@@ -276,6 +276,7 @@ impl Registry {
         errors.extend(validated);
         reject_invalid(resource, name, errors)?;
         self.validate_admission(review, &object)?;
+        let judged = self.judge(review, &mut object, options).await?;
         options.in_time()?;
         let charges = self.charge_quotas(review, &object, options.dry_run).await?;
         warnings.extend(self.admission_warnings(review, &object));
@@ -283,6 +284,7 @@ impl Registry {
             Part::Whole => resource.strategy.warnings(&object, Some(old)),
             Part::Subresource(_) => resource.strategy.subresource_warnings(&object, old),
         });
+        warnings.extend(judged.warnings.iter().cloned());
 
         let draft = self.draft(resource, &object, &beneath).await?;
         let is_last_step = is_free_to_go(resource, &object, old);
@@ -332,7 +334,7 @@ enum Attempt {
 
 /// Whether an object that was marked before is held by nothing any more. One whose time is not up goes by another
 /// deletion.
-fn is_free_to_go(resource: &Resource, object: &Object, old: &Object) -> bool {
+pub(crate) fn is_free_to_go(resource: &Resource, object: &Object, old: &Object) -> bool {
     let is_unheld = object.object("metadata").is_none_or(|metadata| metadata.array("finalizers").is_empty());
     let was_due = old.object("metadata").is_some_and(|metadata| {
         let seconds = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or_default();
@@ -410,7 +412,7 @@ fn check_metadata(resource: &Resource, metadata: &Object) -> FieldErrors {
     }
 }
 
-fn reject_invalid(resource: &Arc<Resource>, name: &str, errors: FieldErrors) -> Result<(), RegistryError> {
+pub(crate) fn reject_invalid(resource: &Arc<Resource>, name: &str, errors: FieldErrors) -> Result<(), RegistryError> {
     if errors.is_empty() {
         return Ok(());
     }

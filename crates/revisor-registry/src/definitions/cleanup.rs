@@ -1,4 +1,5 @@
-//! The end of a definition: its objects are deleted, and when none is left, the definition may go.
+//! The end of a definition: its objects are deleted, and when none is left, the definition may go, and its Conversion
+//! with it.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -44,6 +45,7 @@ pub(super) async fn run(registry: Weak<Registry>, definitions: Arc<Resource>, na
                 &condition("False", "InstanceDeletionCompleted", "removed all instances"),
             )
             .await;
+            delete_conversion(&strong, &name).await;
             remove_finalizer(&strong, &definitions, &name).await;
             return;
         }
@@ -55,6 +57,7 @@ pub(super) async fn run(registry: Weak<Registry>, definitions: Arc<Resource>, na
 pub(super) async fn let_go(registry: &Arc<Registry>, definitions: &Arc<Resource>, name: &str) {
     let never = condition("False", "NeverEstablished", "resource was never established");
     if report(registry, definitions, name, &never).await {
+        delete_conversion(registry, name).await;
         remove_finalizer(registry, definitions, name).await;
     }
 }
@@ -95,6 +98,17 @@ async fn report(registry: &Registry, definitions: &Arc<Resource>, name: &str, co
         })
         .await;
     !matches!(written, Err(RegistryError::NotFound { .. }))
+}
+
+/// Rules between the versions of what is no more are of no use, and would be in the way of another definition by that
+/// name.
+async fn delete_conversion(registry: &Registry, name: &str) {
+    let conversions = registry.catalog.conversions();
+    let place = Place { resource: conversions, namespace: None, name: Some(name) };
+    match registry.delete_stored(place, &DeleteOptions::default()).await {
+        Ok(_) | Err(RegistryError::NotFound { .. }) => {}
+        Err(error) => tracing::warn!(conversion = name, %error, "a Conversion stays behind its definition"),
+    }
 }
 
 async fn remove_finalizer(registry: &Registry, definitions: &Arc<Resource>, name: &str) {

@@ -165,10 +165,12 @@ impl Registry {
         reject_invalid(resource, name, errors)?;
         self.require_right_to_create(review, options)?;
         self.validate_admission(review, &object)?;
+        let judged = self.judge(review, &mut object, options).await?;
         options.in_time()?;
         let charges = self.charge_quotas(review, &object, options.dry_run).await?;
         warnings.extend(self.admission_warnings(review, &object));
         warnings.extend(resource.strategy.warnings(&object, None));
+        warnings.extend(judged.warnings.iter().cloned());
         let key = Key::new(resource.key(namespace, name));
         let draft = self.draft(resource, &object, &Beneath::Nothing).await?;
         if options.dry_run {

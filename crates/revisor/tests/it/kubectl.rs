@@ -6,6 +6,7 @@
 //! provides.
 
 mod applying;
+mod conversions;
 mod deleting;
 mod discovery;
 mod making;
