@@ -358,6 +358,20 @@ fn rules_that_lose_nothing_are_accepted() {
 }
 
 #[test]
+fn an_object_in_the_place_of_another_is_not_taken_for_a_loss() {
+    let ports = |more: &str| {
+        spec(&format!(
+            r#"{{"ports":{{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
+                "items":{{"type":"object","required":["name"],"properties":{{"name":{STRING},"port":{INTEGER}{more}}}}}}}}}"#
+        ))
+    };
+    let definition = definition(&[("v1", &ports("")), ("v2", &ports(&format!(r#","tls":{STRING}"#)))]);
+    // Many objects are needed, until one is mended so.
+    let report = conversion(&definition, &[("v1", "v2", "[]")]).check(Effort::default());
+    assert!(report.broken.is_empty(), "{:#?}", report.broken);
+}
+
+#[test]
 fn what_could_not_be_tried_is_said() {
     let impossible = spec(&format!(r#"{{"n":{INTEGER}}}"#)).replacen(
         r#"{"type":"object""#,
