@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use revisor_convert::{KEPT_ANNOTATION, Stored, read_kept, take_annotation};
 use revisor_object::{Object, Value};
+use revisor_schema::{JsonType, Structural};
 
 use super::conversion::{CustomConversion, Unconverted, failed, into_object, short};
 use super::{Custom, Family};
@@ -151,7 +152,13 @@ impl Custom {
 
     /// Brings an object to another version, for those who compare what managers see of it.
     pub fn convert(&self, object: Object, api_version: &str) -> Result<Object, Unconverted> {
-        self.family.conversion.convert(object, api_version)
+        let schema = self.family.schema(object.str("apiVersion").unwrap_or_default());
+        let (Some(_), Some(schema)) = (self.family.conversion.rules(), schema) else {
+            return self.family.conversion.convert(object, api_version);
+        };
+        let mut object = Value::Object(object);
+        empty_nulls(schema.structural(), &mut object);
+        self.family.conversion.convert(into_object(Ok(object))?, api_version)
     }
 
     /// What is to be stored when an object of this version, which shows its type, takes the place of what lies beneath.
@@ -230,6 +237,28 @@ fn with_annotation(mut object: Object, beneath: &Beneath) -> Object {
         object.object_mut("metadata").object_mut("annotations").insert(KEPT_ANNOTATION, annotation.clone());
     }
     object
+}
+
+/// What is left of an object or a list, from which managers took away everything, is null where that is none of its
+/// values. To rules it is an empty one: what is kept for its parts is not gone with them.
+fn empty_nulls(schema: &Structural, value: &mut Value) {
+    match (value, schema.kind) {
+        (value @ Value::Null, Some(JsonType::Object)) if !schema.nullable => *value = Value::Object(Object::new()),
+        (value @ Value::Null, Some(JsonType::Array)) if !schema.nullable => *value = Value::Array(Vec::new()),
+        (Value::Object(object), _) => {
+            for (name, property) in &schema.properties {
+                if let Some(member) = object.get_mut(name) {
+                    empty_nulls(property, member);
+                }
+            }
+        }
+        (Value::Array(items), _) => {
+            if let Some(schema) = &schema.items {
+                items.iter_mut().for_each(|item| empty_nulls(schema, item));
+            }
+        }
+        _ => {}
+    }
 }
 
 fn api_version(object: &Value) -> &str {

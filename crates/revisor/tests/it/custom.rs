@@ -11,6 +11,7 @@ mod owners;
 mod permits;
 mod restarts;
 mod retiring;
+mod rules;
 
 use serde_json::{Value, json};
 
