@@ -149,10 +149,15 @@ impl Conversion {
         self.computes
     }
 
-    /// The versions that no step reaches.
+    /// The versions that no step reaches from where objects are stored, or if none leads from there, from where the
+    /// first step begins.
     pub fn unreached(&self) -> Vec<&str> {
         let versions = self.definition.versions();
-        let is_reached = |number: usize| self.steps.iter().any(|edge| edge.ends.contains(&number));
+        let storage = self.definition.number(self.definition.storage().name());
+        let leads_on = |number: &usize| self.steps.iter().any(|edge| edge.ends.contains(number));
+        let start = storage.filter(leads_on).or_else(|| self.steps.first().map(|edge| edge.ends[0]));
+        let is_reached =
+            |number: usize| start.is_some_and(|start| start == number || self.ways[start][number].is_some());
         let is_alone = |number: &usize| versions.len() > 1 && !is_reached(*number);
         (0..versions.len()).filter(is_alone).map(|number| versions[number].name()).collect()
     }

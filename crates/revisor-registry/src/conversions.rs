@@ -11,6 +11,7 @@ mod verdict;
 pub(crate) use verdict::{Verdict, judge, known};
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Arc, Mutex};
 
@@ -170,11 +171,12 @@ impl Registry {
             Verdict::Waiting => {}
             Verdict::Refused(errors) => reject_invalid(review.resource, name, errors.clone())?,
             Verdict::Accepted(accepted) => {
-                if let Some(old) = review.old
+                if let Some(old) = review.old.filter(|old| is_accepted(old))
                     && let Some(stake) = Stake::of(self, definition)
                 {
                     let losing = off_the_workers(|| stake.losing(old, &accepted.rules));
-                    refuse_loss(review.resource, name, losing, "would lose something by this change")?;
+                    let what = ["would lose something by this change"; 2];
+                    refuse_loss(review.resource, name, losing, what)?;
                 }
                 if !options.dry_run {
                     self.conversions.remember(name, [conversion, definition], accepted.clone());
@@ -195,8 +197,8 @@ impl Registry {
         let verdict = self.found(&conversion, definition, options)?;
         match &verdict {
             Verdict::Waiting => {}
-            // What was never in force holds nobody up.
-            Verdict::Refused(errors) if is_accepted(&conversion) => {
+            // What was never in force for this definition holds nobody up.
+            Verdict::Refused(errors) if review.old.is_some() && is_accepted(&conversion) => {
                 let told = errors.iter().map(|error| FieldError {
                     detail: format!("in Conversion {name}: {}", error.detail),
                     ..error.clone()
@@ -220,6 +222,11 @@ impl Registry {
         options: WriteOptions<'_>,
     ) -> Result<Verdict, RegistryError> {
         options.in_time()?;
+        // Whoever comes again because another was faster need not find it out again.
+        let name = conversion.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
+        if let Some(verdict) = self.conversions.recall(name, conversion, definition) {
+            return Ok(verdict);
+        }
         let is_over = || options.in_time().is_err();
         let verdict = off_the_workers(|| judge(&self.catalog, conversion, definition, &is_over));
         verdict.ok_or(RegistryError::TimedOut)
@@ -230,16 +237,25 @@ impl Registry {
         let (Some(conversion), Some(definition)) = (self.stored_conversion(name), self.stored_definition(name)) else {
             return Ok(());
         };
-        let Some(stake) = Stake::of(self, &definition) else { return Ok(()) };
+        // What was never in force is in nobody's need.
+        let Some(stake) = Stake::of(self, &definition).filter(|_| is_accepted(&conversion)) else { return Ok(()) };
         let needing = off_the_workers(|| stake.needing(&conversion));
-        refuse_loss(resource, name, needing, "need it to be shown in all versions that are served")
+        let what = ["needs", "need"].map(|needs| format!("{needs} it to be shown in every version that is served"));
+        refuse_loss(resource, name, needing, what)
     }
 }
 
-fn refuse_loss(resource: &Arc<Resource>, name: &str, objects: u64, what: &str) -> Result<(), RegistryError> {
-    match objects {
-        0 => Ok(()),
-        1 => Err(RegistryError::conflict(resource, name, format!("1 object is stored of those that {what}"))),
-        objects => Err(RegistryError::conflict(resource, name, format!("{objects} objects are stored that {what}"))),
-    }
+/// Refuses what objects would suffer from; `what` they do is said of one and of many.
+fn refuse_loss(
+    resource: &Arc<Resource>,
+    name: &str,
+    objects: u64,
+    [of_one, of_many]: [impl Display; 2],
+) -> Result<(), RegistryError> {
+    let why = match objects {
+        0 => return Ok(()),
+        1 => format!("1 object is stored that {of_one}"),
+        objects => format!("{objects} objects are stored that {of_many}"),
+    };
+    Err(RegistryError::conflict(resource, name, why))
 }

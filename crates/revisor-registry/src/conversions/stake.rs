@@ -53,7 +53,8 @@ impl<'a> Stake<'a> {
         let Ok(Some(old)) = compile(&self.registry.catalog, conversion, self.definition) else { return 0 };
         self.count(|item| {
             let version = stored_version(item.bytes());
-            let is_cut_off = version != self.storage
+            let is_cut_off = self.converts_by_rules()
+                && version != self.storage
                 && old.connects(&version, self.storage)
                 && !rules.connects(&version, self.storage);
             is_cut_off

@@ -53,6 +53,14 @@ impl Fixture {
     }
 
     pub(crate) fn resource(&self, plural: &str) -> Arc<Resource> {
+        if plural == "conversions" {
+            return self
+                .registry
+                .catalog()
+                .resource("versioning.revisor.dev", "v1alpha1", plural)
+                .expect("is served")
+                .clone();
+        }
         let group = match plural {
             "endpointslices" => "discovery.k8s.io",
             "ingressclasses" | "ingresses" | "ipaddresses" | "servicecidrs" => "networking.k8s.io",

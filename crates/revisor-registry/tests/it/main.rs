@@ -1,5 +1,6 @@
 //! The registry over a real store in a folder of its own.
 
+mod conversions;
 mod custom;
 mod fixture;
 mod pods;

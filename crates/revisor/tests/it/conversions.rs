@@ -3,6 +3,7 @@
 mod bad_input;
 mod definitions;
 mod guards;
+mod stories;
 mod written;
 
 use serde_json::{Value, json};

@@ -78,6 +78,6 @@ fn text(value: &Value) -> &str {
 }
 
 /// Waits until something is no longer there.
-async fn gone(client: &Client, path: &str) {
+pub(crate) async fn gone(client: &Client, path: &str) {
     eventually(|| async { (client.get(path).await.code == 404).then_some(()) }).await;
 }

@@ -13,6 +13,7 @@ mod making;
 mod nodes;
 mod objects;
 mod reading;
+mod readme;
 mod releases;
 mod rollouts;
 mod version_reports;
@@ -20,7 +21,7 @@ mod watching;
 mod workloads;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
@@ -64,6 +65,33 @@ impl Kubectl {
             .args(words(line))
             .env("KUBECONFIG", &self.kubeconfig)
             // Its cache of discovery lives there, and so do its temporary files.
+            .env("HOME", self.home.path())
+            .env("TMPDIR", self.home.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// A line of a shell that knows this kubectl and the program, in a folder.
+    fn shell(&self, folder: &Path, line: &str) -> Command {
+        let bin = self.home.path().join("bin");
+        std::fs::create_dir_all(&bin).expect("a folder can be made");
+        for (name, program) in
+            [("kubectl", self.program.as_path()), ("revisor", Path::new(env!("CARGO_BIN_EXE_revisor")))]
+        {
+            if !bin.join(name).exists() {
+                std::os::unix::fs::symlink(program, bin.join(name)).expect("a link can be made");
+            }
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::iter::once(bin).chain(std::env::split_paths(&path));
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", line])
+            .current_dir(folder)
+            .env("PATH", std::env::join_paths(paths).expect("folders without colons"))
+            .env("KUBECONFIG", &self.kubeconfig)
             .env("HOME", self.home.path())
             .env("TMPDIR", self.home.path())
             .stdin(Stdio::null())

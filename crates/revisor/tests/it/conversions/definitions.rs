@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::custom::gone;
 use crate::harness::Server;
 
 /// Gives the definition this as its second version.
@@ -92,7 +93,7 @@ async fn conversions_are_kept_while_they_are_not_served() {
     held["metadata"]["finalizers"] = json!(["rules.example/keep"]);
     client.post(CONVERSIONS, &held).await.expect(201);
     client.delete(&format!("{DEFINITIONS}/{NAME}")).await.expect(200);
-    crate::harness::eventually(|| async { (client.get(CONVERSIONS).await.code == 404).then_some(()) }).await;
+    gone(&client, CONVERSIONS).await;
     let server = server.restart().await;
     let client = server.client();
     client.get(&at()).await.expect(404);

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::client::{APPLY, MERGE};
+use crate::custom::gone;
 use crate::harness::Server;
 
 const LEVELS: &str = r#"{"low": "Low", "lo": "Low", "high": "High"}"#;
@@ -149,7 +150,8 @@ async fn one_may_be_there_before_its_definition() {
 
     // With its definition it goes.
     client.delete(&format!("{DEFINITIONS}/{NAME}")).await.expect(200);
-    crate::harness::eventually(|| async { (client.get(&at()).await.code == 404).then_some(()) }).await;
+    gone(&client, &format!("{DEFINITIONS}/{NAME}")).await;
+    client.get(&at()).await.expect(404);
 
     // One that does not fit the definition that comes is in nobody's way.
     propose(&client, &rename()).await.expect(201);

@@ -1,6 +1,6 @@
-//! Rules between versions, as their author meets them: the demonstration of the README.
+//! Rules between versions, as their author meets them.
 
-use super::start;
+use super::{readme, start};
 
 /// Two versions of a gate. The second has a size with a height, and other names for levels.
 fn gates(levels: &str) -> String {
@@ -58,31 +58,22 @@ spec:
 }
 
 #[tokio::test]
-async fn a_wrong_rule_teaches_and_the_right_one_is_in_use() {
+async fn the_demonstration_in_the_readme_goes_as_it_says() {
     let (_server, kubectl) = start(&[]).await;
-    kubectl.ok_with("apply -f -", &gates("[low, lo, high]")).await;
-    let wrong = conversion("{low: Low, lo: Low, high: High}");
-    let text = kubectl.refused_with("apply -f -", &wrong).await;
-    assert_eq!(
-        text,
-        r#"The Conversion "gates.example.com" is invalid: spec.steps[0].rules[1]: Invalid value: L1: there and back again, .spec.level is not what it was
-object: {"apiVersion":"example.com/v1","kind":"Gate","metadata":{"name":"x"},"spec":{"level":"low"}}
-becomes: {"apiVersion":"example.com/v2","kind":"Gate","metadata":{"name":"x"},"spec":{"level":"Low"}}
-back: {"apiVersion":"example.com/v1","kind":"Gate","metadata":{"name":"x"},"spec":{"level":"lo"}}
-"#
-    );
-    kubectl.refused_with("apply --server-side --dry-run=server -f -", &wrong).await;
+    readme::follow(&kubectl, "### Converting between versions without losing anything").await;
+}
 
+#[tokio::test]
+async fn what_is_written_again_is_what_is_there() {
+    let (_server, kubectl) = start(&[]).await;
     kubectl.ok_with("apply -f -", &gates("[low, high]")).await;
-    let text = kubectl.ok_with("apply -f -", &conversion("{low: Low, high: High}")).await;
-    assert_eq!(text, "conversion.versioning.revisor.dev/gates.example.com created\n");
-    let table = kubectl.squeezed("get conv").await;
-    let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines[0], "NAME VERSIONS VERDICT IN USE AGE");
-    assert!(lines[1].starts_with("gates.example.com v1,v2 Proved True "), "{table}");
+    kubectl.ok_with("apply -f -", &conversion("{low: Low, high: High}")).await;
     kubectl.ok("wait --for=condition=InUse --timeout=30s conversion/gates.example.com").await;
     let text = kubectl.ok_with("apply -f -", &conversion("{high: High, low: Low}")).await;
     assert_eq!(text, "conversion.versioning.revisor.dev/gates.example.com unchanged\n");
+    let wrong = conversion("{low: Low, high: Low}");
+    let text = kubectl.refused_with("apply --server-side --dry-run=server --force-conflicts -f -", &wrong).await;
+    assert!(text.contains("spec.steps[0].rules[1]: Invalid value: L1: "), "{text}");
 }
 
 #[tokio::test]
