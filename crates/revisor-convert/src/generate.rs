@@ -64,8 +64,9 @@ pub struct Generator<'s> {
     candidates: HashMap<usize, Rc<[Value]>>,
     /// How many values the object at hand has so far.
     made: usize,
-    /// How many values were looked at so far to find out whether objects are valid.
+    /// How many values were looked at so far to find out whether objects are valid, and how many may be.
     checked: usize,
+    most_checked: usize,
     /// Places that come before others.
     focus: Vec<Path>,
     /// Places that the schema does not have.
@@ -83,6 +84,7 @@ impl<'s> Generator<'s> {
             candidates: HashMap::new(),
             made: 0,
             checked: 0,
+            most_checked: MAX_CHECKED,
             focus: Vec::new(),
             extra: Vec::new(),
         }
@@ -98,6 +100,11 @@ impl<'s> Generator<'s> {
     pub fn with_places(mut self, extra: Vec<(Path, Structural)>) -> Generator<'s> {
         self.extra = extra;
         self
+    }
+
+    /// Looks at no more than so many values to find valid objects.
+    pub(crate) fn look_at_most(&mut self, values: usize) {
+        self.most_checked = values.min(MAX_CHECKED);
     }
 
     /// Hands objects that go to the bounds of the schema to `take`, from the smallest on, until it answers `false`.
@@ -159,7 +166,7 @@ impl<'s> Generator<'s> {
     fn offer(&mut self, object: Value, take: &mut dyn FnMut(Value) -> bool) -> bool {
         match self.mend(object) {
             Some(object) => take(object),
-            None => self.checked < MAX_CHECKED,
+            None => self.checked < self.most_checked,
         }
     }
 
@@ -223,7 +230,7 @@ impl<'s> Generator<'s> {
 
     /// How many faults an object has with its defaults; `None` if too much was looked at already.
     fn faults(&mut self, object: &mut Value) -> Option<usize> {
-        if self.checked >= MAX_CHECKED {
+        if self.checked >= self.most_checked {
             return None;
         }
         self.checked += size(object);

@@ -14,6 +14,9 @@ use crate::step::Side;
 /// How many objects of the other version are written over.
 const WRITTEN_OVER: usize = 24;
 
+/// How many values are looked at for each that is tried: it may take a while to find valid ones.
+const LOOKS: usize = 16;
+
 impl Search<'_> {
     /// Looks for an object that breaks a law on the way there and back.
     pub(super) fn step(&mut self, edge: usize) {
@@ -92,6 +95,7 @@ impl Search<'_> {
     pub(super) fn generate(&mut self, generator: &mut Generator<'_>, take: &mut impl FnMut(&mut Self, Value)) -> usize {
         let (mut objects, mut work) = (0, 0);
         let effort = self.effort;
+        generator.look_at_most(effort.work.saturating_mul(LOOKS));
         generator.boundaries(&mut |object| {
             objects += 1;
             work += size(&object);

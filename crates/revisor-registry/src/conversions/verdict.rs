@@ -11,7 +11,7 @@ const COMPLETE: &str = "Complete";
 const IN_USE: &str = "InUse";
 
 /// So many steps are searched as far as one is; of more, each less.
-const FULL_EFFORT: usize = 8;
+const FULL_EFFORT: usize = 4;
 
 /// What is known of a Conversion beside its definition.
 pub(crate) enum Verdict {
