@@ -48,6 +48,23 @@ impl Registry {
         Ok(Current { object, beneath })
     }
 
+    /// The same for who deletes it. That takes no more of an object than every version has, so what cannot be converted
+    /// is taken as it is stored: rules that fail keep nobody from cleaning up. Only who has to be asked is waited for, as
+    /// in the original.
+    pub(crate) async fn read_to_delete(
+        &self,
+        resource: &Arc<Resource>,
+        stored: &[u8],
+    ) -> Result<Current, RegistryError> {
+        match (self.read_stored(resource, stored).await, resource.custom()) {
+            (Err(RegistryError::Conversion(_)), Some(custom)) if !custom.asks_others() => {
+                let (object, beneath) = custom.take_stored(Decoded::stored(stored)?);
+                Ok(Current { object, beneath })
+            }
+            (current, _) => current,
+        }
+    }
+
     /// The bytes in which an object is stored that takes the place of what lies beneath.
     pub(crate) async fn draft(
         &self,

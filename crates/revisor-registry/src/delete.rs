@@ -5,7 +5,7 @@ mod plan;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_catalog::{Catalog, Resource};
+use revisor_catalog::{Catalog, DeleteAnswer, Resource};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
@@ -179,7 +179,10 @@ impl Registry {
                 if is_conversions(shown) && !options.dry_run {
                     self.await_definition(shown, bytes).await;
                 }
-                *bytes = self.show(shown, bytes).await?;
+                // Where nobody sees what is gone, nobody has to be able to show it.
+                if shown.rules.delete_answer == DeleteAnswer::Object {
+                    *bytes = self.show(shown, bytes).await?;
+                }
             }
             Deleted::Marked(bytes) => {
                 self.await_definition(shown, bytes).await;
@@ -217,7 +220,7 @@ impl Registry {
                 let uid = uid_of(&Decoded::stored(marked.bytes())?).to_owned();
                 return Ok(Deleted::Gone { bytes: marked.bytes().clone(), uid });
             };
-            let Current { object: old, beneath } = self.read_stored(resource, current.bytes()).await?;
+            let Current { object: old, beneath } = self.read_to_delete(resource, current.bytes()).await?;
             check_preconditions(resource, name, &current, &old, &preconditions)?;
             let uid = uid_of(&old).to_owned();
             if is_conversions(resource) && old.at(&["metadata", "deletionTimestamp"]).is_none() {
@@ -292,6 +295,9 @@ impl Registry {
             let target =
                 Place { resource, namespace: Some(namespace).filter(|_| resource.namespaced), name: Some(name) };
             match self.delete(target, options).await {
+                Ok(Deleted::Gone { bytes, .. }) if resource.rules.delete_answer == DeleteAnswer::Status => {
+                    deleted.push(self.show(resource, &bytes).await?);
+                }
                 Ok(Deleted::Gone { bytes, .. } | Deleted::Marked(bytes)) => deleted.push(bytes),
                 // Somebody else deleted it in between, which is as good.
                 Err(RegistryError::NotFound { .. }) => {}

@@ -189,7 +189,7 @@ impl View {
                 None => None,
             },
             WatchItem::InitialEnd(revision) => Some(WatchItem::InitialEnd(*revision).into()),
-            WatchItem::Expired(expired) => Some(WatchItem::Expired(expired.clone()).into()),
+            WatchItem::Expired(expired) => Some(WatchItem::Expired(*expired).into()),
         })
     }
 

@@ -26,6 +26,8 @@ pub enum Beneath {
     Annotation(Value),
     /// Everything, by rules: what is stored, and what is kept beside it.
     Stored(Stored),
+    /// Everything, whatever converts it: the object is worked on as it is stored, in this version.
+    Itself(String, Option<Value>),
     /// An annotation that cannot be read, and why. The object is shown without it, and only written in the version that
     /// is stored, where nothing else belongs to it.
     Damaged(Value, String),
@@ -50,6 +52,13 @@ impl Custom {
     /// The same, and what lies beneath it, for who is going to put another in its place.
     pub fn show_to_write(&self, stored: Object) -> (Result<Object, Unconverted>, Beneath) {
         self.open(stored, true)
+    }
+
+    /// A stored object as it is, for who needs no more of it than every version has.
+    pub fn take_stored(&self, mut stored: Object) -> (Object, Beneath) {
+        let annotation = take_annotation(&mut stored);
+        let version = stored.str("apiVersion").unwrap_or_default().to_owned();
+        (stored, Beneath::Itself(version, annotation))
     }
 
     fn open(&self, mut stored: Object, is_written: bool) -> (Result<Object, Unconverted>, Beneath) {
@@ -162,7 +171,11 @@ impl Custom {
     }
 
     /// What is to be stored when an object of this version, which shows its type, takes the place of what lies beneath.
-    pub fn lay_down(&self, object: Object, beneath: &Beneath) -> Result<Object, Unconverted> {
+    pub fn lay_down(&self, mut object: Object, beneath: &Beneath) -> Result<Object, Unconverted> {
+        if let Beneath::Itself(version, _) = beneath {
+            object.insert("apiVersion", version.as_str());
+            return Ok(with_annotation(object, beneath));
+        }
         let is_storage = self.storage_version() == self.api_version;
         match (&self.family.conversion, beneath) {
             // In its own version it was made to fit when it was read.
@@ -175,7 +188,7 @@ impl Custom {
                 let begun = Instant::now();
                 let old = match beneath {
                     Beneath::Stored(old) => Some(old),
-                    Beneath::Nothing | Beneath::Annotation(_) | Beneath::Damaged(..) => None,
+                    Beneath::Nothing | Beneath::Annotation(_) | Beneath::Damaged(..) | Beneath::Itself(..) => None,
                 };
                 let written = rules.write(old, Value::Object(object), short(self.storage_version())).map_err(failed)?;
                 let annotation = written.annotation();
@@ -233,7 +246,9 @@ impl Family {
 
 /// The object with the annotation that nobody reads at present, or nobody can.
 fn with_annotation(mut object: Object, beneath: &Beneath) -> Object {
-    if let Beneath::Annotation(annotation) | Beneath::Damaged(annotation, _) = beneath {
+    if let Beneath::Annotation(annotation) | Beneath::Damaged(annotation, _) | Beneath::Itself(_, Some(annotation)) =
+        beneath
+    {
         object.object_mut("metadata").object_mut("annotations").insert(KEPT_ANNOTATION, annotation.clone());
     }
     object

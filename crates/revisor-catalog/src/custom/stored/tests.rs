@@ -192,3 +192,12 @@ fn conversions_are_counted() {
     let annotation = stored.at(&["metadata", "annotations", KEPT_ANNOTATION]).and_then(Value::as_str).map(str::len);
     assert_eq!((&*sample.definition, Some(sample.kept_bytes as usize)), ("things.example.com", annotation));
 }
+
+#[test]
+fn what_is_taken_as_it_is_stored_is_stored_as_it_was() {
+    let [_, v2] = &versions("{}", Some(MOVE));
+    let stored = kept(thing("v1", r#"{"size":1}"#), "{");
+    let (mut object, beneath) = custom(v2).take_stored(stored.clone());
+    object.insert("apiVersion", "example.com/v2");
+    assert_eq!(custom(v2).lay_down(object, &beneath), Ok(stored));
+}

@@ -269,7 +269,11 @@ async fn an_expression_that_fails_is_told_and_loses_nothing() {
     let old = |number: Value| version("v1", true, spec("grade", number));
     let new = version("v2", false, spec("name", json!({"type": "string", "enum": ["low", "mid", "high"]})));
     define(&client, &definition(GROUP, "mills", json!([old(json!({"type": "integer"})), new]))).await;
-    client.post(&at("v1"), &mill("v1", json!({"grade": 7}))).await.expect(201);
+    for name in ["a", "b"] {
+        let mut seven = mill("v1", json!({"grade": 7}));
+        seven["metadata"]["name"] = json!(name);
+        client.post(&at("v1"), &seven).await.expect(201);
+    }
     // From now on there are three grades, but what is stored is what it is.
     let bounded = json!([{"op": "replace", "path": "/spec/versions/0", "value": old(json!({"type": "integer", "minimum": 0, "maximum": 2}))}]);
     client.patch(&format!("{DEFINITIONS}/mills.{GROUP}"), JSON_PATCH, &bounded).await.expect(200);
@@ -299,6 +303,9 @@ async fn an_expression_that_fails_is_told_and_loses_nothing() {
     let event = events.event().await;
     assert_eq!((&*event.kind, &event.object["code"]), ("ERROR", &json!(500)));
     assert_eq!(client.get(&format!("{}/a", at("v1"))).await.expect(200).version(), before.version());
+    // What cannot be shown can be cleaned up.
+    assert_eq!(client.delete(&format!("{}/b", at("v2"))).await.expect(200).json()["status"], "Success");
+    assert_eq!(client.get(&at("v1")).await.expect(200).names(), ["a"]);
 
     client.patch(&format!("{}/a", at("v1")), MERGE, &json!({"spec": {"grade": 1}})).await.expect(200);
     let list = client.get(&at("v2")).await.expect(200).json();
