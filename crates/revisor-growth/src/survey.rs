@@ -55,7 +55,7 @@ impl<'a> Survey<'a> {
     /// Measures all that is asked for, and tells of each kind when it is done: all of them take long.
     pub fn run(&mut self, report: &mut Report, tell: impl Fn(&str)) {
         let catalog = self.server.catalog();
-        for resource in catalog.resources() {
+        for resource in catalog.resources().filter(|resource| resource.custom().is_none()) {
             let name = format!("{} {}", resource.api_version, resource.plural);
             let (before, begun) = (report.measured().len(), Instant::now());
             self.measure_kind(&name, resource, report);

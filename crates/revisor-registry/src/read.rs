@@ -165,7 +165,8 @@ impl Registry {
             None => {}
         }
         if let (Some(revision), "Exact") = (version, resource_version_match) {
-            let found = Box::pin(cache.get_at(&key, revision)).await.map_err(|error| past_error(error, expired_state))?;
+            let found =
+                Box::pin(cache.get_at(&key, revision)).await.map_err(|error| past_error(error, expired_state))?;
             let item = found.ok_or_else(|| RegistryError::not_found(resource, name))?;
             return Ok(Got { bytes: self.show_item(resource, &item).await?, served_at: Some(revision) });
         }

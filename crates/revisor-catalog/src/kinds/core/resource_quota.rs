@@ -1,5 +1,6 @@
 //! Resource quotas: how much a namespace may hold. The status is what counts; a controller fills it in.
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 
 use revisor_object::{BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Value};
@@ -107,27 +108,34 @@ fn validate_spec(object: &Object) -> FieldErrors {
     let mut errors = validate_amounts(SPEC.child("hard"), spec.object("hard"));
     let scopes: Vec<&str> = spec.array("scopes").iter().filter_map(Value::as_str).collect();
     let path = SPEC.child("scopes");
-    let given = || spec.get("scopes").map_or(BadValue::of(&Value::Null), BadValue::of);
+    // All errors show the whole list.
+    let given = given_scopes(spec);
+    let unsuited = Unsuited::of(spec);
     for scope in &scopes {
         if !is_scope(scope) {
-            errors.push(FieldError::invalid(path, given(), "unsupported scope"));
+            errors.push_with(|| FieldError::invalid(path, given.clone(), "unsupported scope"));
         }
-        for _ in unsuited(spec, scope) {
-            errors.push(FieldError::invalid(path, given(), "unsupported scope applied to resource"));
-        }
+        let detail = "unsupported scope applied to resource";
+        errors.push_times(unsuited.by(scope), || FieldError::invalid(path, given.clone(), detail));
     }
-    errors.extend(conflicts(&scopes).map(|()| FieldError::invalid(path, given(), "conflicting scopes")));
+    errors.extend(conflicts(&scopes).map(|()| FieldError::invalid(path, given.clone(), "conflicting scopes")));
     if let Some(selector) = spec.object("scopeSelector") {
-        errors.extend(validate_selector(spec, selector));
+        errors.extend(validate_selector(spec, &unsuited, selector));
     }
     errors
 }
 
-fn validate_selector(spec: &Object, selector: &Object) -> FieldErrors {
+/// The scopes as errors show them, put into words at the first.
+fn given_scopes(spec: &Object) -> LazyCell<BadValue, impl FnOnce() -> BadValue> {
+    LazyCell::new(|| spec.get("scopes").map_or(BadValue::of(&Value::Null), BadValue::of).clipped())
+}
+
+fn validate_selector(spec: &Object, unsuited: &Unsuited, selector: &Object) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let path = SPEC.child("scopeSelector");
     // None of these paths says which expression it is about.
     let path = path.child("matchExpressions");
+    let whole = LazyCell::new(|| BadValue::of(selector).clipped());
     let mut scopes = Vec::new();
     for expression in selector.array("matchExpressions").iter().filter_map(Value::as_object) {
         let scope = expression.str("scopeName").unwrap_or_default();
@@ -135,10 +143,8 @@ fn validate_selector(spec: &Object, selector: &Object) -> FieldErrors {
         if !is_scope(scope) {
             errors.push(FieldError::invalid(path.child("scopeName"), scope, "unsupported scope"));
         }
-        for _ in unsuited(spec, scope) {
-            let detail = "unsupported scope applied to resource";
-            errors.push(FieldError::invalid(path, BadValue::of(selector), detail));
-        }
+        let detail = "unsupported scope applied to resource";
+        errors.push_times(unsuited.by(scope), || FieldError::invalid(path, whole.clone(), detail));
         if SCOPES.contains(&(scope, true)) && operator != "Exists" {
             let detail = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, \
                           ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, \
@@ -160,8 +166,8 @@ fn validate_selector(spec: &Object, selector: &Object) -> FieldErrors {
         }
         scopes.push(scope);
     }
-    let given = || spec.get("scopes").map_or(BadValue::of(&Value::Null), BadValue::of);
-    errors.extend(conflicts(&scopes).map(|()| FieldError::invalid(path, given(), "conflicting scopes")));
+    let given = given_scopes(spec);
+    errors.extend(conflicts(&scopes).map(|()| FieldError::invalid(path, given.clone(), "conflicting scopes")));
     errors
 }
 
@@ -173,10 +179,21 @@ fn conflicts<'a>(scopes: &'a [&str]) -> impl Iterator<Item = ()> + 'a {
     CONFLICTING_SCOPES.iter().filter(|(one, two)| scopes.contains(one) && scopes.contains(two)).map(|_| ())
 }
 
-/// The limited resources that a scope has nothing to do with.
-fn unsuited<'a>(spec: &'a Object, scope: &'a str) -> impl Iterator<Item = &'a str> {
-    let names = spec.object("hard").into_iter().flat_map(Object::iter).map(|(name, _)| name);
-    names.filter(move |name| is_quota_resource(name) && !is_suited(scope, name))
+/// How many of the limited resources each scope has nothing to do with.
+struct Unsuited([usize; SCOPES.len()]);
+
+impl Unsuited {
+    fn of(spec: &Object) -> Unsuited {
+        let names = || spec.object("hard").into_iter().flat_map(Object::iter).map(|(name, _)| name);
+        let limited: Vec<&str> = names().filter(|name| is_quota_resource(name)).collect();
+        let count = |scope: &str| limited.iter().filter(|name| !is_suited(scope, name)).count();
+        Unsuited(std::array::from_fn(|at| count(SCOPES[at].0)))
+    }
+
+    /// By this scope; none by one that does not exist.
+    fn by(&self, scope: &str) -> usize {
+        SCOPES.iter().position(|(name, _)| *name == scope).map_or(0, |at| self.0[at])
+    }
 }
 
 fn is_suited(scope: &str, resource: &str) -> bool {
