@@ -280,7 +280,6 @@ impl Keeper {
         let bytes = item.bytes().len();
         let definition = at_leisure(bytes, || Definition::read(object));
         let conversion = registry.stored_conversion(name);
-        let identity = |object: &Object| ["uid", "generation"].map(|field| object.at(&["metadata", field]).cloned());
         let basis = Basis {
             conversion: conversion.as_ref().map(identity),
             uid: object.at(&["metadata", "uid"]).cloned(),
@@ -334,15 +333,24 @@ impl Keeper {
         }
         let judged = || judge(&registry.catalog, conversion, definition, &|| false);
         let verdict = found.or_else(|| off_the_workers(judged))?;
-        self.tell(registry, name, &verdict, Some(definition)).await;
+        self.tell(registry, conversion, &verdict, Some(definition)).await;
         verdict.rules()
     }
 
-    /// Says in the status of a Conversion what became of it.
-    async fn tell(&self, registry: &Arc<Registry>, name: &str, verdict: &Verdict, definition: Option<&Object>) {
+    /// Says in the status of a Conversion what became of it, unless it is another by now.
+    async fn tell(
+        &self,
+        registry: &Arc<Registry>,
+        conversion: &Object,
+        verdict: &Verdict,
+        definition: Option<&Object>,
+    ) {
         let now = registry.now();
+        let name = conversion.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
         let told = registry.overwrite(&self.conversions, None, name, false, |_, current| {
-            verdict.tell(current, definition, &now);
+            if identity(current) == identity(conversion) {
+                verdict.tell(current, definition, &now);
+            }
             Ok(())
         });
         if let Err(error) = told.await {
@@ -353,8 +361,8 @@ impl Keeper {
 
     /// Forgets a definition that is gone. Others may have waited for its names.
     async fn forget(&mut self, registry: &Arc<Registry>, name: &str) {
-        if registry.stored_conversion(name).is_some() {
-            self.tell(registry, name, &Verdict::Waiting, None).await;
+        if let Some(conversion) = registry.stored_conversion(name) {
+            self.tell(registry, &conversion, &Verdict::Waiting, None).await;
         }
         if let Some(Installed { group, plural, prefix, .. }) = self.installed.remove(name) {
             registry.serve_custom(&group, &plural, Vec::new());
@@ -397,6 +405,11 @@ fn at_leisure<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
 fn name_of<'i>(definitions: &Resource, item: &'i Item) -> &'i str {
     let key = item.key().as_str();
     key.strip_prefix(&*definitions.prefix).unwrap_or(key)
+}
+
+/// Which object it is, and how often its spec was changed.
+fn identity(object: &Object) -> [Option<Value>; 2] {
+    ["uid", "generation"].map(|field| object.at(&["metadata", field]).cloned())
 }
 
 /// The resources that are there as long as there are definitions.

@@ -42,8 +42,10 @@ async fn a_definition_and_its_conversion_never_change_at_once() {
     // Each by itself fits what is there; both together break a law.
     for turn in 0..20 {
         let group = format!("g{turn}.example.com");
-        let made = fixture.create("customresourcedefinitions", &things(&group, 10, "")).await.expect("is valid");
-        let (name, text, rules) = (format!("things.{group}"), things(&group, 5, &version(&made)), conversion(&group));
+        let name = format!("things.{group}");
+        fixture.create("customresourcedefinitions", &things(&group, 10, "")).await.expect("is valid");
+        let made = fixture.get("customresourcedefinitions", &name).await.expect("is there");
+        let (text, rules) = (things(&group, 5, &version(&made)), conversion(&group));
         let (definition, conversion) = tokio::join!(
             fixture.update("customresourcedefinitions", &name, &text),
             fixture.create("conversions", &rules)

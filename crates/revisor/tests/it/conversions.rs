@@ -9,7 +9,7 @@ mod written;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
-use crate::custom::{DEFINITIONS, define};
+use crate::custom::{self, DEFINITIONS, define};
 
 pub(crate) const CONVERSIONS: &str = "/apis/versioning.revisor.dev/v1alpha1/conversions";
 
@@ -52,6 +52,19 @@ fn conversion(spec: &Value) -> Value {
         "metadata": {"name": NAME},
         "spec": spec,
     })
+}
+
+/// The one that goes with [`renamed`], held by somebody.
+fn held() -> Value {
+    let mut held = conversion(&rename());
+    held["metadata"]["finalizers"] = json!(["rules.example/keep"]);
+    held
+}
+
+/// Makes another definition, so that conversions are served.
+async fn define_another(client: &Client) {
+    let version = custom::version("v1", true, json!({"type": "object"}));
+    define(client, &custom::definition("other.example", "trees", json!([version]))).await;
 }
 
 fn step(from: &str, to: &str, rules: Value) -> Value {

@@ -20,6 +20,7 @@ mod version_reports;
 mod watching;
 mod workloads;
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -60,9 +61,15 @@ async fn start_with_controllers() -> (Server, Arc<Kubectl>) {
 
 impl Kubectl {
     fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = self.program(&self.program);
+        command.args(words(line));
         command
-            .args(words(line))
+    }
+
+    /// A program that finds this server.
+    fn program(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
             .env("KUBECONFIG", &self.kubeconfig)
             // Its cache of discovery lives there, and so do its temporary files.
             .env("HOME", self.home.path())
@@ -86,17 +93,9 @@ impl Kubectl {
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
         let paths = std::iter::once(bin).chain(std::env::split_paths(&path));
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", line])
-            .current_dir(folder)
-            .env("PATH", std::env::join_paths(paths).expect("folders without colons"))
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("HOME", self.home.path())
-            .env("TMPDIR", self.home.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        let mut command = self.program("sh");
+        let paths = std::env::join_paths(paths).expect("folders without colons");
+        command.args(["-c", line]).current_dir(folder).env("PATH", paths);
         command
     }
 

@@ -89,23 +89,13 @@ async fn conversions_are_kept_while_they_are_not_served() {
     let server = Server::start(&[]).await;
     let client = server.client();
     define(&client, &renamed()).await;
-    let mut held = conversion(&rename());
-    held["metadata"]["finalizers"] = json!(["rules.example/keep"]);
-    client.post(CONVERSIONS, &held).await.expect(201);
+    client.post(CONVERSIONS, &held()).await.expect(201);
     client.delete(&format!("{DEFINITIONS}/{NAME}")).await.expect(200);
     gone(&client, CONVERSIONS).await;
     let server = server.restart().await;
     let client = server.client();
     client.get(&at()).await.expect(404);
-    define(
-        &client,
-        &crate::custom::definition(
-            "other.example",
-            "trees",
-            json!([crate::custom::version("v1", true, json!({"type": "object"})),]),
-        ),
-    )
-    .await;
+    define_another(&client).await;
     let body = client.get(&at()).await.expect(200).json();
     assert!(body["metadata"]["deletionTimestamp"].is_string() && conditions(&body)[0].2 == "NoDefinition", "{body}");
 }

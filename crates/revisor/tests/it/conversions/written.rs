@@ -130,15 +130,7 @@ async fn what_its_author_should_know_is_a_warning() {
 async fn one_may_be_there_before_its_definition() {
     let server = Server::start(&[]).await;
     let client = server.client();
-    define(
-        &client,
-        &crate::custom::definition(
-            "other.example",
-            "trees",
-            json!([crate::custom::version("v1", true, json!({"type": "object"})),]),
-        ),
-    )
-    .await;
+    define_another(&client).await;
     let reply = propose(&client, &rename()).await.expect(201);
     assert!(warnings(&reply).contains(&format!("there is no definition {NAME} yet")), "{}", warnings(&reply));
     assert_eq!(conditions(&reply.json())[0].1, "Unknown");
