@@ -191,7 +191,7 @@ impl Registry {
         let converted = call.await;
         let converted = converted.map_err(|error| RegistryError::Conversion(error.to_string()))?;
         let each = begun.elapsed() / u32::try_from(from.len()).unwrap_or(u32::MAX).max(1);
-        from.iter().for_each(|from| custom.count_asked(from, api_version, each));
+        from.iter().for_each(|from| custom.count(from, api_version, each));
         Ok(converted)
     }
 }

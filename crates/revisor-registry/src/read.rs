@@ -95,6 +95,9 @@ pub enum ListItems {
 /// To look whether an object is selected takes as long as to work on so many bytes.
 const BYTES_PER_OBJECT: usize = 64;
 
+/// And to convert one, where that is not left to who sends it, as many as these.
+const BYTES_PER_CONVERSION: usize = 4096;
+
 /// A filter that can be shown in debug output.
 #[derive(Clone, Default)]
 pub struct SharedFilter(pub Option<Filter>);
@@ -178,10 +181,16 @@ impl Registry {
     /// How much work it is to find the objects of a list, as if it were so many bytes: nothing if all are wanted as they
     /// are stored.
     pub fn list_weight(&self, request: &ListRequest<'_>) -> usize {
-        if request.selection.is_everything() && request.resource.is_certain() {
-            return 0;
+        let ListRequest { resource, selection, limit, .. } = *request;
+        let count = || self.cache_of(resource).len();
+        match (resource.is_certain(), selection.is_everything()) {
+            (true, true) => 0,
+            (true, false) => count().saturating_mul(BYTES_PER_OBJECT),
+            (false, is_everything) => {
+                let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0 && is_everything);
+                limit.unwrap_or(usize::MAX).min(count()).saturating_mul(BYTES_PER_CONVERSION)
+            }
         }
-        self.cache_of(request.resource).len().saturating_mul(BYTES_PER_OBJECT)
     }
 
     /// Reads a collection.

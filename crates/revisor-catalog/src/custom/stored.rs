@@ -138,18 +138,14 @@ impl Custom {
     ) -> Result<Object, Unconverted> {
         let begun = Instant::now();
         let converted = convert();
-        if !matches!(converted, Err(Unconverted::Asks { .. })) {
+        if converted.is_ok() {
             self.count(from, &self.api_version, begun.elapsed());
         }
         converted
     }
 
-    /// Counts a conversion that somebody else did.
-    pub fn count_asked(&self, from: &str, to: &str, time: Duration) {
-        self.count(from, to, time);
-    }
-
-    fn count(&self, from: &str, to: &str, time: Duration) {
+    /// Counts a conversion from one API version to another.
+    pub fn count(&self, from: &str, to: &str, time: Duration) {
         self.family.tally.count(short(from), short(to), self.family.conversion.way(), time);
     }
 
