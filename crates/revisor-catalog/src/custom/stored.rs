@@ -1,7 +1,7 @@
 //! How custom objects are stored: in one version, with what other versions say beyond it beside them.
 //!
 //! What lies [`Beneath`] an object is in an annotation of the stored bytes. No version shows it and nobody can send it;
-//! whatever converts the object, it is there again after the object was written. The steps of a read: take away the
+//! whatever converts the object, it is there again after the object was written (V3). The steps of a read: take away the
 //! annotation, bring the object into its canonical form, bring it up to the schema of its version, convert it. Those of a
 //! write, in its own version before it is validated: ignore the annotation, bring it into its canonical form, prune; and
 //! after that: convert it, put back what lies beneath.
@@ -167,6 +167,7 @@ impl Custom {
     }
 
     /// What is to be stored when an object of this version, which shows its type, takes the place of what lies beneath.
+    /// Upholds V3.
     pub fn lay_down(&self, mut object: Object, beneath: &Beneath) -> Result<Object, Unconverted> {
         if let Beneath::Itself(version, _) = beneath {
             object.insert("apiVersion", version.as_str());
