@@ -4,11 +4,13 @@
 //! version in which it was sent, because only that version's schema knows its fields; it is converted when it is stored
 //! and when it is read.
 
+mod change;
 mod conversion;
 mod conversion_tally;
 mod resources;
 mod stored;
 
+pub use change::{DefinitionChange, DefinitionState, Extent};
 pub use conversion::{CustomConversion, Unconverted};
 pub use conversion_tally::{ConversionSample, ConversionWay};
 pub(crate) use conversion_tally::{ConversionTallies, ConversionTally};

@@ -32,7 +32,8 @@ pub use catalog::{Catalog, CatalogOptions, GroupVersion, StorageVersion};
 pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
 pub use custom::{
-    Beneath, ConversionSample, ConversionWay, Custom, CustomConversion, CustomField, CustomResources, Unconverted,
+    Beneath, ConversionSample, ConversionWay, Custom, CustomConversion, CustomField, CustomResources, DefinitionChange,
+    DefinitionState, Extent, Unconverted,
 };
 pub use custom_columns::PrinterColumn;
 pub use features::{Feature, Features};

@@ -60,6 +60,8 @@ struct Found {
 pub(crate) struct Judged<'r> {
     /// What the writer should know.
     pub(crate) warnings: Vec<String>,
+    /// The rules that go with what a definition is to be.
+    pub(crate) rules: Option<Arc<revisor_convert::Conversion>>,
     _turn: Option<tokio::sync::MutexGuard<'r, ()>>,
 }
 
@@ -146,15 +148,23 @@ impl Registry {
             return Ok(Judged::default());
         }
         let turn = self.conversions.turn(review.name).await;
+        let mut rules = None;
         let warnings = if is_conversion {
             let definition = self.stored_definition(review.name);
             let verdict = self.judge_conversion(review, &new, definition.as_ref(), options)?;
             verdict.tell(object, definition.as_ref(), &self.now());
             verdict.warnings(review.name)
         } else {
-            self.judge_definition(review, &new, options)?
+            match self.judge_definition(review, &new, options)? {
+                Some(verdict) => {
+                    rules = verdict.rules();
+                    let warnings = verdict.warnings(review.name).into_iter();
+                    warnings.map(|warning| format!("Conversion {}: {warning}", review.name)).collect()
+                }
+                None => Vec::new(),
+            }
         };
-        Ok(Judged { warnings, _turn: Some(turn) })
+        Ok(Judged { warnings, rules, _turn: Some(turn) })
     }
 
     fn judge_conversion(
@@ -191,9 +201,9 @@ impl Registry {
         review: &Review<'_>,
         definition: &Object,
         options: WriteOptions<'_>,
-    ) -> Result<Vec<String>, RegistryError> {
+    ) -> Result<Option<Verdict>, RegistryError> {
         let name = review.name;
-        let Some(conversion) = self.stored_conversion(name) else { return Ok(Vec::new()) };
+        let Some(conversion) = self.stored_conversion(name) else { return Ok(None) };
         let verdict = self.found(&conversion, definition, options)?;
         match &verdict {
             Verdict::Waiting => {}
@@ -210,8 +220,7 @@ impl Registry {
             }
             Verdict::Refused(_) | Verdict::Accepted(_) => {}
         }
-        let warnings = verdict.warnings(name).into_iter();
-        Ok(warnings.map(|warning| format!("Conversion {name}: {warning}")).collect())
+        Ok(Some(verdict))
     }
 
     /// What is found out in the time of a request.

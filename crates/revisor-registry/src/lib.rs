@@ -12,6 +12,7 @@ mod bootstrap;
 mod component_status;
 mod conversion;
 mod conversions;
+mod definition_rehearsal;
 mod definitions;
 mod delete;
 mod error;

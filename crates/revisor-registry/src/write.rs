@@ -21,6 +21,7 @@ pub(crate) use self::address::{check_address, match_namespace, named_version, ot
 use crate::admission::{Operation, Review};
 use crate::allocation::{Outcome, Reservation};
 use crate::conversion::Current;
+use crate::definitions::is_definitions;
 use crate::present::named_as;
 use crate::scale::scale_of;
 use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
@@ -107,7 +108,9 @@ impl Registry {
         let key = name.map(|name| resource.key(namespace, name));
         let stored = key.and_then(|key| self.cache_of(resource).get(&key)).map_or(0, |item| item.bytes().len());
         let more = resource.custom().map_or_else(|| self.weight_of_rules(resource, name), Custom::weight);
-        sent.saturating_add(stored).saturating_add(more)
+        // Who changes a definition is told what that does to its objects.
+        let objects = name.filter(|_| is_definitions(resource)).map_or(0, |name| self.weight_of_objects(name));
+        sent.saturating_add(stored).saturating_add(more).saturating_add(objects)
     }
 
     /// The time as metadata shows it.
@@ -277,6 +280,10 @@ impl Registry {
         reject_invalid(resource, name, errors)?;
         self.validate_admission(review, &object)?;
         let judged = self.judge(review, &mut object, options).await?;
+        if is_definitions(resource) {
+            // Boxed: all others would carry the room for it about.
+            warnings.extend(Box::pin(self.rehearse(review, &object, judged.rules.clone(), options)).await);
+        }
         options.in_time()?;
         let charges = self.charge_quotas(review, &object, options.dry_run).await?;
         warnings.extend(self.admission_warnings(review, &object));

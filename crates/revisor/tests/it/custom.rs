@@ -9,6 +9,7 @@ mod harbours;
 mod monitors;
 mod owners;
 mod permits;
+mod rehearsing;
 mod restarts;
 mod retiring;
 mod rules;
