@@ -27,8 +27,9 @@ pub(crate) enum Keep {
     Object(Box<KeepObject>),
     /// Parts of the items of a list, which are told apart by these members.
     Items(Box<Keep>, Vec<Box<str>>),
-    /// All items of a list but the first, and parts of that.
-    Tail(Box<Keep>),
+    /// All items of a list but the first, and parts of that; and that there is none where the neighbour has a default
+    /// for the one value.
+    Tail(Box<Keep>, Option<Value>),
     /// That there is none where the neighbour's default came back as this, beside what else may be kept.
     Unset(Box<Keep>, Value),
 }
@@ -77,7 +78,9 @@ impl Keep {
                 let (real, made) = (real?.as_array()?, made?.as_array()?);
                 Items::difference(keep, keys, real, made).map(Kept::Items)
             }
-            Keep::Tail(keep) => {
+            // A list is made of the default of the one value, also where there was none.
+            Keep::Tail(_, Some(default)) if real.is_none() && is_only(made, default) => Some(Kept::Absent),
+            Keep::Tail(keep, _) => {
                 let real = real?.as_array()?;
                 let made = made.and_then(Value::as_array);
                 let first = real.first().zip(made.and_then(<[_]>::first));
@@ -105,7 +108,12 @@ impl Keep {
                     items.restore(keep, keys, made);
                 }
             }
-            (Keep::Tail(keep), Kept::Tail(first, rest)) => match place {
+            (Keep::Tail(_, Some(default)), Kept::Absent) if is_only(place.as_ref(), default) => *place = None,
+            (Keep::Tail(keep, default), Kept::Tail(first, rest)) => match place {
+                // Of a list that has something at least one of these is kept, so there was nothing in it.
+                Some(Value::Array(made)) if first.is_none() && rest.is_empty() && made.first() == default.as_ref() => {
+                    made.clear();
+                }
                 Some(Value::Array(made)) => {
                     made.truncate(1);
                     if let (Some(kept), Some(only)) = (first, made.first_mut()) {
@@ -127,6 +135,8 @@ impl Keep {
     fn strip(&self, value: &mut Value) -> bool {
         match (self, value) {
             (Keep::Whole, _) => true,
+            (Keep::Unset(_, default), value) => value == default,
+            (Keep::Tail(_, Some(default)), value) => is_only(Some(value), default),
             (Keep::Object(keep), Value::Object(object)) => {
                 object.retain(|name, value| !keep.member(name).strip(value));
                 object.is_empty()
@@ -134,6 +144,11 @@ impl Keep {
             _ => false,
         }
     }
+}
+
+/// Whether a value is a list of this alone.
+fn is_only(value: Option<&Value>, item: &Value) -> bool {
+    matches!(value.and_then(Value::as_array), Some([only]) if only == item)
 }
 
 impl KeepObject {

@@ -1,6 +1,7 @@
 //! The table of targets.
 
 mod continue_token;
+mod conversions;
 mod languages;
 mod objects;
 mod patches;
@@ -22,6 +23,7 @@ pub struct Target {
 /// Every target, sorted by name.
 pub const TARGETS: &[Target] = &[
     Target { name: "continue_token", run: continue_token::open },
+    Target { name: "conversion", run: conversions::convert },
     Target { name: "expression", run: languages::expression },
     Target { name: "field_selector", run: selectors::field },
     Target { name: "json", run: text::json },

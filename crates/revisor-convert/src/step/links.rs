@@ -233,21 +233,29 @@ impl Claims<'_> {
             (LinkKind::Values(values), _) => {
                 let map = value_map(values, side);
                 let default = schema.default.as_ref().map(|default| map.get(default).clone());
-                unless_unset(Keep::Nothing, at.schema, default, None)
+                unless_unset(Keep::Nothing, default, None)
             }
             (LinkKind::Plain, _) => {
                 let keep = self.keep(side, at, Some(Place { path: end, schema }));
-                unless_unset(keep, at.schema, schema.default.clone(), Some(schema))
+                unless_unset(keep, schema.default.clone(), Some(schema))
             }
             (LinkKind::List, Side::Left) => match &schema.items {
-                Some(item) => self.keep(side, at, Some(Place { path: &end.every(), schema: item })),
+                Some(item) => {
+                    let keep = self.keep(side, at, Some(Place { path: &end.every(), schema: item }));
+                    let first = schema.default.as_ref().and_then(|default| default.as_array()?.first().cloned());
+                    unless_unset(keep, first, Some(item))
+                }
                 None => Keep::Nothing,
             },
             (LinkKind::List, Side::Right) => {
                 let first = at.schema.items.as_deref().map(|item| {
                     self.keep(side, Place { path: &at.path.every(), schema: item }, Some(Place { path: end, schema }))
                 });
-                Keep::Tail(Box::new(first.unwrap_or(Keep::Nothing)))
+                let default = schema.default.clone().filter(|default| !default.is_null()).map(|mut default| {
+                    schema.fill_defaults(&mut default);
+                    default
+                });
+                Keep::Tail(Box::new(first.unwrap_or(Keep::Nothing)), default)
             }
         }
     }
@@ -283,7 +291,8 @@ impl Claims<'_> {
                     let same = member(other.schema, &name)
                         .filter(|same| self.is_same_place((side, &path, schema), (&theirs, same)));
                     let keep = self.keep(side, place, same.map(|schema| Place { path: &theirs, schema }));
-                    unless_unset(keep, schema, same.and_then(|same| same.default.clone()), same)
+                    let default = same.and_then(|same| same.default.clone());
+                    unless_unset(keep, default.filter(|_| schema.default.is_none()), same)
                 }
             };
             if keep != others {
@@ -307,10 +316,11 @@ impl Claims<'_> {
     }
 }
 
-/// What is kept of a value that the other side fills in and this side does not: that there was none.
-fn unless_unset(keep: Keep, ours: &Structural, default: Option<Value>, theirs: Option<&Structural>) -> Keep {
+/// What is kept of a value that the other side fills in: that there was none. Where a rule has moved it, that may be so
+/// although this side fills it in too, because what it is in was not there.
+fn unless_unset(keep: Keep, default: Option<Value>, theirs: Option<&Structural>) -> Keep {
     match default {
-        Some(mut default) if ours.default.is_none() && !default.is_null() => {
+        Some(mut default) if !default.is_null() => {
             if let Some(theirs) = theirs {
                 theirs.fill_defaults(&mut default);
             }

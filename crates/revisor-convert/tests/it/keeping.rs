@@ -208,3 +208,38 @@ fn defaults_are_filled_in_and_not_kept() {
         );
     }
 }
+
+/// A default fills in what a rule then moves to where nothing was. That nothing was there comes back; what somebody set
+/// stays.
+#[test]
+fn what_came_of_a_default_goes_where_there_was_nothing() {
+    let filled = r#"{"type":"string","default":"x"}"#;
+    let one = spec(&format!(r#"{{"a":{filled}}}"#));
+    let deep = |schema: &str| spec(&format!(r#"{{"in":{{"type":"object","properties":{{"a":{schema}}}}}}}"#));
+    let list = spec(&format!(r#"{{"l":{{"type":"array","items":{STRING}}}}}"#));
+    let many = spec(&format!(r#"{{"l":{{"type":"array","items":{STRING},"default":["x","y"]}}}}"#));
+    let sink = r#"[{"move":{"from":".spec.a","to":".spec.in.a"}}]"#;
+    let wrap = r#"[{"list":{"from":".spec.a","to":".spec.l"}}]"#;
+    for (one, two, rules, empty, other) in [
+        (&one, &deep(filled), sink, r#"{"spec":{}}"#, r#"{"spec":{"in":{"a":"z"}}}"#),
+        (&one, &deep(STRING), sink, r#"{"spec":{}}"#, r#"{"spec":{"in":{"a":"z"}}}"#),
+        (&one, &deep(STRING), sink, r#"{"spec":{"in":{}}}"#, r#"{"spec":{"in":{"a":"z"}}}"#),
+        (&one, &list, wrap, r#"{"spec":{}}"#, r#"{"spec":{"l":["z"]}}"#),
+        (&one, &list, wrap, r#"{"spec":{"l":[]}}"#, r#"{"spec":{"l":["z"]}}"#),
+        (&one, &many, wrap, r#"{"spec":{"l":[]}}"#, r#"{"spec":{"l":["z"]}}"#),
+    ] {
+        for mut r in both(one, two, rules) {
+            r.write("v2", empty);
+            assert_eq!(r.read("v1"), r#"{"spec":{"a":"x"}}"#, "{two} in {}", r.storage);
+            assert_eq!(r.read("v2"), empty, "{two} in {}", r.storage);
+            r.write("v1", r#"{"spec":{"a":"z"}}"#);
+            assert_eq!(r.read("v2"), other, "{two} in {}", r.storage);
+        }
+    }
+    // And the other way about: the list has a default, the one value has none.
+    for mut r in both(&spec(&format!(r#"{{"a":{STRING}}}"#)), &many, wrap) {
+        r.write("v1", r#"{"spec":{}}"#);
+        assert_eq!(r.read("v1"), r#"{"spec":{}}"#);
+        assert_eq!(r.read("v2"), r#"{"spec":{"l":["x","y"]}}"#);
+    }
+}
