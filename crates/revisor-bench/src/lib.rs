@@ -7,6 +7,7 @@
 //! `options` says what to do, `run` does it in order, `workload` and `fan_out` hold the phases, `report` prints.
 
 mod connection;
+mod converter;
 mod endpoint;
 mod fan_out;
 mod http;
@@ -27,3 +28,4 @@ pub use objects::Kind;
 pub use options::Options;
 pub use report::{Phase, Report, ServerReport};
 pub use run::run;
+pub use widgets::Conversion;

@@ -3,7 +3,9 @@
 use anyhow::{Context, Result};
 
 use crate::http::find;
-use crate::widgets;
+use serde_json::Value;
+
+use crate::widgets::{self, Conversion};
 
 /// Bytes of text in each object; with metadata an object comes to about a kibibyte.
 pub(crate) const PAYLOAD: usize = 800;
@@ -38,18 +40,21 @@ pub(crate) struct Namespace {
     /// The path of all objects in it.
     pub(crate) collection: String,
     pub(crate) kind: Kind,
+    conversion: Option<Conversion>,
     payload: String,
 }
 
 impl Namespace {
-    pub(crate) fn new(name: String, kind: Kind) -> Self {
+    pub(crate) fn new(name: String, kind: Kind, conversion: Option<Conversion>) -> Self {
         let collection = match kind {
             Kind::Configmaps => format!("/api/v1/namespaces/{name}/configmaps"),
             Kind::Pods => format!("/api/v1/namespaces/{name}/pods"),
-            Kind::Widgets => format!("/apis/{}/namespaces/{name}/{}", widgets::API_VERSION, widgets::PLURAL),
+            Kind::Widgets => {
+                format!("/apis/{}/namespaces/{name}/{}", widgets::api_version(conversion), widgets::PLURAL)
+            }
         };
         let payload = "All work and no play makes a server fast. ".chars().cycle().take(PAYLOAD).collect();
-        Self { name, collection, kind, payload }
+        Self { name, collection, kind, conversion, payload }
     }
 
     /// The namespace itself.
@@ -57,18 +62,27 @@ impl Namespace {
         format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}}}}"#, self.name)
     }
 
-    /// What the objects need beside their namespace, and its path. It may be there already.
-    pub(crate) fn need(&self) -> Option<(String, String)> {
+    /// What the objects need beside their namespace, with the collection that it is made in and its name. It may be
+    /// there already. `webhook` is where one is found that converts.
+    pub(crate) fn needs(&self, webhook: Option<&Value>) -> Vec<(String, String, String)> {
         match self.kind {
-            Kind::Configmaps => None,
+            Kind::Configmaps => Vec::new(),
             // No controller may look after the namespace.
             Kind::Pods => {
                 let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
-                Some((format!("/api/v1/namespaces/{}/serviceaccounts", self.name), account.to_owned()))
+                let path = format!("/api/v1/namespaces/{}/serviceaccounts", self.name);
+                vec![(path, "default".to_owned(), account.to_owned())]
             }
             Kind::Widgets => {
-                let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-                Some((path.to_owned(), widgets::definition().to_string()))
+                let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+                let definition = widgets::definition(self.conversion, webhook);
+                let name = widgets::name(self.conversion);
+                let mut needs = vec![(definitions.to_owned(), name.clone(), definition.to_string())];
+                if self.conversion == Some(Conversion::Rules) {
+                    let conversions = "/apis/versioning.revisor.dev/v1alpha1/conversions";
+                    needs.push((conversions.to_owned(), name, widgets::conversion(self.conversion).to_string()));
+                }
+                needs
             }
         }
     }
@@ -96,9 +110,14 @@ impl Namespace {
     pub(crate) fn object(&self, index: u32, turn: u64, revision: Option<u64>) -> String {
         let revision = revision.map(|revision| format!(r#","resourceVersion":"{revision}""#)).unwrap_or_default();
         let (version, kind, content) = match self.kind {
-            Kind::Configmaps => ("v1", "ConfigMap", format!(r#""data":{{"turn":"{turn}","text":"{}"}}"#, self.payload)),
-            Kind::Pods => ("v1", "Pod", format!(r#""spec":{POD}"#)),
-            Kind::Widgets => (widgets::API_VERSION, "Widget", format!(r#""spec":{}"#, widgets::spec(turn))),
+            Kind::Configmaps => {
+                ("v1".to_owned(), "ConfigMap", format!(r#""data":{{"turn":"{turn}","text":"{}"}}"#, self.payload))
+            }
+            Kind::Pods => ("v1".to_owned(), "Pod", format!(r#""spec":{POD}"#)),
+            Kind::Widgets => {
+                let spec = widgets::spec(turn, self.conversion);
+                (widgets::api_version(self.conversion), "Widget", format!(r#""spec":{spec}"#))
+            }
         };
         format!(
             r#"{{"apiVersion":"{version}","kind":"{kind}","metadata":{{"name":"o-{index:07}","namespace":"{}","labels":{{"app":"bench","shard":"{}"}},"annotations":{{"turn":"{turn}"}}{revision}}},{content}}}"#,
@@ -146,7 +165,7 @@ mod tests {
 
     #[test]
     fn objects_are_json_of_about_a_kibibyte() {
-        let namespace = Namespace::new("bench-1".into(), Kind::Configmaps);
+        let namespace = Namespace::new("bench-1".into(), Kind::Configmaps, None);
         for (revision, want) in [(None, serde_json::Value::Null), (Some(7), "7".into())] {
             let text = namespace.object(3, 5, revision);
             let object: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
@@ -156,7 +175,7 @@ mod tests {
             assert!((900..1200).contains(&text.len()), "{}", text.len());
         }
         assert!(serde_json::from_str::<serde_json::Value>(&namespace.manifest()).is_ok());
-        let pod = Namespace::new("bench-1".into(), Kind::Pods).object(3, 5, None);
+        let pod = Namespace::new("bench-1".into(), Kind::Pods, None).object(3, 5, None);
         let pod: serde_json::Value = serde_json::from_str(&pod).expect("it is JSON");
         assert_eq!(pod["spec"]["containers"][0]["name"], "web");
         assert_eq!(namespace.path(3), "/api/v1/namespaces/bench-1/configmaps/o-0000003");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Parser;
 
 use crate::objects::Kind;
+use crate::widgets::Conversion;
 
 /// Measures an API server: what it does per second, how long that takes, and what it costs the server.
 #[derive(Debug, Clone, Parser)]
@@ -37,6 +38,9 @@ pub struct Options {
     /// What kind of objects to create
     #[arg(long, value_enum, default_value_t)]
     pub kind: Kind,
+    /// With --kind widgets: work in another version than the one that is stored, and convert like this
+    #[arg(long, value_enum, requires = "kind")]
+    pub conversion: Option<Conversion>,
     /// Objects to create
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=2_000_000))]
     pub objects: u32,
@@ -86,6 +90,9 @@ mod tests {
             ("--million", false),
             ("--kind pods", true),
             ("--kind dragons", false),
+            ("--kind widgets --conversion rules", true),
+            ("--conversion rules", false),
+            ("--kind widgets --conversion magic", false),
             ("--scale --million", true),
             ("--scale --sizes 10,200", true),
             ("--scale --sizes 0", false),

@@ -6,10 +6,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 
 use crate::connection::Connector;
-use crate::objects::Namespace;
+use crate::converter::Converter;
+use crate::objects::{Kind, Namespace};
 use crate::process::Processes;
 use crate::report::{Phase, Report, ServerReport};
 use crate::server::OwnServer;
+use crate::widgets::Conversion;
 use crate::worker::{Operation, Worker};
 use crate::workload::{Outcome, Plan};
 use crate::{Endpoint, Options, fan_out, scale, workload};
@@ -22,6 +24,9 @@ const SETUP: Duration = Duration::from_secs(60);
 
 /// Measures what the options ask for. Lines about the progress go to `progress`.
 pub async fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report> {
+    if options.conversion.is_some() && options.kind != Kind::Widgets {
+        bail!("--conversion is for --kind widgets");
+    }
     let peer = match (&options.peer, &options.peer_token) {
         (Some(url), Some(token)) => Some((Endpoint::new(url, token)?, Processes::new(options.peer_pid.clone()))),
         _ => None,
@@ -86,6 +91,14 @@ async fn phases(
     report.loaded_bytes = drive.resident()?;
     report.objects = options.objects;
 
+    if options.conversion.is_some() {
+        // Nothing is remembered yet of what the objects look like in this version.
+        progress("first list");
+        let once = Plan { operation: Operation::List, workers: 1, time: Duration::from_millis(1) };
+        let outcome = drive.run(once).await?;
+        phases.push(drive.phase("list, the first time", outcome)?);
+    }
+
     for (name, operation, workers) in [
         ("get", Operation::Get, everyone),
         ("update", Operation::Update, everyone),
@@ -128,6 +141,8 @@ pub(crate) struct Drive {
     namespace: Arc<Namespace>,
     processes: Processes,
     workers: Vec<Worker>,
+    /// Converts for as long as there are objects.
+    _converter: Option<Converter>,
     /// Objects below this number have been created.
     numbers: u32,
 }
@@ -137,20 +152,31 @@ impl Drive {
         let connector = Connector::new(endpoint)?;
         // A name of its own, so that a second run on the same server does not meet the objects of the first.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let namespace =
-            Arc::new(Namespace::new(format!("bench-{}-{}", std::process::id(), now.as_millis()), options.kind));
+        let namespace = Namespace::new(
+            format!("bench-{}-{}", std::process::id(), now.as_millis()),
+            options.kind,
+            options.conversion,
+        );
+        let namespace = Arc::new(namespace);
+        let converter = match options.conversion {
+            Some(Conversion::Webhook) => Some(Converter::start().await?),
+            _ => None,
+        };
         let mut workers = Vec::new();
         for first in 0..options.connections {
             workers.push(Worker::connect(&connector, &namespace, first, options.connections).await?);
         }
         let first = workers.first_mut().context("there is no worker")?;
         first.call("POST", "/api/v1/namespaces", &namespace.manifest()).await?;
-        if let Some((path, need)) = namespace.need() {
+        for (path, name, need) in namespace.needs(converter.as_ref().map(|converter| &converter.client_config)) {
             // If it is there already, that is as good.
-            let _ = first.call("POST", &path, &need).await;
+            let made = first.call("POST", &path, &need).await;
+            if first.call("GET", &format!("{path}/{name}"), "").await.is_err() {
+                made.with_context(|| format!("{name} is needed"))?;
+            }
         }
         until_served(first, &namespace).await?;
-        Ok(Self { connector, namespace, processes, workers, numbers: 0 })
+        Ok(Self { connector, namespace, processes, workers, _converter: converter, numbers: 0 })
     }
 
     pub(crate) fn workers(&self) -> usize {
