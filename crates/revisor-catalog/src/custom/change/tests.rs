@@ -1,3 +1,5 @@
+//! Changes of a definition, and what is told of them.
+
 use super::*;
 use crate::kinds::tests::object;
 
