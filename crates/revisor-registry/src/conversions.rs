@@ -147,6 +147,7 @@ impl Registry {
         if review.old.is_some_and(|old| old.get("spec") == new.get("spec")) {
             return Ok(Judged::default());
         }
+        // Upholds V4.
         let turn = self.conversions.turn(review.name).await;
         let mut rules = None;
         let warnings = if is_conversion {
