@@ -62,49 +62,65 @@ impl Custom {
     }
 
     fn open(&self, mut stored: Object, is_written: bool) -> (Result<Object, Unconverted>, Beneath) {
-        let Family { conversion, .. } = &*self.family;
         let annotation = take_annotation(&mut stored);
-        let Some(rules) = conversion.rules() else {
-            let beneath = annotation.map_or(Beneath::Nothing, Beneath::Annotation);
-            self.family.settle(&mut stored);
-            return (self.show_settled(stored), beneath);
-        };
-        let kept = annotation.as_ref().map(read_kept).transpose();
+        match self.family.conversion.rules() {
+            Some(rules) => self.open_by_rules(rules, stored, annotation, is_written),
+            None => {
+                self.family.settle(&mut stored);
+                (self.show_settled(stored), annotation.map_or(Beneath::Nothing, Beneath::Annotation))
+            }
+        }
+    }
+
+    fn open_by_rules(
+        &self,
+        rules: &revisor_convert::Conversion,
+        stored: Object,
+        annotation: Option<Value>,
+        is_written: bool,
+    ) -> (Result<Object, Unconverted>, Beneath) {
+        let kept = annotation.as_ref().map_or_else(|| Ok(BTreeMap::new()), read_kept);
         let (kept, damage) = match (kept, annotation) {
-            (Ok(kept), _) => (kept.unwrap_or_default(), None),
+            (Ok(kept), _) => (kept, None),
             (Err(error), annotation) => {
                 let name = stored.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
                 tracing::warn!(kind = %self.family.kind, name, %error, "what is kept beside an object cannot be read");
-                (BTreeMap::new(), annotation.map(|annotation| (annotation, error.to_string())))
+                (BTreeMap::new(), annotation.map(|annotation| Beneath::Damaged(annotation, error.to_string())))
             }
         };
+        let (version, object) = match self.settle_by_rules(rules, stored) {
+            Ok(settled) => settled,
+            Err(unconverted) => return (Err(unconverted), damage.unwrap_or_default()),
+        };
+        let stored = Stored { object, kept };
+        if version != self.api_version {
+            let shown = self.converted(&version, || self.read_by_rules(rules, &stored));
+            return (shown, damage.unwrap_or(Beneath::Stored(stored)));
+        }
+        let is_plain = stored.kept.is_empty() && version == self.storage_version();
+        if is_plain || !is_written {
+            return (into_object(Ok(stored.object)), damage.unwrap_or_default());
+        }
+        (into_object(Ok(stored.object.clone())), damage.unwrap_or(Beneath::Stored(stored)))
+    }
+
+    /// The canonical form of a stored object, as the schema of its version has it today, and that version.
+    fn settle_by_rules(
+        &self,
+        rules: &revisor_convert::Conversion,
+        mut stored: Object,
+    ) -> Result<(String, Value), Unconverted> {
         if self.family.schema(stored.str("apiVersion").unwrap_or_default()).is_none() {
             // The definition has no such version any more, and so no rule has: all that is left is its name.
             stored.insert("apiVersion", self.storage_version());
         }
+        let version = stored.str("apiVersion").unwrap_or_default().to_owned();
         let mut object = Value::Object(stored);
-        let version = api_version(&object).to_owned();
-        if let Err(error) = rules.canonicalize(short(&version), &mut object) {
-            return (Err(failed(error)), Beneath::Nothing);
-        }
+        rules.canonicalize(short(&version), &mut object).map_err(failed)?;
         if let Value::Object(object) = &mut object {
             self.family.settle(object);
         }
-        let is_own = version == self.api_version;
-        let stored = Stored { object, kept };
-        let is_plain = is_own && stored.kept.is_empty() && damage.is_none() && version == self.storage_version();
-        let beneath = |stored| match damage {
-            Some((annotation, why)) => Beneath::Damaged(annotation, why),
-            None => Beneath::Stored(stored),
-        };
-        if is_own && (is_plain || !is_written) {
-            return (into_object(Ok(stored.object)), Beneath::Nothing);
-        }
-        let shown = match is_own {
-            true => into_object(Ok(stored.object.clone())),
-            false => self.converted(&version, || self.read_by_rules(rules, &stored)),
-        };
-        (shown, beneath(stored))
+        Ok((version, object))
     }
 
     /// An object of another version, read by rules.
@@ -271,10 +287,6 @@ fn empty_nulls(schema: &Structural, value: &mut Value) {
         }
         _ => {}
     }
-}
-
-fn api_version(object: &Value) -> &str {
-    object.as_object().and_then(|object| object.str("apiVersion")).unwrap_or_default()
 }
 
 #[cfg(test)]
