@@ -27,11 +27,11 @@ pub(crate) enum Keep {
     Object(Box<KeepObject>),
     /// Parts of the items of a list, which are told apart by these members.
     Items(Box<Keep>, Vec<Box<str>>),
-    /// All items of a list but the first, and parts of that; and that there is none where the neighbour has a default
-    /// for the one value.
-    Tail(Box<Keep>, Option<Value>),
-    /// That there is none where the neighbour's default came back as this, beside what else may be kept.
-    Unset(Box<Keep>, Value),
+    /// All items of a list but the first, and parts of that; and that there is none where a default of the neighbour
+    /// came back as one of these alone.
+    Tail(Box<Keep>, Vec<Value>),
+    /// That there is none where a default of the neighbour came back as one of these, beside what else may be kept.
+    Unset(Box<Keep>, Vec<Value>),
 }
 
 /// What may be kept of an object.
@@ -79,7 +79,7 @@ impl Keep {
                 Items::difference(keep, keys, real, made).map(Kept::Items)
             }
             // A list is made of the default of the one value, also where there was none.
-            Keep::Tail(_, Some(default)) if real.is_none() && is_only(made, default) => Some(Kept::Absent),
+            Keep::Tail(_, defaults) if real.is_none() && is_only(made, defaults) => Some(Kept::Absent),
             Keep::Tail(keep, _) => {
                 let real = real?.as_array()?;
                 let made = made.and_then(Value::as_array);
@@ -90,7 +90,7 @@ impl Keep {
                 let is_same = rest.is_empty() && real.is_empty() == made.is_none_or(<[_]>::is_empty) && made.is_some();
                 (!is_same || first.is_some()).then(|| Kept::Tail(first.map(Box::new), rest.to_vec()))
             }
-            Keep::Unset(_, default) if real.is_none() && made == Some(default) => Some(Kept::Absent),
+            Keep::Unset(_, defaults) if real.is_none() && is_one(made, defaults) => Some(Kept::Absent),
             Keep::Unset(keep, _) => keep.difference(real, made),
         }
     }
@@ -101,17 +101,17 @@ impl Keep {
             (Keep::Whole, Kept::Value(value)) => *place = Some(value.clone()),
             (Keep::Whole, Kept::Absent) => *place = None,
             (Keep::Object(keep), kept) => keep.restore(kept, place),
-            (Keep::Unset(_, default), Kept::Absent) if place.as_ref() == Some(default) => *place = None,
+            (Keep::Unset(_, defaults), Kept::Absent) if is_one(place.as_ref(), defaults) => *place = None,
             (Keep::Unset(keep, _), kept) => keep.restore(kept, place),
             (Keep::Items(keep, keys), Kept::Items(items)) => {
                 if let Some(Value::Array(made)) = place {
                     items.restore(keep, keys, made);
                 }
             }
-            (Keep::Tail(_, Some(default)), Kept::Absent) if is_only(place.as_ref(), default) => *place = None,
-            (Keep::Tail(keep, default), Kept::Tail(first, rest)) => match place {
+            (Keep::Tail(_, defaults), Kept::Absent) if is_only(place.as_ref(), defaults) => *place = None,
+            (Keep::Tail(keep, defaults), Kept::Tail(first, rest)) => match place {
                 // Of a list that has something at least one of these is kept, so there was nothing in it.
-                Some(Value::Array(made)) if first.is_none() && rest.is_empty() && made.first() == default.as_ref() => {
+                Some(Value::Array(made)) if first.is_none() && rest.is_empty() && is_one(made.first(), defaults) => {
                     made.clear();
                 }
                 Some(Value::Array(made)) => {
@@ -135,8 +135,8 @@ impl Keep {
     fn strip(&self, value: &mut Value) -> bool {
         match (self, value) {
             (Keep::Whole, _) => true,
-            (Keep::Unset(_, default), value) => value == default,
-            (Keep::Tail(_, Some(default)), value) => is_only(Some(value), default),
+            (Keep::Unset(_, defaults), value) => defaults.contains(value),
+            (Keep::Tail(_, defaults), value) => is_only(Some(value), defaults),
             (Keep::Object(keep), Value::Object(object)) => {
                 object.retain(|name, value| !keep.member(name).strip(value));
                 object.is_empty()
@@ -146,9 +146,13 @@ impl Keep {
     }
 }
 
-/// Whether a value is a list of this alone.
-fn is_only(value: Option<&Value>, item: &Value) -> bool {
-    matches!(value.and_then(Value::as_array), Some([only]) if only == item)
+fn is_one(value: Option<&Value>, defaults: &[Value]) -> bool {
+    value.is_some_and(|value| defaults.contains(value))
+}
+
+/// Whether a value is a list of one of these alone.
+fn is_only(value: Option<&Value>, defaults: &[Value]) -> bool {
+    matches!(value.and_then(Value::as_array), Some([only]) if defaults.contains(only))
 }
 
 impl KeepObject {

@@ -77,9 +77,9 @@ impl CompiledStep {
         versions: [&VersionSchema; 2],
         environment: &Environment,
     ) -> Result<CompiledStep, FieldErrors> {
-        let claims = Claims::gather(step, versions, environment)?;
-        let to = Side::BOTH.map(|side| claims.program(side));
+        let mut claims = Claims::gather(step, versions, environment)?;
         let keep = Side::BOTH.map(|side| claims.keep_root(side));
+        let to = claims.take_programs();
         let errors = claims.unreached();
         if !errors.is_empty() {
             return Err(errors);

@@ -82,7 +82,7 @@ fn items_are_found_by_key_then_equality_then_position() {
 
 #[test]
 fn the_others_of_a_list_follow_the_first_and_go_with_it() {
-    let keep = object(&[("l", Keep::Tail(Box::new(object(&[("x", Keep::Whole)], false)), None))], false);
+    let keep = object(&[("l", Keep::Tail(Box::new(object(&[("x", Keep::Whole)], false)), Vec::new()))], false);
     check(&keep, r#"{"l":[1,2,3]}"#, r#"{"l":[1]}"#, Some(r#"{".l":{"+":[2,3]}}"#), r#"{"l":[9]}"#, r#"{"l":[9,2,3]}"#);
     check(&keep, r#"{"l":[1,2]}"#, r#"{"l":[1]}"#, Some(r#"{".l":{"+":[2]}}"#), "{}", "{}");
     check(&keep, r#"{"l":[]}"#, "{}", Some(r#"{".l":{"+":[]}}"#), r#"{"l":[9]}"#, r#"{"l":[9]}"#);

@@ -1,6 +1,6 @@
 //! [`Claims`]: which places belong to which rule of a step, and what is wrong with that.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use revisor_schema::{JsonType, Structural};
 use super::expressions::Expressions;
 use super::{RulePlaces, Side};
 use crate::path::{Path, Segment};
-use crate::program::{Read, ValueMap};
+use crate::program::{Node, Read, ValueMap};
 use crate::schema::{VersionSchema, below, fits};
 use crate::spec::{Action, Compute, Filled, Rule, Step};
 
@@ -81,6 +81,8 @@ pub(super) struct Claims<'s> {
     errors: FieldErrors,
     /// The scopes that programs were made for.
     pub(super) visited: RefCell<BTreeSet<[Path; 2]>>,
+    /// The programs to both sides, once somebody has asked for them.
+    pub(super) programs: OnceCell<[Node; 2]>,
 }
 
 impl<'s> Claims<'s> {
@@ -99,6 +101,7 @@ impl<'s> Claims<'s> {
             rules: Vec::new(),
             errors: FieldErrors::new(),
             visited: Default::default(),
+            programs: OnceCell::new(),
         };
         claims.take(&step.rules, [Path::root(), Path::root()]);
         claims.check_overlaps();

@@ -11,7 +11,7 @@ use revisor_schema::{ListType, Structural};
 use super::Side;
 use super::claims::{Claim, Claims, LinkKind, value_map};
 use crate::kept::{Keep, KeepObject};
-use crate::path::Path;
+use crate::path::{Path, Segment};
 use crate::program::{Computation, Move, Names, Node, ObjectNode, Scope, What};
 use crate::schema::{META, is_object, is_open, member, values};
 
@@ -23,8 +23,18 @@ struct Place<'a> {
 }
 
 impl Claims<'_> {
-    /// How to get to a side from the other one.
-    pub(super) fn program(&self, to: Side) -> Node {
+    /// The programs that lead to each side from the other one.
+    fn programs(&self) -> &[Node; 2] {
+        self.programs.get_or_init(|| Side::BOTH.map(|side| self.program(side)))
+    }
+
+    /// The same, for whoever needs them longer.
+    pub(super) fn take_programs(&mut self) -> [Node; 2] {
+        let known = self.programs.take();
+        known.unwrap_or_else(|| Side::BOTH.map(|side| self.program(side)))
+    }
+
+    fn program(&self, to: Side) -> Node {
         let from = to.other();
         let (source, target) = (self.versions[from as usize].shape(), self.versions[to as usize].shape());
         let root = Path::root();
@@ -230,20 +240,15 @@ impl Claims<'_> {
         let end = &link.ends[side.other() as usize];
         let Some(schema) = self.schema(side.other(), end) else { return Keep::Nothing };
         match (&link.kind, side) {
-            (LinkKind::Values(values), _) => {
-                let map = value_map(values, side);
-                let default = schema.default.as_ref().map(|default| map.get(default).clone());
-                unless_unset(Keep::Nothing, default, None)
-            }
+            (LinkKind::Values(_), _) => unless_unset(Keep::Nothing, self.made_of_defaults(side, at, end)),
             (LinkKind::Plain, _) => {
                 let keep = self.keep(side, at, Some(Place { path: end, schema }));
-                unless_unset(keep, schema.default.clone(), Some(schema))
+                unless_unset(keep, self.made_of_defaults(side, at, end))
             }
             (LinkKind::List, Side::Left) => match &schema.items {
                 Some(item) => {
                     let keep = self.keep(side, at, Some(Place { path: &end.every(), schema: item }));
-                    let first = schema.default.as_ref().and_then(|default| default.as_array()?.first().cloned());
-                    unless_unset(keep, first, Some(item))
+                    unless_unset(keep, self.made_of_defaults(side, at, end))
                 }
                 None => Keep::Nothing,
             },
@@ -251,11 +256,9 @@ impl Claims<'_> {
                 let first = at.schema.items.as_deref().map(|item| {
                     self.keep(side, Place { path: &at.path.every(), schema: item }, Some(Place { path: end, schema }))
                 });
-                let default = schema.default.clone().filter(|default| !default.is_null()).map(|mut default| {
-                    schema.fill_defaults(&mut default);
-                    default
-                });
-                Keep::Tail(Box::new(first.unwrap_or(Keep::Nothing)), default)
+                let made = self.made_of_defaults(side, at, end).into_iter();
+                let items = made.filter_map(|made| made.as_array()?.first().cloned());
+                Keep::Tail(Box::new(first.unwrap_or(Keep::Nothing)), items.collect())
             }
         }
     }
@@ -291,8 +294,9 @@ impl Claims<'_> {
                     let same = member(other.schema, &name)
                         .filter(|same| self.is_same_place((side, &path, schema), (&theirs, same)));
                     let keep = self.keep(side, place, same.map(|schema| Place { path: &theirs, schema }));
-                    let default = same.and_then(|same| same.default.clone());
-                    unless_unset(keep, default.filter(|_| schema.default.is_none()), same)
+                    let is_filled_in = schema.default.is_none() && same.is_some_and(|same| same.default.is_some());
+                    let defaults = is_filled_in.then(|| self.made_of_default(side, place, &theirs)).flatten();
+                    unless_unset(keep, defaults.into_iter().collect())
                 }
             };
             if keep != others {
@@ -314,18 +318,44 @@ impl Claims<'_> {
         }
         Keep::Object(Box::new(KeepObject { members, others, is_own }))
     }
+
+    /// What may be at a place of a side because of the defaults of the other one, although it was not set: what comes of
+    /// the default at `end`, and of those of what it stands in.
+    fn made_of_defaults(&self, side: Side, at: Place<'_>, end: &Path) -> Vec<Value> {
+        let scope = end.scope().segments().len();
+        let holders = (scope..=end.segments().len()).rev().map(|steps| end.first(steps));
+        let mut made: Vec<Value> = Vec::new();
+        for value in holders.filter_map(|holder| self.made_of_default(side, at, &holder)) {
+            if !made.contains(&value) {
+                made.push(value);
+            }
+        }
+        made
+    }
+
+    /// What comes to a place of a side of the default that the other side has at `end`.
+    fn made_of_default(&self, side: Side, at: Place<'_>, end: &Path) -> Option<Value> {
+        let from = side.other();
+        let schema = self.schema(from, end)?;
+        let mut object = schema.default.clone().filter(|default| !default.is_null())?;
+        schema.fill_defaults(&mut object);
+        for (steps, segment) in end.segments().iter().enumerate().rev() {
+            object = match segment {
+                Segment::Name(name) => Value::Object([(&**name, object)].into_iter().collect()),
+                Segment::Every if self.schema(from, &end.first(steps))?.items.is_some() => Value::Array(vec![object]),
+                Segment::Every => Value::Object([("k", object)].into_iter().collect()),
+            };
+        }
+        // An expression that fails makes nothing, here as elsewhere.
+        let made = self.programs()[side as usize].run(&object).ok()?;
+        let mut made = at.path.find(&made)?.clone();
+        at.schema.fill_defaults(&mut made);
+        Some(made)
+    }
 }
 
-/// What is kept of a value that the other side fills in: that there was none. Where a rule has moved it, that may be so
-/// although this side fills it in too, because what it is in was not there.
-fn unless_unset(keep: Keep, default: Option<Value>, theirs: Option<&Structural>) -> Keep {
-    match default {
-        Some(mut default) if !default.is_null() => {
-            if let Some(theirs) = theirs {
-                theirs.fill_defaults(&mut default);
-            }
-            Keep::Unset(Box::new(keep), default)
-        }
-        _ => keep,
-    }
+/// What is kept of a value that defaults of the other side may have made: that there was none. Where a rule has moved it,
+/// that may be so although this side fills it in too, because what it is in was not there.
+fn unless_unset(keep: Keep, defaults: Vec<Value>) -> Keep {
+    if defaults.is_empty() { keep } else { Keep::Unset(Box::new(keep), defaults) }
 }

@@ -243,3 +243,36 @@ fn what_came_of_a_default_goes_where_there_was_nothing() {
         assert_eq!(r.read("v2"), r#"{"spec":{"l":["x","y"]}}"#);
     }
 }
+
+#[test]
+fn what_came_of_the_default_of_a_holder_goes_where_there_was_nothing() {
+    let holder = |default: &str, members: &str| {
+        let default = if default.is_empty() { String::new() } else { format!(r#""default":{default},"#) };
+        spec(&format!(r#"{{"in":{{"type":"object",{default}"properties":{{{members}}}}}}}"#))
+    };
+    let one = holder(r#"{"a":1}"#, &format!(r#""a":{{"type":"integer","default":2}},"z":{STRING}"#));
+    let beside = spec(&format!(r#"{{"b":{INTEGER},"in":{{"type":"object","properties":{{"z":{STRING}}}}}}}"#));
+    let within = holder("", &format!(r#""b":{INTEGER},"z":{STRING}"#));
+    let listed = holder("", &format!(r#""b":{{"type":"array","items":{INTEGER}}},"z":{STRING}"#));
+    let away = spec(&format!(r#"{{"far":{{"type":"object","properties":{{"b":{INTEGER}}}}}}}"#));
+    for (name, two, rule) in [
+        ("renamed in it", &within, r#"[{"move":{"from":".spec.in.a","to":".spec.in.b"}}]"#),
+        ("moved out of it", &beside, r#"[{"move":{"from":".spec.in.a","to":".spec.b"}}]"#),
+        ("moved into something else", &away, r#"[{"move":{"from":".spec.in.a","to":".spec.far.b"}}]"#),
+        ("made a list in it", &listed, r#"[{"list":{"from":".spec.in.a","to":".spec.in.b"}}]"#),
+    ] {
+        for mut r in both(&one, two, rule) {
+            let full = match name {
+                "renamed in it" => r#"{"spec":{"in":{"b":1}}}"#,
+                "moved out of it" => r#"{"spec":{"b":1,"in":{}}}"#,
+                "moved into something else" => r#"{"spec":{"far":{"b":1}}}"#,
+                _ => r#"{"spec":{"in":{"b":[1]}}}"#,
+            };
+            for seen in [r#"{"spec":{}}"#, full, r#"{"spec":{}}"#] {
+                r.write("v2", seen);
+                r.edit("v1", |_| ());
+                assert_eq!(r.read("v2"), seen, "{name}, stored in {}", r.storage);
+            }
+        }
+    }
+}
