@@ -169,7 +169,7 @@ impl ListShape {
         match self.remembered_rows() {
             Some(rows) => self.push_as(is_first, out, |out| rows.push_item(&self.resource, item, out)),
             None => {
-                let object = &present_item(&self.resource, item);
+                let object = &*present_item(&self.resource, item);
                 self.push_as(is_first, out, |out| self.push_json(object, out));
             }
         }

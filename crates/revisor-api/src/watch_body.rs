@@ -96,7 +96,7 @@ impl WatchBody {
     fn frame(&mut self, StreamItem { item, shown }: StreamItem) -> Option<Bytes> {
         match item {
             WatchItem::State(item) => {
-                let object = shown.unwrap_or_else(|| present_item(&self.resource, &item));
+                let object = shown.unwrap_or_else(|| present_item(&self.resource, &item).into_owned());
                 self.event("ADDED", object)
             }
             WatchItem::Event(kind, delivery) => {

@@ -8,6 +8,7 @@
 //! [`Registry::list`]: crate::Registry::list
 //! [`EventStream`]: crate::EventStream
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -29,13 +30,6 @@ pub struct Presented {
     pub shown: Option<Bytes>,
 }
 
-impl Presented {
-    /// Its bytes in the version of `resource`.
-    pub fn bytes(&self, resource: &Resource) -> Bytes {
-        self.shown.clone().unwrap_or_else(|| present_item(resource, &self.item))
-    }
-}
-
 impl From<Arc<Item>> for Presented {
     fn from(item: Arc<Item>) -> Presented {
         Presented { item, shown: None }
@@ -54,9 +48,13 @@ pub fn present(resource: &Resource, stored: &Bytes) -> Bytes {
     shown_or_stored(show_now(resource, stored), stored)
 }
 
-/// The same of an object of the cache.
-pub fn present_item(resource: &Resource, item: &Item) -> Bytes {
-    shown_or_stored(show_item_now(resource, item), item.bytes())
+/// The same of an object of the cache. What is shown as it is stored is only looked at: to count one more owner of the
+/// bytes of each object costs as much as to copy a small one.
+pub fn present_item<'i>(resource: &Resource, item: &'i Item) -> Cow<'i, Bytes> {
+    if is_shown_as_stored(resource, item.bytes()) {
+        return Cow::Borrowed(item.bytes());
+    }
+    Cow::Owned(shown_or_stored(show_item_now(resource, item), item.bytes()))
 }
 
 /// Who is certain does not fail; were it otherwise, to hide an object from a list would be worse than to show it so.
