@@ -2,10 +2,10 @@
 
 mod convert;
 mod documents;
+mod files;
 mod prove;
 mod yaml_text;
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,7 +17,10 @@ use revisor_convert::{Conversion, Definition, Spec};
 use revisor_object::{FieldErrors, Object};
 
 use crate::flags::CrdCommand;
-use documents::Document;
+pub(crate) use documents::Document;
+pub(crate) use files::{Located, SourceFile, is_definition};
+pub(crate) use prove::Finding;
+pub(crate) use yaml_text::to_yaml;
 
 /// How the program ends when files cannot be read: what they say is not known then.
 const UNREADABLE: u8 = 2;
@@ -35,14 +38,14 @@ pub(crate) fn run(command: &CrdCommand) -> ExitCode {
 }
 
 /// A Conversion of a file, beside its definition.
-struct Pair {
-    definition: Arc<Definition>,
-    conversion: Object,
+pub(crate) struct Pair {
+    pub(crate) definition: Arc<Definition>,
+    pub(crate) conversion: Object,
 }
 
 impl Pair {
     /// Makes the rules ready, or says what keeps them from being carried out.
-    fn compile(&self) -> Result<Conversion, FieldErrors> {
+    pub(crate) fn compile(&self) -> Result<Conversion, FieldErrors> {
         let spec = Spec::read(&self.conversion)?;
         Conversion::compile(Arc::clone(&self.definition), &spec, &environment())
     }
@@ -52,50 +55,37 @@ fn environment() -> Environment {
     Environment::new(BINARY)
 }
 
+/// The definition of a file.
+pub(crate) fn read_definition(found: &Located) -> anyhow::Result<Arc<Definition>> {
+    let read = Definition::read(&found.object, &environment(), BINARY.minor.into());
+    Ok(Arc::new(read.with_context(|| found.place.clone())?))
+}
+
 /// The Conversions of one file with their definitions in another; they have the same names.
 fn pairs(definitions: &Path, conversions: &Path) -> anyhow::Result<Vec<Pair>> {
     let mut known = Vec::new();
-    for object in objects(definitions)? {
-        if object.str("kind") == Some("CustomResourceDefinition") {
-            let read = Definition::read(&object, &environment(), BINARY.minor.into());
-            known.push(Arc::new(read.with_context(|| definitions.display().to_string())?));
-        }
+    for found in SourceFile::read(definitions)?.objects()?.iter().filter(|found| found.is_definition()) {
+        known.push(read_definition(found)?);
     }
     if known.is_empty() {
         bail!("{}: there is no CustomResourceDefinition in this file", definitions.display());
     }
     let mut pairs = Vec::new();
-    for object in objects(conversions)? {
-        let version = object.str("apiVersion").unwrap_or_default();
-        if object.str("kind") != Some("Conversion") || !version.starts_with("versioning.revisor.dev/") {
-            continue;
-        }
-        let name = object.at(&["metadata", "name"]).and_then(|name| name.as_str()).unwrap_or_default();
-        let Some(definition) = known.iter().find(|definition| definition.name() == name) else {
+    for found in SourceFile::read(conversions)?.objects()?.into_iter().filter(Located::is_conversion) {
+        let Some(definition) = known.iter().find(|definition| definition.name() == found.name()) else {
             let names: Vec<&str> = known.iter().map(|definition| definition.name()).collect();
             bail!(
-                "{}: the Conversion {name:?} has no definition in {}: it must be named like one of them: {}",
+                "{}: the Conversion {:?} has no definition in {}: it must be named like one of them: {}",
                 conversions.display(),
+                found.name(),
                 definitions.display(),
                 names.join(", ")
             );
         };
-        pairs.push(Pair { definition: Arc::clone(definition), conversion: object });
+        pairs.push(Pair { definition: Arc::clone(definition), conversion: found.object });
     }
     if pairs.is_empty() {
         bail!("{}: there is no Conversion of versioning.revisor.dev in this file", conversions.display());
     }
     Ok(pairs)
-}
-
-/// The objects of a file.
-fn objects(file: &Path) -> anyhow::Result<Vec<Object>> {
-    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let text = String::from_utf8(bytes).with_context(|| format!("{} is no text", file.display()))?;
-    let mut objects = Vec::new();
-    for document in Document::all(&text) {
-        let value = document.value().with_context(|| format!("{}, {}", file.display(), document.place()))?;
-        objects.extend(value.as_object().cloned());
-    }
-    Ok(objects)
 }

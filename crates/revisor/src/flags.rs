@@ -12,6 +12,7 @@ use revisor_catalog::{BINARY, Catalog, CatalogOptions, RuntimeConfig};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::controllers::ControllersFlag;
+use crate::conversion_webhook::ConversionWebhookFlags;
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
@@ -42,6 +43,13 @@ pub(crate) enum Command {
     /// Check and use Conversions between the versions of a custom resource, without a server.
     #[command(subcommand)]
     Crd(CrdCommand),
+    /// Convert custom objects by Conversions in files, for a cluster whose servers do not know them.
+    ///
+    /// Serves ConversionReviews over TLS at /convert, beside /healthz, /readyz and /metrics. What a version cannot say
+    /// travels in the annotation versioning.revisor.dev/kept, where the cluster keeps it. Conversions that break a law are
+    /// refused at the start, in the words of `revisor crd prove`.
+    #[command(after_help = WEBHOOK_EXAMPLE)]
+    ConversionWebhook(Box<ConversionWebhookFlags>),
     /// Look after the credentials that a server made for its administrator: list, renew and revoke them.
     #[command(after_help = CREDENTIALS_EXAMPLE)]
     Credentials {
@@ -56,6 +64,15 @@ pub(crate) enum Command {
         shell: clap_complete::Shell,
     },
 }
+
+const WEBHOOK_EXAMPLE: &str = "\
+In a cluster, behind the service `conversions` of the namespace `apps`:
+
+  revisor conversion-webhook -f conversions/ --watch --bind-address=0.0.0.0 --service=apps/conversions:9443
+
+What the cluster has to know of it, with the same folder of certificates:
+
+  revisor conversion-webhook -f conversions/ --service=apps/conversions:9443 --install | kubectl apply -f -";
 
 const CREDENTIALS_EXAMPLE: &str = "\
 A copy of the kubeconfig got into the wrong hands:

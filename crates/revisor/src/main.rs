@@ -4,6 +4,7 @@ mod addresses;
 mod authentication_config;
 mod certificate_keeper;
 mod controllers;
+mod conversion_webhook;
 mod crd;
 mod credentials;
 mod duration;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Command::Gates(flags) => reports::gates(&flags).and_then(|text| print(&text)),
         Command::StorageVersions(flags) => reports::storage_versions(&flags).and_then(|text| print(&text)),
         Command::Crd(command) => return crd::run(&command),
+        Command::ConversionWebhook(flags) => conversion_webhook::run(*flags),
         Command::Credentials { command } => credentials::run(&command).and_then(|text| print(&text)),
         Command::Version => print(&version::text()),
         Command::Completions { shell } => {

@@ -35,7 +35,7 @@ use crate::{logging, machine, private_folder, service_accounts, version};
 
 /// The stack of each thread. What is sent may nest, a write may lead to another one, and frames that were not optimised are
 /// ten times the size of real ones; memory is only taken for as much of it as was ever used.
-const THREAD_STACK: usize = 8 << 20;
+pub(crate) const THREAD_STACK: usize = 8 << 20;
 
 /// How long a read waits for a version that the server has not reached.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -376,7 +376,7 @@ fn shell_path(path: &Path) -> String {
 }
 
 /// Resolves when the program is told to stop.
-fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
     Ok(async move {

@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
-use revisor_convert::{Effort, Report, Verdict};
+use revisor_convert::{Conversion, Effort, Report, Verdict};
 use revisor_object::FieldErrors;
 use serde_json::{Value, json};
 
-use super::pairs;
+use super::{Pair, pairs};
 use crate::flags::{OutputFormat, ProveFlags};
 
 /// What was found out of one Conversion.
-struct Finding {
+pub(crate) struct Finding {
     name: String,
     checked: Result<Report, FieldErrors>,
 }
@@ -19,8 +19,7 @@ struct Finding {
 pub(super) fn prove(flags: &ProveFlags) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
     for pair in pairs(&flags.definitions, &flags.conversions)? {
-        let checked = pair.compile().map(|conversion| conversion.check(Effort::default()));
-        findings.push(Finding { name: pair.definition.name().to_owned(), checked });
+        findings.push(Finding::of(&pair).0);
     }
     let text = match flags.output {
         OutputFormat::Text => findings.iter().map(Finding::text).collect(),
@@ -32,11 +31,27 @@ pub(super) fn prove(flags: &ProveFlags) -> anyhow::Result<ExitCode> {
 }
 
 impl Finding {
-    fn is_good(&self) -> bool {
+    /// Checks a Conversion, and answers it too if it can be carried out.
+    pub(crate) fn of(pair: &Pair) -> (Finding, Option<Conversion>) {
+        let name = pair.definition.name().to_owned();
+        match pair.compile() {
+            Ok(conversion) => (Finding { name, checked: Ok(conversion.check(Effort::default())) }, Some(conversion)),
+            Err(errors) => (Finding { name, checked: Err(errors) }, None),
+        }
+    }
+
+    /// Whether it may be used.
+    pub(crate) fn is_good(&self) -> bool {
         matches!(&self.checked, Ok(report) if report.broken.is_empty())
     }
 
-    fn text(&self) -> String {
+    /// What its author should know.
+    pub(crate) fn warnings(&self) -> &[String] {
+        self.checked.as_ref().map(|report| report.warnings.as_slice()).unwrap_or_default()
+    }
+
+    /// What is printed of it.
+    pub(crate) fn text(&self) -> String {
         let mut text = format!("{}\n", self.name);
         let report = match &self.checked {
             Err(errors) => {

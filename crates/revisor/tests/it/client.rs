@@ -37,7 +37,8 @@ pub(crate) struct Kubeconfig {
     pub(crate) address: SocketAddr,
     authorities: RootCertStore,
     certificate: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
+    /// That of the certificate; nothing for those who know nothing but whom to trust.
+    key: Option<PrivateKeyDer<'static>>,
 }
 
 impl Kubeconfig {
@@ -60,19 +61,27 @@ impl Kubeconfig {
             address: address.parse().expect("an address"),
             authorities,
             certificate: certificates("client-certificate-data"),
-            key: PrivateKeyDer::from_pem_slice(&pem("client-key-data")).expect("a key"),
+            key: Some(PrivateKeyDer::from_pem_slice(&pem("client-key-data")).expect("a key")),
         }
     }
-}
 
-impl Kubeconfig {
+    /// What it takes to reach somebody at an address who is vouched for by this authority.
+    pub(crate) fn of_authority(address: SocketAddr, pem: &[u8]) -> Kubeconfig {
+        let mut authorities = RootCertStore::empty();
+        for authority in CertificateDer::pem_slice_iter(pem) {
+            authorities.add(authority.expect("a certificate")).expect("an authority");
+        }
+        Kubeconfig { address, authorities, certificate: Vec::new(), key: None }
+    }
+
     /// The same with another client certificate.
     pub(crate) fn identified_by(
         &self,
         certificate: CertificateDer<'static>,
         key: PrivateKeyDer<'static>,
     ) -> Kubeconfig {
-        Kubeconfig { address: self.address, authorities: self.authorities.clone(), certificate: vec![certificate], key }
+        let (certificate, key) = (vec![certificate], Some(key));
+        Kubeconfig { address: self.address, authorities: self.authorities.clone(), certificate, key }
     }
 }
 
@@ -138,7 +147,8 @@ impl Client {
             .with_safe_default_protocol_versions()?
             .with_root_certificates(self.kubeconfig.authorities.clone());
         let mut config = if self.identify {
-            config.with_client_auth_cert(self.kubeconfig.certificate.clone(), self.kubeconfig.key.clone_key())?
+            let key = self.kubeconfig.key.as_ref().expect("a certificate has a key");
+            config.with_client_auth_cert(self.kubeconfig.certificate.clone(), key.clone_key())?
         } else {
             config.with_no_client_auth()
         };

@@ -92,7 +92,7 @@ impl Process {
     }
 
     /// The first line that the program prints; empty if it ends without one.
-    async fn first_line(&mut self) -> String {
+    pub(crate) async fn first_line(&mut self) -> String {
         let out = self.child.stdout.take().expect("asked once");
         let reading = tokio::task::spawn_blocking(move || {
             let mut line = String::new();

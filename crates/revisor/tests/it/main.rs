@@ -10,6 +10,7 @@ mod certificates;
 mod client;
 mod compatibility;
 mod controllers;
+mod conversion_webhook;
 mod conversions;
 mod crash;
 mod crd;
