@@ -3,6 +3,7 @@
 mod convert;
 mod documents;
 mod files;
+mod infer;
 mod prove;
 mod yaml_text;
 
@@ -30,6 +31,7 @@ pub(crate) fn run(command: &CrdCommand) -> ExitCode {
     let done = match command {
         CrdCommand::Prove(flags) => prove::prove(flags),
         CrdCommand::Convert(flags) => convert::convert(flags),
+        CrdCommand::Infer(flags) => infer::infer(flags),
     };
     done.unwrap_or_else(|error| {
         crate::complain(&format!("revisor: {error:#}"));

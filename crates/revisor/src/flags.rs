@@ -151,6 +151,37 @@ pub(crate) enum CrdCommand {
         after_help = "Example: revisor crd convert --crd crd.yaml --conversion conversion.yaml --to v1 < objects.yaml"
     )]
     Convert(ConvertFlags),
+    /// Propose a Conversion from two definitions, or from the versions of one.
+    ///
+    /// Finds fields that were moved or renamed by their names and shapes, single values that became lists, and values
+    /// that are written otherwise. Each rule is marked with how sure it is, and the whole is checked as `prove` does: ends
+    /// with 0 if it keeps the laws, with 1 if it does not yet, which the comments explain, and with 2 if the files cannot
+    /// be read. A version that looks otherwise in both definitions gets rules for its canonical form.
+    #[command(after_help = "Example: revisor crd infer old.yaml new.yaml > conversion.yaml")]
+    Infer(InferFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InferFlags {
+    /// The file or folder with the CustomResourceDefinitions as they were, or as they are if no other one is given
+    #[arg(value_name = "OLD")]
+    pub(crate) old: PathBuf,
+
+    /// The file or folder with the CustomResourceDefinitions as they will be
+    #[arg(value_name = "NEW")]
+    pub(crate) new: Option<PathBuf>,
+
+    /// The version to begin with; otherwise each version is followed by the next
+    #[arg(long, value_name = "VERSION", requires = "to")]
+    pub(crate) from: Option<String>,
+
+    /// The version to end with
+    #[arg(long, value_name = "VERSION", requires = "from")]
+    pub(crate) to: Option<String>,
+
+    /// How to print it
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputFormat,
 }
 
 #[derive(Debug, Args)]

@@ -211,3 +211,75 @@ fn files_are_converted_and_lose_nothing() {
     assert_eq!((unknown.code, unknown.out.as_str()), (Some(2), ""));
     assert!(unknown.err.contains("has no version \"v9\": it has v1, v2"), "{}", unknown.err);
 }
+
+#[test]
+fn rules_are_inferred_and_hold() {
+    let folder = folder();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file can be written");
+    let of = |version: &str, fields: &str| {
+        let (head, _) = DEFINITION.split_once("  - name: v1\n").expect("has versions");
+        format!(
+            "{head}  - name: {version}\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        \
+             type: object\n        properties: {{spec: {{type: object, properties: {{{fields}}}}}}}\n"
+        )
+    };
+    let tls = "{type: object, properties: {mode: {type: string, enum: [Fast, Safe]}, ca: {type: string}}}";
+    write("old.yaml", &of("v1", &format!("image: {{type: string}}, tls: {tls}, oldNote: {{type: boolean}}")));
+    write("new.yaml", &of("v2", &format!("image: {{type: string}}, validation: {tls}")));
+    let infer = |words: &[&str]| run(folder.path(), &[&["crd", "infer"], words].concat(), "");
+    let made = infer(&["old.yaml", "new.yaml"]);
+    assert_eq!((made.code, made.err.as_str()), (Some(0), ""), "{}", made.out);
+    let want = "spec:
+  steps:
+  - from: v1
+    to: v2
+    # only v1 has these, and they are kept for it: .spec.oldNote
+    rules:
+    # sure: the same shape, which no other field has
+    - move: {from: .spec.tls, to: .spec.validation}
+";
+    assert!(made.out.ends_with(want) && made.out.contains("\n# It keeps the laws: proved.\n"), "{}", made.out);
+    // What is printed can be used as it is.
+    let new =
+        of("v2", &format!("image: {{type: string}}, validation: {tls}")).replace("storage: true", "storage: false");
+    let (_, second) = new.split_once("  - name: v2").expect("has a version");
+    let both = of("v1", &format!("image: {{type: string}}, tls: {tls}, oldNote: {{type: boolean}}"));
+    write("both.yaml", &format!("{both}  - name: v2{second}"));
+    write("made.yaml", &made.out);
+    assert_eq!(run(folder.path(), &["crd", "prove", "both.yaml", "made.yaml"], "").code, Some(0));
+    assert_eq!(infer(&["both.yaml"]).out, made.out, "two versions of one definition say the same");
+    assert_eq!(infer(&["both.yaml", "--from=v1", "--to=v2"]).out, made.out);
+
+    let json = infer(&["old.yaml", "new.yaml", "-o", "json"]);
+    let json: Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!((&json[0]["holds"], &json[0]["steps"][0]["proposals"][0]["sureness"]), (&true.into(), &"sure".into()));
+    // What does not hold yet says why, in comments that leave it a Conversion.
+    write(
+        "less.yaml",
+        &of("v2", "tls: {type: object, properties: {mode: {type: string, enum: [Fast]}, ca: {type: string}}}"),
+    );
+    let unsure = infer(&["old.yaml", "less.yaml"]);
+    assert_eq!(unsure.code, Some(1), "{}", unsure.out);
+    assert!(
+        unsure.out.contains("# It does not keep the laws yet:\n# spec.steps[0]")
+            && unsure.out.contains("\n# object: {"),
+        "{}",
+        unsure.out
+    );
+
+    write("other.yaml", &of("v2", "").replace("widgets.shop", "gadgets.shop"));
+    for (words, told) in [
+        (&["old.yaml", "missing.yaml"][..], "missing.yaml"),
+        (&["conv.yaml"], "there is no CustomResourceDefinition"),
+        (&["old.yaml"], "has one version, and nothing to convert it to"),
+        (
+            &["old.yaml", "other.yaml"],
+            "other.yaml, document 1 (from line 1 on): old.yaml has no definition of this name",
+        ),
+        (&["both.yaml", "--from=v1", "--to=v7"], "there is no version \"v7\": there are v1, v2"),
+    ] {
+        let refused = infer(words);
+        assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{words:?}");
+        assert!(refused.err.contains(told), "{told}: {}", refused.err);
+    }
+}
