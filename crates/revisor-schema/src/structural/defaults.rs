@@ -44,6 +44,10 @@ impl Structural {
         }
         object.insert_all(missing);
         for (name, value) in object.iter_mut() {
+            // Nothing can be missing in most members, and to look for their schemas is most of the work.
+            if !matches!(value, Value::Null | Value::Object(_) | Value::Array(_)) {
+                continue;
+            }
             if let Member::Known(schema) = self.member(name) {
                 if self.property(name).is_none() {
                     schema.replace_null(value);
