@@ -7,6 +7,10 @@ use revisor_growth::server::Server;
 use revisor_growth::survey::{Extent, Survey};
 use revisor_growth::{custom, texts};
 
+// That of the server: how memory is given back is part of what work costs.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measures how the work of a write grows with every list and map of its object
 #[derive(Parser)]
 #[command(name = "cargo xtask growth")]
