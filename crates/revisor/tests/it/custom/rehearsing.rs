@@ -38,6 +38,16 @@ fn warned(text: &str) -> String {
     format!("299 - \"{text}\"")
 }
 
+/// Sails with a second version like the first, which is not stored.
+fn sails_of_two_versions() -> Value {
+    let mut two = sails();
+    let mut second = two["spec"]["versions"][0].clone();
+    second["name"] = json!("v2");
+    second["storage"] = json!(false);
+    two["spec"]["versions"].as_array_mut().expect("a list").push(second);
+    two
+}
+
 #[tokio::test]
 async fn whoever_changes_a_definition_is_told_what_it_does_to_objects() {
     let server = Server::start(&[]).await;
@@ -104,11 +114,7 @@ async fn whoever_changes_a_definition_is_told_what_it_does_to_objects() {
 async fn a_change_of_versions_is_told_by_what_they_show() {
     let server = Server::start(&[]).await;
     let client = server.client();
-    let mut two = sails();
-    let mut second = two["spec"]["versions"][0].clone();
-    second["name"] = json!("v2");
-    second["storage"] = json!(false);
-    two["spec"]["versions"].as_array_mut().expect("a list").push(second);
+    let mut two = sails_of_two_versions();
     _ = properties(&mut two, 1).as_object_mut().expect("is one").remove("colour");
     define(&client, &two).await;
     make(&client, "default", "a", json!({"size": 1, "colour": "red"})).await;
@@ -135,11 +141,7 @@ async fn a_change_of_versions_is_told_by_what_they_show() {
 async fn what_rules_carry_over_is_not_missed() {
     let server = Server::start(&[]).await;
     let client = server.client();
-    let mut two = sails();
-    let mut second = two["spec"]["versions"][0].clone();
-    second["name"] = json!("v2");
-    second["storage"] = json!(false);
-    two["spec"]["versions"].as_array_mut().expect("a list").push(second);
+    let mut two = sails_of_two_versions();
     let renamed = properties(&mut two, 1).as_object_mut().expect("is one");
     let size = renamed.remove("size").expect("is there");
     renamed.insert("area".to_owned(), size);
