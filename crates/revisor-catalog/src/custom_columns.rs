@@ -1,8 +1,8 @@
 //! The columns of custom resources: where their definition says that values stand, and how those are shown.
 
-use std::borrow::Cow;
+use std::cell::OnceCell;
 
-use revisor_object::{BadValue, Object, Value};
+use revisor_object::{BadValue, GoJson, Object, Value};
 use revisor_schema::{Precision, parse_timestamp};
 
 use crate::json_path::JsonPath;
@@ -55,8 +55,8 @@ impl PrinterColumn {
         Some(PrinterColumn { column: shown, path: JsonPath::parse(path)? })
     }
 
-    fn cell(&self, object: &Value, now: Moment) -> Value {
-        let Ok(Some(value)) = self.path.first(object) else { return Value::Null };
+    fn cell(&self, object: &Object, whole: &OnceCell<Value>, now: Moment) -> Value {
+        let Ok(Some(value)) = self.path.first(object, whole) else { return Value::Null };
         match (self.column.kind.as_str(), value.as_ref()) {
             ("string", value) => shown(value),
             ("integer", Value::Int(number)) => Value::Int(*number),
@@ -71,21 +71,19 @@ impl PrinterColumn {
 /// What stands in these columns for an object, behind its name.
 pub(crate) fn cells(columns: &[PrinterColumn], object: &Object, now: Moment) -> Vec<Value> {
     let mut cells = vec![Value::from(text(part(object, "metadata"), "name"))];
-    let whole = Value::Object(object.clone());
-    cells.extend(columns.iter().map(|column| column.cell(&whole, now)));
+    let whole = OnceCell::new();
+    cells.extend(columns.iter().map(|column| column.cell(object, &whole, now)));
     cells
 }
 
 /// A value of any type as a text.
 fn shown(value: &Value) -> Value {
-    Value::from(
-        match value {
-            Value::Null => Cow::Borrowed("<no value>"),
-            Value::String(text) => Cow::Borrowed(text.as_str()),
-            other => Cow::Owned(BadValue::of(other).to_string()),
-        }
-        .into_owned(),
-    )
+    match value {
+        Value::Null => Value::from("<no value>"),
+        Value::String(_) => value.clone(),
+        Value::Array(_) | Value::Object(_) => Value::from(GoJson(value).to_string()),
+        scalar => Value::from(BadValue::of(scalar).to_string()),
+    }
 }
 
 fn age(time: &str, now: Moment) -> String {

@@ -4,9 +4,10 @@
 mod parser;
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 
-use revisor_object::Value;
+use revisor_object::{Object, Value};
 
 /// How many values one path may lead to on its way. Descents within descents could lead to very many.
 const MAX_RESULTS: usize = 100_000;
@@ -61,11 +62,19 @@ impl JsonPath {
         Some(JsonPath { actions: parser::parse(&format!("{{{path}}}"))? })
     }
 
-    /// The first value that the path leads to in `data`.
-    pub(crate) fn first<'v>(&self, data: &'v Value) -> Result<Option<Cow<'v, Value>>, NoResult> {
+    /// The first value that the path leads to in `data`. For paths that do not begin with the name of a member it is
+    /// copied into `whole`, once for all of them.
+    pub(crate) fn first<'v>(
+        &self,
+        data: &'v Object,
+        whole: &'v OnceCell<Value>,
+    ) -> Result<Option<Cow<'v, Value>>, NoResult> {
         let mut first = None;
         for (at, action) in self.actions.iter().enumerate() {
-            let results = walk(action, vec![Cow::Borrowed(data)])?;
+            let results = match &action[..] {
+                [Node::Field(name), rest @ ..] => walk(rest, data.get(name).map(Cow::Borrowed).into_iter().collect())?,
+                nodes => walk(nodes, vec![Cow::Borrowed(whole.get_or_init(|| Value::Object(data.clone())))])?,
+            };
             if at == 0 {
                 first = results.into_iter().next();
             }
@@ -233,16 +242,15 @@ fn passes(item: &Value, left: &[Node], operator: &str, right: &[Node]) -> Result
 
 #[cfg(test)]
 mod tests {
-    use revisor_object::parse_json;
-
     use super::*;
+    use crate::kinds::tests::object;
 
     const DATA: &str = r#"{"a":{"b":1,"c.d":"dotted","n":null},"list":[{"k":"x","v":1},{"k":"y","v":2},{"k":"z"}],
         "numbers":[10,20,30,40],"text":"hi","deep":{"one":{"k":"first"}}}"#;
 
     #[test]
     fn paths_lead_to_values() {
-        let data = parse_json(DATA.as_bytes()).expect("is JSON").value;
+        let (data, whole) = (object(DATA), OnceCell::new());
         for (path, want) in [
             (".a.b", Some("1")),
             ("$.a.b", Some("1")),
@@ -283,7 +291,7 @@ mod tests {
             (".a range", None),
         ] {
             let parsed = JsonPath::parse(path).unwrap_or_else(|| panic!("{path} is malformed"));
-            let found = parsed.first(&data).ok().flatten().map(|value| match value.as_ref() {
+            let found = parsed.first(&data, &whole).ok().flatten().map(|value| match value.as_ref() {
                 Value::Object(_) => "\"whole\"".to_owned(),
                 other => other.to_json(),
             });
@@ -304,8 +312,8 @@ mod tests {
         for _ in 0..200 {
             text = format!(r#"{{"a":{text}}}"#);
         }
-        let data = parse_json(text.as_bytes()).expect("is JSON").value;
+        let data = object(&text);
         let path = JsonPath::parse("..a..a..a..a..a").expect("is well formed");
-        assert_eq!(path.first(&data), Err(NoResult));
+        assert_eq!(path.first(&data, &OnceCell::new()), Err(NoResult));
     }
 }

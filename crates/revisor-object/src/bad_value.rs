@@ -8,6 +8,7 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
+use crate::Value;
 use crate::clip::{MAX_TEXT_BYTES, clip_shown, shown_bytes};
 
 /// The value that an error is about.
@@ -178,6 +179,44 @@ fn encode(f: &mut fmt::Formatter<'_>, value: &serde_json::Value) -> fmt::Result 
                 encode(f, member)?;
             }
             f.write_char('}')
+        }
+    }
+}
+
+/// A value as Go encodes it in JSON, without anything made of it in between: it may be large.
+#[derive(Debug)]
+pub struct GoJson<'a>(pub &'a Value);
+
+impl fmt::Display for GoJson<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::Null => f.write_str("null"),
+            Value::Bool(truth) => write!(f, "{truth}"),
+            Value::Int(number) => write!(f, "{number}"),
+            Value::Float(number) => encode_float(f, *number),
+            Value::String(text) => encode_string(f, text),
+            Value::Array(items) => {
+                f.write_char('[')?;
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        f.write_char(',')?;
+                    }
+                    GoJson(item).fmt(f)?;
+                }
+                f.write_char(']')
+            }
+            Value::Object(members) => {
+                f.write_char('{')?;
+                for (index, (key, member)) in members.iter().enumerate() {
+                    if index > 0 {
+                        f.write_char(',')?;
+                    }
+                    encode_string(f, key)?;
+                    f.write_char(':')?;
+                    GoJson(member).fmt(f)?;
+                }
+                f.write_char('}')
+            }
         }
     }
 }

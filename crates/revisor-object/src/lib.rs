@@ -31,7 +31,7 @@ mod yaml;
 mod yaml_keys;
 mod yaml_order;
 
-pub use bad_value::{BadValue, is_printable};
+pub use bad_value::{BadValue, GoJson, is_printable};
 pub use clip::{MAX_TEXT_BYTES, clip, clip_joined, clip_shown};
 pub use continue_token::{ContinueToken, ContinueTokenError, ListScope, MAX_CONTINUE_TOKEN_BYTES, TokenSealer};
 pub use cron::{CronError, check_cron, cron_names_time_zone};
