@@ -269,7 +269,7 @@ impl Api {
                 let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
                 let warnings = decoded.warnings.clone();
                 let bytes = self.review(route, &user, decoded.into_object())?;
-                return Ok(answer_saved(&wanted, route, Saved { bytes, created: true, warnings })?);
+                return Ok(answer_saved(&wanted, route, Saved::new(bytes, true, warnings))?);
             }
             let saved = self.options.registry.create(place(route), decoded, options).await?;
             Ok(answer_saved(&wanted, route, saved)?)

@@ -134,7 +134,7 @@ impl Asked<'_> {
                 .into_iter()
                 .collect();
         request.insert("status", status);
-        Ok(Saved { bytes: self.kind.encode(&request).bytes.into(), created: true, warnings })
+        Ok(Saved::new(self.kind.encode(&request).bytes.into(), true, warnings))
     }
 
     /// The name of a request may be left out, but not be another.

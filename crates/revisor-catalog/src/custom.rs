@@ -15,7 +15,7 @@ pub use conversion::{CustomConversion, Unconverted};
 pub use conversion_tally::{ConversionSample, ConversionWay};
 pub(crate) use conversion_tally::{ConversionTallies, ConversionTally};
 pub use resources::CustomResources;
-pub use stored::Beneath;
+pub use stored::{Beneath, LaidDown};
 
 use std::sync::Arc;
 

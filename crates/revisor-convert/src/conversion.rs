@@ -48,6 +48,29 @@ pub(crate) struct Hop {
     pub(crate) to: Side,
 }
 
+/// A stored object that was read to be written again.
+#[derive(Debug)]
+pub struct Opened {
+    stored: Stored,
+    /// What is kept for the version that it is stored in beside the one that it was read in, where that is known.
+    beside: Option<(Hop, Option<Kept>)>,
+}
+
+impl From<Stored> for Opened {
+    fn from(stored: Stored) -> Opened {
+        Opened { stored, beside: None }
+    }
+}
+
+/// What a write comes to.
+#[derive(Debug)]
+pub struct Written {
+    /// What is to be stored.
+    pub stored: Stored,
+    /// What the version that was written through shows of that, where it was found out on the way.
+    pub shown: Option<Value>,
+}
+
 /// Why an object cannot be converted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
@@ -194,21 +217,44 @@ impl Conversion {
         self.read_at(stored, at, to)
     }
 
+    /// What a stored object looks like in another version through which it is going to be written. What the write needs
+    /// to know of the old object is found out while what leads there is at hand.
+    pub fn open(&self, stored: Stored, version: &str) -> Result<(Value, Opened), ConvertError> {
+        let (at, to) = (self.number_of(&stored.object)?, self.number(version)?);
+        let (Some(hop), Some(back)) = (self.ways[at][to], self.ways[to][at]) else {
+            return Ok((self.read_at(&stored, at, to)?, Opened::from(stored)));
+        };
+        if hop.from != at {
+            return Ok((self.read_at(&stored, at, to)?, Opened::from(stored)));
+        }
+        let made = self.made(hop, &stored.object)?;
+        // If the way back fails, so will the write; what is there can be read.
+        let beside = self.kept_beside(back, &stored.object, &made).ok().map(|kept| (back, kept));
+        let shown = self.restored(hop, made, stored.kept.get(version));
+        Ok((shown, Opened { stored, beside }))
+    }
+
     /// What is to be stored in the version `storage` when `new` is written, in whichever version it is, in place of `old`.
     /// Only that changes which the version of `new` can say.
     pub fn write(&self, old: Option<&Stored>, new: Value, storage: &str) -> Result<Stored, ConvertError> {
+        let old = old.cloned().map(Opened::from);
+        Ok(self.replace(old.as_ref(), new, storage)?.stored)
+    }
+
+    /// The same in place of an object that was [opened](Conversion::open).
+    pub fn replace(&self, old: Option<&Opened>, new: Value, storage: &str) -> Result<Written, ConvertError> {
         let (written, storage) = (self.number_of(&new)?, self.number(storage)?);
         let old = match old {
-            Some(old) => Some((old, self.number_of(&old.object)?)),
+            Some(old) => Some((old, self.number_of(&old.stored.object)?)),
             None => None,
         };
         let objects = BTreeMap::from([(written, new)]);
         let mut write = Write { conversion: self, old, written, storage, objects };
         write.object(storage)?;
-        let mut kept = BTreeMap::new();
+        let (mut kept, mut shown) = (BTreeMap::new(), None);
         for version in 0..self.ways.len() {
             let Some(hop) = self.ways[storage][version] else { continue };
-            let has_kept = old.is_some_and(|(old, _)| old.kept.contains_key(self.name(version)));
+            let has_kept = old.is_some_and(|(old, _)| old.stored.kept.contains_key(self.name(version)));
             let moved = old.is_some_and(|(_, at)| self.ways[at][version] != Some(hop));
             let same_way = write.hop(version) == Some(hop);
             if version != written && !has_kept && !moved && same_way {
@@ -217,12 +263,16 @@ impl Conversion {
             write.object(version)?;
             write.object(hop.from)?;
             let made = self.made(hop, &write.objects[&hop.from])?;
-            if let Some(parts) = self.steps[hop.edge].step.difference(hop.to, &write.objects[&version], &made) {
+            let parts = self.steps[hop.edge].step.difference(hop.to, &write.objects[&version], &made);
+            if version == written && hop.from == storage {
+                shown = Some(self.restored(hop, made, parts.as_ref()));
+            }
+            if let Some(parts) = parts {
                 kept.insert(self.name(version).to_owned(), parts);
             }
         }
         let object = write.objects.remove(&storage).unwrap_or_default();
-        Ok(Stored { object, kept })
+        Ok(Written { stored: Stored { object, kept }, shown })
     }
 
     /// Converts an object that carries what its version cannot say in an annotation.
@@ -303,11 +353,15 @@ impl Conversion {
 
     /// What a version shows of its neighbour's object.
     pub(crate) fn get(&self, hop: Hop, object: &Value, kept: Option<&Kept>) -> Result<Value, ConvertError> {
-        let made = self.made(hop, object)?;
-        let Some(kept) = kept else { return Ok(made) };
+        Ok(self.restored(hop, self.made(hop, object)?, kept))
+    }
+
+    /// What was made of its neighbour's object, with what is kept.
+    fn restored(&self, hop: Hop, made: Value, kept: Option<&Kept>) -> Value {
+        let Some(kept) = kept else { return made };
         let mut restored = self.steps[hop.edge].step.restore(hop.to, kept, made);
         self.definition.versions()[self.end(hop)].fill_defaults(&mut restored);
-        Ok(restored)
+        restored
     }
 
     /// What comes of its neighbour's object alone.
@@ -324,13 +378,20 @@ impl Conversion {
 
     /// What is kept for a version beside its neighbour.
     pub(crate) fn kept(&self, hop: Hop, real: &Value) -> Result<Option<Kept>, ConvertError> {
+        if !self.steps[hop.edge].step.keeps(hop.to) {
+            return Ok(None);
+        }
+        let back = Hop { from: self.end(hop), edge: hop.edge, to: hop.to.other() };
+        self.kept_beside(hop, real, &self.made(back, real)?)
+    }
+
+    /// The same beside what is known to come of it in the neighbour.
+    fn kept_beside(&self, hop: Hop, real: &Value, neighbour: &Value) -> Result<Option<Kept>, ConvertError> {
         let step = &self.steps[hop.edge].step;
         if !step.keeps(hop.to) {
             return Ok(None);
         }
-        let back = Hop { from: self.end(hop), edge: hop.edge, to: hop.to.other() };
-        let made = self.made(hop, &self.made(back, real)?)?;
-        Ok(step.difference(hop.to, real, &made))
+        Ok(step.difference(hop.to, real, &self.made(hop, neighbour)?))
     }
 
     fn failed(&self, edge: usize, failure: &Failure) -> ConvertError {
@@ -355,7 +416,7 @@ impl Conversion {
 /// A write, while the objects of other versions are found out that it changes.
 struct Write<'c> {
     conversion: &'c Conversion,
-    old: Option<(&'c Stored, usize)>,
+    old: Option<(&'c Opened, usize)>,
     written: usize,
     storage: usize,
     objects: BTreeMap<usize, Value>,
@@ -381,11 +442,12 @@ impl Write<'_> {
         };
         self.object(hop.from)?;
         let kept = match self.old {
-            Some((old, at)) if conversion.ways[at][version] == Some(hop) => {
-                old.kept.get(conversion.name(version)).cloned()
+            Some((Opened { stored, .. }, at)) if conversion.ways[at][version] == Some(hop) => {
+                stored.kept.get(conversion.name(version)).cloned()
             }
-            Some((old, at)) if at == version => conversion.kept(hop, &old.object)?,
-            Some((old, at)) => conversion.kept(hop, &conversion.read_at(old, at, version)?)?,
+            Some((Opened { beside: Some((known, kept)), .. }, at)) if at == version && *known == hop => kept.clone(),
+            Some((Opened { stored, .. }, at)) if at == version => conversion.kept(hop, &stored.object)?,
+            Some((Opened { stored, .. }, at)) => conversion.kept(hop, &conversion.read_at(stored, at, version)?)?,
             None => None,
         };
         let made = conversion.get(hop, &self.objects[&hop.from], kept.as_ref())?;

@@ -23,7 +23,7 @@ mod spec;
 mod step;
 mod stored;
 
-pub use conversion::{Conversion, ConvertError};
+pub use conversion::{Conversion, ConvertError, Opened, Written};
 pub use definition::{Definition, DefinitionError};
 pub use generate::{Dice, Generator};
 pub use infer::{Inference, InferredRules, Proposal, Sureness, version_order};

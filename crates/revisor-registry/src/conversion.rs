@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use revisor_cache::Item;
-use revisor_catalog::{Beneath, Custom, Resource, Unconverted};
+use revisor_catalog::{Beneath, Custom, LaidDown, Resource, Unconverted};
 use revisor_object::Object;
 use revisor_store::Draft;
+use revisor_version::Revision;
 use revisor_webhook::ConversionWebhook;
 
 use crate::present::{encode_shown, remembered, show_item_now, show_now};
 use crate::write::encode;
-use crate::{Decoded, Registry, RegistryError};
+use crate::{Decoded, Registry, RegistryError, Saved};
 
 /// How many objects are sent to a webhook at a time, so that neither side has to hold all of a large list at once.
 pub(crate) const BATCH: usize = 500;
@@ -31,6 +32,34 @@ pub(crate) struct Current {
     pub(crate) object: Object,
     /// What is stored of it beside that.
     pub(crate) beneath: Beneath,
+}
+
+/// An object that is to be stored.
+#[derive(Debug)]
+pub(crate) struct Drafted {
+    pub(crate) stored: Draft,
+    /// As the version shows it through which it is written, where that is known already and another. To read it again
+    /// would come to the same.
+    shown: Option<Draft>,
+}
+
+impl Drafted {
+    fn as_stored(stored: Draft) -> Drafted {
+        Drafted { stored, shown: None }
+    }
+
+    /// What is shown of it at a revision, where that is known already; or without one, if it is not stored.
+    pub(crate) fn shown_at(&self, revision: Option<Revision>) -> Option<Bytes> {
+        let shown = self.shown.as_ref()?;
+        Some(revision.map_or_else(|| shown.bytes().clone(), |revision| shown.at_revision(revision)))
+    }
+
+    /// Whether what is said to be shown is what a read of what is stored shows.
+    fn tells_the_truth(&self, resource: &Resource) -> bool {
+        let at = Revision::FIRST;
+        let (Some(shown), stored) = (self.shown_at(Some(at)), self.stored.at_revision(at)) else { return true };
+        show_now(resource, &stored).is_ok_and(|read| read == shown)
+    }
 }
 
 impl Registry {
@@ -69,21 +98,22 @@ impl Registry {
     pub(crate) async fn draft(
         &self,
         resource: &Arc<Resource>,
-        object: &Object,
+        mut object: Object,
         beneath: &Beneath,
-    ) -> Result<Draft, RegistryError> {
-        let Some(custom) = resource.custom() else { return Ok(encode(resource, object)) };
-        let mut object = object.clone();
+    ) -> Result<Drafted, RegistryError> {
+        let Some(custom) = resource.custom() else { return Ok(Drafted::as_stored(encode(resource, &object))) };
         object.insert("apiVersion", resource.api_version.as_str());
         object.insert("kind", resource.kind.as_str());
-        let stored = match custom.lay_down(object, beneath) {
-            Ok(stored) => stored,
+        let LaidDown { stored, shown } = match custom.lay_down(object, beneath) {
+            Ok(laid_down) => laid_down,
             Err(unconverted) => {
                 let converted = self.await_one(custom, unconverted, custom.storage_version()).await?;
-                custom.lay_down_converted(converted, beneath)
+                custom.lay_down_converted(converted, beneath).into()
             }
         };
-        Ok(encode(resource, &stored))
+        let drafted = Drafted { stored: encode(resource, &stored), shown: shown.map(|shown| encode(resource, &shown)) };
+        debug_assert!(drafted.tells_the_truth(resource), "what was written is not what is read: {drafted:?}");
+        Ok(drafted)
     }
 
     /// The bytes of a stored object in the version of `resource`.
@@ -96,6 +126,15 @@ impl Registry {
             }
             (Err(unconverted), None) => Err(failed(unconverted)),
         }
+    }
+
+    /// Shows what was written in the version of `resource`.
+    pub(crate) async fn show_saved(&self, resource: &Arc<Resource>, saved: &mut Saved) -> Result<(), RegistryError> {
+        saved.bytes = match saved.shown.take() {
+            Some(shown) => shown,
+            None => self.show(resource, &saved.bytes).await?,
+        };
+        Ok(())
     }
 
     /// The bytes of an object of the cache in the version of `resource`.

@@ -233,7 +233,7 @@ impl Registry {
                 Plan::MarkAndRemove(object) => (Some(object), true),
             };
             let draft = match object {
-                Some(object) => Some(self.draft(resource, &object, &beneath).await?),
+                Some(object) => Some(self.draft(resource, object, &beneath).await?.stored),
                 None => None,
             };
             if options.dry_run {

@@ -89,6 +89,15 @@ pub struct Saved {
     pub created: bool,
     /// What the client should be told.
     pub warnings: Warnings,
+    /// The encoded object in the version that was written through, where that is known already and another.
+    pub(crate) shown: Option<Bytes>,
+}
+
+impl Saved {
+    /// A write of which nothing else is shown than these bytes.
+    pub fn new(bytes: Bytes, created: bool, warnings: Warnings) -> Saved {
+        Saved { bytes, created, warnings, shown: None }
+    }
 }
 
 /// What an update makes of what is there.
@@ -175,7 +184,7 @@ impl Registry {
         let mut saved =
             self.change_stored(place, options, propose).await.map_err(|error| named_as(place.resource, error))?;
         self.await_definition(place.resource, &saved.bytes).await;
-        saved.bytes = self.show(place.resource, &saved.bytes).await?;
+        self.show_saved(place.resource, &mut saved).await?;
         Ok(saved)
     }
 
@@ -293,11 +302,16 @@ impl Registry {
         });
         warnings.extend(judged.warnings.iter().cloned());
 
-        let draft = self.draft(resource, &object, &beneath).await?;
         let is_last_step = is_free_to_go(resource, &object, old);
-        let saved = |bytes| Saved { bytes, created: false, warnings };
-        if options.dry_run || (current.same_content(&draft) && !is_last_step) {
-            return Ok(Attempt::Saved(saved(draft.at_revision(current.revision()))));
+        let drafted = self.draft(resource, object, &beneath).await?;
+        let draft = &drafted.stored;
+        let saved = |bytes, revision| {
+            let shown = drafted.shown_at(Some(revision));
+            Saved { bytes, created: false, warnings, shown }
+        };
+        let before = current.revision();
+        if options.dry_run || (current.same_content(draft) && !is_last_step) {
+            return Ok(Attempt::Saved(saved(draft.at_revision(before), before)));
         }
         // What was only held by its finalizers goes with the write that removes the last of them. Those who watch see
         // the state before.
@@ -305,11 +319,11 @@ impl Registry {
         if is_last_step {
             reservation.give_up_all(old);
         }
-        let write = Write { key: current.key().clone(), expect: Expect::At(current.revision()), change };
+        let write = Write { key: current.key().clone(), expect: Expect::At(before), change };
         match self.write_charged(write, charges).await {
             Ok(event) => Ok(match event.new {
-                Some(entry) => Attempt::Saved(saved(entry.bytes().clone())),
-                None => Attempt::Removed(saved(draft.at_revision(current.revision()))),
+                Some(entry) => Attempt::Saved(saved(entry.bytes().clone(), entry.revision())),
+                None => Attempt::Removed(saved(draft.at_revision(before), before)),
             }),
             Err(StoreError::Conflict { .. }) if is_conditional => {
                 Err(RegistryError::conflict(resource, name, MODIFIED))

@@ -309,7 +309,7 @@ fn shown(resource: &Resource, stored: &Object) -> Option<Object> {
 fn rewritten(resource: &Resource, stored: &Object) -> Option<Object> {
     let custom = resource.custom().filter(|custom| custom.storage_version() != resource.api_version)?;
     let (shown, beneath) = custom.show_to_write(stored.clone());
-    custom.show(custom.lay_down(shown.ok()?, &beneath).ok()?).ok()
+    custom.show(custom.lay_down(shown.ok()?, &beneath).ok()?.stored).ok()
 }
 
 /// The fields that a version would show after the change and not once the object is written, beside those that it would

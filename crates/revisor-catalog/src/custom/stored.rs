@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use revisor_convert::{KEPT_ANNOTATION, Stored, read_kept, take_annotation};
+use revisor_convert::{KEPT_ANNOTATION, Opened, Stored, read_kept, take_annotation};
 use revisor_object::{Object, Value};
 use revisor_schema::{JsonType, Structural};
 
@@ -25,12 +25,27 @@ pub enum Beneath {
     /// The annotation as it is: nobody reads it at present.
     Annotation(Value),
     /// Everything, by rules: what is stored, and what is kept beside it.
-    Stored(Stored),
+    Stored(Opened),
     /// Everything, whatever converts it: the object is worked on as it is stored, in this version.
     Itself(String, Option<Value>),
     /// An annotation that cannot be read, and why. The object is shown without it, and only written in the version that
     /// is stored, where nothing else belongs to it.
     Damaged(Value, String),
+}
+
+/// What is to be stored of an object, and what is seen of it then.
+#[derive(Debug)]
+pub struct LaidDown {
+    /// As it is stored.
+    pub stored: Object,
+    /// As the version shows it through which it was written, where that is known and not the same.
+    pub shown: Option<Object>,
+}
+
+impl From<Object> for LaidDown {
+    fn from(stored: Object) -> LaidDown {
+        LaidDown { stored, shown: None }
+    }
 }
 
 impl Custom {
@@ -75,6 +90,18 @@ impl Custom {
     fn open_by_rules(
         &self,
         rules: &revisor_convert::Conversion,
+        mut stored: Object,
+        annotation: Option<Value>,
+        is_written: bool,
+    ) -> (Result<Object, Unconverted>, Beneath) {
+        let managed = take_managed_fields(&mut stored);
+        let (shown, beneath) = self.open_unmanaged(rules, stored, annotation, is_written);
+        (shown.map(|shown| with_managed_fields(shown, managed)), beneath)
+    }
+
+    fn open_unmanaged(
+        &self,
+        rules: &revisor_convert::Conversion,
         stored: Object,
         annotation: Option<Value>,
         is_written: bool,
@@ -93,15 +120,13 @@ impl Custom {
             Err(unconverted) => return (Err(unconverted), damage.unwrap_or_default()),
         };
         let stored = Stored { object, kept };
-        if version != self.api_version {
-            let shown = self.converted(&version, || self.read_by_rules(rules, &stored));
-            return (shown, damage.unwrap_or(Beneath::Stored(stored)));
-        }
         let is_plain = stored.kept.is_empty() && version == self.storage_version();
-        if is_plain || !is_written {
-            return (into_object(Ok(stored.object)), damage.unwrap_or_default());
-        }
-        (into_object(Ok(stored.object.clone())), damage.unwrap_or(Beneath::Stored(stored)))
+        let (shown, beneath) = match version == self.api_version {
+            true if is_plain || !is_written => (into_object(Ok(stored.object)), Beneath::Nothing),
+            true => (into_object(Ok(stored.object.clone())), Beneath::Stored(stored.into())),
+            false => self.read_by_rules(rules, stored, &version, is_written),
+        };
+        (shown, damage.unwrap_or(beneath))
     }
 
     /// The canonical form of a stored object, as the schema of its version has it today, and that version.
@@ -124,10 +149,30 @@ impl Custom {
     }
 
     /// An object of another version, read by rules.
-    fn read_by_rules(&self, rules: &revisor_convert::Conversion, stored: &Stored) -> Result<Object, Unconverted> {
-        let version = short(&self.api_version);
-        let mut made = rules.read(stored, version).map_err(failed)?;
-        rules.canonicalize(version, &mut made).map_err(failed)?;
+    fn read_by_rules(
+        &self,
+        rules: &revisor_convert::Conversion,
+        stored: Stored,
+        from: &str,
+        is_written: bool,
+    ) -> (Result<Object, Unconverted>, Beneath) {
+        let (version, mut beneath) = (short(&self.api_version), Beneath::Nothing);
+        let shown = self.converted(from, || {
+            let made = if is_written {
+                let (made, opened) = rules.open(stored, version).map_err(failed)?;
+                beneath = Beneath::Stored(opened);
+                made
+            } else {
+                rules.read(&stored, version).map_err(failed)?
+            };
+            self.take_in_by_rules(rules, made)
+        });
+        (shown, beneath)
+    }
+
+    /// Brings what rules made into the shape of this version.
+    fn take_in_by_rules(&self, rules: &revisor_convert::Conversion, mut made: Value) -> Result<Object, Unconverted> {
+        rules.canonicalize(short(&self.api_version), &mut made).map_err(failed)?;
         let mut shown = into_object(Ok(made))?;
         self.take_in(&mut shown);
         Ok(shown)
@@ -184,46 +229,61 @@ impl Custom {
 
     /// What is to be stored when an object of this version, which shows its type, takes the place of what lies beneath.
     /// Upholds V3.
-    pub fn lay_down(&self, mut object: Object, beneath: &Beneath) -> Result<Object, Unconverted> {
+    pub fn lay_down(&self, mut object: Object, beneath: &Beneath) -> Result<LaidDown, Unconverted> {
         if let Beneath::Itself(version, _) = beneath {
             object.insert("apiVersion", version.as_str());
-            return Ok(with_annotation(object, beneath));
+            return Ok(with_annotation(object, beneath).into());
         }
         let is_storage = self.storage_version() == self.api_version;
         match (&self.family.conversion, beneath) {
             // In its own version it was made to fit when it was read.
-            (_, Beneath::Nothing) if is_storage => Ok(object),
-            (_, Beneath::Annotation(_) | Beneath::Damaged(..)) if is_storage => Ok(with_annotation(object, beneath)),
+            (_, Beneath::Nothing) if is_storage => Ok(object.into()),
+            (_, Beneath::Annotation(_) | Beneath::Damaged(..)) if is_storage => {
+                Ok(with_annotation(object, beneath).into())
+            }
             (_, Beneath::Damaged(_, why)) => Err(Unconverted::Failed(format!(
                 "what other versions keep beside the object cannot be read and would be lost: {why}"
             ))),
-            (CustomConversion::ByRules(rules), _) => {
-                let begun = Instant::now();
-                let old = match beneath {
-                    Beneath::Stored(old) => Some(old),
-                    Beneath::Nothing | Beneath::Annotation(_) | Beneath::Damaged(..) | Beneath::Itself(..) => None,
-                };
-                let written = rules.write(old, Value::Object(object), short(self.storage_version())).map_err(failed)?;
-                let annotation = written.annotation();
-                let mut stored = into_object(Ok(written.object))?;
-                if !is_storage {
-                    self.family.shape(&self.family.versions[self.family.storage].1, &mut stored);
-                    self.count(&self.api_version, self.storage_version(), begun.elapsed());
-                }
-                if let Some(annotation) = annotation {
-                    self.family.tally.count_kept(annotation.len());
-                    stored.object_mut("metadata").object_mut("annotations").insert(KEPT_ANNOTATION, annotation);
-                }
-                Ok(stored)
-            }
+            (CustomConversion::ByRules(rules), _) => self.lay_down_by_rules(rules, object, beneath),
             (conversion, _) => {
                 let begun = Instant::now();
                 let converted = conversion.convert(object, self.storage_version())?;
                 let stored = self.lay_down_converted(converted, beneath);
                 self.count(&self.api_version, self.storage_version(), begun.elapsed());
-                Ok(stored)
+                Ok(stored.into())
             }
         }
+    }
+
+    fn lay_down_by_rules(
+        &self,
+        rules: &revisor_convert::Conversion,
+        mut object: Object,
+        beneath: &Beneath,
+    ) -> Result<LaidDown, Unconverted> {
+        let begun = Instant::now();
+        let managed = take_managed_fields(&mut object);
+        let old = match beneath {
+            Beneath::Stored(old) => Some(old),
+            Beneath::Nothing | Beneath::Annotation(_) | Beneath::Damaged(..) | Beneath::Itself(..) => None,
+        };
+        let written = rules.replace(old, Value::Object(object), short(self.storage_version())).map_err(failed)?;
+        let annotation = written.stored.annotation();
+        let mut stored = into_object(Ok(written.stored.object))?;
+        let shown = match written.shown {
+            Some(shown) => Some(with_managed_fields(self.take_in_by_rules(rules, shown)?, managed.clone())),
+            None => None,
+        };
+        if self.storage_version() != self.api_version {
+            self.family.shape(&self.family.versions[self.family.storage].1, &mut stored);
+            self.count(&self.api_version, self.storage_version(), begun.elapsed());
+        }
+        let mut stored = with_managed_fields(stored, managed);
+        if let Some(annotation) = annotation {
+            self.family.tally.count_kept(annotation.len());
+            stored.object_mut("metadata").object_mut("annotations").insert(KEPT_ANNOTATION, annotation);
+        }
+        Ok(LaidDown { stored, shown })
     }
 
     /// The same of an object that somebody else has brought to the version that is stored.
@@ -255,6 +315,19 @@ impl Family {
             schema.default(stored);
         }
     }
+}
+
+/// Takes away who manages what, which is often as large as the object and which no rule reads: it need not be copied with
+/// every version of it.
+fn take_managed_fields(object: &mut Object) -> Option<Value> {
+    object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
+}
+
+fn with_managed_fields(mut object: Object, managed: Option<Value>) -> Object {
+    if let Some(managed) = managed {
+        object.object_mut("metadata").insert("managedFields", managed);
+    }
+    object
 }
 
 /// The object with the annotation that nobody reads at present, or nobody can.

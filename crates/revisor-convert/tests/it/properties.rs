@@ -345,8 +345,14 @@ proptest! {
                 // What is written again as it was read changes nothing, in whichever version.
                 for version in ["v1", "v2"] {
                     let seen = conversion.read(&stored, version).expect("is read");
-                    let again = conversion.write(Some(&stored), seen, to).expect("is written");
+                    let again = conversion.write(Some(&stored), seen.clone(), to).expect("is written");
                     prop_assert_eq!(&again, &stored);
+                    // What is found out on the way is what would be found out without it.
+                    let (opened, old) = conversion.open(stored.clone(), version).expect("is read");
+                    prop_assert_eq!(&opened, &seen);
+                    let written = conversion.replace(Some(&old), seen.clone(), to).expect("is written");
+                    prop_assert_eq!(&written.stored, &stored);
+                    prop_assert_eq!(written.shown, (version != to).then_some(seen));
                 }
             }
         }

@@ -66,6 +66,7 @@ fn written(sent: &Value) {
     let stored = Stored::new(parse(OBJECT));
     let Ok(there) = conversion.read(&stored, "v2") else { return };
     assert_eq!(name(&there), name(&stored.object));
+    check_shortcuts(&conversion, &stored, there.clone(), "v1");
     if let Ok(written) = conversion.write(Some(&stored), there, "v1") {
         assert_eq!(name(&written.object), name(&stored.object));
         let packed = written.clone().pack();
@@ -168,10 +169,27 @@ fn check_proved(conversion: &Conversion, from: &str, to: &str, seed: u64) {
         assert_eq!(Stored::unpack(packed).as_ref(), Ok(&stored));
         if let Some(over) = others.get(at) {
             let old = Stored::new(over.clone());
+            check_shortcuts(conversion, &old, object.clone(), to);
             let written = conversion.write(Some(&old), object, to).unwrap_or_else(|error| panic!("{error}: {shown}"));
             let read = conversion.read(&written, from).unwrap_or_else(|error| panic!("{error}: {shown}"));
             assert_eq!(read.to_json(), shown, "written through {from} over {}", over.to_json());
         }
+    }
+}
+
+/// What a write finds out on the way is what it would find out without it.
+fn check_shortcuts(conversion: &Conversion, old: &Stored, new: Value, storage: &str) {
+    let version = new.as_object().and_then(|new| conversion.definition().version_of(new)).map(VersionSchema::name);
+    let Some(Ok((_, opened))) = version.map(|version| conversion.open(old.clone(), version)) else { return };
+    let (Ok(short), Ok(long)) =
+        (conversion.replace(Some(&opened), new.clone(), storage), conversion.write(Some(old), new, storage))
+    else {
+        return;
+    };
+    assert_eq!(short.stored, long);
+    if let (Some(shown), Some(version)) = (short.shown, version) {
+        let read = conversion.read(&long, version).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(shown.to_json(), read.to_json(), "what was written through {version}");
     }
 }
 

@@ -67,7 +67,7 @@ impl Registry {
         };
         let mut saved = saved.map_err(|error| named_as(resource, error))?;
         self.await_definition(resource, &saved.bytes).await;
-        saved.bytes = self.show(resource, &saved.bytes).await?;
+        self.show_saved(resource, &mut saved).await?;
         saved.warnings = warnings.into_iter().chain(saved.warnings).collect();
         Ok(saved)
     }
@@ -172,21 +172,30 @@ impl Registry {
         warnings.extend(resource.strategy.warnings(&object, None));
         warnings.extend(judged.warnings.iter().cloned());
         let key = Key::new(resource.key(namespace, name));
-        let draft = self.draft(resource, &object, &Beneath::Nothing).await?;
+        let generate_name = object.at(&["metadata", "generateName"]).and_then(Value::as_str);
+        let is_generated = generate_name.is_some_and(|prefix| !prefix.is_empty());
+        let already_exists = |current: Option<&Entry>| RegistryError::AlreadyExists {
+            resource: resource.clone(),
+            name: name.to_owned(),
+            being_deleted: current.is_some_and(is_marked),
+            is_generated,
+        };
+        let drafted = self.draft(resource, object, &Beneath::Nothing).await?;
+        let saved = |bytes, revision| Saved { bytes, created: true, warnings, shown: drafted.shown_at(revision) };
         if options.dry_run {
             return match self.cache_of(resource).get(key.as_str()) {
-                Some(item) => Err(already_exists(resource, &object, Some(item.entry()))),
-                None => Ok(Saved { bytes: draft.bytes().clone(), created: true, warnings }),
+                Some(item) => Err(already_exists(Some(item.entry()))),
+                None => Ok(saved(drafted.stored.bytes().clone(), None)),
             };
         }
-        let write = Write { key, expect: Expect::Absent, change: Change::Put(draft) };
+        let write = Write { key, expect: Expect::Absent, change: Change::Put(drafted.stored.clone()) };
         match self.write_charged(write, charges).await {
             Ok(event) => {
                 self.log_if_uncalled(resource, name);
                 let bytes = event.new.map(|entry| entry.bytes().clone()).unwrap_or_default();
-                Ok(Saved { bytes, created: true, warnings })
+                Ok(saved(bytes, Some(event.revision)))
             }
-            Err(StoreError::Conflict { current, .. }) => Err(already_exists(resource, &object, current.as_deref())),
+            Err(StoreError::Conflict { current, .. }) => Err(already_exists(current.as_deref())),
             Err(error) => Err(error.into()),
         }
     }
@@ -222,16 +231,6 @@ impl Registry {
             });
         }
         Ok(())
-    }
-}
-
-fn already_exists(resource: &Arc<Resource>, object: &Object, current: Option<&Entry>) -> RegistryError {
-    let text = |name: &str| object.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default();
-    RegistryError::AlreadyExists {
-        resource: resource.clone(),
-        name: text("name").to_owned(),
-        being_deleted: current.is_some_and(is_marked),
-        is_generated: !text("generateName").is_empty(),
     }
 }
 
