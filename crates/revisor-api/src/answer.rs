@@ -1,6 +1,8 @@
-//! What is answered: objects, and errors as `Status`. The one place that decides HTTP statuses (invariant A1).
+//! What is around an answer, and which `Status` an error is: the one place that decides HTTP statuses (invariant A1). How
+//! answers are written is decided by their representation.
 
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue, WARNING, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, Response, StatusCode};
 use revisor_catalog::Resource;
 use revisor_object::{FieldError, KindRef, ResourceRef, Status, StatusCause, StatusDetails, Warnings};
@@ -8,8 +10,8 @@ use revisor_registry::RegistryError;
 use revisor_store::StoreError;
 use revisor_version::Revision;
 
-use crate::Body;
-use crate::negotiate::Encoding;
+use crate::encoding::Encoding;
+use crate::{Body, pretty};
 
 /// How long a client is told to wait where nothing better is known.
 const RETRY_SECONDS: u32 = 1;
@@ -32,6 +34,11 @@ pub(crate) fn encoded(code: StatusCode, encoding: Encoding, body: impl Into<Body
     response
 }
 
+/// JSON for people, as the original writes what is no object.
+pub(crate) fn raw_json(json: Bytes) -> Response<Body> {
+    encoded(StatusCode::OK, Encoding::Json, pretty::prettify(Body::from(json)))
+}
+
 /// The answer, which was read at `revision`.
 pub(crate) fn served_at(mut response: Response<Body>, revision: Option<Revision>) -> Response<Body> {
     let number = revision.map_or(0, Revision::get);
@@ -46,16 +53,6 @@ pub(crate) fn text(code: StatusCode, text: impl Into<Body>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
-}
-
-/// A `Status` as an answer.
-pub(crate) fn status(status: &Status) -> Response<Body> {
-    let code = StatusCode::from_u16(status.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = json(code, status.to_json());
-    if let Some(seconds) = status.retry_after() {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
     response
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::header::USER_AGENT;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use revisor_auth::{
@@ -19,25 +19,25 @@ use revisor_auth::{
 };
 use revisor_catalog::{Feature, Features, ObjectRoute, Route, Verb};
 use revisor_object::{DurationError, ResourceRef, Status};
-use revisor_registry::{Registry, Workbench, is_light};
+use revisor_registry::{Registry, Workbench};
 use rustls_pki_types::CertificateDer;
 use time::OffsetDateTime;
 
 use crate::discovery::Aggregated;
+use crate::encoding::Encoding;
 use crate::inflight::Entrance;
 use crate::metrics::DeprecatedApi;
-use crate::negotiate::{Answer, DiscoveryForm, Encoding};
 use crate::objects::{Deadline, metric_name};
 use crate::publication::{Publication, Publications};
 use crate::query::Query;
-use crate::representation::yaml_from_json;
+use crate::representation::{Codec, Representation};
 use crate::request_info::{NoResource, RequestInfo};
 use crate::skewed_clients::SkewedClients;
 use crate::status_pages::{Circumstances, Page};
 use crate::unread_body::UnreadBody;
 use crate::{
     Body, Drain, Handler, HealthChecks, Inflight, InflightGuard, Metrics, RequestKind, RequestLabels, Standing,
-    StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate, pretty,
+    StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate,
 };
 
 /// What an [`Api`] is made of.
@@ -74,6 +74,8 @@ pub struct ApiOptions {
 pub struct Api {
     pub(crate) options: ApiOptions,
     publications: Publications,
+    /// Writes answers in the encodings that clients ask for.
+    codec: Arc<Codec>,
     impersonation: Impersonation,
     skewed_clients: SkewedClients,
     /// Where large requests are worked on.
@@ -89,7 +91,8 @@ impl Api {
         let impersonation = Impersonation::new(options.authorizer.clone(), is_constrained);
         let skewed_clients = SkewedClients::new(options.pages.version, options.metrics.clone());
         let workbench = Workbench::new(std::thread::available_parallelism().map_or(1, NonZero::get));
-        Api { options, publications, impersonation, skewed_clients, workbench }
+        let codec = Arc::new(Codec::new(options.registry.built_in().types().clone()));
+        Api { options, publications, codec, impersonation, skewed_clients, workbench }
     }
 }
 
@@ -127,14 +130,13 @@ impl Api {
     async fn answer(&self, client: &Client, request: Request<UnreadBody>) -> Response<Body> {
         let started = Instant::now();
         let route = Route::parse(&self.options.registry.catalog(), request.uri().path());
-        let asked = Asked::new(&route, &request);
+        let asked = Asked::new(&self.codec, &route, &request);
         let series = self.options.metrics.requests(&asked.labels(&route));
         let wants_gzip = self.features().has(Feature::APIResponseCompression) && accepts_gzip(request.headers());
         let warning = authorization_warning(request.headers());
         let is_write = asked.kind() == RequestKind::Mutating && matches!(route, Route::Objects(_));
 
-        let mut user = None;
-        let (mut response, place) = self.admit(client, route, &asked, request, &mut user).await;
+        let (mut response, place) = self.admit(client, route, &asked, request).await;
         if let Some(warning) = warning {
             answer::add_warnings(&mut response, [warning.to_owned()]);
         }
@@ -146,14 +148,6 @@ impl Api {
         }
         let is_watch = asked.verb == Some(Verb::Watch) && response.status() == StatusCode::OK;
         if !is_watch {
-            let bytes =
-                response.body().size_hint().exact().map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-            response = if is_light(bytes) {
-                asked.dress(response)
-            } else {
-                let user = user.as_ref().map_or("", Identity::name);
-                Box::pin(self.workbench.run(user, async { asked.dress(response) })).await
-            };
             response = maybe_compress(wants_gzip, response).await;
         }
         if asked.method == Method::HEAD {
@@ -168,22 +162,21 @@ impl Api {
         })
     }
 
-    /// Who asks, may they, is there room: then the answer, with the place that it holds until it was sent. Tells `who` it
-    /// turned out to be.
+    /// Who asks, may they, is there room: then the answer, with the place that it holds until it was sent.
     async fn admit(
         &self,
         client: &Client,
         route: Route,
         asked: &Asked,
         mut request: Request<UnreadBody>,
-        who: &mut Option<Identity>,
     ) -> (Response<Body>, Option<InflightGuard>) {
+        let refuse = |status: &Status| asked.representation.status(status);
         let timeout = match &asked.timeout {
             // Nobody may ask for more time than all have.
             Ok(asked) => asked.unwrap_or(Duration::MAX).min(self.options.request_timeout),
             Err(error) if asked.verb != Some(Verb::Watch) => {
                 let message = format!("invalid timeout specified in the request URL - {error}");
-                return (answer::status(&Status::bad_request(message)), None);
+                return (refuse(&Status::bad_request(message)), None);
             }
             Err(_) => self.options.request_timeout,
         };
@@ -202,16 +195,15 @@ impl Api {
             Err(error) => {
                 tracing::debug!(%error, "refused a request that could not be authenticated");
                 self.part_with(client, &request);
-                return (answer::status(&Status::unauthorized("Unauthorized")), None);
+                return (refuse(&Status::unauthorized("Unauthorized")), None);
             }
         };
-        let user = match self.authorize(user, &request) {
+        let user = match self.authorize(user, asked, &request) {
             Ok(user) => user,
             Err(refusal) => return (*refusal, None),
         };
         self.skewed_clients.note(request.headers(), OffsetDateTime::now_utc);
         request.extensions_mut().insert(user.clone());
-        *who = Some(user.clone());
         if asked.verb == Some(Verb::Watch) {
             // It has a place among watches instead, because it lasts.
             let response = self.serve(route, asked, request).await;
@@ -239,9 +231,8 @@ impl Api {
         // Pinned here, so that the timer does not move it once more.
         let serving = pin!(self.serve(route, asked, request));
         let served = tokio::time::timeout(timeout, serving).await;
-        let response = served.unwrap_or_else(|_| {
-            answer::status(&Status::timeout("request did not complete within the allotted timeout", 1))
-        });
+        let response = served
+            .unwrap_or_else(|_| refuse(&Status::timeout("request did not complete within the allotted timeout", 1)));
         (response, place.or_else(|| entrance.and_then(Entrance::into_place)))
     }
 
@@ -254,8 +245,13 @@ impl Api {
     }
 
     /// Who is to be taken for the user of a request, if they may do what it asks.
-    fn authorize(&self, user: Identity, request: &Request<UnreadBody>) -> Result<Identity, Box<Response<Body>>> {
-        let refuse = |status: &Status| Box::new(answer::status(status));
+    fn authorize(
+        &self,
+        user: Identity,
+        asked: &Asked,
+        request: &Request<UnreadBody>,
+    ) -> Result<Identity, Box<Response<Body>>> {
+        let refuse = |status: &Status| Box::new(asked.representation.status(status));
         let info = RequestInfo::of(request).map_err(|NoResource| {
             let uri = request.uri();
             let problem = "failed to create RequestInfo: unable to determine kind and namespace from url";
@@ -278,37 +274,39 @@ impl Api {
     }
 
     async fn serve(&self, route: Route, asked: &Asked, request: Request<UnreadBody>) -> Response<Body> {
+        let representation = &asked.representation;
         match route {
             Route::Objects(route) => match asked.verb {
                 Some(verb) => {
                     self.note_deprecated(&route);
                     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
                     self.options.registry.note_request(&route.resource, verb, agent.unwrap_or_default());
-                    self.serve_objects(route, verb, request).await
+                    self.serve_objects(route, verb, request, representation).await
                 }
                 None if is_unwatchable(&route, &request) => {
                     let resource = ResourceRef { group: &route.resource.group, resource: &route.resource.plural };
-                    answer::status(&Status::method_not_supported(resource, Verb::Watch.as_str()))
+                    representation.status(&Status::method_not_supported(resource, Verb::Watch.as_str()))
                 }
-                None => answer::status(&Status::method_not_allowed()),
+                None => representation.status(&Status::method_not_allowed()),
             },
             Route::NoSuchResource { unserved } => {
-                let mut response = answer::status(&Status::no_such_resource());
+                let mut response = representation.status(&Status::no_such_resource());
                 answer::add_warnings(&mut response, unserved.iter().map(ToString::to_string));
                 response
             }
-            Route::CoreVersions => self.discover(&request, Aggregated::Core),
-            Route::Groups => self.discover(&request, Aggregated::Groups),
-            Route::Group(name) => discovered(
-                negotiate::accept_plain(request.headers()).map(|()| self.publication().group_document(&name)),
-            ),
-            Route::Resources { .. } if request.method() != Method::GET => answer::status(&Status::method_not_allowed()),
+            Route::CoreVersions => self.discover(&request, Aggregated::Core, representation),
+            Route::Groups => self.discover(&request, Aggregated::Groups, representation),
+            Route::Group(name) => discovered(representation, self.publication().group_document(&name)),
+            Route::Resources { .. } if request.method() != Method::GET => {
+                representation.status(&Status::method_not_allowed())
+            }
             Route::Resources { group, version } => {
                 let path =
                     if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-                discovered(
-                    negotiate::accept_plain_route(request.headers()).map(|()| self.publication().resources(&path)),
-                )
+                match representation.require_route() {
+                    Ok(()) => discovered(representation, self.publication().resources(&path)),
+                    Err(refusal) => representation.status(&refusal),
+                }
             }
             Route::Other => Box::pin(self.serve_other(asked, request)).await,
         }
@@ -327,21 +325,31 @@ impl Api {
     }
 
     /// `/api` and `/apis`, in the form that the client accepts. The latter is told whatever the method is.
-    fn discover(&self, request: &Request<UnreadBody>, which: Aggregated) -> Response<Body> {
+    fn discover(
+        &self,
+        request: &Request<UnreadBody>,
+        which: Aggregated,
+        representation: &Representation,
+    ) -> Response<Body> {
         let headers = request.headers();
         if which == Aggregated::Core && request.method() != Method::GET {
-            return answer::status(&Status::method_not_allowed());
+            return representation.status(&Status::method_not_allowed());
         }
         // One of them looks at the type alone before.
-        let passes = if which == Aggregated::Core { negotiate::accept_route(headers) } else { Ok(()) };
-        let publication = self.publication();
-        match passes.and_then(|()| negotiate::negotiate_discovery(headers)) {
-            Ok(DiscoveryForm::Aggregated(encoding)) => publication.aggregated(which, encoding, headers),
-            form => discovered(form.map(|_| match which {
-                Aggregated::Core => Some(publication.core_versions(&self.options.external_address)),
-                Aggregated::Groups => Some(publication.group_list()),
-            })),
+        if which == Aggregated::Core
+            && let Err(refusal) = representation.require_route()
+        {
+            return representation.status(&refusal);
         }
+        let publication = self.publication();
+        if let Some(encoding) = negotiate::aggregated_discovery(headers, Encoding::ALL) {
+            return publication.aggregated(which, encoding, representation, headers);
+        }
+        let document = match which {
+            Aggregated::Core => publication.core_versions(&self.options.external_address),
+            Aggregated::Groups => publication.group_list(),
+        };
+        discovered(representation, Some(document))
     }
 
     /// The server's own paths.
@@ -351,7 +359,8 @@ impl Api {
             return response;
         }
         let accounts = self.options.authenticator.service_accounts();
-        if let Some(response) = accounts.and_then(|accounts| issuer::answer(accounts, &request)) {
+        if let Some(response) = accounts.and_then(|accounts| issuer::answer(accounts, &request, &asked.representation))
+        {
             return response;
         }
         if let Some(page) = self.options.pages.page(path) {
@@ -359,14 +368,16 @@ impl Api {
         }
         if let Some(rest) = path.strip_prefix("/openapi/v3").map(str::to_owned) {
             return self
-                .publish(request, move |publication, request| publication.openapi_v3(&rest, request, SystemTime::now()))
+                .publish(asked, request, move |publication, request| {
+                    publication.openapi_v3(&rest, request, SystemTime::now())
+                })
                 .await;
         }
         match path {
-            "/openapi/v2" => self.publish(request, |publication, request| publication.openapi_v2(request)).await,
-            "/version" | "/version/" => read_only(&request, || self.options.version.to_string().into()),
+            "/openapi/v2" => self.publish(asked, request, |publication, request| publication.openapi_v2(request)).await,
+            "/version" | "/version/" => self.serve_version(asked, &request),
             "/metrics" => self.options.metrics.response(),
-            "/" => answer::json(StatusCode::OK, self.paths()),
+            "/" => answer::raw_json(self.paths()),
             _ => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
         }
     }
@@ -375,12 +386,23 @@ impl Api {
     fn serve_page(&self, page: Page, asked: &Asked, headers: &HeaderMap) -> Response<Body> {
         let ApiOptions { registry, metrics, pages, .. } = &self.options;
         let catalog = registry.catalog();
-        pages.answer(page, headers, asked.is_pretty, metrics, || Circumstances {
+        pages.answer(page, headers, &asked.representation, metrics, || Circumstances {
             now: OffsetDateTime::now_utc(),
             catalog: &catalog,
             clients: self.skewed_clients.list(),
             servers: registry.known_servers(),
         })
+    }
+
+    /// `/version`, which is JSON and nothing else.
+    fn serve_version(&self, asked: &Asked, request: &Request<UnreadBody>) -> Response<Body> {
+        if request.method() != Method::GET {
+            return asked.representation.status(&Status::method_not_allowed());
+        }
+        if !negotiate::passes_route(request.headers(), &[Encoding::Json]) {
+            return asked.representation.status(&negotiate::route_refusal(&[Encoding::Json.media_type()]));
+        }
+        answer::raw_json(self.options.version.to_string().into())
     }
 
     /// `/`: where a person can go from here.
@@ -411,13 +433,14 @@ impl Api {
     /// Answers where it holds up nobody: to describe thousands of kinds for the first time takes a while.
     async fn publish(
         &self,
+        asked: &Asked,
         request: Request<UnreadBody>,
         answer: impl FnOnce(&Publication, &Request<()>) -> Response<Body> + Send + 'static,
     ) -> Response<Body> {
         let publication = self.publication();
         let request = Request::from_parts(request.into_parts().0, ());
         let answered = tokio::task::spawn_blocking(move || answer(&publication, &request)).await;
-        answered.unwrap_or_else(|error| answer::status(&Status::internal_error(error)))
+        answered.unwrap_or_else(|error| asked.representation.status(&Status::internal_error(error)))
     }
 }
 
@@ -442,38 +465,13 @@ fn without_body(mut response: Response<Body>) -> Response<Body> {
     response.map(|_| Body::Empty)
 }
 
-fn read_only(request: &Request<UnreadBody>, body: impl FnOnce() -> bytes::Bytes) -> Response<Body> {
-    if request.method() != Method::GET {
-        return answer::status(&Status::method_not_allowed());
-    }
-    answer::json(StatusCode::OK, body())
-}
-
-/// Answers with a document of discovery, if the client accepts it and there is one.
-fn discovered(document: Result<Option<bytes::Bytes>, Box<Status>>) -> Response<Body> {
-    match document {
-        Ok(Some(body)) => answer::json(StatusCode::OK, body),
-        Ok(None) => answer::status(&Status::no_such_resource()),
-        Err(refusal) => answer::status(&refusal),
-    }
-}
-
-/// Writes an answer that is complete in YAML. Lists that are made while the client reads are made so.
-fn in_yaml(response: Response<Body>) -> Response<Body> {
-    let (mut parts, body) = response.into_parts();
-    match body {
-        Body::Full(json) => {
-            let yaml = HeaderValue::from_static(Encoding::Yaml.media_type());
-            parts.headers.insert(http::header::CONTENT_TYPE, yaml);
-            Response::from_parts(parts, Body::from(yaml_from_json(&json)))
-        }
-        other => Response::from_parts(parts, other),
-    }
-}
-
-fn is_json(response: &Response<Body>) -> bool {
-    let content_type = response.headers().get(http::header::CONTENT_TYPE);
-    content_type.is_some_and(|value| value.as_bytes() == b"application/json")
+/// Answers with a document of discovery, if there is one.
+fn discovered(representation: &Representation, document: Option<bytes::Bytes>) -> Response<Body> {
+    let written = match document {
+        Some(document) => representation.document(document),
+        None => Err(Box::new(Status::no_such_resource())),
+    };
+    written.unwrap_or_else(|refusal| representation.status(&refusal))
 }
 
 /// What a request asks for, as far as its head says.
@@ -481,57 +479,27 @@ pub(crate) struct Asked {
     method: Method,
     /// `None` where the method means nothing there.
     pub(crate) verb: Option<Verb>,
-    is_pretty: bool,
     is_dry_run: bool,
     /// For how long the client will wait, if it says so.
     timeout: Result<Option<Duration>, DurationError>,
-    /// How a success is written, and how a failure is.
-    encodings: (Encoding, Encoding),
+    /// How it is answered.
+    representation: Representation,
 }
 
 impl Asked {
-    fn new(route: &Route, request: &Request<UnreadBody>) -> Asked {
+    fn new(codec: &Arc<Codec>, route: &Route, request: &Request<UnreadBody>) -> Asked {
         let query = Query::parse(request.uri().query());
         let verb = match route {
             Route::Objects(route) => verb_of(route, request.method(), &query),
             _ => None,
         };
-        let headers = request.headers();
-        let accepted = negotiate::negotiate(headers, Answer::Object).ok();
-        let encodings = match route {
-            // The server's own paths have one encoding each.
-            Route::Other => (Encoding::Json, Encoding::Json),
-            _ => {
-                let plain = negotiate::plain_encoding(headers);
-                (accepted.map_or(plain, |accepted| accepted.encoding), plain)
-            }
-        };
         Asked {
             method: request.method().clone(),
             verb,
-            is_pretty: is_pretty(headers, &query) || accepted.is_some_and(|accepted| accepted.is_pretty),
             is_dry_run: !query.text("dryRun").is_empty(),
             timeout: timeout_of(query.text("timeout")),
-            encodings,
+            representation: Representation::of(codec, route, request.headers(), &query),
         }
-    }
-
-    /// How an answer with this status is written. Errors have no other form than their own.
-    fn encoding(&self, status: StatusCode) -> Encoding {
-        if status.is_success() { self.encodings.0 } else { self.encodings.1 }
-    }
-
-    /// An answer as the client wants it to be written.
-    fn dress(&self, mut response: Response<Body>) -> Response<Body> {
-        if self.encoding(response.status()) == Encoding::Yaml && is_json(&response) {
-            response = in_yaml(response);
-        }
-        // What bears a tag is known to clients by it, byte for byte.
-        let is_tagged = response.headers().contains_key(http::header::ETAG);
-        if self.is_pretty && !is_tagged && is_json(&response) {
-            response = response.map(pretty::prettify);
-        }
-        response
     }
 
     fn kind(&self) -> RequestKind {
@@ -571,10 +539,6 @@ fn timeout_of(text: &str) -> Result<Option<Duration>, DurationError> {
     }
     let nanos = text.parse::<revisor_object::Duration>()?.nanos();
     Ok(u64::try_from(nanos).ok().filter(|nanos| *nanos > 0).map(Duration::from_nanos))
-}
-
-fn is_pretty(headers: &HeaderMap, query: &Query<'_>) -> bool {
-    negotiate::is_pretty(headers, query.truth("pretty"))
 }
 
 /// Whether a collection is asked for its changes that can only be listed.

@@ -11,9 +11,10 @@ use http::{HeaderMap, Response, StatusCode};
 use revisor_catalog::{Feature, Features, GroupVersion, Resource, Subresource, Verb};
 use serde_json::{Map, Value, json};
 
-use crate::negotiate::{Encoding, FORM_OF_AGGREGATED};
+use crate::encoding::Encoding;
+use crate::negotiate::FORM_OF_AGGREGATED;
 use crate::publication::{Publication, PublishedGroup, PublishedVersion};
-use crate::representation::yaml_from_json;
+use crate::representation::Representation;
 use crate::tag::Tag;
 use crate::{Body, answer};
 
@@ -42,6 +43,17 @@ pub(crate) struct ListDocuments {
 struct Tagged {
     body: Bytes,
     tag: Tag,
+    /// In the encodings that were asked for, in the order of [`Encoding::ALL`].
+    encoded: [OnceLock<Bytes>; Encoding::ALL.len()],
+}
+
+impl Tagged {
+    fn encoded(&self, encoding: Encoding, representation: &Representation) -> Bytes {
+        let at = Encoding::ALL.iter().position(|known| *known == encoding).unwrap_or_default();
+        let made = self.encoded[at]
+            .get_or_init(|| representation.tagged(encoding, self.body.clone()).unwrap_or_else(|_| self.body.clone()));
+        made.clone()
+    }
 }
 
 /// Which aggregated document is asked for.
@@ -99,24 +111,28 @@ impl Publication {
     }
 
     /// `/api` or `/apis`, aggregated.
-    pub(crate) fn aggregated(&self, which: Aggregated, encoding: Encoding, headers: &HeaderMap) -> Response<Body> {
+    pub(crate) fn aggregated(
+        &self,
+        which: Aggregated,
+        encoding: Encoding,
+        representation: &Representation,
+        headers: &HeaderMap,
+    ) -> Response<Body> {
         let (made, is_wanted): (_, fn(&PublishedGroup) -> bool) = match which {
             Aggregated::Core => (&self.lists.aggregated_core, |group| group.name.is_empty()),
             Aggregated::Groups => (&self.lists.aggregated_groups, |group| !group.name.is_empty()),
         };
         let document = made.get_or_init(|| {
             let body = Bytes::from(aggregated_list(self.groups.iter().filter(|group| is_wanted(group))));
-            Tagged { tag: Tag::of(&body), body }
+            Tagged { tag: Tag::of(&body), body, encoded: Default::default() }
         });
         let mut response = if document.tag.is_known(headers) {
             let mut response = Response::new(Body::Empty);
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
         } else {
-            let mut response = match encoding {
-                Encoding::Json => answer::json(StatusCode::OK, document.body.clone()),
-                Encoding::Yaml => answer::encoded(StatusCode::OK, encoding, Body::from(yaml_from_json(&document.body))),
-            };
+            let body = document.encoded(encoding, representation);
+            let mut response = answer::encoded(StatusCode::OK, encoding, body);
             let content_type = format!("{};{FORM_OF_AGGREGATED}", encoding.media_type());
             let content_type = HeaderValue::try_from(content_type).expect("the names of types are plain text");
             response.headers_mut().insert(CONTENT_TYPE, content_type);

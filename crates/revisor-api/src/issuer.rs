@@ -5,6 +5,7 @@ use http::{Method, Request, Response, StatusCode};
 use revisor_auth::ServiceAccounts;
 use revisor_object::Status;
 
+use crate::representation::Representation;
 use crate::{Body, answer};
 
 /// Where both are found.
@@ -14,14 +15,18 @@ const CONFIGURATION: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/openid/v1/jwks";
 
 /// The answer, if this is what the path asks for.
-pub(crate) fn answer<B>(accounts: &ServiceAccounts, request: &Request<B>) -> Option<Response<Body>> {
+pub(crate) fn answer<B>(
+    accounts: &ServiceAccounts,
+    request: &Request<B>,
+    representation: &Representation,
+) -> Option<Response<Body>> {
     let (content_type, document) = match request.uri().path() {
         CONFIGURATION => ("application/json", accounts.discovery()?),
         KEYS if accounts.is_published() => ("application/jwk-set+json", accounts.json_web_keys()),
         _ => return None,
     };
     if request.method() != Method::GET {
-        return Some(answer::status(&Status::method_not_allowed()));
+        return Some(representation.status(&Status::method_not_allowed()));
     }
     let mut response = answer::json(StatusCode::OK, document.to_string());
     let headers = response.headers_mut();

@@ -4,16 +4,19 @@
 //! [`Server`]; a request goes to one [`Handler`]; its answer is a [`Body`], whole or streamed. Around it stand the
 //! parts a handler calls: [`read_body`], [`Inflight`], [`maybe_compress`], [`HealthChecks`], [`Metrics`].
 
+mod accept;
 mod access_log;
 mod answer;
 mod api;
 mod body;
 mod compress;
+mod content_type;
 #[cfg(test)]
 mod custom_fixture;
 mod cut_off;
 mod discovery;
 mod drain;
+mod encoding;
 mod health;
 mod inflight;
 mod issuer;

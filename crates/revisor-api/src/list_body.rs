@@ -34,6 +34,8 @@ pub(crate) struct ListBody {
     items: Remaining,
     is_first: bool,
     is_done: bool,
+    /// How many bytes all items take, where the head says so.
+    measured: Measured,
     /// The first part, as long as nobody has asked for it.
     first: Option<Bytes>,
     /// What is held on to for the rest.
@@ -45,6 +47,17 @@ pub(crate) struct ListBody {
 enum Remaining {
     Page(std::vec::IntoIter<Presented>),
     Range { items: ListItems, after: Option<String> },
+}
+
+/// How far the items of a list are measured.
+#[derive(Debug, Default)]
+struct Measured {
+    bytes: usize,
+    /// How many items of a page were measured.
+    count: usize,
+    /// After which key the others are.
+    after: Option<String>,
+    is_done: bool,
 }
 
 impl ListBody {
@@ -63,7 +76,12 @@ impl ListBody {
         }
         let items = if shape.is_ranked() { ranked(&shape, listed.items) } else { Remaining::of(listed.items) };
         let metadata = serde_json::Value::Object(metadata).to_string();
+        let after = match &items {
+            Remaining::Range { after, .. } => after.clone(),
+            Remaining::Page(_) => None,
+        };
         let mut list = ListBody {
+            measured: Measured { after, is_done: !shape.is_measured(), ..Measured::default() },
             shape,
             metadata,
             has_begun: false,
@@ -101,9 +119,16 @@ impl ListBody {
         if self.is_done {
             return None;
         }
+        if !self.measured.is_done {
+            self.measure();
+            if !self.measured.is_done {
+                self.is_tired = true;
+                return Some(Bytes::new());
+            }
+        }
         let mut chunk = BytesMut::with_capacity(CHUNK + CHUNK / 8);
         if !std::mem::replace(&mut self.has_begun, true) {
-            chunk.extend_from_slice(self.shape.head(&self.metadata).as_bytes());
+            chunk.extend_from_slice(&self.shape.head(&self.metadata, self.measured.bytes));
         }
         let mut writer =
             ItemWriter { shape: &self.shape, chunk: &mut chunk, is_first: &mut self.is_first, room: WORKED_ON };
@@ -151,12 +176,63 @@ impl ListBody {
         };
         self.is_tired = has_more && chunk.len() < CHUNK;
         if !has_more {
-            chunk.extend_from_slice(self.shape.foot(&self.metadata, self.is_first).as_bytes());
+            chunk.extend_from_slice(&self.shape.foot(&self.metadata, self.is_first));
             self.is_done = true;
             self.items = Remaining::Page(Vec::new().into_iter());
             self.unread = None;
         }
         Some(chunk.freeze())
+    }
+}
+
+impl ListBody {
+    /// Measures some of the items. They are encoded for that, and found so when they are written.
+    fn measure(&mut self) {
+        let (shape, measured) = (&self.shape, &mut self.measured);
+        let mut room = WORKED_ON;
+        let mut look = |object: usize, bytes: usize| {
+            room = room.saturating_sub(object);
+            measured.bytes += bytes;
+            room > 0
+        };
+        match &self.items {
+            Remaining::Page(items) => {
+                for presented in items.as_slice().iter().skip(measured.count).take(LOOKED_AT) {
+                    measured.count += 1;
+                    let item = &presented.item;
+                    let bytes = match &presented.shown {
+                        Some(shown) => shape.measure(shown, Some(item)),
+                        None => shape.measure_item(item),
+                    };
+                    if !look(item.bytes().len(), bytes) {
+                        break;
+                    }
+                }
+                measured.is_done = measured.count == items.len();
+            }
+            Remaining::Range { items: ListItems::All { snapshot, prefix, filter, .. }, .. } => {
+                let mut looked_at = 0;
+                let mut last = None;
+                let mut has_more = false;
+                for item in snapshot.range(prefix, measured.after.as_deref()) {
+                    if looked_at == LOOKED_AT {
+                        has_more = true;
+                        break;
+                    }
+                    looked_at += 1;
+                    last = Some(item);
+                    if filter.admits(item) && !look(item.bytes().len(), shape.measure_item(item)) {
+                        has_more = true;
+                        break;
+                    }
+                }
+                if let Some(last) = last {
+                    measured.after = Some(last.key().as_str().to_owned());
+                }
+                measured.is_done = !has_more;
+            }
+            Remaining::Range { .. } => measured.is_done = true,
+        }
     }
 }
 
@@ -212,12 +288,16 @@ fn touch<I: AsRef<Item>>(shape: &ListShape, batch: &[I]) {
 
 /// A list of objects that are no longer stored, as they were shown.
 pub(crate) fn whole_list(shape: &ListShape, objects: &[Bytes], metadata: &str) -> Bytes {
-    let mut list = BytesMut::from(shape.head(metadata).as_bytes());
+    let measured = match shape.is_measured() {
+        true => objects.iter().map(|object| shape.measure(object, None)).sum(),
+        false => 0,
+    };
+    let mut list = BytesMut::from(&shape.head(metadata, measured)[..]);
     let mut is_first = true;
     for object in objects {
-        ItemWriter { shape, chunk: &mut list, is_first: &mut is_first, room: usize::MAX }.push(object);
+        ItemWriter { shape, chunk: &mut list, is_first: &mut is_first, room: usize::MAX }.push(object, None);
     }
-    list.extend_from_slice(shape.foot(metadata, is_first).as_bytes());
+    list.extend_from_slice(&shape.foot(metadata, is_first));
     list.freeze()
 }
 
@@ -235,15 +315,15 @@ impl ItemWriter<'_> {
         self.chunk.len() < CHUNK && self.room > 0
     }
 
-    fn push(&mut self, object: &[u8]) {
+    fn push(&mut self, object: &Bytes, item: Option<&Item>) {
         let is_first = std::mem::take(self.is_first);
         self.room = self.room.saturating_sub(object.len());
-        self.shape.push(object, is_first, self.chunk);
+        self.shape.push(object, item, is_first, self.chunk);
     }
 
     fn push_presented(&mut self, presented: &Presented) {
         match &presented.shown {
-            Some(shown) => self.push(shown),
+            Some(shown) => self.push(shown, Some(&presented.item)),
             None => self.push_item(&presented.item),
         }
     }

@@ -21,16 +21,16 @@ use revisor_registry::{
 };
 
 use crate::cut_off::CutOff;
+use crate::encoding::Encoding;
 use crate::list_body::{ListBody, whole_list};
-use crate::negotiate::Answer;
 use crate::query::Query;
-use crate::representation::Wanted;
+use crate::representation::{Answer, Representation};
 use crate::unread_body::UnreadBody;
 use crate::unread_lists::UnreadList;
-use crate::watch_body::{WatchBody, WatchOptions, error_frame};
+use crate::watch_body::{WatchBody, WatchOptions};
 use crate::{
-    Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, TooManyRequests, answer, negotiate,
-    read_body,
+    Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, TooManyRequests, answer, content_type,
+    pretty, read_body,
 };
 
 /// When the time of a request is over; one of its extensions.
@@ -58,6 +58,22 @@ pub(crate) enum Refusal {
     TooMany(TooManyRequests),
 }
 
+impl Refusal {
+    /// How the client is told. Until here an error is what it was where it was made.
+    pub(crate) fn response(self, representation: &Representation) -> Response<Body> {
+        match self {
+            Refusal::Status(status) => representation.status(&status),
+            Refusal::TooMany(refusal) => refusal.response(),
+            Refusal::Registry(error) => {
+                if let RegistryError::Store(error) = &error {
+                    tracing::error!(error = error as &dyn std::error::Error, "the store failed a request");
+                }
+                representation.status(&answer::error_status(&error))
+            }
+        }
+    }
+}
+
 impl From<RegistryError> for Refusal {
     fn from(error: RegistryError) -> Refusal {
         Refusal::Registry(error)
@@ -82,44 +98,43 @@ impl Api {
         route: ObjectRoute,
         verb: Verb,
         request: Request<UnreadBody>,
+        representation: &Representation,
     ) -> Response<Body> {
         if let Some(status) = unusable_name(&route) {
-            return answer::status(&status);
+            return representation.status(&status);
         }
         // All but the smallest and most frequent are boxed: a request is as large as the largest of what it may turn out
         // to be, and is moved several times before it begins.
         let served = match verb {
             verb if pod_actions::is_pod_action(&route, verb) => {
-                Box::pin(self.serve_pod_action(&route, verb, request)).await
+                Box::pin(self.serve_pod_action(&route, verb, request, representation)).await
             }
-            Verb::Get => self.get(&route, &request).await,
-            Verb::List => Box::pin(self.list(&route, &request)).await,
-            Verb::Watch => Box::pin(self.watch(&route, &request)).await,
-            Verb::Create => Box::pin(self.create(&route, request)).await,
-            Verb::Update => Box::pin(self.update(&route, request)).await,
-            Verb::Patch => Box::pin(self.patch(&route, request)).await,
-            Verb::Delete => Box::pin(self.delete(&route, request)).await,
-            Verb::DeleteCollection => Box::pin(self.delete_collection(&route, request)).await,
+            Verb::Get => self.get(&route, &request, representation).await,
+            Verb::List => Box::pin(self.list(&route, &request, representation)).await,
+            Verb::Watch => Box::pin(self.watch(&route, &request, representation)).await,
+            Verb::Create => Box::pin(self.create(&route, request, representation)).await,
+            Verb::Update => Box::pin(self.update(&route, request, representation)).await,
+            Verb::Patch => Box::pin(self.patch(&route, request, representation)).await,
+            Verb::Delete => Box::pin(self.delete(&route, request, representation)).await,
+            Verb::DeleteCollection => Box::pin(self.delete_collection(&route, request, representation)).await,
         };
         let mut response = match served {
             Ok(response) => response,
-            Err(Refusal::Status(status)) => answer::status(&status),
-            Err(Refusal::TooMany(refusal)) => refusal.response(),
-            Err(Refusal::Registry(error)) => {
-                if let RegistryError::Store(error) = &error {
-                    tracing::error!(error = error as &dyn std::error::Error, "the store failed a request");
-                }
-                answer::status(&answer::error_status(&error))
-            }
+            Err(refusal) => refusal.response(representation),
         };
         let deprecation = route.resource.deprecation.as_ref().map(|notice| notice.warning.clone());
         answer::add_warnings(&mut response, deprecation);
         response
     }
 
-    async fn get(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
+    async fn get(
+        &self,
+        route: &ObjectRoute,
+        request: &Request<UnreadBody>,
+        representation: &Representation,
+    ) -> Result<Response<Body>, Refusal> {
         let query = Query::parse(request.uri().query());
-        let wanted = Wanted::of(request.headers(), &query, Answer::Object)?;
+        representation.require(Answer::Object)?;
         let registry = &self.options.registry;
         let place = GetRequest {
             resource: &route.resource,
@@ -132,13 +147,24 @@ impl Api {
             Some("scale") => Box::pin(registry.get_scale(place)).await?,
             _ => registry.get(place).await?,
         };
-        let shown = wanted.one(&route.resource, got.bytes, now())?;
-        Ok(answer::served_at(answer::json(StatusCode::OK, shown), got.served_at))
+        let write = || representation.object(StatusCode::OK, got.bytes.clone(), got.item.as_deref(), now());
+        let response = if !representation.is_work() || is_light(got.bytes.len()) {
+            write()?
+        } else {
+            let user = request.extensions().get::<Identity>().map_or("", Identity::name);
+            Box::pin(self.workbench.run(user, async { write() })).await?
+        };
+        Ok(answer::served_at(response, got.served_at))
     }
 
-    async fn list(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
+    async fn list(
+        &self,
+        route: &ObjectRoute,
+        request: &Request<UnreadBody>,
+        representation: &Representation,
+    ) -> Result<Response<Body>, Refusal> {
         let query = Query::parse(request.uri().query());
-        let wanted = Wanted::of(request.headers(), &query, Answer::List)?;
+        representation.require(Answer::List)?;
         let selection = selection(route, &query)?;
         let limit = query.number("limit")?.unwrap_or_default();
         query.number("timeoutSeconds")?;
@@ -154,8 +180,8 @@ impl Api {
         let work = pin!(registry.list(wanted_items));
         let listed = self.at_the_bench(user, registry.list_weight(&wanted_items), work).await?;
         let (revision, footprint) = (listed.revision, listed.footprint.clone());
-        let shape = wanted.list(&route.resource, now())?;
-        let encoding = shape.encoding();
+        let shape = representation.list(&route.resource, now())?;
+        let (encoding, is_pretty) = (shape.encoding(), shape.is_pretty());
         let mut list = ListBody::new(shape, listed);
         let mut cut_off = None;
         if let Some(footprint) = footprint.filter(|_| !list.is_made()) {
@@ -165,19 +191,26 @@ impl Api {
             };
             list.watched_by(self.hold_on_to(&route.resource, footprint, &mut cut_off));
         }
-        let mut response = answer::encoded(StatusCode::OK, encoding, Body::stream(list));
+        let body = Body::stream(list);
+        let body = if is_pretty { pretty::prettify(body) } else { body };
+        let mut response = answer::encoded(StatusCode::OK, encoding, body);
         if let Some(cut_off) = cut_off {
             response.extensions_mut().insert(cut_off);
         }
         Ok(answer::served_at(response, revision))
     }
 
-    async fn watch(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
+    async fn watch(
+        &self,
+        route: &ObjectRoute,
+        request: &Request<UnreadBody>,
+        representation: &Representation,
+    ) -> Result<Response<Body>, Refusal> {
         let query = Query::parse(request.uri().query());
-        let wanted = Wanted::of(request.headers(), &query, Answer::Events)?;
+        representation.require(Answer::Events)?;
         let selection = selection(route, &query)?;
         query.number("limit")?;
-        let shape = wanted.events()?;
+        let shape = representation.events(&route.resource)?;
         let lifetime = self.watch_lifetime(query.number("timeoutSeconds")?);
         let user = request.extensions().get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
         let place = self.options.inflight.watch(&user)?;
@@ -195,7 +228,7 @@ impl Api {
         let resource = &route.resource;
         let mut cut_off = None;
         let body = match watched {
-            Watched::Failed(error) => Body::stream(OneFrame(Some(error_frame(&answer::error_status(&error))))),
+            Watched::Failed(error) => Body::stream(OneFrame(Some(shape.error_frame(&answer::error_status(&error))))),
             Watched::Stream(watcher) => {
                 let labels = RequestLabels {
                     verb: "WATCH",
@@ -211,7 +244,6 @@ impl Api {
                 Body::stream(WatchBody::new(
                     watcher,
                     WatchOptions {
-                        resource: resource.clone(),
                         shape,
                         bookmarks: query.truth("allowWatchBookmarks") == Some(true),
                         completes_state: self.features().has(Feature::WatchList),
@@ -225,7 +257,7 @@ impl Api {
                 ))
             }
         };
-        let mut response = answer::json(StatusCode::OK, body);
+        let mut response = representation.stream(body);
         response.extensions_mut().insert(LongRunning);
         if let Some(cut_off) = cut_off {
             response.extensions_mut().insert(cut_off);
@@ -252,35 +284,45 @@ impl Api {
         }
     }
 
-    async fn create(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
+    async fn create(
+        &self,
+        route: &ObjectRoute,
+        request: Request<UnreadBody>,
+        representation: &Representation,
+    ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
-        let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
+        representation.require(Answer::Object)?;
         let options = write_options("CreateOptions", route, &query, &parts)?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
         let work = pin!(async {
             if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
                 let saved = self.request_token(route, format, &text, options.validation).await?;
-                return Ok(answer_saved(&wanted, route, saved)?);
+                return Ok(answer_saved(representation, saved)?);
             }
             let decoded = Decoded::read(&route.resource, format, &text, options.validation)?;
             if !route.resource.is_stored() {
                 let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
                 let warnings = decoded.warnings.clone();
                 let bytes = self.review(route, &user, decoded.into_object())?;
-                return Ok(answer_saved(&wanted, route, Saved::new(bytes, true, warnings))?);
+                return Ok(answer_saved(representation, Saved::new(bytes, true, warnings))?);
             }
             let saved = self.options.registry.create(place(route), decoded, options).await?;
-            Ok(answer_saved(&wanted, route, saved)?)
+            Ok(answer_saved(representation, saved)?)
         });
         self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
-    async fn update(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
+    async fn update(
+        &self,
+        route: &ObjectRoute,
+        request: Request<UnreadBody>,
+        representation: &Representation,
+    ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
-        let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
+        representation.require(Answer::Object)?;
         let options = write_options("UpdateOptions", route, &query, &parts)?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
@@ -288,19 +330,24 @@ impl Api {
         let work = pin!(async {
             let decoded = Decoded::read(resource, format, &text, options.validation)?;
             let saved = self.options.registry.update(place(route), decoded, options).await?;
-            Ok(answer_saved(&wanted, route, saved)?)
+            Ok(answer_saved(representation, saved)?)
         });
         self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
-    async fn patch(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
+    async fn patch(
+        &self,
+        route: &ObjectRoute,
+        request: Request<UnreadBody>,
+        representation: &Representation,
+    ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
-        let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
+        representation.require(Answer::Object)?;
         let options = write_options("PatchOptions", route, &query, &parts)?;
         let is_custom = route.resource.custom().is_some();
-        let possible = if is_custom { negotiate::CUSTOM_PATCHES } else { negotiate::PATCHES };
-        let kind = negotiate::patch_kind(&parts.headers).filter(|kind| !is_custom || *kind != PatchKind::Strategic);
+        let possible = if is_custom { content_type::CUSTOM_PATCHES } else { content_type::PATCHES };
+        let kind = content_type::patch_kind(&parts.headers).filter(|kind| !is_custom || *kind != PatchKind::Strategic);
         let Some(kind) = kind else {
             return Err(Box::new(Status::unsupported_media_type(possible)).into());
         };
@@ -309,22 +356,27 @@ impl Api {
         let text = self.read(body).await?;
         let work = pin!(async {
             let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
-            Ok(answer_saved(&wanted, route, saved)?)
+            Ok(answer_saved(representation, saved)?)
         });
         self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
-    async fn delete(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
+    async fn delete(
+        &self,
+        route: &ObjectRoute,
+        request: Request<UnreadBody>,
+        representation: &Representation,
+    ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
-        let wanted = Wanted::of(&parts.headers, &Query::parse(parts.uri.query()), Answer::Object)?;
+        representation.require(Answer::Object)?;
         let options = self.delete_options(&parts, body).await?;
         let work = pin!(self.options.registry.delete(place(route), &options));
         let deleted =
             self.at_the_bench(requester(&parts).name, self.options.registry.weight(place(route), 0), work).await?;
-        let body = match deleted {
-            Deleted::Marked(bytes) => wanted.one(&route.resource, bytes, now())?,
+        match deleted {
+            Deleted::Marked(bytes) => Ok(representation.object(StatusCode::OK, bytes, None, now())?),
             Deleted::Gone { bytes, uid } => match route.resource.rules.delete_answer {
-                DeleteAnswer::Object => wanted.one(&route.resource, bytes, now())?,
+                DeleteAnswer::Object => Ok(representation.object(StatusCode::OK, bytes, None, now())?),
                 DeleteAnswer::Status => {
                     let details = StatusDetails {
                         name: route.name.clone().unwrap_or_default(),
@@ -333,21 +385,21 @@ impl Api {
                         uid,
                         ..StatusDetails::default()
                     };
-                    Status::success(details).to_json().into()
+                    Ok(representation.done(StatusCode::OK, &Status::success(details)))
                 }
             },
-        };
-        Ok(answer::json(StatusCode::OK, body))
+        }
     }
 
     async fn delete_collection(
         &self,
         route: &ObjectRoute,
         request: Request<UnreadBody>,
+        representation: &Representation,
     ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
-        let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
+        representation.require(Answer::Object)?;
         let selection = selection(route, &query)?;
         let limit = query.number("limit")?.unwrap_or_default();
         let options = self.delete_options(&parts, body).await?;
@@ -355,10 +407,12 @@ impl Api {
         let (resource, namespace) = (&route.resource, route.namespace.as_deref());
         let deleted =
             registry.delete_collection(resource, namespace, &selection, query.versions(), limit, &options).await?;
-        let shape = wanted.list(resource, now())?;
+        let shape = representation.list(resource, now())?;
         let revision = registry.cache().revision().map_or(0, |revision| revision.get());
         let list = whole_list(&shape, &deleted, &format!("{{\"resourceVersion\":\"{revision}\"}}"));
-        Ok(answer::encoded(StatusCode::OK, shape.encoding(), list))
+        let body = Body::from(list);
+        let body = if shape.is_pretty() { pretty::prettify(body) } else { body };
+        Ok(answer::encoded(StatusCode::OK, shape.encoding(), body))
     }
 
     /// How to delete: as the body says, if there is one, or else as the query says.
@@ -470,12 +524,13 @@ fn unusable_name(route: &ObjectRoute) -> Option<Status> {
 }
 
 fn body_format(headers: &http::HeaderMap) -> Result<Format, Box<Status>> {
-    negotiate::body_format(headers).ok_or_else(|| Box::new(Status::unsupported_media_type(negotiate::READ)))
+    let unsupported = || Box::new(Status::unsupported_media_type(&Encoding::media_types(Encoding::ALL)));
+    content_type::body_format(headers).ok_or_else(unsupported)
 }
 
-fn answer_saved(wanted: &Wanted, route: &ObjectRoute, saved: Saved) -> Result<Response<Body>, Box<Status>> {
+fn answer_saved(representation: &Representation, saved: Saved) -> Result<Response<Body>, Box<Status>> {
     let code = if saved.created { StatusCode::CREATED } else { StatusCode::OK };
-    let mut response = answer::json(code, wanted.one(&route.resource, saved.bytes, now())?);
+    let mut response = representation.object(code, saved.bytes, None, now())?;
     answer::add_warnings(&mut response, saved.warnings);
     Ok(response)
 }
@@ -499,19 +554,21 @@ mod tests {
     use super::*;
 
     /// How large the future is that this makes of a request.
-    fn room<F>(_: impl FnOnce(&'static Api, &'static ObjectRoute, Request<UnreadBody>) -> F) -> usize {
+    fn room<F>(
+        _: impl FnOnce(&'static Api, &'static ObjectRoute, Request<UnreadBody>, &'static Representation) -> F,
+    ) -> usize {
         size_of::<F>()
     }
 
     #[test]
     fn requests_take_little_room() {
         for (name, room, most) in [
-            ("all", room(|api, route, request| api.serve_objects(route.clone(), Verb::Get, request)), 2048),
-            ("get", room(|api, route, request| async move { api.get(route, &request).await.is_ok() }), 2048),
-            ("create", room(|api, route, request| api.create(route, request)), 8192),
-            ("update", room(|api, route, request| api.update(route, request)), 8192),
-            ("patch", room(|api, route, request| api.patch(route, request)), 8192),
-            ("delete", room(|api, route, request| api.delete(route, request)), 8192),
+            ("all", room(|api, route, request, how| api.serve_objects(route.clone(), Verb::Get, request, how)), 2048),
+            ("get", room(|api, route, request, how| async move { api.get(route, &request, how).await.is_ok() }), 2048),
+            ("create", room(|api, route, request, how| api.create(route, request, how)), 8192),
+            ("update", room(|api, route, request, how| api.update(route, request, how)), 8192),
+            ("patch", room(|api, route, request, how| api.patch(route, request, how)), 8192),
+            ("delete", room(|api, route, request, how| api.delete(route, request, how)), 8192),
         ] {
             assert!(room <= most, "{name} takes {room} bytes, which are moved with every request");
         }

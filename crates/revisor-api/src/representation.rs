@@ -1,54 +1,172 @@
-//! [`Wanted`]: in which form and encoding a client wants objects, and objects, lists and events brought into it.
+//! [`Representation`]: what the answers to a request look like. Decided once, when its head was read; every answer is
+//! written by it: an object, a list, the events of a watch, a document of discovery, a status.
+
+mod codec;
+mod event_shape;
+mod list_shape;
 
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
-use http::HeaderMap;
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use revisor_cache::Item;
-use revisor_catalog::{Moment, Resource};
-use revisor_object::{Object, Status, Value, parse_json};
-use revisor_registry::{present, present_item};
+use revisor_catalog::{Moment, Resource, Route};
+use revisor_object::Status;
 
-use crate::negotiate::{Accepted, Answer, Encoding, Form, MetaVersion, negotiate};
+pub(crate) use codec::Codec;
+use event_shape::EventForm;
+pub(crate) use event_shape::EventShape;
+use list_shape::Items;
+pub(crate) use list_shape::ListShape;
+
+use crate::encoding::Encoding;
+use crate::negotiate::{self, Accepted, Form, Offer};
 use crate::query::Query;
 use crate::table::{self, Include, Rows};
-use crate::yaml_out;
+use crate::{Body, answer};
 
-/// What the client wants its answer to be.
-#[derive(Debug, Clone)]
-pub(crate) struct Wanted {
-    accepted: Accepted,
+/// What kind of answer is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// One object.
+    Object,
+    /// A list.
+    List,
+    /// The changes of a list.
+    Events,
+}
+
+/// What the answers to a request look like.
+#[derive(Debug)]
+pub(crate) struct Representation {
+    codec: Arc<Codec>,
+    /// What is on offer at all.
+    encodings: &'static [Encoding],
+    /// The resource that the request is about.
+    resource: Option<Arc<Resource>>,
+    /// Whether the type alone would do.
+    passes_route: bool,
+    /// What objects look like; `None` if nothing of what is accepted can be had.
+    accepted: Option<Accepted>,
+    /// What that looks like which has one form only.
+    plain: Option<Accepted>,
+    /// Whether a person is reading.
+    is_for_person: bool,
     /// Only looked at once there is something to show, as in the original: a write is done before it is refused.
     include: String,
 }
 
-impl Wanted {
-    /// Reads it off the head of the request; a `Status` if it cannot be had.
-    pub(crate) fn of(headers: &HeaderMap, query: &Query<'_>, answer: Answer) -> Result<Wanted, Box<Status>> {
-        let accepted = negotiate(headers, answer)?;
-        Ok(Wanted { accepted, include: query.text("includeObject").to_owned() })
+impl Representation {
+    /// Reads it off the head of a request.
+    pub(crate) fn of(codec: &Arc<Codec>, route: &Route, headers: &HeaderMap, query: &Query<'_>) -> Representation {
+        let encodings = Encoding::ALL;
+        let resource = match route {
+            Route::Objects(route) => Some(route.resource.clone()),
+            _ => None,
+        };
+        let plain = negotiate::choose(headers, Offer::Plain, encodings);
+        let is_custom = resource.as_ref().is_some_and(|resource| resource.custom().is_some());
+        let accepted = match &resource {
+            Some(_) => negotiate::choose(headers, if is_custom { Offer::Custom } else { Offer::BuiltIn }, encodings),
+            None => plain,
+        };
+        Representation {
+            codec: codec.clone(),
+            encodings,
+            passes_route: is_custom || negotiate::passes_route(headers, encodings),
+            resource,
+            accepted,
+            plain,
+            is_for_person: negotiate::is_pretty(headers, query.truth("pretty")),
+            include: query.text("includeObject").to_owned(),
+        }
     }
 
-    /// One object in JSON in the form that is wanted.
-    pub(crate) fn one(&self, resource: &Resource, object: Bytes, now: Moment) -> Result<Bytes, Box<Status>> {
-        match self.accepted.form {
-            Form::Whole => Ok(object),
-            Form::Metadata(version) => {
-                let mut out = BytesMut::with_capacity(object.len());
-                table::push_metadata(version, &object, &mut out);
-                Ok(out.freeze())
-            }
-            Form::MetadataList(_) => Err(no_list(resource)),
-            Form::Table(version) => {
-                let rows = Rows { version, include: Include::parse(&self.include)?, now };
-                Ok(table::of_one(rows, resource, &object, true).freeze())
-            }
+    /// That of a request for a path of the server's own.
+    #[cfg(test)]
+    pub(crate) fn of_own(headers: &HeaderMap) -> Representation {
+        let codec = Codec::new(revisor_catalog::Catalog::default().types().clone());
+        Representation::of(&Arc::new(codec), &Route::Other, headers, &Query::parse(None))
+    }
+
+    /// Refuses a client that cannot have such an answer.
+    pub(crate) fn require(&self, answer: Answer) -> Result<(), Box<Status>> {
+        self.wanted(answer).map(|_| ())
+    }
+
+    /// Refuses a client that accepts none of the types, whatever their parameters.
+    pub(crate) fn require_route(&self) -> Result<(), Box<Status>> {
+        match self.passes_route {
+            true => Ok(()),
+            false => Err(negotiate::route_refusal(&Encoding::media_types(self.encodings))),
         }
+    }
+
+    fn wanted(&self, answer: Answer) -> Result<Accepted, Box<Status>> {
+        if !self.passes_route {
+            let mut offered = Encoding::media_types(self.encodings);
+            if answer != Answer::Object {
+                offered.extend(Encoding::stream_types(self.encodings));
+            }
+            return Err(negotiate::route_refusal(&offered));
+        }
+        let refused = || Box::new(Status::not_acceptable(&Encoding::media_types(self.encodings)));
+        let accepted = self.accepted.ok_or_else(refused)?;
+        if answer == Answer::Events && accepted.encoding.stream_type().is_none() {
+            return Err(Box::new(Status::not_acceptable(&Encoding::stream_types(self.encodings))));
+        }
+        Ok(accepted)
+    }
+
+    /// Whether to write an object in this representation is more than to copy it.
+    pub(crate) fn is_work(&self) -> bool {
+        let is_plain = |accepted: Accepted| {
+            accepted.encoding == Encoding::Json && accepted.form == Form::Whole && !self.is_pretty(accepted)
+        };
+        !self.accepted.is_some_and(is_plain)
+    }
+
+    fn is_pretty(&self, accepted: Accepted) -> bool {
+        self.is_for_person || accepted.is_pretty
+    }
+
+    /// One object. `json` is what is shown of it, `item` the one of the cache that it is, if it is one as it stands.
+    pub(crate) fn object(
+        &self,
+        code: StatusCode,
+        json: Bytes,
+        item: Option<&Item>,
+        now: Moment,
+    ) -> Result<Response<Body>, Box<Status>> {
+        let accepted = self.wanted(Answer::Object)?;
+        let (encoding, is_pretty) = (accepted.encoding, self.is_pretty(accepted));
+        let resource = self.resource.as_deref();
+        let body = match (accepted.form, resource) {
+            (Form::Whole, Some(resource)) => match item {
+                Some(item) => self.codec.item_document(encoding, is_pretty, resource, item, json)?,
+                None => self.codec.document(encoding, is_pretty, Some(resource), json)?,
+            },
+            (Form::Metadata(version), _) => {
+                let mut out = BytesMut::with_capacity(json.len());
+                table::push_metadata(version, &json, &mut out);
+                self.codec.document(encoding, is_pretty, None, out.freeze())?
+            }
+            (Form::MetadataList(_), Some(resource)) => return Err(no_list(resource)),
+            (Form::Table(version), Some(resource)) => {
+                let rows = Rows { version, include: Include::parse(&self.include)?, now };
+                let table = table::of_one(rows, resource, &json, true).freeze();
+                self.codec.document(encoding, is_pretty, None, table)?
+            }
+            (_, None) => self.codec.document(encoding, is_pretty, None, json)?,
+        };
+        Ok(answer::encoded(code, encoding, body))
     }
 
     /// How lists are written.
     pub(crate) fn list(&self, resource: &Arc<Resource>, now: Moment) -> Result<ListShape, Box<Status>> {
-        let items = match self.accepted.form {
+        let accepted = self.wanted(Answer::List)?;
+        let items = match accepted.form {
             Form::Whole => Items::Whole,
             Form::Metadata(_) => {
                 let kind = struct_name(resource, &resource.list_kind);
@@ -59,19 +177,81 @@ impl Wanted {
             Form::MetadataList(version) => Items::Metadata(version),
             Form::Table(version) => Items::Rows(Rows { version, include: Include::parse(&self.include)?, now }),
         };
-        Ok(ListShape { resource: resource.clone(), items, encoding: self.accepted.encoding })
+        Ok(ListShape {
+            resource: resource.clone(),
+            items,
+            encoding: accepted.encoding,
+            is_pretty: self.is_pretty(accepted),
+            codec: self.codec.clone(),
+        })
     }
 
     /// How events are written.
-    pub(crate) fn events(&self) -> Result<EventShape, Box<Status>> {
-        Ok(match self.accepted.form {
-            Form::Whole => EventShape::Whole,
-            Form::Metadata(version) => EventShape::Metadata(version),
-            Form::MetadataList(_) => EventShape::Impossible,
+    pub(crate) fn events(&self, resource: &Arc<Resource>) -> Result<EventShape, Box<Status>> {
+        let accepted = self.wanted(Answer::Events)?;
+        let form = match accepted.form {
+            Form::Whole => EventForm::Whole,
+            Form::Metadata(version) => EventForm::Metadata(version),
+            Form::MetadataList(_) => EventForm::Impossible,
             Form::Table(version) => {
-                EventShape::Table { version, include: Include::parse(&self.include)?, has_columns: false }
+                EventForm::Table { version, include: Include::parse(&self.include)?, has_columns: false }
             }
-        })
+        };
+        Ok(EventShape { resource: resource.clone(), form, encoding: accepted.encoding, codec: self.codec.clone() })
+    }
+
+    /// The answer that is a stream of such events.
+    pub(crate) fn stream(&self, body: Body) -> Response<Body> {
+        let encoding = self.accepted.map_or(Encoding::Json, |accepted| accepted.encoding);
+        let mut response = answer::encoded(StatusCode::OK, encoding, body);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(encoding.watch_type()));
+        response
+    }
+
+    /// A document that has one form only, such as those of discovery.
+    pub(crate) fn document(&self, json: Bytes) -> Result<Response<Body>, Box<Status>> {
+        let refused = || Box::new(Status::not_acceptable(&Encoding::media_types(self.encodings)));
+        let plain = self.plain.ok_or_else(refused)?;
+        let body = self.codec.document(plain.encoding, self.is_pretty(plain), None, json)?;
+        Ok(answer::encoded(StatusCode::OK, plain.encoding, body))
+    }
+
+    /// A document that is known by a tag, and so the same for people and programs.
+    pub(crate) fn tagged(&self, encoding: Encoding, json: Bytes) -> Result<Bytes, Box<Status>> {
+        self.codec.document(encoding, false, None, json)
+    }
+
+    /// A page of the server about itself.
+    pub(crate) fn page(&self, encoding: Encoding, is_pretty: bool, json: Bytes) -> Result<Bytes, Box<Status>> {
+        self.codec.document(encoding, is_pretty || self.is_for_person, None, json)
+    }
+
+    /// That something was done of which there is no object to show. It comes as the object would have.
+    pub(crate) fn done(&self, code: StatusCode, status: &Status) -> Response<Body> {
+        self.write_status(code, status, self.accepted)
+    }
+
+    /// Why something was not done. Who accepts nothing that it could be written as gets JSON for people.
+    pub(crate) fn status(&self, status: &Status) -> Response<Body> {
+        let code = StatusCode::from_u16(status.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = self.write_status(code, status, self.plain);
+        if let Some(seconds) = status.retry_after() {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+
+    fn write_status(&self, code: StatusCode, status: &Status, accepted: Option<Accepted>) -> Response<Body> {
+        let (encoding, is_pretty) = match accepted {
+            Some(accepted) => (accepted.encoding, self.is_pretty(accepted)),
+            None => (Encoding::Json, true),
+        };
+        let json = Bytes::from(status.to_json());
+        match self.codec.document(encoding, is_pretty, None, json.clone()) {
+            Ok(body) => answer::encoded(code, encoding, body),
+            // What it says cannot be said so.
+            Err(_) => answer::encoded(code, Encoding::Json, json),
+        }
     }
 }
 
@@ -94,226 +274,4 @@ fn struct_name(resource: &Resource, kind: &str) -> String {
         group => group.split('.').next().unwrap_or_default(),
     };
     format!("*{package}.{kind}")
-}
-
-/// How a list is written: a head, items, a foot.
-#[derive(Debug, Clone)]
-pub(crate) struct ListShape {
-    resource: Arc<Resource>,
-    items: Items,
-    encoding: Encoding,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Items {
-    Whole,
-    Metadata(MetaVersion),
-    Rows(Rows),
-}
-
-impl ListShape {
-    pub(crate) fn encoding(&self) -> Encoding {
-        self.encoding
-    }
-
-    /// Whether the items have an order of their own in this shape.
-    pub(crate) fn is_ranked(&self) -> bool {
-        matches!(self.items, Items::Rows(_)) && self.resource.columns.is_ranked()
-    }
-
-    /// The place of an object among others, where they have an order of their own.
-    pub(crate) fn rank(&self, stored: &Bytes) -> Option<i64> {
-        table::rank(&self.resource, &present(&self.resource, stored))
-    }
-
-    fn kind_and_version(&self) -> (&str, &str) {
-        match self.items {
-            Items::Whole => (&self.resource.list_kind, &self.resource.api_version),
-            Items::Metadata(version) => ("PartialObjectMetadataList", version.api_version()),
-            Items::Rows(rows) => ("Table", rows.version.api_version()),
-        }
-    }
-
-    /// Everything before the first item. `metadata` is JSON.
-    pub(crate) fn head(&self, metadata: &str) -> String {
-        let (kind, api_version) = self.kind_and_version();
-        match (self.encoding, self.items) {
-            (Encoding::Json, Items::Rows(rows)) => {
-                table::head(rows.version, metadata, self.resource.columns.definitions())
-            }
-            (Encoding::Json, Items::Whole | Items::Metadata(_)) => {
-                format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":[")
-            }
-            (Encoding::Yaml, Items::Rows(_)) => {
-                let members = [
-                    ("apiVersion", Value::from(api_version)),
-                    ("columnDefinitions", value(self.resource.columns.definitions().as_bytes())),
-                    ("kind", Value::from(kind)),
-                    ("metadata", value(metadata.as_bytes())),
-                ];
-                yaml_of(members) + "rows:"
-            }
-            (Encoding::Yaml, Items::Whole | Items::Metadata(_)) => {
-                yaml_of([("apiVersion", Value::from(api_version))]) + "items:"
-            }
-        }
-    }
-
-    /// Appends one object as it is shown.
-    pub(crate) fn push(&self, object: &[u8], is_first: bool, out: &mut BytesMut) {
-        self.push_as(is_first, out, |out| self.push_json(object, out));
-    }
-
-    /// Appends one object of the cache.
-    pub(crate) fn push_item(&self, item: &Item, is_first: bool, out: &mut BytesMut) {
-        match self.remembered_rows() {
-            Some(rows) => self.push_as(is_first, out, |out| rows.push_item(&self.resource, item, out)),
-            None => {
-                let object = &*present_item(&self.resource, item);
-                self.push_as(is_first, out, |out| self.push_json(object, out));
-            }
-        }
-    }
-
-    /// Reads a byte of each part of memory from which this item will be written.
-    pub(crate) fn touch(&self, item: &Item) -> usize {
-        let of_object = item.bytes().first().copied();
-        let of_row = self.remembered_rows().and_then(|_| table::first_byte_of_row(item));
-        usize::from(of_object.unwrap_or_default()) + usize::from(of_row.unwrap_or_default())
-    }
-
-    /// How rows are written, if they are remembered: those of objects that are shown in the version they are stored in.
-    fn remembered_rows(&self) -> Option<Rows> {
-        match self.items {
-            Items::Rows(rows) if self.resource.shape.is_stored() => Some(rows),
-            Items::Rows(_) | Items::Whole | Items::Metadata(_) => None,
-        }
-    }
-
-    /// Appends what `push_json` appends in JSON, in the list's encoding.
-    fn push_as(&self, is_first: bool, out: &mut BytesMut, push_json: impl FnOnce(&mut BytesMut)) {
-        match self.encoding {
-            Encoding::Json => {
-                if !is_first {
-                    out.put_u8(b',');
-                }
-                push_json(out);
-            }
-            Encoding::Yaml => {
-                if is_first {
-                    out.put_u8(b'\n');
-                }
-                let mut json = BytesMut::new();
-                push_json(&mut json);
-                out.put_slice(yaml_out::element(&value(&json)).as_bytes());
-            }
-        }
-    }
-
-    fn push_json(&self, object: &[u8], out: &mut BytesMut) {
-        match self.items {
-            // Items leave out their kind and version, which the list has.
-            Items::Whole => match object.strip_prefix(self.resource.type_prefix.as_bytes()) {
-                Some(rest) => {
-                    out.put_u8(b'{');
-                    out.put_slice(rest);
-                }
-                None => out.put_slice(object),
-            },
-            Items::Metadata(version) => table::push_metadata(version, object, out),
-            Items::Rows(rows) => rows.push(&self.resource, object, out),
-        }
-    }
-
-    /// Everything after the last item.
-    pub(crate) fn foot(&self, metadata: &str, is_empty: bool) -> String {
-        let nothing = if is_empty { " []\n" } else { "" };
-        match (self.encoding, self.items) {
-            (Encoding::Json, _) => "]}".to_owned(),
-            (Encoding::Yaml, Items::Rows(_)) => nothing.to_owned(),
-            (Encoding::Yaml, Items::Whole | Items::Metadata(_)) => {
-                let (kind, _) = self.kind_and_version();
-                nothing.to_owned() + &yaml_of([("kind", Value::from(kind)), ("metadata", value(metadata.as_bytes()))])
-            }
-        }
-    }
-}
-
-/// What events show of their objects.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum EventShape {
-    Whole,
-    Metadata(MetaVersion),
-    Table {
-        version: MetaVersion,
-        include: Include,
-        /// Whether the client has been told the columns.
-        has_columns: bool,
-    },
-    /// A list in place of an object. The original finds out at the first event, and ends.
-    Impossible,
-}
-
-impl EventShape {
-    /// A number for this shape, for those who share what is made in it. `None` if it is not shared.
-    pub(crate) fn number(&self) -> Option<u8> {
-        let of_version = |version: MetaVersion| match version {
-            MetaVersion::V1 => 0,
-            MetaVersion::V1Beta1 => 1,
-        };
-        match self {
-            EventShape::Whole => Some(0),
-            EventShape::Metadata(version) => Some(1 + of_version(*version)),
-            EventShape::Table { has_columns: true, version, include } => {
-                let include = match include {
-                    Include::Nothing => 0,
-                    Include::Metadata => 1,
-                    Include::Object => 2,
-                };
-                Some(3 + 2 * include + of_version(*version))
-            }
-            EventShape::Table { has_columns: false, .. } | EventShape::Impossible => None,
-        }
-    }
-
-    /// The object of an event in this shape; `None` if that cannot be.
-    pub(crate) fn object(&self, resource: &Resource, object: Bytes, now: Moment) -> Option<Bytes> {
-        match *self {
-            EventShape::Whole => Some(object),
-            EventShape::Metadata(version) => {
-                let mut out = BytesMut::with_capacity(object.len());
-                table::push_metadata(version, &object, &mut out);
-                Some(out.freeze())
-            }
-            EventShape::Table { version, include, has_columns } => {
-                let rows = Rows { version, include, now };
-                Some(table::of_one(rows, resource, &object, !has_columns).freeze())
-            }
-            EventShape::Impossible => None,
-        }
-    }
-
-    /// Remembers that an event was sent.
-    pub(crate) fn sent(&mut self) {
-        if let EventShape::Table { has_columns, .. } = self {
-            *has_columns = true;
-        }
-    }
-}
-
-/// A JSON document as YAML; as it is if it is no JSON.
-pub(crate) fn yaml_from_json(json: &[u8]) -> Bytes {
-    match parse_json(json) {
-        Ok(parsed) => yaml_out::document(&parsed.value).into(),
-        Err(_) => Bytes::copy_from_slice(json),
-    }
-}
-
-/// What this server wrote as JSON.
-fn value(json: &[u8]) -> Value {
-    parse_json(json).map(|parsed| parsed.value).unwrap_or_default()
-}
-
-fn yaml_of<const N: usize>(members: [(&str, Value); N]) -> String {
-    yaml_out::document(&Value::from(members.into_iter().collect::<Object>()))
 }

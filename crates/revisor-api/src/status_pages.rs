@@ -9,19 +9,19 @@ use std::fmt::Write;
 use std::time::SystemTime;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WARNING};
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, Response};
 use revisor_catalog::Catalog;
-use revisor_object::{Object, Status, Value};
+use revisor_object::{Object, Value};
 use revisor_registry::KnownServer;
 use revisor_schema::{Precision, format_timestamp};
 use revisor_version::EffectiveVersion;
 use time::OffsetDateTime;
 
 use crate::metrics::DeprecatedApi;
-use crate::negotiate::{Encoding, PageForm, PageVersion, negotiate_page, plain_encoding};
-use crate::representation::yaml_from_json;
+use crate::negotiate::{PageForm, PageVersion, negotiate_page};
+use crate::representation::Representation;
 use crate::skewed_clients::SkewedClient;
-use crate::{Body, Metrics, answer, pretty};
+use crate::{Body, Metrics};
 
 /// What the server calls itself on its pages.
 const NAME: &str = "apiserver";
@@ -113,12 +113,12 @@ impl StatusPages {
         &self,
         page: Page,
         headers: &HeaderMap,
-        is_pretty: bool,
+        representation: &Representation,
         metrics: &Metrics,
         circumstances: impl FnOnce() -> Circumstances<'a>,
     ) -> Response<Body> {
         let (encoding, version, is_pretty) = match negotiate_page(headers, page.kind()) {
-            Ok(PageForm::Object { encoding, version, is_pretty: asked }) => (encoding, version, is_pretty || asked),
+            Ok(PageForm::Object { encoding, version, is_pretty }) => (encoding, version, is_pretty),
             Ok(PageForm::Text) => {
                 let text = match page {
                     Page::Statusz => self.status_text(&circumstances()),
@@ -126,7 +126,7 @@ impl StatusPages {
                 };
                 return typed(text.into(), "text/plain; charset=utf-8".to_owned());
             }
-            Err(refusal) => return refused(&refusal, plain_encoding(headers)),
+            Err(refusal) => return representation.status(&refusal),
         };
         let api_version = format!("{}/{}", PageVersion::GROUP, version.name());
         let mut told = vec![
@@ -141,10 +141,9 @@ impl StatusPages {
             }
         }
         let json = in_order(&told);
-        let body = match encoding {
-            Encoding::Yaml => Body::from(yaml_from_json(json.as_bytes())),
-            Encoding::Json if is_pretty => pretty::prettify(json.into()),
-            Encoding::Json => json.into(),
+        let body = match representation.page(encoding, is_pretty, json.into()) {
+            Ok(body) => Body::from(body),
+            Err(refusal) => return representation.status(&refusal),
         };
         let media_type = encoding.media_type();
         let form = format!("{media_type};g={};v={};as={}", PageVersion::GROUP, version.name(), page.kind());
@@ -269,17 +268,6 @@ fn typed(body: Body, content_type: String) -> Response<Body> {
     response
 }
 
-fn refused(refusal: &Status, encoding: Encoding) -> Response<Body> {
-    match encoding {
-        Encoding::Json => answer::status(refusal),
-        Encoding::Yaml => {
-            let yaml = yaml_from_json(&refusal.to_json());
-            let code = StatusCode::from_u16(refusal.code()).unwrap_or(StatusCode::NOT_ACCEPTABLE);
-            answer::encoded(code, encoding, yaml)
-        }
-    }
-}
-
 /// What the objects of a resource are stored as.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct StoredAs {
@@ -322,6 +310,8 @@ mod tests {
 
     use http::header::ACCEPT;
     use revisor_version::{Component, Release};
+
+    use http::StatusCode;
 
     use super::*;
 
@@ -367,7 +357,9 @@ mod tests {
         let catalog = Catalog::default();
         let headers = HeaderMap::from_iter([(ACCEPT, accept.parse().expect("a header"))]);
         let metrics = Metrics::new(Vec::new);
-        let (parts, body) = pages().answer(page, &headers, false, &metrics, || circumstances(&catalog)).into_parts();
+        let (parts, body) = pages()
+            .answer(page, &headers, &Representation::of_own(&headers), &metrics, || circumstances(&catalog))
+            .into_parts();
         let Body::Full(bytes) = body else { panic!("{accept} is answered in pieces") };
         (parts.status, parts.headers, String::from_utf8(bytes.to_vec()).expect("a text"))
     }

@@ -1,11 +1,11 @@
 //! Tables: what a person wants to see of objects, in columns. One row an object, written straight into the answer.
 //!
-//! To print an object costs far more than to copy it. So the row of a stored object is printed once and remembered
-//! beside it; what changes in it as time goes by, the ages, is filled in when it is written.
+//! To print an object costs far more than to copy it. So the row of an object of the cache is printed once and remembered
+//! beside it, for each shape in which it is shown; what changes in it as time goes by, the ages, is filled in when it is written.
 
 use std::ops::Range;
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use revisor_cache::Item;
 use revisor_catalog::{Columns, Moment, Resource, TimedText};
 use revisor_object::{FieldError, FieldPath, Object, Status, Value, parse_json};
@@ -85,18 +85,28 @@ impl Rows {
         self.push_object(object, metadata, ends_initial_events(&parsed), out);
     }
 
-    /// Appends the row of a stored object. The resource is the one that it is stored as.
+    /// Appends the row of an object of the cache.
     pub(crate) fn push_item(&self, resource: &Resource, item: &Item, out: &mut BytesMut) {
-        let object = item.bytes();
-        if resource.is_stored_otherwise(object) {
-            return self.push(resource, &present_item(resource, item), out);
+        self.push_shown(resource, item, &present_item(resource, item), out);
+    }
+
+    /// Appends the row of an object of the cache, which is shown so.
+    pub(crate) fn push_shown(&self, resource: &Resource, item: &Item, shown: &Bytes, out: &mut BytesMut) {
+        if let Some(Some(row)) = item.recall::<Option<Row>>(resource.shape)
+            && row.is_of(shown)
+        {
+            return self.push_row(row, shown, out);
         }
-        let Some(Some(row)) = item.remember(|object| Row::of(resource, object)) else {
-            return self.push(resource, object, out);
-        };
+        match item.remember(resource.shape, || Row::of(resource, shown)).as_deref() {
+            Some(Some(row)) if row.is_of(shown) => self.push_row(row, shown, out),
+            _ => self.push(resource, shown, out),
+        }
+    }
+
+    fn push_row(&self, row: &Row, shown: &[u8], out: &mut BytesMut) {
         // Writing to memory does not fail.
         let _ = row.front.write(self.now, out);
-        self.push_object(object, row.metadata.clone(), row.ends_initial_events, out);
+        self.push_object(shown, row.metadata.clone(), row.ends_initial_events, out);
     }
 
     /// Appends the end of a row: what it includes of its object.
@@ -110,8 +120,10 @@ impl Rows {
     }
 }
 
-/// What is remembered of the row of a stored object.
+/// What is remembered of the row of an object of the cache.
 struct Row {
+    /// What it is the row of. Who converts objects may do it otherwise the next time.
+    of: Bytes,
     /// Everything before what the row includes of its object.
     front: TimedText,
     /// Where the object's metadata stand in its text.
@@ -121,17 +133,22 @@ struct Row {
 
 impl Row {
     /// `None` for objects that have to be printed anew each time.
-    fn of(resource: &Resource, object: &[u8]) -> Option<Row> {
+    fn of(resource: &Resource, object: &Bytes) -> Option<Row> {
         let metadata = raw_json::member(object, "metadata");
         let parsed = parse(object, metadata.clone());
         let front = TimedText::of(|now| front(&resource.columns, &parsed, now))?;
-        Some(Row { front, metadata, ends_initial_events: ends_initial_events(&parsed) })
+        Some(Row { of: object.clone(), front, metadata, ends_initial_events: ends_initial_events(&parsed) })
+    }
+
+    /// Whether it is the row of what is shown now.
+    fn is_of(&self, shown: &Bytes) -> bool {
+        (self.of.as_ptr() == shown.as_ptr() && self.of.len() == shown.len()) || self.of == shown
     }
 }
 
-/// The first byte of what is remembered of the row of a stored object, for those who want it in the processor's cache.
-pub(crate) fn first_byte_of_row(item: &Item) -> Option<u8> {
-    item.recall::<Option<Row>>()?.as_ref()?.front.text().bytes().next()
+/// The first byte of what is remembered of the row of an object, for those who want it in the processor's cache.
+pub(crate) fn first_byte_of_row(resource: &Resource, item: &Item) -> Option<u8> {
+    item.recall::<Option<Row>>(resource.shape)?.as_ref()?.front.text().bytes().next()
 }
 
 /// The columns of what a subresource shows, where that is no object of the resource: of all such kinds, only scales have
@@ -273,7 +290,7 @@ mod tests {
                     assert!(cells.contains(&format!(r#" ago)","{age}","#)), "{cells}");
                 }
             }
-            assert_eq!(first_byte_of_row(&item), (!name.starts_with("mark")).then_some(b'{'), "{name}");
+            assert_eq!(first_byte_of_row(pods, &item), (!name.starts_with("mark")).then_some(b'{'), "{name}");
         }
     }
 

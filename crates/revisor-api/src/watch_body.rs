@@ -1,4 +1,5 @@
-//! [`WatchBody`]: a watch as it is sent: one JSON document a line, each made once for all who watch (W3).
+//! [`WatchBody`]: a watch as it is sent: one frame an event, each made once for all who watch (W3). Of the state that comes
+//! first the objects are encoded once; their frames are written straight into what is sent.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use prometheus::IntCounter;
-use revisor_cache::{EventKind, Expired, FrameForm, FrameKey, WatchItem};
-use revisor_catalog::{Moment, Resource};
+use revisor_cache::{EventKind, Expired, FrameKey, Item, WatchItem};
+use revisor_catalog::Moment;
 use revisor_object::Status;
 use revisor_registry::{EventStream, StreamItem, present, present_item};
 use revisor_version::Revision;
@@ -32,7 +33,6 @@ const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
 /// What a watch is like.
 pub(crate) struct WatchOptions {
-    pub(crate) resource: Arc<Resource>,
     /// What the client is shown of objects.
     pub(crate) shape: EventShape,
     /// Whether the client asked for bookmarks.
@@ -54,7 +54,6 @@ pub(crate) struct WatchOptions {
 /// A watch on its way.
 pub(crate) struct WatchBody {
     events: EventStream,
-    resource: Arc<Resource>,
     shape: EventShape,
     bookmarks: bool,
     completes_state: bool,
@@ -76,7 +75,6 @@ impl WatchBody {
         let next_bookmark = options.bookmarks.then(|| Box::pin(tokio::time::sleep_until(next_bookmark_at(deadline))));
         WatchBody {
             events,
-            resource: options.resource,
             shape: options.shape,
             bookmarks: options.bookmarks,
             completes_state: options.completes_state,
@@ -92,12 +90,13 @@ impl WatchBody {
         }
     }
 
-    /// The line for one item of the watch; `None` for what this client is not told.
-    fn frame(&mut self, StreamItem { item, shown }: StreamItem) -> Option<Bytes> {
+    /// The frame for one item of the watch; `None` for what this client is not told, and for what was written into
+    /// `chunk`, behind what is there already.
+    fn frame(&mut self, StreamItem { item, shown }: StreamItem, chunk: &mut Chunk) -> Option<Bytes> {
         match item {
             WatchItem::State(item) => {
-                let object = shown.unwrap_or_else(|| present_item(&self.resource, &item).into_owned());
-                self.event("ADDED", object)
+                self.push_state(&item, shown, chunk);
+                None
             }
             WatchItem::Event(kind, delivery) => {
                 self.known = Some(delivery.revision());
@@ -106,16 +105,19 @@ impl WatchBody {
                     EventKind::Modified => "MODIFIED",
                     EventKind::Deleted => "DELETED",
                 };
-                let object = || shown.unwrap_or_else(|| present(&self.resource, &delivery.object(kind)));
-                let Some(number) = self.shape.number() else {
+                let resource = self.shape.resource().clone();
+                let object = || shown.unwrap_or_else(|| present(&resource, &delivery.object(kind)));
+                // What is deleted is shown as it reads at its deletion, and not as it is in the cache.
+                let item = delivery.new().filter(|_| kind != EventKind::Deleted).map(Arc::as_ref);
+                let Some(form) = self.shape.frame_form() else {
                     let object = object();
-                    return self.event(name, object);
+                    return self.event(name, object, item);
                 };
+                let key = FrameKey { shape: resource.shape, kind, form };
                 let make = || {
-                    let shown = self.shape.object(&self.resource, object(), now());
-                    event_frame(name, &shown.expect("a shape with a number can be made"))
+                    let frame = self.shape.frame(name, object(), item, now());
+                    frame.expect("a shape that is shared can be made")
                 };
-                let key = FrameKey { shape: self.resource.shape, kind, form: FrameForm::Sent(number) };
                 Some(delivery.frame(key, make))
             }
             WatchItem::InitialEnd(revision) => {
@@ -125,17 +127,29 @@ impl WatchBody {
             }
             WatchItem::Expired(Expired { asked, oldest }) => {
                 self.is_done = true;
-                Some(error_frame(&Status::expired(format!("too old resource version: {asked} ({oldest})"))))
+                let status = Status::expired(format!("too old resource version: {asked} ({oldest})"));
+                Some(self.shape.error_frame(&status))
             }
         }
     }
 
-    /// A line of this client's own; `None` if its object cannot be shown so, which ends the watch.
-    fn event(&mut self, name: &str, object: Bytes) -> Option<Bytes> {
-        let shown = self.shape.object(&self.resource, object, now());
+    /// Writes an object of the state that comes first.
+    fn push_state(&mut self, item: &Item, shown: Option<Bytes>, chunk: &mut Chunk) {
+        let object = shown.unwrap_or_else(|| present_item(self.shape.resource(), item).into_owned());
+        if self.shape.push("ADDED", object, item, now(), chunk.open()) {
+            chunk.count += 1;
+        } else {
+            self.is_done = true;
+        }
         self.shape.sent();
-        self.is_done |= shown.is_none();
-        shown.map(|shown| event_frame(name, &shown))
+    }
+
+    /// A frame of this client's own; `None` if its object cannot be shown so, which ends the watch.
+    fn event(&mut self, name: &str, object: Bytes, item: Option<&Item>) -> Option<Bytes> {
+        let frame = self.shape.frame(name, object, item, now());
+        self.shape.sent();
+        self.is_done |= frame.is_none();
+        frame
     }
 
     fn bookmark(&mut self, revision: Revision, ends_initial_events: bool) -> Option<Bytes> {
@@ -144,9 +158,9 @@ impl WatchBody {
         } else {
             String::new()
         };
-        let object =
-            format!("{}\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}}}", self.resource.type_prefix);
-        self.event("BOOKMARK", object.into())
+        let prefix = &self.shape.resource().type_prefix;
+        let object = format!("{prefix}\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}}}");
+        self.event("BOOKMARK", object.into(), None)
     }
 
     /// A bookmark, if it is time for one and it does not take the client back.
@@ -179,40 +193,28 @@ impl ByteSource for WatchBody {
         if let Some(unread) = &self.unread {
             unread.read();
         }
-        let mut first: Option<Bytes> = None;
-        let mut chunk = BytesMut::new();
-        let mut count = 0;
-        while chunk.len() < CHUNK && !self.is_done {
+        let mut chunk = Chunk::default();
+        while chunk.bytes.len() < CHUNK && !self.is_done {
             match self.events.poll_next(cx) {
                 Poll::Ready(Some(item)) => {
                     let frame = match item {
-                        Ok(item) => self.frame(item),
+                        Ok(item) => self.frame(item, &mut chunk),
                         Err(error) => {
                             self.is_done = true;
-                            Some(error_frame(&answer::error_status(&error)))
+                            Some(self.shape.error_frame(&answer::error_status(&error)))
                         }
                     };
-                    let Some(frame) = frame else { continue };
-                    count += 1;
-                    match first.take() {
-                        // One event is sent as it is; only those that come in a row are copied together.
-                        None if chunk.is_empty() => first = Some(frame),
-                        earlier => {
-                            chunk.extend_from_slice(earlier.as_deref().unwrap_or_default());
-                            chunk.extend_from_slice(&frame);
-                        }
+                    if let Some(frame) = frame {
+                        chunk.push(frame);
                     }
                 }
                 Poll::Ready(None) => self.is_done = true,
                 Poll::Pending => break,
             }
         }
-        self.sent.inc_by(count);
-        if let Some(only) = first {
-            return Poll::Ready(Some(only));
-        }
-        if !chunk.is_empty() {
-            return Poll::Ready(Some(chunk.freeze()));
+        self.sent.inc_by(chunk.count);
+        if let Some(bytes) = chunk.finish() {
+            return Poll::Ready(Some(bytes));
         }
         if self.is_done {
             return Poll::Ready(None);
@@ -235,18 +237,34 @@ fn next_bookmark_at(deadline: Instant) -> Instant {
     last.min(now + BOOKMARK_INTERVAL)
 }
 
-/// One event as a line.
-fn event_frame(kind: &str, object: &[u8]) -> Bytes {
-    let mut frame = BytesMut::with_capacity(object.len() + 40);
-    frame.extend_from_slice(b"{\"type\":\"");
-    frame.extend_from_slice(kind.as_bytes());
-    frame.extend_from_slice(b"\",\"object\":");
-    frame.extend_from_slice(object);
-    frame.extend_from_slice(b"}\n");
-    frame.freeze()
+/// Frames that are sent together.
+#[derive(Default)]
+struct Chunk {
+    /// One event is sent as it is; only those that come in a row are copied together.
+    first: Option<Bytes>,
+    bytes: BytesMut,
+    count: u64,
 }
 
-/// The event that ends a watch which went wrong.
-pub(crate) fn error_frame(status: &Status) -> Bytes {
-    event_frame("ERROR", &status.to_json())
+impl Chunk {
+    /// Where frames are written behind those that are there.
+    fn open(&mut self) -> &mut BytesMut {
+        if let Some(first) = self.first.take() {
+            self.bytes.extend_from_slice(&first);
+        }
+        &mut self.bytes
+    }
+
+    fn push(&mut self, frame: Bytes) {
+        self.count += 1;
+        if self.first.is_none() && self.bytes.is_empty() {
+            self.first = Some(frame);
+        } else {
+            self.open().extend_from_slice(&frame);
+        }
+    }
+
+    fn finish(self) -> Option<Bytes> {
+        self.first.or_else(|| Some(self.bytes.freeze()).filter(|bytes| !bytes.is_empty()))
+    }
 }

@@ -50,8 +50,13 @@ pub struct FrameKey {
 pub enum FrameForm {
     /// Its object alone, of which frames are made.
     Object,
-    /// What is sent. Whoever sends events numbers the ways to show them.
-    Sent(u8),
+    /// What is sent. Whoever sends events numbers the encodings, and the ways to show an object.
+    Sent {
+        /// The encoding.
+        encoding: u8,
+        /// What is shown.
+        shape: u8,
+    },
 }
 
 /// What an event costs beside the object that it replaced: itself, the items around the objects, and its part of the
@@ -242,7 +247,7 @@ mod tests {
         let [one, two] = [0, 1].map(|number| FrameKey {
             shape: Shape::STORED,
             kind: EventKind::Added,
-            form: FrameForm::Sent(number),
+            form: FrameForm::Sent { encoding: 0, shape: number },
         });
         assert_eq!(delivery.made(one), None);
         assert_eq!(delivery.frame(one, || "one".into()), "one");

@@ -9,15 +9,25 @@ use revisor_object::Shape;
 use revisor_store::{Entry, Key};
 use revisor_version::Revision;
 
+use crate::encodings::{EncodedKey, EncodingRoom, Encodings};
+
 /// One object at one revision. The map, the window and every reader share one of these.
 pub struct Item {
     entry: Arc<Entry>,
     // Boxed and made on first need: a million objects that nobody selects on cost one empty word each.
     view: OnceLock<Box<View>>,
     // What it is, only readers know. It goes with the object, so nothing has to be invalidated.
-    remembered: OnceLock<Box<dyn Any + Send + Sync>>,
+    remembered: OnceLock<Box<Remembered>>,
     // In other shapes than the stored one. Most objects are never shown in one.
     shown: OnceLock<Box<Shown>>,
+    // In other encodings than the stored one.
+    encodings: OnceLock<Box<Encodings>>,
+}
+
+/// What readers remember of an object, by the shape in which they see it. The first is the one that nearly all see.
+struct Remembered {
+    first: (Shape, Arc<dyn Any + Send + Sync>),
+    others: Mutex<Vec<(Shape, Arc<dyn Any + Send + Sync>)>>,
 }
 
 /// Encoded objects by their shape.
@@ -38,7 +48,13 @@ pub struct View {
 impl Item {
     /// The item of `entry`, not yet parsed. Also for what is not stored but listed like it.
     pub fn new(entry: Arc<Entry>) -> Arc<Item> {
-        Arc::new(Item { entry, view: OnceLock::new(), remembered: OnceLock::new(), shown: OnceLock::new() })
+        Arc::new(Item {
+            entry,
+            view: OnceLock::new(),
+            remembered: OnceLock::new(),
+            shown: OnceLock::new(),
+            encodings: OnceLock::new(),
+        })
     }
 
     /// The entry as the store has it.
@@ -67,10 +83,39 @@ impl Item {
         self.view.get_or_init(|| Box::new(read(self.entry.bytes())))
     }
 
-    /// What readers remember of the object while it lives; `make` makes it from the bytes, once in the life of this
-    /// item. All callers of one resource must pass the same making. `None` if something of another type is remembered.
-    pub fn remember<T: Any + Send + Sync>(&self, make: impl FnOnce(&Bytes) -> T) -> Option<&T> {
-        self.remembered.get_or_init(|| Box::new(make(self.entry.bytes()))).downcast_ref()
+    /// What readers remember of the object in this shape while it lives; `make` makes it, once in the life of this item
+    /// unless it is seen in many shapes. All callers of one resource must pass the same making. `None` if something of
+    /// another type is remembered.
+    pub fn remember<T: Any + Send + Sync>(&self, shape: Shape, make: impl FnOnce() -> T) -> Option<Arc<T>> {
+        let mut make = Some(make);
+        let mut made = || make.take().map(|make| Arc::new(make()) as Arc<dyn Any + Send + Sync>);
+        let remembered = self.remembered.get_or_init(|| {
+            let first = made().expect("nothing was made before");
+            Box::new(Remembered { first: (shape, first), others: Mutex::default() })
+        });
+        if remembered.first.0 == shape {
+            return remembered.first.1.clone().downcast().ok();
+        }
+        let mut others = remembered.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = others.iter().find(|(known, _)| *known == shape) {
+            return known.clone().downcast().ok();
+        }
+        if others.len() == MAX_SHOWN {
+            others.remove(0);
+        }
+        let new = made()?;
+        others.push((shape, new.clone()));
+        new.downcast().ok()
+    }
+
+    /// The object in another encoding, if it was kept in it.
+    pub fn encoded(&self, key: EncodedKey) -> Option<Bytes> {
+        self.encodings.get()?.get(key)
+    }
+
+    /// Keeps the object in another encoding while it lives, if there is room.
+    pub fn keep_encoded(&self, key: EncodedKey, bytes: Bytes, room: &Arc<EncodingRoom>) {
+        self.encodings.get_or_init(Box::default).keep(key, bytes, room);
     }
 
     /// The object in another shape, if it was kept in it.
@@ -89,9 +134,10 @@ impl Item {
         shown.push((shape, bytes));
     }
 
-    /// What readers remember of the object, if they do already.
-    pub fn recall<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.remembered.get()?.downcast_ref()
+    /// What readers remember of the object in the shape in which nearly all see it, if they do already.
+    pub fn recall<T: Any + Send + Sync>(&self, shape: Shape) -> Option<&T> {
+        let (known, remembered) = &self.remembered.get()?.first;
+        if *known == shape { remembered.downcast_ref() } else { None }
     }
 }
 
@@ -138,19 +184,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_made_once_and_has_one_type() {
+    fn what_is_remembered_is_made_once_for_each_shape_and_has_one_type() {
         let entry = Entry::new(Key::new("/a"), Revision::FIRST, &Draft::opaque(&b"web"[..]));
         let item = Item::new(Arc::new(entry));
         let made = Cell::new(0);
-        let make = |bytes: &Bytes| {
+        let make = || {
             made.set(made.get() + 1);
-            bytes.len()
+            made.get()
         };
-        assert_eq!(item.recall::<usize>(), None);
-        assert_eq!(item.remember(make), Some(&3));
-        assert_eq!(item.remember(make), Some(&3));
-        assert_eq!((item.recall::<usize>(), made.get()), (Some(&3), 1));
-        assert_eq!(item.remember(|_| "text"), None);
-        assert_eq!(item.recall::<&str>(), None);
+        let other = Shape::of_defined(1, 1);
+        assert_eq!(item.recall::<usize>(Shape::STORED), None);
+        for _ in 0..2 {
+            assert_eq!(item.remember(Shape::STORED, make).as_deref(), Some(&1));
+            assert_eq!(item.remember(other, make).as_deref(), Some(&2));
+        }
+        assert_eq!(item.recall::<usize>(Shape::STORED), Some(&1));
+        assert_eq!(item.recall::<usize>(other), None, "only the first is at hand");
+        assert_eq!(item.remember(Shape::STORED, || "text"), None);
+        assert_eq!(item.recall::<&str>(Shape::STORED), None);
+        for state in 2..=MAX_SHOWN as u64 + 1 {
+            assert!(item.remember(Shape::of_defined(1, state), make).is_some());
+        }
+        assert_eq!(
+            item.remember(other, make).as_deref(),
+            Some(&(MAX_SHOWN + 3)),
+            "what is seen in many shapes is made again"
+        );
     }
 }

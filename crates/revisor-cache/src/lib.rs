@@ -25,6 +25,7 @@ mod budget;
 mod cache;
 mod delivery;
 mod dispatcher;
+mod encodings;
 mod feed;
 mod history;
 mod index;
@@ -40,6 +41,7 @@ mod watcher;
 
 pub use cache::{Cache, CacheOptions, NotReached};
 pub use delivery::{Delivery, EventKind, FrameForm, FrameKey};
+pub use encodings::{EncodedKey, EncodingRoom};
 pub use feed::{Feed, News};
 pub use history::Expired;
 pub use item::{Item, View};

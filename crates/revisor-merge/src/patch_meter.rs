@@ -12,7 +12,7 @@ pub(crate) const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 
 /// How deep objects and arrays may nest. The same as in the parser of the object crate: what is patched is written as
 /// JSON and must be readable again, and everything that walks a value recurses this deep.
-pub(crate) const MAX_DEPTH: usize = 250;
+pub(crate) const MAX_DEPTH: usize = revisor_object::MAX_DEPTH;
 
 /// How many elements one patch may shift or look at. About a second's worth, and ten thousand operations on an object
 /// or array of ten thousand elements stay below it.

@@ -10,7 +10,7 @@ use crate::{Object, Value, clip};
 
 /// How deep objects and arrays may nest. Everything that walks a value may recurse this deep, so it also bounds the
 /// stack that a request can use.
-pub(crate) const MAX_DEPTH: usize = 250;
+pub const MAX_DEPTH: usize = 512;
 
 /// Why a text is not JSON that the server takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

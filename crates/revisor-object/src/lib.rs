@@ -48,7 +48,7 @@ pub use ip::{
     Cidr, Strictness, cidr_problems, cidr_warnings, interface_address_problems, ip_problems, ip_warnings,
     legacy_cidr_problems, legacy_ip_problems, parse_cidr_sloppy, parse_ip_sloppy,
 };
-pub use json::{JsonError, Parsed, parse_json};
+pub use json::{JsonError, MAX_DEPTH, Parsed, parse_json};
 pub use label_selector::{
     LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,
 };

@@ -344,7 +344,7 @@ impl Object {
     }
 
     /// The members in the order of their names.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Value)> + ExactSizeIterator {
         self.members.iter().map(|(name, value)| (name.as_str(), value))
     }
 

@@ -12,6 +12,9 @@ use crate::RegistryError;
 /// How many characters of a body are shown to whoever may have mistaken it for another.
 const SHOWN_START: usize = 31;
 
+/// How many bytes are shown of a body that nobody can read.
+const SUMMARY: usize = 30;
+
 /// How a body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -23,6 +26,59 @@ pub enum Format {
     Protobuf,
 }
 
+/// Why a body cannot be read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// It is not written as it says.
+    Syntax(String),
+    /// It is, but what is around the object makes no sense.
+    Envelope(ProtobufError),
+    /// That does, but the object in it does not.
+    Content {
+        /// The kind that the envelope names.
+        kind: String,
+        /// And its version.
+        api_version: String,
+        /// What is wrong with the object.
+        problem: ProtobufError,
+    },
+}
+
+impl Unread {
+    /// What is said of a body that should be of this kind. As the original's `transformDecodeError`: what did not get as
+    /// far as a kind is unrecognized, and shown as far as it is short.
+    pub(crate) fn message(&self, expected: &str, expected_version: &str, body: &[u8]) -> String {
+        match self {
+            Unread::Syntax(problem) => format!(
+                "the object provided is unrecognized (must be of type {expected}): couldn't get version/kind; json parse error: {problem}"
+            ),
+            Unread::Envelope(problem) => format!(
+                "the object provided is unrecognized (must be of type {expected}): {problem} ({})",
+                summary(body)
+            ),
+            Unread::Content { kind, api_version, problem } => {
+                let kind = if kind.is_empty() { expected } else { kind };
+                let version = if api_version.is_empty() { expected_version } else { api_version };
+                let version = version.rsplit('/').next().unwrap_or_default();
+                format!("{kind} in version {version:?} cannot be handled as a {expected}: {problem}")
+            }
+        }
+    }
+}
+
+/// The start of a body, in hexadecimal digits.
+fn summary(body: &[u8]) -> String {
+    if body.is_empty() {
+        return "<empty>".to_owned();
+    }
+    let start = &body[..body.len().min(SUMMARY)];
+    let more = if body.len() > SUMMARY { " ..." } else { "" };
+    match start {
+        [b'{', ..] => format!("{}{more}", String::from_utf8_lossy(start)),
+        _ => format!("{}{more}", start.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    }
+}
+
 impl Format {
     /// Reads a body that should be of this kind. `read_message` knows the kind in the wire format of protobuf.
     pub(crate) fn parse(
@@ -30,19 +86,22 @@ impl Format {
         body: &[u8],
         kind: &str,
         read_message: impl FnOnce(&[u8]) -> Result<Value, ProtobufError>,
-    ) -> Result<Parsed, String> {
+    ) -> Result<Parsed, Unread> {
         match self {
-            Format::Json => parse_json(body).map_err(|error| error.to_string()),
-            Format::Yaml => parse_yaml(body).map_err(|error| error.to_string()),
+            Format::Json => parse_json(body).map_err(|error| Unread::Syntax(error.to_string())),
+            Format::Yaml => parse_yaml(body).map_err(|error| Unread::Syntax(error.to_string())),
             Format::Protobuf => {
-                let envelope = Envelope::read(body).map_err(|error| error.to_string())?;
+                let Envelope { api_version, kind: found, raw } = Envelope::read(body).map_err(Unread::Envelope)?;
                 // Another kind would be misread; its name alone is enough to refuse it.
-                let is_other = !envelope.kind.is_empty() && envelope.kind != kind;
-                let read = if is_other { Ok(Value::Object(Object::new())) } else { read_message(envelope.raw) };
-                let mut value = read.map_err(|error| error.to_string())?;
+                let is_other = !found.is_empty() && found != kind;
+                let read = if is_other { Ok(Value::Object(Object::new())) } else { read_message(raw) };
+                let mut value = match read {
+                    Ok(value) => value,
+                    Err(problem) => return Err(Unread::Content { kind: found, api_version, problem }),
+                };
                 if let Some(object) = value.as_object_mut() {
-                    object.insert("kind", envelope.kind);
-                    object.insert("apiVersion", envelope.api_version);
+                    object.insert("kind", found);
+                    object.insert("apiVersion", api_version);
                 }
                 Ok(Parsed { value, duplicates: Vec::new() })
             }
@@ -79,15 +138,12 @@ impl Decoded {
         validation: FieldValidation,
     ) -> Result<Decoded, RegistryError> {
         let kind = resource.kind.as_str();
-        let unrecognized = |problem: String| {
-            RegistryError::BadRequest(format!(
-                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {problem}"
-            ))
-        };
+        let refused = |unread: Unread| RegistryError::BadRequest(unread.message(kind, &resource.api_version, text));
         let parsed = format.parse(text, kind, |message| resource.read_protobuf(message));
-        let Parsed { value, duplicates } = parsed.map_err(unrecognized)?;
+        let Parsed { value, duplicates } = parsed.map_err(refused)?;
         if !matches!(value, Value::Object(_) | Value::Null) {
-            return Err(unrecognized(format!("json: cannot unmarshal {} into an object", value.type_name())));
+            let problem = format!("json: cannot unmarshal {} into an object", value.type_name());
+            return Err(refused(Unread::Syntax(problem)));
         }
         let claimed = claimed_type(&value);
         let custom_type = CustomType::of(resource, &value);

@@ -51,7 +51,7 @@ impl Registry {
         let known = COMPONENTS.iter().find(|(known, _)| *known == name);
         let (name, component) = known.ok_or_else(|| RegistryError::NoSuchComponent(name.to_owned()))?;
         let health = self.health_of(*component).await;
-        Ok(Got { bytes: encode(resource, name, &health), served_at: None })
+        Ok(Got { bytes: encode(resource, name, &health), item: None, served_at: None })
     }
 
     /// The statuses of all components that are selected. Versions and limits mean nothing here.

@@ -11,6 +11,7 @@ use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
 use self::plan::{Plan, plan};
 use crate::allocation::{Outcome, Reservation};
+use crate::body::Unread;
 use crate::bootstrap::IMMORTAL_NAMESPACES;
 use crate::conversion::Current;
 use crate::conversions::is_conversions;
@@ -72,7 +73,15 @@ impl DeleteOptions {
             Some(id) => types.read_protobuf(id, message),
             None => Ok(Value::Null),
         });
-        let value = parsed.map_err(|error| bad(format!("couldn't get version/kind; json parse error: {error}")))?.value;
+        let value = match parsed {
+            Ok(parsed) => parsed.value,
+            Err(Unread::Syntax(error)) => {
+                return Err(bad(format!("couldn't get version/kind; json parse error: {error}")));
+            }
+            Err(Unread::Envelope(error) | Unread::Content { problem: error, .. }) => {
+                return Err(bad(error.to_string()));
+            }
+        };
         let Value::Object(object) = value else {
             return Err(bad(format!(
                 "couldn't get version/kind; json parse error: json: cannot unmarshal {} into an object",

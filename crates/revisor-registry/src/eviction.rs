@@ -5,6 +5,7 @@ use std::sync::Arc;
 use revisor_catalog::Resource;
 use revisor_object::{Object, StructuredLabelSelector, Value};
 
+use crate::body::Unread;
 use crate::delete::check_preconditions;
 use crate::overwrite::set_condition;
 use crate::{Decoded, DeleteOptions, Format, Place, Registry, RegistryError};
@@ -41,8 +42,8 @@ impl Eviction {
             ))
         };
         let parsed = format.parse(text, KIND, |message| types.read_protobuf(id, message));
-        let mut value =
-            parsed.map_err(|error| bad(format!("couldn't get version/kind; json parse error: {error}")))?.value;
+        let refused = |unread: Unread| RegistryError::BadRequest(unread.message(KIND, "policy/v1", text));
+        let mut value = parsed.map_err(refused)?.value;
         types.conform(id, &mut value).map_err(|mismatch| bad(mismatch.to_string()))?;
         let Value::Object(object) = value else { return Err(bad("not an object".to_owned())) };
         let kind = object.str("kind").unwrap_or(KIND);

@@ -40,6 +40,8 @@ pub struct GetRequest<'a> {
 pub struct Got {
     /// The encoded object.
     pub bytes: Bytes,
+    /// The object of the cache that these bytes show, if it is one.
+    pub item: Option<Arc<Item>>,
     /// The version of the state.
     pub served_at: Option<Revision>,
 }
@@ -171,11 +173,14 @@ impl Registry {
             let found =
                 Box::pin(cache.get_at(&key, revision)).await.map_err(|error| past_error(error, expired_state))?;
             let item = found.ok_or_else(|| RegistryError::not_found(resource, name))?;
-            return Ok(Got { bytes: self.show_item(resource, &item).await?, served_at: Some(revision) });
+            let bytes = self.show_item(resource, &item).await?;
+            return Ok(Got { bytes, item: Some(item), served_at: Some(revision) });
         }
         let reached = self.cache.revision();
         let item = cache.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
-        Ok(Got { bytes: self.show_item(resource, &item).await?, served_at: reached.max(Some(item.revision())) })
+        let bytes = self.show_item(resource, &item).await?;
+        let served_at = reached.max(Some(item.revision()));
+        Ok(Got { bytes, item: Some(item), served_at })
     }
 
     /// How much work it is to find the objects of a list, as if it were so many bytes: nothing if all are wanted as they

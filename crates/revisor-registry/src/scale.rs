@@ -37,8 +37,8 @@ impl Registry {
 
     /// Reads the scale of an object.
     pub async fn get_scale(&self, request: GetRequest<'_>) -> Result<Got, RegistryError> {
-        let Got { bytes, served_at } = self.get(request).await?;
-        Ok(Got { bytes: self.scale_bytes(request.resource, &bytes)?, served_at })
+        let Got { bytes, served_at, .. } = self.get(request).await?;
+        Ok(Got { bytes: self.scale_bytes(request.resource, &bytes)?, item: None, served_at })
     }
 
     /// Replaces the scale of an object.

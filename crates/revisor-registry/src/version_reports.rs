@@ -65,7 +65,7 @@ impl Registry {
         let served_at = self.cache.revision();
         let item = self.cache_of(definitions).get(&definitions.key(None, name)).ok_or_else(not_found)?;
         let report = self.report_on(&item).ok_or(RegistryError::Unreadable)?;
-        Ok(Got { bytes: encode(resource, &report).bytes().clone(), served_at })
+        Ok(Got { bytes: encode(resource, &report).bytes().clone(), item: None, served_at })
     }
 
     /// The reports on all definitions that are selected. Versions and limits mean nothing here.

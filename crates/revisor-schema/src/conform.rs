@@ -8,7 +8,7 @@ use revisor_object::{Duration, DurationError, FieldNames, Object, Quantity, Valu
 use crate::timestamp::{Precision, parse_timestamp, timestamp_problem};
 use crate::{Alternative, Presence, Shape, StructId, Types};
 
-const BASE64: GeneralPurpose = GeneralPurpose::new(
+pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::RequireCanonical)

@@ -1,5 +1,6 @@
 //! The types of API objects as tables, and what is done with a value by them: [`Types::conform`] makes a value fit its
-//! type or says why it does not, [`Types::encode`] writes it in the one form in which it is stored and served.
+//! type or says why it does not, [`Types::encode`] writes it in the one form in which it is stored and served,
+//! [`Types::write_protobuf`] in the form that typed clients prefer.
 //!
 //! Pure (invariant P1). Which kinds exist is not known here; the catalog brings the table.
 
@@ -15,7 +16,7 @@ mod types;
 
 pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
-pub use protobuf::{Envelope, ProtobufError};
+pub use protobuf::{ENVELOPE_END, Envelope, ProtobufError, envelope_start, push_varint};
 pub use structural::canonical::encode_custom_object;
 pub use structural::correlation::{Compared, Correlation, KeyedList};
 pub use structural::custom_schema::{CustomSchema, Misfit, blocks_rules};

@@ -23,6 +23,8 @@ use std::collections::HashMap;
 use compact_str::CompactString;
 use revisor_object::{Value, parse_json};
 
+use crate::protobuf::Layout;
+
 /// What a value must look like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
@@ -198,6 +200,8 @@ pub struct StructId(u32);
 #[derive(Debug, Clone, Default)]
 pub struct Types {
     structs: Vec<Struct>,
+    /// Where the fields of the types of a table stand in protobuf. Those that are added later have no such form.
+    layouts: Vec<Layout>,
     by_name: HashMap<Box<str>, StructId>,
 }
 
@@ -256,6 +260,7 @@ impl Types {
             types.check_key(row).map_err(|problem| TableError { line, problem })?;
         }
         types.find_defaults();
+        types.layouts = types.structs.iter().map(|of| Layout::of(&of.fields)).collect();
         Ok(types)
     }
 
@@ -449,6 +454,12 @@ impl Types {
     /// The type with this name.
     pub fn id(&self, name: &str) -> Option<StructId> {
         self.by_name.get(name).copied()
+    }
+
+    /// Where the fields of a type stand in protobuf.
+    pub(crate) fn layout(&self, id: StructId) -> &Layout {
+        const NOTHING: &Layout = &Layout::NOTHING;
+        self.layouts.get(id.0 as usize).unwrap_or(NOTHING)
     }
 
     /// The type behind an id of this table.

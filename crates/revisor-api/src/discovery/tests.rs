@@ -20,7 +20,8 @@ fn parsed(bytes: &[u8]) -> Value {
 }
 
 fn aggregated(publication: &Publication, which: Aggregated) -> Value {
-    let response = publication.aggregated(which, Encoding::Json, &HeaderMap::new());
+    let response =
+        publication.aggregated(which, Encoding::Json, &Representation::of_own(&HeaderMap::new()), &HeaderMap::new());
     let Body::Full(body) = response.body() else { panic!("a whole body") };
     parsed(body)
 }
@@ -176,7 +177,7 @@ fn a_client_is_not_told_again_what_it_knows() {
     let publication = publication();
     let ask = |publication: &Publication, known: &str, encoding| {
         let headers = HeaderMap::from_iter([(IF_NONE_MATCH, HeaderValue::try_from(known).expect("a header"))]);
-        publication.aggregated(Aggregated::Groups, encoding, &headers)
+        publication.aggregated(Aggregated::Groups, encoding, &Representation::of_own(&headers), &headers)
     };
     let header = |response: &Response<Body>, name| {
         response.headers().get(name).map_or("", |value| value.to_str().expect("is text")).to_owned()

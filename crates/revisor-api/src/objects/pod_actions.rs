@@ -9,9 +9,8 @@ use revisor_object::{FieldError, FieldErrors, KindRef, Object, Status, StatusDet
 use revisor_registry::{Decoded, Eviction, GetRequest, RegistryError};
 
 use super::{Refusal, body_format, place};
-use crate::negotiate::Answer;
 use crate::query::Query;
-use crate::representation::Wanted;
+use crate::representation::{Answer, Representation};
 use crate::unread_body::UnreadBody;
 use crate::{Api, Body, answer};
 
@@ -57,13 +56,14 @@ impl Api {
         route: &ObjectRoute,
         verb: Verb,
         request: Request<UnreadBody>,
+        representation: &Representation,
     ) -> Result<Response<Body>, Refusal> {
         let Some(action) = PodAction::of(route, verb) else { return Err(Box::new(Status::no_such_resource()).into()) };
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         match action {
             PodAction::Bind | PodAction::Evict => {
-                Wanted::of(&parts.headers, &query, Answer::Object)?;
+                representation.require(Answer::Object)?;
                 let (dry_run, validation) = query.write_options("CreateOptions")?;
                 let format = body_format(&parts.headers)?;
                 let text = self.read(body).await?;
@@ -81,7 +81,7 @@ impl Api {
                 let mut done = Status::success(StatusDetails::default());
                 done.details = None;
                 done.code = StatusCode::CREATED.as_u16();
-                Ok(answer::json(StatusCode::CREATED, done.to_json()))
+                Ok(representation.done(StatusCode::CREATED, &done))
             }
             _ => self.enter(route, action, &query).await,
         }

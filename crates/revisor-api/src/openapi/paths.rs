@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use super::general;
 use super::parameters::{self, DELETES, FORCE, LISTS, LOG, PRETTY, Parameter, PathPart, READS, SELECTS, WRITES};
 use super::schemas::{self, meta, reference};
-use crate::negotiate;
+use crate::content_type;
+use crate::encoding::Encoding;
 use crate::publication::path_of;
 
 /// Subresources that are connections to what runs elsewhere.
@@ -76,7 +77,7 @@ pub(super) fn of_keys() -> Map<String, Value> {
 }
 
 fn information(text: &str, id: &str, tag: &str, schema: &str) -> Value {
-    plain(text, id, tag, content(schema, negotiate::ANSWERED))
+    plain(text, id, tag, content(schema, &Encoding::media_types(Encoding::ALL)))
 }
 
 fn plain(text: &str, id: &str, tag: &str, content: Value) -> Value {
@@ -244,13 +245,16 @@ impl Paths<'_> {
             Some(part) => format!("{} of a {kind}", part.name),
             None => format!("a {kind}"),
         };
+        let answered = if is_custom { Encoding::TEXTS } else { Encoding::ALL };
+        let answers = |codes: &[u16], schema: &str, is_streamed| answers(codes, schema, answered, is_streamed);
         // What built-in kinds are sent as is no business of the description.
-        let sent: &[&str] = if is_custom { negotiate::ANSWERED } else { &["*/*"] };
+        let texts = Encoding::media_types(Encoding::TEXTS);
+        let sent: &[&str] = if is_custom { &texts } else { &["*/*"] };
         let options = || body(&meta("DeleteOptions"), sent, false);
         let (sets, text, body, answers): (&[&[Parameter]], String, Option<Value>, Value) = match verb {
             Verb::Get if place.subresource.is_some_and(|part| part.name == "log") => {
                 let sets: &[&[Parameter]] = &[LOG, PRETTY];
-                let content: Map<String, Value> = negotiate::ANSWERED
+                let content: Map<String, Value> = Encoding::media_types(Encoding::ALL)
                     .iter()
                     .chain(&["text/plain"])
                     .map(|media_type| ((*media_type).to_owned(), json!({"schema": {"type": "string"}})))
@@ -279,7 +283,7 @@ impl Paths<'_> {
                 (&[PRETTY, WRITES], format!("Replace {whole}."), Some(body), answers(&[200, 201], &object, false))
             }
             Verb::Patch => {
-                let patches = if is_custom { negotiate::CUSTOM_PATCHES } else { negotiate::PATCHES };
+                let patches = if is_custom { content_type::CUSTOM_PATCHES } else { content_type::PATCHES };
                 let codes: &[u16] = if is_custom { &[200] } else { &[200, 201] };
                 let body = body(&meta("Patch"), patches, true);
                 let answers = answers(codes, &object, false);
@@ -330,7 +334,14 @@ impl Paths<'_> {
         Operation {
             method: "get",
             asked: [PRETTY, LISTS, SELECTS].concat(),
-            described: self.described(place, action, words, &text, None, answers(&[200], &meta("WatchEvent"), true)),
+            described: self.described(
+                place,
+                action,
+                words,
+                &text,
+                None,
+                answers(&[200], &meta("WatchEvent"), Encoding::ALL, true),
+            ),
         }
     }
 
@@ -421,10 +432,10 @@ fn body(schema: &str, media_types: &[&str], required: bool) -> Value {
     body
 }
 
-fn answers(codes: &[u16], schema: &str, is_streamed: bool) -> Value {
-    let mut media_types = negotiate::ANSWERED.to_vec();
+fn answers(codes: &[u16], schema: &str, encodings: &[Encoding], is_streamed: bool) -> Value {
+    let mut media_types = Encoding::media_types(encodings);
     if is_streamed {
-        media_types.extend_from_slice(negotiate::STREAMED);
+        media_types.extend(Encoding::stream_types(encodings));
     }
     let mut answers = json!({"401": {"description": "Unauthorized"}});
     for code in codes {

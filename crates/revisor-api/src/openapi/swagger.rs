@@ -19,7 +19,7 @@ use super::custom::Form;
 use super::document::{members, mentioned};
 use super::library::{Library, TYPES};
 use super::{document, parameters, paths, schemas, swagger_protobuf};
-use crate::negotiate;
+use crate::encoding::Encoding;
 use crate::publication::{Publication, path_of};
 use crate::tag::Tag;
 
@@ -255,7 +255,7 @@ fn operation(operation: &Value, is_custom: bool) -> Value {
             }
             content.keys().cloned().collect()
         }
-        None if is_custom => negotiate::ANSWERED.iter().map(|media_type| (*media_type).to_owned()).collect(),
+        None if is_custom => Encoding::media_types(Encoding::TEXTS).into_iter().map(str::to_owned).collect(),
         None if is_about_objects => vec!["*/*".to_owned()],
         None if is_text => Vec::new(),
         None => produces.clone(),

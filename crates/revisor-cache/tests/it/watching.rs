@@ -158,7 +158,8 @@ async fn a_frame_is_made_once_for_all_who_watch() {
         assert!(look(live).await.is_pending());
     }
     fixture.put("a/x", "1");
-    let key = FrameKey { shape: Shape::STORED, kind: EventKind::Added, form: FrameForm::Sent(7) };
+    let key =
+        FrameKey { shape: Shape::STORED, kind: EventKind::Added, form: FrameForm::Sent { encoding: 0, shape: 7 } };
     let mut made = 0;
     let mut held = Vec::new();
     for watcher in &mut watchers {

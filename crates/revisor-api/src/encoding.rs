@@ -1,0 +1,52 @@
+//! [`Encoding`]: the ways in which answers are written, and what each is called.
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Encoding {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+impl Encoding {
+    /// In the order of preference for clients that have none.
+    pub(crate) const ALL: &[Encoding] = &[Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
+
+    /// Those in which everything can be said that has any shape.
+    pub(crate) const TEXTS: &[Encoding] = &[Encoding::Json, Encoding::Yaml];
+
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Encoding::Json => "application/json",
+            Encoding::Yaml => "application/yaml",
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
+
+    /// What a watch is offered as; `None` if it cannot be had so.
+    pub(crate) fn stream_type(self) -> Option<&'static str> {
+        match self {
+            Encoding::Json => Some("application/json;stream=watch"),
+            Encoding::Yaml => None,
+            Encoding::Protobuf => Some("application/vnd.kubernetes.protobuf;stream=watch"),
+        }
+    }
+
+    /// What a watch is answered as. JSON is the one that does not say that it is a stream.
+    pub(crate) fn watch_type(self) -> &'static str {
+        match self {
+            Encoding::Json => self.media_type(),
+            _ => self.stream_type().unwrap_or(self.media_type()),
+        }
+    }
+
+    /// The types of some encodings.
+    pub(crate) fn media_types(encodings: &[Encoding]) -> Vec<&'static str> {
+        encodings.iter().map(|encoding| encoding.media_type()).collect()
+    }
+
+    /// The types in which some encodings stream.
+    pub(crate) fn stream_types(encodings: &[Encoding]) -> Vec<&'static str> {
+        encodings.iter().filter_map(|encoding| encoding.stream_type()).collect()
+    }
+}

@@ -1,0 +1,193 @@
+//! [`Codec`]: the JSON of this server in the encodings that clients ask for.
+//!
+//! An object of the cache is translated once and remembered beside it, as the part that is the same wherever it stands:
+//! alone, in a list, in an event. What is around it is put there when it is sent.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use revisor_cache::{EncodedKey, EncodingRoom, Item};
+use revisor_catalog::Resource;
+use revisor_object::{Object, Status, Value, parse_json};
+use revisor_schema::{ENVELOPE_END, StructId, Types, envelope_start, push_varint};
+
+use crate::encoding::Encoding;
+use crate::pretty::Layout;
+use crate::yaml_out;
+
+/// How many bytes of translated objects are remembered at most, all together.
+const ROOM: usize = 256 << 20;
+
+/// Translates what is answered.
+#[derive(Debug)]
+pub(crate) struct Codec {
+    /// The built-in types.
+    types: Arc<Types>,
+    room: Arc<EncodingRoom>,
+}
+
+/// An object in protobuf, and what its envelope says of it.
+struct Message {
+    api_version: String,
+    kind: String,
+    bytes: Vec<u8>,
+}
+
+impl Codec {
+    pub(crate) fn new(types: Arc<Types>) -> Codec {
+        Codec { types, room: EncodingRoom::new(ROOM) }
+    }
+
+    /// A whole document. `resource` is what it is an object of, or of which it shows a part.
+    ///
+    /// # Errors
+    /// What the client is told where that cannot be said in the encoding.
+    pub(crate) fn document(
+        &self,
+        encoding: Encoding,
+        is_pretty: bool,
+        resource: Option<&Resource>,
+        json: Bytes,
+    ) -> Result<Bytes, Box<Status>> {
+        match encoding {
+            Encoding::Json if is_pretty => {
+                let mut out = Vec::with_capacity(json.len() * 2);
+                Layout::default().push(&json, &mut out);
+                Ok(out.into())
+            }
+            Encoding::Json => Ok(line(&json)),
+            Encoding::Yaml => yaml(&json),
+            Encoding::Protobuf => {
+                let message = self.message(resource, &json).ok_or_else(no_message)?;
+                Ok(enveloped(&message.api_version, &message.kind, &message.bytes))
+            }
+        }
+    }
+
+    /// An object of the cache as a whole document; `json` is what is shown of it.
+    pub(crate) fn item_document(
+        &self,
+        encoding: Encoding,
+        is_pretty: bool,
+        resource: &Resource,
+        item: &Item,
+        json: Bytes,
+    ) -> Result<Bytes, Box<Status>> {
+        match encoding {
+            Encoding::Json | Encoding::Yaml => self.document(encoding, is_pretty, Some(resource), json),
+            Encoding::Protobuf => {
+                Ok(enveloped(&resource.api_version, &resource.kind, &self.item_message(resource, item, &json)))
+            }
+        }
+    }
+
+    /// The message of an object of the cache, which is remembered beside it; `json` is what is shown of it.
+    pub(crate) fn item_message(&self, resource: &Resource, item: &Item, json: &[u8]) -> Bytes {
+        let key = EncodedKey { shape: resource.shape, encoding: 0 };
+        if let Some(known) = item.encoded(key) {
+            return known;
+        }
+        let message = self.object_message(resource, json);
+        item.keep_encoded(key, message.clone(), &self.room);
+        message
+    }
+
+    /// The message of an object of a built-in resource.
+    pub(crate) fn object_message(&self, resource: &Resource, json: &[u8]) -> Bytes {
+        let (types, id) = resource.typed();
+        types.write_protobuf(id, &read(json)).into()
+    }
+
+    /// The message of an object that shows nothing but these metadata.
+    pub(crate) fn metadata_message(&self, metadata: &[u8]) -> Bytes {
+        let Some(id) = self.types.id("meta.v1.ObjectMeta") else { return Bytes::new() };
+        let inner = self.types.write_protobuf(id, &read(metadata));
+        let mut message = Vec::with_capacity(inner.len() + 6);
+        message.push(0x0a);
+        push_varint(inner.len() as u64, &mut message);
+        message.extend_from_slice(&inner);
+        message.into()
+    }
+
+    /// The metadata of a list, as the first field of its message.
+    pub(crate) fn list_metadata(&self, metadata: &str) -> Vec<u8> {
+        let inner = match self.types.id("meta.v1.ListMeta") {
+            Some(id) => self.types.write_protobuf(id, &read(metadata.as_bytes())),
+            None => Vec::new(),
+        };
+        let mut field = vec![0x0a];
+        push_varint(inner.len() as u64, &mut field);
+        field.extend_from_slice(&inner);
+        field
+    }
+
+    fn message(&self, resource: Option<&Resource>, json: &[u8]) -> Option<Message> {
+        let object = read(json);
+        let text = |name| object.str(name).unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let own = resource.filter(|resource| {
+            resource.custom().is_none() && resource.kind == kind && resource.api_version == api_version
+        });
+        let (types, id) = match own {
+            Some(resource) => resource.typed(),
+            None => (&*self.types, self.type_of(api_version, kind)?),
+        };
+        let bytes = types.write_protobuf(id, &object);
+        Some(Message { api_version: api_version.to_owned(), kind: kind.to_owned(), bytes })
+    }
+
+    /// The type of a kind that is no resource of its own: one of its group, or one that all groups share.
+    fn type_of(&self, api_version: &str, kind: &str) -> Option<StructId> {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("core", api_version));
+        let package = group.split('.').next().unwrap_or_default();
+        let of_group = self.types.id(&format!("{package}.{version}.{kind}"));
+        of_group.or_else(|| self.types.id(&format!("meta.v1.{kind}")))
+    }
+}
+
+/// What this server wrote as JSON.
+fn read(json: &[u8]) -> Object {
+    match parse_json(json).map(|parsed| parsed.value) {
+        Ok(Value::Object(object)) => object,
+        _ => Object::new(),
+    }
+}
+
+fn no_message() -> Box<Status> {
+    Box::new(Status::unexplained(
+        "object does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message",
+    ))
+}
+
+/// A message with its envelope.
+pub(crate) fn enveloped(api_version: &str, kind: &str, message: &[u8]) -> Bytes {
+    let start = envelope_start(api_version, kind, message.len());
+    let mut whole = BytesMut::with_capacity(start.len() + message.len() + ENVELOPE_END.len());
+    whole.put_slice(&start);
+    whole.put_slice(message);
+    whole.put_slice(&ENVELOPE_END);
+    whole.freeze()
+}
+
+/// JSON for programs ends its line.
+fn line(json: &[u8]) -> Bytes {
+    let mut line = BytesMut::with_capacity(json.len() + 1);
+    line.put_slice(json);
+    line.put_u8(b'\n');
+    line.freeze()
+}
+
+/// A JSON document as YAML.
+fn yaml(json: &[u8]) -> Result<Bytes, Box<Status>> {
+    let text = std::str::from_utf8(json).unwrap_or_default();
+    if !text.chars().all(is_of_yaml) {
+        return Err(Box::new(Status::unexplained("yaml: control characters are not allowed")));
+    }
+    let value = parse_json(json).map(|parsed| parsed.value).unwrap_or_default();
+    Ok(yaml_out::document(&value).into())
+}
+
+/// Whether the original's reader of YAML, through which it writes it, takes a character.
+fn is_of_yaml(letter: char) -> bool {
+    matches!(letter, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
+}

@@ -1,0 +1,249 @@
+//! [`ListShape`]: how a list is written: a head, items, a foot.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use revisor_cache::Item;
+use revisor_catalog::Resource;
+use revisor_object::{Object, Value, parse_json};
+use revisor_registry::{present, present_item};
+use revisor_schema::{ENVELOPE_END, envelope_start, push_varint};
+
+use super::codec::Codec;
+use crate::encoding::Encoding;
+use crate::negotiate::MetaVersion;
+use crate::table::{self, Rows};
+use crate::{raw_json, yaml_out};
+
+/// How a list is written: a head, items, a foot.
+#[derive(Debug, Clone)]
+pub(crate) struct ListShape {
+    pub(super) resource: Arc<Resource>,
+    pub(super) items: Items,
+    pub(super) encoding: Encoding,
+    pub(super) is_pretty: bool,
+    pub(super) codec: Arc<Codec>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Items {
+    Whole,
+    Metadata(MetaVersion),
+    Rows(Rows),
+}
+
+impl ListShape {
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    pub(crate) fn is_pretty(&self) -> bool {
+        self.is_pretty && self.encoding == Encoding::Json
+    }
+
+    /// Whether the items have an order of their own in this shape.
+    pub(crate) fn is_ranked(&self) -> bool {
+        matches!(self.items, Items::Rows(_)) && self.resource.columns.is_ranked()
+    }
+
+    /// The place of an object among others, where they have an order of their own.
+    pub(crate) fn rank(&self, stored: &Bytes) -> Option<i64> {
+        table::rank(&self.resource, &present(&self.resource, stored))
+    }
+
+    /// Whether all items have to be measured before the head can be written.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.encoding == Encoding::Protobuf
+    }
+
+    /// How many bytes an item of the cache takes in the list.
+    pub(crate) fn measure_item(&self, item: &Item) -> usize {
+        field_length(self.item_message(item).len())
+    }
+
+    /// The same of an object as it is shown, which is in the cache as `item`.
+    pub(crate) fn measure(&self, object: &[u8], item: Option<&Item>) -> usize {
+        field_length(self.message(object, item).len())
+    }
+
+    fn kind_and_version(&self) -> (&str, &str) {
+        match self.items {
+            Items::Whole => (&self.resource.list_kind, &self.resource.api_version),
+            Items::Metadata(version) => ("PartialObjectMetadataList", version.api_version()),
+            Items::Rows(rows) => ("Table", rows.version.api_version()),
+        }
+    }
+
+    /// Everything before the first item. `metadata` is JSON; `measured` is how many bytes all items take, where that
+    /// matters.
+    pub(crate) fn head(&self, metadata: &str, measured: usize) -> Vec<u8> {
+        let (kind, api_version) = self.kind_and_version();
+        let text = match (self.encoding, self.items) {
+            (Encoding::Protobuf, _) => {
+                let metadata = self.codec.list_metadata(metadata);
+                let mut head = envelope_start(api_version, kind, metadata.len() + measured);
+                head.extend_from_slice(&metadata);
+                return head;
+            }
+            (Encoding::Json, Items::Rows(rows)) => {
+                table::head(rows.version, metadata, self.resource.columns.definitions())
+            }
+            (Encoding::Json, Items::Whole | Items::Metadata(_)) => {
+                format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":[")
+            }
+            (Encoding::Yaml, Items::Rows(_)) => {
+                let members = [
+                    ("apiVersion", Value::from(api_version)),
+                    ("columnDefinitions", value(self.resource.columns.definitions().as_bytes())),
+                    ("kind", Value::from(kind)),
+                    ("metadata", value(metadata.as_bytes())),
+                ];
+                yaml_of(members) + "rows:"
+            }
+            (Encoding::Yaml, Items::Whole | Items::Metadata(_)) => {
+                yaml_of([("apiVersion", Value::from(api_version))]) + "items:"
+            }
+        };
+        text.into_bytes()
+    }
+
+    /// Appends one object as it is shown, which is in the cache as `item`.
+    pub(crate) fn push(&self, object: &Bytes, item: Option<&Item>, is_first: bool, out: &mut BytesMut) {
+        match self.encoding {
+            Encoding::Protobuf => push_field(&self.message(object, item), out),
+            Encoding::Json | Encoding::Yaml => self.push_as(is_first, out, |out| match (self.items, item) {
+                (Items::Rows(rows), Some(item)) => rows.push_shown(&self.resource, item, object, out),
+                _ => self.push_json(object, out),
+            }),
+        }
+    }
+
+    /// Appends one object of the cache.
+    pub(crate) fn push_item(&self, item: &Item, is_first: bool, out: &mut BytesMut) {
+        match (self.encoding, self.items) {
+            (Encoding::Protobuf, _) => push_field(&self.item_message(item), out),
+            (_, Items::Rows(rows)) => {
+                self.push_as(is_first, out, |out| rows.push_item(&self.resource, item, out));
+            }
+            (_, Items::Whole | Items::Metadata(_)) => {
+                let object = &*present_item(&self.resource, item);
+                self.push_as(is_first, out, |out| self.push_json(object, out));
+            }
+        }
+    }
+
+    /// The message of an object as it is shown.
+    fn message(&self, object: &[u8], item: Option<&Item>) -> Bytes {
+        match (self.items, item) {
+            (Items::Whole, Some(item)) => self.codec.item_message(&self.resource, item, object),
+            (Items::Whole, None) => self.codec.object_message(&self.resource, object),
+            (Items::Metadata(_) | Items::Rows(_), _) => self.codec.metadata_message(metadata_of(object)),
+        }
+    }
+
+    /// The message of an object of the cache. One that is remembered needs no look at the object itself.
+    fn item_message(&self, item: &Item) -> Bytes {
+        self.message(&present_item(&self.resource, item), Some(item))
+    }
+
+    /// Reads a byte of each part of memory from which this item will be written.
+    pub(crate) fn touch(&self, item: &Item) -> usize {
+        let of_object = item.bytes().first().copied();
+        let of_row = match self.items {
+            Items::Rows(_) => table::first_byte_of_row(&self.resource, item),
+            Items::Whole | Items::Metadata(_) => None,
+        };
+        usize::from(of_object.unwrap_or_default()) + usize::from(of_row.unwrap_or_default())
+    }
+
+    /// Appends what `push_json` appends in JSON, in the list's encoding.
+    fn push_as(&self, is_first: bool, out: &mut BytesMut, push_json: impl FnOnce(&mut BytesMut)) {
+        if self.encoding == Encoding::Yaml {
+            if is_first {
+                out.put_u8(b'\n');
+            }
+            let mut json = BytesMut::new();
+            push_json(&mut json);
+            out.put_slice(yaml_out::element(&value(&json)).as_bytes());
+            return;
+        }
+        if !is_first {
+            out.put_u8(b',');
+        }
+        push_json(out);
+    }
+
+    fn push_json(&self, object: &[u8], out: &mut BytesMut) {
+        match self.items {
+            // Items leave out their kind and version, which the list has.
+            Items::Whole => match object.strip_prefix(self.resource.type_prefix.as_bytes()) {
+                Some(rest) => {
+                    out.put_u8(b'{');
+                    out.put_slice(rest);
+                }
+                None => out.put_slice(object),
+            },
+            Items::Metadata(version) => table::push_metadata(version, object, out),
+            Items::Rows(rows) => rows.push(&self.resource, object, out),
+        }
+    }
+
+    /// Everything after the last item.
+    pub(crate) fn foot(&self, metadata: &str, is_empty: bool) -> Cow<'static, [u8]> {
+        let nothing = if is_empty { " []\n" } else { "" };
+        let text = match (self.encoding, self.items) {
+            (Encoding::Protobuf, _) => return Cow::Borrowed(&ENVELOPE_END),
+            (Encoding::Json, _) => return Cow::Borrowed(b"]}\n"),
+            (Encoding::Yaml, Items::Rows(_)) => nothing.to_owned(),
+            (Encoding::Yaml, Items::Whole | Items::Metadata(_)) => {
+                let (kind, _) = self.kind_and_version();
+                nothing.to_owned() + &yaml_of([("kind", Value::from(kind)), ("metadata", value(metadata.as_bytes()))])
+            }
+        };
+        Cow::Owned(text.into_bytes())
+    }
+}
+
+/// The metadata in the text of an object.
+pub(super) fn metadata_of(object: &[u8]) -> &[u8] {
+    raw_json::member(object, "metadata").map_or(b"{}", |metadata| &object[metadata])
+}
+
+/// How many bytes an item takes with the tag and the length before it.
+fn field_length(length: usize) -> usize {
+    let bits = usize::BITS - (length | 1).leading_zeros();
+    1 + bits.div_ceil(7) as usize + length
+}
+
+/// Appends an item of a list: the second field of its message.
+fn push_field(message: &[u8], out: &mut BytesMut) {
+    let mut start = Vec::with_capacity(11);
+    start.push(0x12);
+    push_varint(message.len() as u64, &mut start);
+    out.put_slice(&start);
+    out.put_slice(message);
+}
+
+/// What this server wrote as JSON.
+fn value(json: &[u8]) -> Value {
+    parse_json(json).map(|parsed| parsed.value).unwrap_or_default()
+}
+
+fn yaml_of<const N: usize>(members: [(&str, Value); N]) -> String {
+    yaml_out::document(&Value::from(members.into_iter().collect::<Object>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_as_long_as_they_are_measured() {
+        for length in [0, 1, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152] {
+            let mut out = BytesMut::new();
+            push_field(&vec![0; length], &mut out);
+            assert_eq!(out.len(), field_length(length), "{length}");
+        }
+    }
+}
