@@ -130,7 +130,8 @@ impl Api {
     async fn answer(&self, client: &Client, request: Request<UnreadBody>) -> Response<Body> {
         let started = Instant::now();
         let route = Route::parse(&self.options.registry.catalog(), request.uri().path());
-        let asked = Asked::new(&self.codec, &route, &request);
+        let encodings = Encoding::offered(self.features().has(Feature::CBORServingAndStorage));
+        let asked = Asked::new(&self.codec, encodings, &route, &request);
         let series = self.options.metrics.requests(&asked.labels(&route));
         let wants_gzip = self.features().has(Feature::APIResponseCompression) && accepts_gzip(request.headers());
         let warning = authorization_warning(request.headers());
@@ -296,15 +297,19 @@ impl Api {
             }
             Route::CoreVersions => self.discover(&request, Aggregated::Core, representation),
             Route::Groups => self.discover(&request, Aggregated::Groups, representation),
-            Route::Group(name) => discovered(representation, self.publication().group_document(&name)),
+            Route::Group(name) => discovered(representation, self.publication().group_document(&name), Encoding::ALL),
             Route::Resources { .. } if request.method() != Method::GET => {
                 representation.status(&Status::method_not_allowed())
             }
             Route::Resources { group, version } => {
                 let path =
                     if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+                let publication = self.publication();
+                // As in the original, only what is built in is told in CBOR.
+                let is_built_in = publication.version(&path).is_some_and(|version| version.is_built_in());
+                let encodings = if is_built_in { representation.encodings() } else { Encoding::ALL };
                 match representation.require_route() {
-                    Ok(()) => discovered(representation, self.publication().resources(&path)),
+                    Ok(()) => discovered(representation, publication.resources(&path), encodings),
                     Err(refusal) => representation.status(&refusal),
                 }
             }
@@ -349,7 +354,7 @@ impl Api {
             Aggregated::Core => publication.core_versions(&self.options.external_address),
             Aggregated::Groups => publication.group_list(),
         };
-        discovered(representation, Some(document))
+        discovered(representation, Some(document), Encoding::ALL)
     }
 
     /// The server's own paths.
@@ -466,9 +471,13 @@ fn without_body(mut response: Response<Body>) -> Response<Body> {
 }
 
 /// Answers with a document of discovery, if there is one.
-fn discovered(representation: &Representation, document: Option<bytes::Bytes>) -> Response<Body> {
+fn discovered(
+    representation: &Representation,
+    document: Option<bytes::Bytes>,
+    encodings: &[Encoding],
+) -> Response<Body> {
     let written = match document {
-        Some(document) => representation.document(document),
+        Some(document) => representation.document(document, encodings),
         None => Err(Box::new(Status::no_such_resource())),
     };
     written.unwrap_or_else(|refusal| representation.status(&refusal))
@@ -487,7 +496,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    fn new(codec: &Arc<Codec>, route: &Route, request: &Request<UnreadBody>) -> Asked {
+    fn new(codec: &Arc<Codec>, encodings: &'static [Encoding], route: &Route, request: &Request<UnreadBody>) -> Asked {
         let query = Query::parse(request.uri().query());
         let verb = match route {
             Route::Objects(route) => verb_of(route, request.method(), &query),
@@ -498,7 +507,7 @@ impl Asked {
             verb,
             is_dry_run: !query.text("dryRun").is_empty(),
             timeout: timeout_of(query.text("timeout")),
-            representation: Representation::of(codec, route, request.headers(), &query),
+            representation: Representation::of(codec, encodings, route, request.headers(), &query),
         }
     }
 

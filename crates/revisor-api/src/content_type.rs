@@ -16,6 +16,16 @@ pub(crate) const PATCHES: &[&str] = &[
 pub(crate) const CUSTOM_PATCHES: &[&str] =
     &["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 
+/// How a configuration that is applied is written in CBOR.
+pub(crate) const CBOR_PATCH: &str = "application/apply-patch+cbor";
+
+/// The types that patches of a resource can be sent in.
+pub(crate) fn patches(is_custom: bool, has_cbor: bool) -> Vec<&'static str> {
+    let mut types = if is_custom { CUSTOM_PATCHES } else { PATCHES }.to_vec();
+    types.extend(has_cbor.then_some(CBOR_PATCH));
+    types
+}
+
 /// The type without its parameters, in small letters.
 fn media_type(headers: &HeaderMap) -> String {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -23,7 +33,7 @@ fn media_type(headers: &HeaderMap) -> String {
 }
 
 /// How the body is written; JSON if the client does not say. `None` for a type that is not read.
-pub(crate) fn body_format(headers: &HeaderMap) -> Option<Format> {
+pub(crate) fn body_format(headers: &HeaderMap, has_cbor: bool) -> Option<Format> {
     // A header that says something else than a type is not silence.
     if headers.get(CONTENT_TYPE).is_none_or(|value| value.as_bytes().trim_ascii().is_empty()) {
         return Some(Format::Json);
@@ -32,19 +42,29 @@ pub(crate) fn body_format(headers: &HeaderMap) -> Option<Format> {
         "application/json" => Some(Format::Json),
         "application/yaml" => Some(Format::Yaml),
         "application/vnd.kubernetes.protobuf" => Some(Format::Protobuf),
+        "application/cbor" if has_cbor => Some(Format::Cbor),
         _ => None,
     }
 }
 
 /// How the patch is written. `None` for a type that is not read.
-pub(crate) fn patch_kind(headers: &HeaderMap) -> Option<PatchKind> {
-    match media_type(headers).as_str() {
+pub(crate) fn patch_kind(headers: &HeaderMap, has_cbor: bool) -> Option<SentPatch> {
+    let kind = match media_type(headers).as_str() {
         "application/merge-patch+json" => Some(PatchKind::Merge),
         "application/json-patch+json" => Some(PatchKind::Json),
         "application/strategic-merge-patch+json" => Some(PatchKind::Strategic),
         "application/apply-patch+yaml" => Some(PatchKind::Apply),
+        CBOR_PATCH if has_cbor => return Some(SentPatch { kind: PatchKind::Apply, is_cbor: true }),
         _ => None,
-    }
+    };
+    kind.map(|kind| SentPatch { kind, is_cbor: false })
+}
+
+/// A patch as it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SentPatch {
+    pub(crate) kind: PatchKind,
+    pub(crate) is_cbor: bool,
 }
 
 #[cfg(test)]
@@ -67,7 +87,8 @@ mod tests {
             if let Some(content_type) = content_type {
                 headers.insert(CONTENT_TYPE, content_type.parse().expect("a header"));
             }
-            assert_eq!(body_format(&headers), want, "{content_type:?}");
+            assert_eq!(body_format(&headers, true), want, "{content_type:?}, with CBOR");
+            assert_eq!(body_format(&headers, false), want, "{content_type:?}");
         }
     }
 }

@@ -6,11 +6,21 @@ pub(crate) enum Encoding {
     Json,
     Yaml,
     Protobuf,
+    /// Only where it is switched on.
+    Cbor,
 }
 
 impl Encoding {
-    /// In the order of preference for clients that have none.
+    /// Those that are always offered, in the order of preference for clients that have none.
     pub(crate) const ALL: &[Encoding] = &[Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
+
+    /// The same where CBOR is switched on.
+    pub(crate) const ALL_WITH_CBOR: &[Encoding] = &[Encoding::Json, Encoding::Yaml, Encoding::Protobuf, Encoding::Cbor];
+
+    /// Those that are offered.
+    pub(crate) fn offered(has_cbor: bool) -> &'static [Encoding] {
+        if has_cbor { Encoding::ALL_WITH_CBOR } else { Encoding::ALL }
+    }
 
     /// Those in which everything can be said that has any shape.
     pub(crate) const TEXTS: &[Encoding] = &[Encoding::Json, Encoding::Yaml];
@@ -20,6 +30,7 @@ impl Encoding {
             Encoding::Json => "application/json",
             Encoding::Yaml => "application/yaml",
             Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
+            Encoding::Cbor => "application/cbor",
         }
     }
 
@@ -29,6 +40,7 @@ impl Encoding {
             Encoding::Json => Some("application/json;stream=watch"),
             Encoding::Yaml => None,
             Encoding::Protobuf => Some("application/vnd.kubernetes.protobuf;stream=watch"),
+            Encoding::Cbor => Some("application/cbor-seq"),
         }
     }
 

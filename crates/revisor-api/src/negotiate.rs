@@ -232,11 +232,16 @@ fn accepted(clause: &Clause<'_>, encoding: Encoding, offer: Offer) -> Option<Acc
 }
 
 /// Whether the answer should be laid out for a person: when asked for, or when a browser or curl asks and does not say.
-pub(crate) fn is_pretty(headers: &HeaderMap, asked: Option<bool>) -> bool {
-    asked.unwrap_or_else(|| {
-        let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        ["curl", "Wget", "Mozilla/5.0"].iter().any(|person| agent.starts_with(person))
-    })
+pub(crate) fn is_pretty(headers: &HeaderMap, asked: &str) -> bool {
+    match asked {
+        "" => {
+            let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+            ["curl", "Wget", "Mozilla/5.0"].iter().any(|person| agent.starts_with(person))
+        }
+        // What Go takes for a truth.
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => true,
+        _ => false,
+    }
 }
 
 #[cfg(test)]

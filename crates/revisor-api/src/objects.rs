@@ -17,9 +17,10 @@ use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
     Decoded, DeleteOptions, Deleted, Format, GetRequest, ListRequest, PatchKind, Place, RegistryError, Saved,
-    Selection, WatchRequest, Watched, WriteOptions, is_light,
+    Selection, WatchRequest, Watched, WriteOptions, cbor_as_json, is_light,
 };
 
+use crate::content_type::SentPatch;
 use crate::cut_off::CutOff;
 use crate::encoding::Encoding;
 use crate::list_body::{ListBody, whole_list};
@@ -294,7 +295,7 @@ impl Api {
         let query = Query::parse(parts.uri.query());
         representation.require(Answer::Object)?;
         let options = write_options("CreateOptions", route, &query, &parts)?;
-        let format = body_format(&parts.headers)?;
+        let format = body_format(&parts.headers, representation)?;
         let text = self.read(body).await?;
         let work = pin!(async {
             if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
@@ -324,7 +325,7 @@ impl Api {
         let query = Query::parse(parts.uri.query());
         representation.require(Answer::Object)?;
         let options = write_options("UpdateOptions", route, &query, &parts)?;
-        let format = body_format(&parts.headers)?;
+        let format = body_format(&parts.headers, representation)?;
         let text = self.read(body).await?;
         let resource = self.options.registry.body_resource(&route.resource, options.subresource);
         let work = pin!(async {
@@ -346,19 +347,26 @@ impl Api {
         representation.require(Answer::Object)?;
         let options = write_options("PatchOptions", route, &query, &parts)?;
         let is_custom = route.resource.custom().is_some();
-        let possible = if is_custom { content_type::CUSTOM_PATCHES } else { content_type::PATCHES };
-        let kind = content_type::patch_kind(&parts.headers).filter(|kind| !is_custom || *kind != PatchKind::Strategic);
-        let Some(kind) = kind else {
-            return Err(Box::new(Status::unsupported_media_type(possible)).into());
+        let has_cbor = representation.encodings().contains(&Encoding::Cbor);
+        let sent = content_type::patch_kind(&parts.headers, has_cbor)
+            .filter(|sent| !is_custom || sent.kind != PatchKind::Strategic);
+        let Some(SentPatch { kind, is_cbor }) = sent else {
+            let possible = content_type::patches(is_custom, has_cbor);
+            return Err(Box::new(Status::unsupported_media_type(&possible)).into());
         };
         let is_apply = kind == PatchKind::Apply;
         let options = WriteOptions { is_apply, force: query.apply_options(is_apply)?, ..options };
-        let text = self.read(body).await?;
+        let mut text = self.read(body).await?;
+        let weight = self.options.registry.weight(place(route), text.len());
         let work = pin!(async {
+            if is_cbor {
+                let resource = self.options.registry.body_resource(&route.resource, options.subresource);
+                text = cbor_as_json(resource, &text)?;
+            }
             let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
             Ok(answer_saved(representation, saved)?)
         });
-        self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
+        self.at_the_bench(options.requester.name, weight, work).await
     }
 
     async fn delete(
@@ -369,7 +377,7 @@ impl Api {
     ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         representation.require(Answer::Object)?;
-        let options = self.delete_options(&parts, body).await?;
+        let options = self.delete_options(&parts, body, representation).await?;
         let work = pin!(self.options.registry.delete(place(route), &options));
         let deleted =
             self.at_the_bench(requester(&parts).name, self.options.registry.weight(place(route), 0), work).await?;
@@ -402,7 +410,7 @@ impl Api {
         representation.require(Answer::Object)?;
         let selection = selection(route, &query)?;
         let limit = query.number("limit")?.unwrap_or_default();
-        let options = self.delete_options(&parts, body).await?;
+        let options = self.delete_options(&parts, body, representation).await?;
         let registry = &self.options.registry;
         let (resource, namespace) = (&route.resource, route.namespace.as_deref());
         let deleted =
@@ -416,12 +424,17 @@ impl Api {
     }
 
     /// How to delete: as the body says, if there is one, or else as the query says.
-    async fn delete_options(&self, parts: &http::request::Parts, body: UnreadBody) -> Result<DeleteOptions, Refusal> {
+    async fn delete_options(
+        &self,
+        parts: &http::request::Parts,
+        body: UnreadBody,
+        representation: &Representation,
+    ) -> Result<DeleteOptions, Refusal> {
         let text = self.read(body).await?;
         if text.is_empty() {
             return Ok(Query::parse(parts.uri.query()).delete_options()?);
         }
-        let format = body_format(&parts.headers)?;
+        let format = body_format(&parts.headers, representation)?;
         Ok(DeleteOptions::read(self.options.registry.built_in(), format, &text)?)
     }
 
@@ -523,9 +536,10 @@ fn unusable_name(route: &ObjectRoute) -> Option<Status> {
     (!problems.is_empty()).then(refused)
 }
 
-fn body_format(headers: &http::HeaderMap) -> Result<Format, Box<Status>> {
-    let unsupported = || Box::new(Status::unsupported_media_type(&Encoding::media_types(Encoding::ALL)));
-    content_type::body_format(headers).ok_or_else(unsupported)
+fn body_format(headers: &http::HeaderMap, representation: &Representation) -> Result<Format, Box<Status>> {
+    let encodings = representation.encodings();
+    let unsupported = || Box::new(Status::unsupported_media_type(&Encoding::media_types(encodings)));
+    content_type::body_format(headers, encodings.contains(&Encoding::Cbor)).ok_or_else(unsupported)
 }
 
 fn answer_saved(representation: &Representation, saved: Saved) -> Result<Response<Body>, Box<Status>> {

@@ -59,8 +59,13 @@ pub(crate) struct Representation {
 
 impl Representation {
     /// Reads it off the head of a request.
-    pub(crate) fn of(codec: &Arc<Codec>, route: &Route, headers: &HeaderMap, query: &Query<'_>) -> Representation {
-        let encodings = Encoding::ALL;
+    pub(crate) fn of(
+        codec: &Arc<Codec>,
+        encodings: &'static [Encoding],
+        route: &Route,
+        headers: &HeaderMap,
+        query: &Query<'_>,
+    ) -> Representation {
         let resource = match route {
             Route::Objects(route) => Some(route.resource.clone()),
             _ => None,
@@ -78,7 +83,7 @@ impl Representation {
             resource,
             accepted,
             plain,
-            is_for_person: negotiate::is_pretty(headers, query.truth("pretty")),
+            is_for_person: negotiate::is_pretty(headers, query.text("pretty")),
             include: query.text("includeObject").to_owned(),
         }
     }
@@ -87,7 +92,7 @@ impl Representation {
     #[cfg(test)]
     pub(crate) fn of_own(headers: &HeaderMap) -> Representation {
         let codec = Codec::new(revisor_catalog::Catalog::default().types().clone());
-        Representation::of(&Arc::new(codec), &Route::Other, headers, &Query::parse(None))
+        Representation::of(&Arc::new(codec), Encoding::ALL, &Route::Other, headers, &Query::parse(None))
     }
 
     /// Refuses a client that cannot have such an answer.
@@ -163,6 +168,11 @@ impl Representation {
         Ok(answer::encoded(code, encoding, body))
     }
 
+    /// What is on offer at all.
+    pub(crate) fn encodings(&self) -> &'static [Encoding] {
+        self.encodings
+    }
+
     /// How lists are written.
     pub(crate) fn list(&self, resource: &Arc<Resource>, now: Moment) -> Result<ListShape, Box<Status>> {
         let accepted = self.wanted(Answer::List)?;
@@ -208,10 +218,10 @@ impl Representation {
         response
     }
 
-    /// A document that has one form only, such as those of discovery.
-    pub(crate) fn document(&self, json: Bytes) -> Result<Response<Body>, Box<Status>> {
-        let refused = || Box::new(Status::not_acceptable(&Encoding::media_types(self.encodings)));
-        let plain = self.plain.ok_or_else(refused)?;
+    /// A document of discovery, which has one form only. `encodings` are those that it can be had in.
+    pub(crate) fn document(&self, json: Bytes, encodings: &[Encoding]) -> Result<Response<Body>, Box<Status>> {
+        let refused = || Box::new(Status::not_acceptable(&Encoding::media_types(encodings)));
+        let plain = self.plain.filter(|plain| encodings.contains(&plain.encoding)).ok_or_else(refused)?;
         let body = self.codec.document(plain.encoding, self.is_pretty(plain), None, json)?;
         Ok(answer::encoded(StatusCode::OK, plain.encoding, body))
     }

@@ -34,6 +34,8 @@ features! {
     APIServerIdentity,
     /// Requests may be anonymous at some paths only.
     AnonymousAuthConfigurableEndpoints,
+    /// Objects are read and written in CBOR.
+    CBORServingAndStorage,
     /// Drivers of volumes can take the tokens of service accounts as secrets.
     CSIServiceAccountTokenSecrets,
     /// A pod that is bound to a node is nominated for none.

@@ -12,6 +12,9 @@ use crate::{Object, Value, clip};
 /// stack that a request can use.
 pub const MAX_DEPTH: usize = 512;
 
+/// How deep the fast parser goes. What is deeper is rare, and left to another one.
+const FAST_DEPTH: usize = 250;
+
 /// Why a text is not JSON that the server takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
@@ -58,6 +61,19 @@ fn read(text: &str, state: &mut State) -> Result<Value, JsonError> {
     let value = ValueSeed { state, depth: 0 }.deserialize(&mut deserializer);
     let value = value.and_then(|value| deserializer.end().map(|()| value));
     if state.too_deep {
+        return read_deep(text, state);
+    }
+    value.map_err(|error| JsonError::Syntax(one_line(&error.to_string())))
+}
+
+/// The same for what nests deeper than the fast parser goes.
+fn read_deep(text: &str, state: &mut State) -> Result<Value, JsonError> {
+    *state = State { limit: MAX_DEPTH, path: state.path.take().map(|_| Vec::new()), ..State::default() };
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.disable_recursion_limit();
+    let value = ValueSeed { state, depth: 0 }.deserialize(&mut deserializer);
+    let value = value.and_then(|value| deserializer.end().map(|()| value));
+    if state.too_deep {
         return Err(JsonError::TooDeep);
     }
     value.map_err(|error| JsonError::Syntax(one_line(&error.to_string())))
@@ -68,13 +84,20 @@ fn one_line(message: &str) -> String {
     message.lines().next().unwrap_or("malformed JSON").trim_end().to_owned()
 }
 
-#[derive(Default)]
 struct State {
+    /// How deep it may go.
+    limit: usize,
     saw_duplicate: bool,
     too_deep: bool,
     /// Names from the root to here, where paths are wanted.
     path: Option<Vec<String>>,
     duplicates: Vec<String>,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State { limit: FAST_DEPTH, saw_duplicate: false, too_deep: false, path: None, duplicates: Vec::new() }
+    }
 }
 
 struct ValueSeed<'s> {
@@ -84,7 +107,7 @@ struct ValueSeed<'s> {
 
 impl ValueSeed<'_> {
     fn nested(&mut self) -> Result<ValueSeed<'_>, ()> {
-        if self.depth == MAX_DEPTH {
+        if self.depth == self.state.limit {
             self.state.too_deep = true;
             return Err(());
         }
@@ -237,7 +260,11 @@ mod tests {
     #[test]
     fn nesting_is_bounded() {
         let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
-        assert!(parse_json(&nested(MAX_DEPTH)).is_ok());
+        for depth in [FAST_DEPTH, FAST_DEPTH + 1, FAST_DEPTH + 10, MAX_DEPTH] {
+            assert!(parse_json(&nested(depth)).is_ok(), "{depth}");
+        }
+        let twice = format!("{}{{\"a\":1,\"a\":2}}{}", "[".repeat(FAST_DEPTH + 1), "]".repeat(FAST_DEPTH + 1));
+        assert_eq!(parse_json(twice.as_bytes()).map(|parsed| parsed.duplicates.len()), Ok(1));
         assert_eq!(parse_json(&nested(MAX_DEPTH + 2)), Err(JsonError::TooDeep));
         assert_eq!(parse_json(&vec![b'['; 3_000_000]), Err(JsonError::TooDeep));
         assert_eq!(parse_json("{\"a\":".repeat(100_000).as_bytes()), Err(JsonError::TooDeep));

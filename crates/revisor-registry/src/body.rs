@@ -1,11 +1,12 @@
-//! The body of a write: JSON, YAML or protobuf to an object that fits its type.
+//! The body of a write: JSON, YAML, protobuf or CBOR to an object that fits its type.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use revisor_catalog::Resource;
 use revisor_object::{FieldError, FieldErrors, Object, Parsed, Value, Warnings, parse_json, parse_yaml};
-use revisor_schema::{Envelope, Findings, ProtobufError};
+use revisor_schema::{CborError, Envelope, Findings, ProtobufError, StructId, Types};
 
 use crate::RegistryError;
 
@@ -24,6 +25,46 @@ pub enum Format {
     Yaml,
     /// `application/vnd.kubernetes.protobuf`
     Protobuf,
+    /// `application/cbor`
+    Cbor,
+}
+
+/// What a body should be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BodyType<'a> {
+    pub(crate) kind: &'a str,
+    pub(crate) types: &'a Types,
+    /// `None` for custom objects, of which nothing is known but that they are objects.
+    pub(crate) id: Option<StructId>,
+}
+
+impl<'a> BodyType<'a> {
+    fn of(resource: &'a Resource) -> BodyType<'a> {
+        let (types, id) = resource.typed();
+        BodyType { kind: &resource.kind, types, id: resource.custom().is_none().then_some(id) }
+    }
+
+    fn read_protobuf(self, message: &[u8]) -> Result<Value, ProtobufError> {
+        match self.id {
+            Some(id) => self.types.read_protobuf(id, message),
+            None => Err(ProtobufError::NoMessage(self.kind.to_owned())),
+        }
+    }
+}
+
+/// A body in CBOR as JSON that says the same, for those who read nothing else.
+///
+/// # Errors
+/// What the client is told of a body that is none.
+pub fn cbor_as_json(resource: &Resource, body: &[u8]) -> Result<Bytes, RegistryError> {
+    let BodyType { kind, types, id } = BodyType::of(resource);
+    match types.read_cbor(id, body) {
+        Ok(value) => Ok(value.to_json().into()),
+        Err(error) => {
+            let message = Unread::Cbor(error).message(kind, &resource.api_version, body);
+            Err(RegistryError::BadRequest(message))
+        }
+    }
 }
 
 /// Why a body cannot be read.
@@ -31,6 +72,8 @@ pub enum Format {
 pub(crate) enum Unread {
     /// It is not written as it says.
     Syntax(String),
+    /// The same of one that is no text.
+    Cbor(CborError),
     /// It is, but what is around the object makes no sense.
     Envelope(ProtobufError),
     /// That does, but the object in it does not.
@@ -51,6 +94,10 @@ impl Unread {
         match self {
             Unread::Syntax(problem) => format!(
                 "the object provided is unrecognized (must be of type {expected}): couldn't get version/kind; json parse error: {problem}"
+            ),
+            Unread::Cbor(problem) => format!(
+                "the object provided is unrecognized (must be of type {expected}): {problem} ({})",
+                summary(body)
             ),
             Unread::Envelope(problem) => format!(
                 "the object provided is unrecognized (must be of type {expected}): {problem} ({})",
@@ -80,21 +127,20 @@ fn summary(body: &[u8]) -> String {
 }
 
 impl Format {
-    /// Reads a body that should be of this kind. `read_message` knows the kind in the wire format of protobuf.
-    pub(crate) fn parse(
-        self,
-        body: &[u8],
-        kind: &str,
-        read_message: impl FnOnce(&[u8]) -> Result<Value, ProtobufError>,
-    ) -> Result<Parsed, Unread> {
+    /// Reads a body that should be of this type.
+    pub(crate) fn parse(self, body: &[u8], wanted: BodyType<'_>) -> Result<Parsed, Unread> {
         match self {
+            Format::Cbor => match wanted.types.read_cbor(wanted.id, body) {
+                Ok(value) => Ok(Parsed { value, duplicates: Vec::new() }),
+                Err(error) => Err(Unread::Cbor(error)),
+            },
             Format::Json => parse_json(body).map_err(|error| Unread::Syntax(error.to_string())),
             Format::Yaml => parse_yaml(body).map_err(|error| Unread::Syntax(error.to_string())),
             Format::Protobuf => {
                 let Envelope { api_version, kind: found, raw } = Envelope::read(body).map_err(Unread::Envelope)?;
                 // Another kind would be misread; its name alone is enough to refuse it.
-                let is_other = !found.is_empty() && found != kind;
-                let read = if is_other { Ok(Value::Object(Object::new())) } else { read_message(raw) };
+                let is_other = !found.is_empty() && found != wanted.kind;
+                let read = if is_other { Ok(Value::Object(Object::new())) } else { wanted.read_protobuf(raw) };
                 let mut value = match read {
                     Ok(value) => value,
                     Err(problem) => return Err(Unread::Content { kind: found, api_version, problem }),
@@ -139,7 +185,7 @@ impl Decoded {
     ) -> Result<Decoded, RegistryError> {
         let kind = resource.kind.as_str();
         let refused = |unread: Unread| RegistryError::BadRequest(unread.message(kind, &resource.api_version, text));
-        let parsed = format.parse(text, kind, |message| resource.read_protobuf(message));
+        let parsed = format.parse(text, BodyType::of(resource));
         let Parsed { value, duplicates } = parsed.map_err(refused)?;
         if !matches!(value, Value::Object(_) | Value::Null) {
             let problem = format!("json: cannot unmarshal {} into an object", value.type_name());

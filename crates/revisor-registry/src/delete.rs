@@ -11,11 +11,11 @@ use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
 use self::plan::{Plan, plan};
 use crate::allocation::{Outcome, Reservation};
-use crate::body::Unread;
+use crate::body::{BodyType, Unread};
 use crate::bootstrap::IMMORTAL_NAMESPACES;
 use crate::conversion::Current;
 use crate::conversions::is_conversions;
-use crate::present::{Presented, named_as};
+use crate::present::{Presented, named_as, present_item};
 use crate::selection::place;
 use crate::{Decoded, Format, ListItems, ListRequest, ListVersions, Place, Registry, RegistryError, Selection};
 
@@ -69,15 +69,14 @@ impl DeleteOptions {
     pub fn read(catalog: &Catalog, format: Format, text: &[u8]) -> Result<DeleteOptions, RegistryError> {
         let bad = |problem: String| RegistryError::BadRequest(problem);
         let types = catalog.types();
-        let parsed = format.parse(text, "DeleteOptions", |message| match types.id("meta.v1.DeleteOptions") {
-            Some(id) => types.read_protobuf(id, message),
-            None => Ok(Value::Null),
-        });
+        let id = types.id("meta.v1.DeleteOptions");
+        let parsed = format.parse(text, BodyType { kind: "DeleteOptions", types, id });
         let value = match parsed {
             Ok(parsed) => parsed.value,
             Err(Unread::Syntax(error)) => {
                 return Err(bad(format!("couldn't get version/kind; json parse error: {error}")));
             }
+            Err(Unread::Cbor(error)) => return Err(bad(error.to_string())),
             Err(Unread::Envelope(error) | Unread::Content { problem: error, .. }) => {
                 return Err(bad(error.to_string()));
             }
@@ -299,15 +298,13 @@ impl Registry {
             }
         };
         let mut deleted = Vec::with_capacity(items.len());
-        for Presented { item, .. } in items {
+        for Presented { item, shown } in items {
             let (namespace, name) = place(resource, item.key().as_str());
             let target =
                 Place { resource, namespace: Some(namespace).filter(|_| resource.namespaced), name: Some(name) };
             match self.delete(target, options).await {
-                Ok(Deleted::Gone { bytes, .. }) if resource.rules.delete_answer == DeleteAnswer::Status => {
-                    deleted.push(self.show(resource, &bytes).await?);
-                }
-                Ok(Deleted::Gone { bytes, .. } | Deleted::Marked(bytes)) => deleted.push(bytes),
+                // They are told of as they were listed.
+                Ok(_) => deleted.push(shown.unwrap_or_else(|| present_item(resource, &item).into_owned())),
                 // Somebody else deleted it in between, which is as good.
                 Err(RegistryError::NotFound { .. }) => {}
                 Err(error) => return Err(error),

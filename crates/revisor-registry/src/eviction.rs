@@ -5,7 +5,7 @@ use std::sync::Arc;
 use revisor_catalog::Resource;
 use revisor_object::{Object, StructuredLabelSelector, Value};
 
-use crate::body::Unread;
+use crate::body::{BodyType, Unread};
 use crate::delete::check_preconditions;
 use crate::overwrite::set_condition;
 use crate::{Decoded, DeleteOptions, Format, Place, Registry, RegistryError};
@@ -41,7 +41,7 @@ impl Eviction {
                 "the object provided is unrecognized (must be of type {KIND}): {problem}"
             ))
         };
-        let parsed = format.parse(text, KIND, |message| types.read_protobuf(id, message));
+        let parsed = format.parse(text, BodyType { kind: KIND, types, id: Some(id) });
         let refused = |unread: Unread| RegistryError::BadRequest(unread.message(KIND, "policy/v1", text));
         let mut value = parsed.map_err(refused)?.value;
         types.conform(id, &mut value).map_err(|mismatch| bad(mismatch.to_string()))?;

@@ -43,7 +43,7 @@ mod workbench;
 mod write;
 
 pub use allocation::ServiceNetwork;
-pub use body::{Decoded, FieldValidation, Format};
+pub use body::{Decoded, FieldValidation, Format, cbor_as_json};
 pub use bootstrap::Advertised;
 pub use delete::{DeleteOptions, Deleted, Preconditions};
 pub use error::RegistryError;

@@ -4,6 +4,7 @@
 //!
 //! Pure (invariant P1). Which kinds exist is not known here; the catalog brings the table.
 
+mod cbor;
 mod complete;
 mod conform;
 mod default;
@@ -14,6 +15,7 @@ mod timestamp;
 mod typed;
 mod types;
 
+pub use cbor::{CBOR_TAG, CborError, push_cbor_text, split_cbor_map, start_cbor_list, start_cbor_map};
 pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
 pub use protobuf::{ENVELOPE_END, Envelope, ProtobufError, envelope_start, push_varint};

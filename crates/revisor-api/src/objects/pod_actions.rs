@@ -65,7 +65,7 @@ impl Api {
             PodAction::Bind | PodAction::Evict => {
                 representation.require(Answer::Object)?;
                 let (dry_run, validation) = query.write_options("CreateOptions")?;
-                let format = body_format(&parts.headers)?;
+                let format = body_format(&parts.headers, representation)?;
                 let text = self.read(body).await?;
                 let registry = &self.options.registry;
                 if action == PodAction::Bind {

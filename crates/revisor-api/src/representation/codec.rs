@@ -9,7 +9,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use revisor_cache::{EncodedKey, EncodingRoom, Item};
 use revisor_catalog::Resource;
 use revisor_object::{Object, Status, Value, parse_json};
-use revisor_schema::{ENVELOPE_END, StructId, Types, envelope_start, push_varint};
+use revisor_schema::{
+    CBOR_TAG, ENVELOPE_END, StructId, Types, envelope_start, push_cbor_text, push_varint, split_cbor_map,
+    start_cbor_map,
+};
 
 use crate::encoding::Encoding;
 use crate::pretty::Layout;
@@ -61,6 +64,7 @@ impl Codec {
                 let message = self.message(resource, &json).ok_or_else(no_message)?;
                 Ok(enveloped(&message.api_version, &message.kind, &message.bytes))
             }
+            Encoding::Cbor => Ok(self.cbor_document(resource, &json)),
         }
     }
 
@@ -78,18 +82,57 @@ impl Codec {
             Encoding::Protobuf => {
                 Ok(enveloped(&resource.api_version, &resource.kind, &self.item_message(resource, item, &json)))
             }
+            Encoding::Cbor => Ok(whole_cbor(resource, &self.item_cbor(resource, item, &json))),
         }
     }
 
     /// The message of an object of the cache, which is remembered beside it; `json` is what is shown of it.
     pub(crate) fn item_message(&self, resource: &Resource, item: &Item, json: &[u8]) -> Bytes {
-        let key = EncodedKey { shape: resource.shape, encoding: 0 };
+        self.remembered(resource, item, PROTOBUF, || self.object_message(resource, json))
+    }
+
+    /// The same in CBOR: a map without the kind and the version.
+    pub(crate) fn item_cbor(&self, resource: &Resource, item: &Item, json: &[u8]) -> Bytes {
+        self.remembered(resource, item, CBOR, || self.object_cbor(resource, json))
+    }
+
+    fn remembered(&self, resource: &Resource, item: &Item, encoding: u8, make: impl FnOnce() -> Bytes) -> Bytes {
+        let key = EncodedKey { shape: resource.shape, encoding };
         if let Some(known) = item.encoded(key) {
             return known;
         }
-        let message = self.object_message(resource, json);
-        item.keep_encoded(key, message.clone(), &self.room);
-        message
+        let made = make();
+        item.keep_encoded(key, made.clone(), &self.room);
+        made
+    }
+
+    /// An object in CBOR: a map without the kind and the version.
+    pub(crate) fn object_cbor(&self, resource: &Resource, json: &[u8]) -> Bytes {
+        let mut object = read(json);
+        object.remove("kind");
+        object.remove("apiVersion");
+        let id = resource.custom().is_none().then(|| resource.root());
+        resource.typed().0.write_cbor(id, &object).into()
+    }
+
+    /// A value of this server in CBOR, of which nothing stands for bytes.
+    pub(crate) fn plain_cbor(&self, json: &[u8]) -> Vec<u8> {
+        self.types.write_cbor(None, &read(json))
+    }
+
+    fn cbor_document(&self, resource: Option<&Resource>, json: &[u8]) -> Bytes {
+        let object = read(json);
+        let text = |name| object.str(name).unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let own = resource.filter(|resource| resource.kind == kind && resource.api_version == api_version);
+        let written = match own {
+            Some(resource) => {
+                let id = resource.custom().is_none().then(|| resource.root());
+                resource.typed().0.write_cbor(id, &object)
+            }
+            None => self.types.write_cbor(self.type_of(api_version, kind), &object),
+        };
+        [&CBOR_TAG[..], &written].concat().into()
     }
 
     /// The message of an object of a built-in resource.
@@ -143,6 +186,29 @@ impl Codec {
         let of_group = self.types.id(&format!("{package}.{version}.{kind}"));
         of_group.or_else(|| self.types.id(&format!("meta.v1.{kind}")))
     }
+}
+
+/// The numbers by which encodings are remembered.
+const PROTOBUF: u8 = 0;
+const CBOR: u8 = 1;
+
+/// An object in CBOR that describes itself, from what is remembered of it.
+pub(crate) fn whole_cbor(resource: &Resource, part: &[u8]) -> Bytes {
+    let mut whole = CBOR_TAG.to_vec();
+    push_typed_cbor(resource, part, &mut whole);
+    whole.into()
+}
+
+/// Appends an object in CBOR with its kind and version.
+pub(crate) fn push_typed_cbor(resource: &Resource, part: &[u8], out: &mut Vec<u8>) {
+    let (count, members) = split_cbor_map(part);
+    out.reserve(part.len() + 64);
+    start_cbor_map(count + 2, out);
+    for (name, value) in [("kind", resource.kind.as_str()), ("apiVersion", &resource.api_version)] {
+        push_cbor_text(name, out);
+        push_cbor_text(value, out);
+    }
+    out.extend_from_slice(members);
 }
 
 /// What this server wrote as JSON.

@@ -6,9 +6,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use revisor_cache::{FrameForm, Item};
 use revisor_catalog::{Moment, Resource};
 use revisor_object::Status;
-use revisor_schema::push_varint;
+use revisor_schema::{CBOR_TAG, push_cbor_text, push_varint, start_cbor_map};
 
-use super::codec::{Codec, enveloped};
+use super::codec::{Codec, enveloped, whole_cbor};
 use super::list_shape::metadata_of;
 use crate::encoding::Encoding;
 use crate::negotiate::MetaVersion;
@@ -66,6 +66,7 @@ impl EventShape {
             Encoding::Json => 0,
             Encoding::Yaml => 1,
             Encoding::Protobuf => 2,
+            Encoding::Cbor => 3,
         };
         Some(FrameForm::Sent { encoding, shape })
     }
@@ -95,7 +96,9 @@ impl EventShape {
         let json = Bytes::from(status.to_json());
         let shown = match self.encoding {
             Encoding::Json | Encoding::Yaml => json,
-            Encoding::Protobuf => self.codec.document(self.encoding, false, None, json).unwrap_or_default(),
+            Encoding::Protobuf | Encoding::Cbor => {
+                self.codec.document(self.encoding, false, None, json).unwrap_or_default()
+            }
         };
         let mut out = BytesMut::with_capacity(shown.len() + 48);
         self.push_frame("ERROR", &shown, &mut out);
@@ -116,6 +119,18 @@ impl EventShape {
             (Encoding::Protobuf, EventForm::Metadata(version)) => {
                 let message = self.codec.metadata_message(metadata_of(&object));
                 Some(enveloped(version.api_version(), "PartialObjectMetadata", &message))
+            }
+            (Encoding::Cbor, EventForm::Whole) => {
+                let part = match item {
+                    Some(item) => self.codec.item_cbor(&self.resource, item, &object),
+                    None => self.codec.object_cbor(&self.resource, &object),
+                };
+                Some(whole_cbor(&self.resource, &part))
+            }
+            (Encoding::Cbor, EventForm::Metadata(version)) => {
+                let mut json = BytesMut::new();
+                table::push_metadata(version, &object, &mut json);
+                self.codec.document(self.encoding, false, None, json.freeze()).ok()
             }
             (_, EventForm::Whole) => Some(object),
             (_, EventForm::Metadata(version)) => {
@@ -153,6 +168,15 @@ impl EventShape {
                 let length = start.len() + object.len();
                 out.reserve(length + 4);
                 out.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+                out.put_slice(&start);
+                out.put_slice(object);
+            }
+            Encoding::Cbor => {
+                let mut start = CBOR_TAG.to_vec();
+                start_cbor_map(2, &mut start);
+                for text in ["type", name, "object"] {
+                    push_cbor_text(text, &mut start);
+                }
                 out.put_slice(&start);
                 out.put_slice(object);
             }

@@ -8,9 +8,11 @@ use revisor_cache::Item;
 use revisor_catalog::Resource;
 use revisor_object::{Object, Value, parse_json};
 use revisor_registry::{present, present_item};
-use revisor_schema::{ENVELOPE_END, envelope_start, push_varint};
+use revisor_schema::{
+    CBOR_TAG, ENVELOPE_END, envelope_start, push_cbor_text, push_varint, start_cbor_list, start_cbor_map,
+};
 
-use super::codec::Codec;
+use super::codec::{Codec, push_typed_cbor};
 use crate::encoding::Encoding;
 use crate::negotiate::MetaVersion;
 use crate::table::{self, Rows};
@@ -86,6 +88,17 @@ impl ListShape {
                 head.extend_from_slice(&metadata);
                 return head;
             }
+            (Encoding::Cbor, _) => {
+                let mut head = CBOR_TAG.to_vec();
+                start_cbor_map(4, &mut head);
+                for text in ["kind", kind, "apiVersion", api_version, "metadata"] {
+                    push_cbor_text(text, &mut head);
+                }
+                head.extend_from_slice(&self.codec.plain_cbor(metadata.as_bytes()));
+                push_cbor_text("items", &mut head);
+                start_cbor_list(&mut head);
+                return head;
+            }
             (Encoding::Json, Items::Rows(rows)) => {
                 table::head(rows.version, metadata, self.resource.columns.definitions())
             }
@@ -112,6 +125,7 @@ impl ListShape {
     pub(crate) fn push(&self, object: &Bytes, item: Option<&Item>, is_first: bool, out: &mut BytesMut) {
         match self.encoding {
             Encoding::Protobuf => push_field(&self.message(object, item), out),
+            Encoding::Cbor => self.push_cbor(object, item, out),
             Encoding::Json | Encoding::Yaml => self.push_as(is_first, out, |out| match (self.items, item) {
                 (Items::Rows(rows), Some(item)) => rows.push_shown(&self.resource, item, object, out),
                 _ => self.push_json(object, out),
@@ -123,6 +137,7 @@ impl ListShape {
     pub(crate) fn push_item(&self, item: &Item, is_first: bool, out: &mut BytesMut) {
         match (self.encoding, self.items) {
             (Encoding::Protobuf, _) => push_field(&self.item_message(item), out),
+            (Encoding::Cbor, _) => self.push_cbor(&present_item(&self.resource, item), Some(item), out),
             (_, Items::Rows(rows)) => {
                 self.push_as(is_first, out, |out| rows.push_item(&self.resource, item, out));
             }
@@ -131,6 +146,25 @@ impl ListShape {
                 self.push_as(is_first, out, |out| self.push_json(object, out));
             }
         }
+    }
+
+    /// Appends an object in CBOR. Those of built-in kinds leave out their kind and version, which the list has.
+    fn push_cbor(&self, object: &[u8], item: Option<&Item>, out: &mut BytesMut) {
+        if let Items::Metadata(version) = self.items {
+            let mut json = BytesMut::new();
+            table::push_metadata(version, object, &mut json);
+            return out.put_slice(&self.codec.plain_cbor(&json));
+        }
+        let part = match item {
+            Some(item) => self.codec.item_cbor(&self.resource, item, object),
+            None => self.codec.object_cbor(&self.resource, object),
+        };
+        if self.resource.custom().is_none() {
+            return out.put_slice(&part);
+        }
+        let mut whole = Vec::new();
+        push_typed_cbor(&self.resource, &part, &mut whole);
+        out.put_slice(&whole);
     }
 
     /// The message of an object as it is shown.
@@ -195,6 +229,7 @@ impl ListShape {
         let text = match (self.encoding, self.items) {
             (Encoding::Protobuf, _) => return Cow::Borrowed(&ENVELOPE_END),
             (Encoding::Json, _) => return Cow::Borrowed(b"]}\n"),
+            (Encoding::Cbor, _) => return Cow::Borrowed(&[0xff]),
             (Encoding::Yaml, Items::Rows(_)) => nothing.to_owned(),
             (Encoding::Yaml, Items::Whole | Items::Metadata(_)) => {
                 let (kind, _) = self.kind_and_version();

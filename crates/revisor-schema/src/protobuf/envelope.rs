@@ -101,7 +101,7 @@ pub(super) fn check(tag: Tag, message: &str) -> Result<(), ProtobufError> {
 /// A text as Go shows it in JSON: each byte that is not of UTF-8 becomes a replacement character.
 ///
 /// DIFFERENCE: the original stores such bytes as they are, and gives them back to those who read protobuf.
-pub(super) fn lossy(bytes: &[u8]) -> String {
+pub(crate) fn lossy(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
