@@ -127,11 +127,24 @@ impl Api {
         self.options.registry.built_in().features()
     }
 
+    /// What is on offer at a path. As in the original, CBOR is for objects, and for what is told of built-in versions.
+    fn encodings(&self, route: &Route) -> &'static [Encoding] {
+        let has_cbor = self.features().has(Feature::CBORServingAndStorage)
+            && match route {
+                Route::Objects(_) => true,
+                Route::Resources { group, version } => {
+                    let mut known = self.options.registry.built_in().group_versions().iter();
+                    known.any(|known| known.group == *group && known.version == *version)
+                }
+                _ => false,
+            };
+        Encoding::offered(has_cbor)
+    }
+
     async fn answer(&self, client: &Client, request: Request<UnreadBody>) -> Response<Body> {
         let started = Instant::now();
         let route = Route::parse(&self.options.registry.catalog(), request.uri().path());
-        let encodings = Encoding::offered(self.features().has(Feature::CBORServingAndStorage));
-        let asked = Asked::new(&self.codec, encodings, &route, &request);
+        let asked = Asked::new(&self.codec, self.encodings(&route), &route, &request);
         let series = self.options.metrics.requests(&asked.labels(&route));
         let wants_gzip = self.features().has(Feature::APIResponseCompression) && accepts_gzip(request.headers());
         let warning = authorization_warning(request.headers());
@@ -297,19 +310,15 @@ impl Api {
             }
             Route::CoreVersions => self.discover(&request, Aggregated::Core, representation),
             Route::Groups => self.discover(&request, Aggregated::Groups, representation),
-            Route::Group(name) => discovered(representation, self.publication().group_document(&name), Encoding::ALL),
+            Route::Group(name) => discovered(representation, self.publication().group_document(&name)),
             Route::Resources { .. } if request.method() != Method::GET => {
                 representation.status(&Status::method_not_allowed())
             }
             Route::Resources { group, version } => {
                 let path =
                     if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-                let publication = self.publication();
-                // As in the original, only what is built in is told in CBOR.
-                let is_built_in = publication.version(&path).is_some_and(|version| version.is_built_in());
-                let encodings = if is_built_in { representation.encodings() } else { Encoding::ALL };
                 match representation.require_route() {
-                    Ok(()) => discovered(representation, publication.resources(&path), encodings),
+                    Ok(()) => discovered(representation, self.publication().resources(&path)),
                     Err(refusal) => representation.status(&refusal),
                 }
             }
@@ -354,7 +363,7 @@ impl Api {
             Aggregated::Core => publication.core_versions(&self.options.external_address),
             Aggregated::Groups => publication.group_list(),
         };
-        discovered(representation, Some(document), Encoding::ALL)
+        discovered(representation, Some(document))
     }
 
     /// The server's own paths.
@@ -471,13 +480,9 @@ fn without_body(mut response: Response<Body>) -> Response<Body> {
 }
 
 /// Answers with a document of discovery, if there is one.
-fn discovered(
-    representation: &Representation,
-    document: Option<bytes::Bytes>,
-    encodings: &[Encoding],
-) -> Response<Body> {
+fn discovered(representation: &Representation, document: Option<bytes::Bytes>) -> Response<Body> {
     let written = match document {
-        Some(document) => representation.document(document, encodings),
+        Some(document) => representation.document(document),
         None => Err(Box::new(Status::no_such_resource())),
     };
     written.unwrap_or_else(|refusal| representation.status(&refusal))

@@ -2,6 +2,7 @@
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
+use revisor_object::{Status, StatusDetails};
 use revisor_registry::{Format, PatchKind};
 
 /// The types that patches can be sent in.
@@ -19,11 +20,16 @@ pub(crate) const CUSTOM_PATCHES: &[&str] =
 /// How a configuration that is applied is written in CBOR.
 pub(crate) const CBOR_PATCH: &str = "application/apply-patch+cbor";
 
-/// The types that patches of a resource can be sent in.
-pub(crate) fn patches(is_custom: bool, has_cbor: bool) -> Vec<&'static str> {
-    let mut types = if is_custom { CUSTOM_PATCHES } else { PATCHES }.to_vec();
-    types.extend(has_cbor.then_some(CBOR_PATCH));
-    types
+/// What is told who sends a patch in another type. Built-in kinds are refused at their route, which names none.
+pub(crate) fn unsupported_patch(is_custom: bool, has_cbor: bool) -> Box<Status> {
+    let mut possible = CUSTOM_PATCHES.to_vec();
+    possible.extend(has_cbor.then_some(CBOR_PATCH));
+    let mut status = Status::unsupported_media_type(&possible);
+    if !is_custom {
+        "415: Unsupported Media Type".clone_into(&mut status.message);
+        status.details = Some(StatusDetails::default());
+    }
+    Box::new(status)
 }
 
 /// The type without its parameters, in small letters.

@@ -211,15 +211,13 @@ impl ListBody {
                 measured.is_done = measured.count == items.len();
             }
             Remaining::Range { items: ListItems::All { snapshot, prefix, filter, .. }, .. } => {
-                let mut looked_at = 0;
                 let mut last = None;
                 let mut has_more = false;
-                for item in snapshot.range(prefix, measured.after.as_deref()) {
+                for (looked_at, item) in snapshot.range(prefix, measured.after.as_deref()).enumerate() {
                     if looked_at == LOOKED_AT {
                         has_more = true;
                         break;
                     }
-                    looked_at += 1;
                     last = Some(item);
                     if filter.admits(item) && !look(item.bytes().len(), shape.measure_item(item)) {
                         has_more = true;

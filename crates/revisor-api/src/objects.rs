@@ -351,8 +351,7 @@ impl Api {
         let sent = content_type::patch_kind(&parts.headers, has_cbor)
             .filter(|sent| !is_custom || sent.kind != PatchKind::Strategic);
         let Some(SentPatch { kind, is_cbor }) = sent else {
-            let possible = content_type::patches(is_custom, has_cbor);
-            return Err(Box::new(Status::unsupported_media_type(&possible)).into());
+            return Err(content_type::unsupported_patch(is_custom, has_cbor).into());
         };
         let is_apply = kind == PatchKind::Apply;
         let options = WriteOptions { is_apply, force: query.apply_options(is_apply)?, ..options };

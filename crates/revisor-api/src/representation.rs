@@ -218,10 +218,10 @@ impl Representation {
         response
     }
 
-    /// A document of discovery, which has one form only. `encodings` are those that it can be had in.
-    pub(crate) fn document(&self, json: Bytes, encodings: &[Encoding]) -> Result<Response<Body>, Box<Status>> {
-        let refused = || Box::new(Status::not_acceptable(&Encoding::media_types(encodings)));
-        let plain = self.plain.filter(|plain| encodings.contains(&plain.encoding)).ok_or_else(refused)?;
+    /// A document of discovery, which has one form only.
+    pub(crate) fn document(&self, json: Bytes) -> Result<Response<Body>, Box<Status>> {
+        let refused = || Box::new(Status::not_acceptable(&Encoding::media_types(self.encodings)));
+        let plain = self.plain.ok_or_else(refused)?;
         let body = self.codec.document(plain.encoding, self.is_pretty(plain), None, json)?;
         Ok(answer::encoded(StatusCode::OK, plain.encoding, body))
     }

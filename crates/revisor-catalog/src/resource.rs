@@ -217,6 +217,17 @@ impl Resource {
         self.types.read_protobuf(self.root, bytes)
     }
 
+    /// Whether this is another version in which the kind of a built-in resource is known, served or not.
+    pub fn is_also(&self, api_version: &str) -> bool {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let name = &self.types.get(self.root).name;
+        let package = name.split('.').next().unwrap_or_default();
+        self.custom().is_none()
+            && group == self.group
+            && version != self.version
+            && self.types.id(&format!("{package}.{version}.{}", self.kind)).is_some()
+    }
+
     /// What its definition says, if it is a custom resource.
     pub fn custom(&self) -> Option<&Custom> {
         match &self.nature {

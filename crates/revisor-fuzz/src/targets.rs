@@ -2,6 +2,7 @@
 
 mod continue_token;
 mod conversions;
+mod encodings;
 mod languages;
 mod objects;
 mod patches;
@@ -22,8 +23,10 @@ pub struct Target {
 
 /// Every target, sorted by name.
 pub const TARGETS: &[Target] = &[
+    Target { name: "cbor", run: encodings::cbor },
     Target { name: "continue_token", run: continue_token::open },
     Target { name: "conversion", run: conversions::convert },
+    Target { name: "encodings", run: encodings::round_trip },
     Target { name: "expression", run: languages::expression },
     Target { name: "field_selector", run: selectors::field },
     Target { name: "json", run: text::json },

@@ -96,7 +96,8 @@ impl Unread {
                 "the object provided is unrecognized (must be of type {expected}): couldn't get version/kind; json parse error: {problem}"
             ),
             Unread::Cbor(problem) => format!(
-                "the object provided is unrecognized (must be of type {expected}): {problem} ({})",
+                "the object provided is unrecognized (must be of type {expected}): unable to determine \
+                 group/version/kind: {problem} ({})",
                 summary(body)
             ),
             Unread::Envelope(problem) => format!(
@@ -192,6 +193,11 @@ impl Decoded {
             return Err(refused(Unread::Syntax(problem)));
         }
         let claimed = claimed_type(&value);
+        if let Some((_, found)) = claimed.as_ref().filter(|(claimed, found)| claimed == kind && resource.is_also(found))
+        {
+            let wanted = &resource.api_version;
+            return Err(RegistryError::BadRequest(other_version(found, wanted)));
+        }
         let custom_type = CustomType::of(resource, &value);
         if let Some(claimed) = &custom_type {
             claimed.check_body(resource, &value)?;
@@ -220,6 +226,11 @@ impl Decoded {
             _ => Err(RegistryError::Unreadable),
         }
     }
+}
+
+/// What is said of an object in another version of its kind.
+fn other_version(found: &str, wanted: &str) -> String {
+    format!("the API version in the data ({found}) does not match the expected API version ({wanted})")
 }
 
 /// The kind and version that a body claims, where it claims both.
@@ -259,9 +270,7 @@ impl CustomType {
         }
         let (found, wanted) = (&self.api_version, &resource.api_version);
         if found != wanted {
-            return Err(RegistryError::BadRequest(format!(
-                "the API version in the data ({found}) does not match the expected API version ({wanted})"
-            )));
+            return Err(RegistryError::BadRequest(other_version(found, wanted)));
         }
         Ok(())
     }

@@ -27,9 +27,9 @@ pub enum CborError {
     /// A text is no text.
     #[error("cbor: invalid UTF-8 string")]
     NotUtf8,
-    /// A key comes twice.
-    #[error("cbor: found duplicate map key {0:?}")]
-    Duplicate(String),
+    /// A key comes twice, for the second time as the member with this number.
+    #[error("cbor: found duplicate map key {0:?} at map element index {1}")]
+    Duplicate(String, usize),
     /// A number does not fit, or is none.
     #[error("cbor: {0}")]
     Number(&'static str),

@@ -6,6 +6,9 @@ fn with(accept: &str) -> HeaderMap {
     HeaderMap::from_iter([(ACCEPT, accept.parse().expect("a header"))])
 }
 
+/// What is had of what is accepted.
+type Had = Option<(Encoding, Form)>;
+
 #[test]
 fn the_first_clause_that_makes_sense_is_served() {
     use Encoding::{Json, Protobuf, Yaml};
@@ -17,7 +20,7 @@ fn the_first_clause_that_makes_sense_is_served() {
     let table = "as=Table;v=v1;g=meta.k8s.io";
     let partial = "as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
     // What is accepted, and what is had of a built-in kind, of a custom one, and of what has one form only.
-    let rows: Vec<(String, [Option<(Encoding, Form)>; 3])> = vec![
+    let rows: Vec<(String, [Had; 3])> = vec![
         (String::new(), [Some((Json, Form::Whole)); 3]),
         ("application/json".into(), [Some((Json, Form::Whole)); 3]),
         ("*/*".into(), [Some((Json, Form::Whole)); 3]),

@@ -1,6 +1,6 @@
 //! JSON, YAML and protobuf, in which objects arrive.
 
-use revisor_object::{parse_json, parse_yaml};
+use revisor_object::{Object, parse_json, parse_yaml};
 
 use super::resources::some_resources;
 
@@ -26,7 +26,7 @@ pub(super) fn yaml(data: &[u8]) {
     }
 }
 
-/// What was read from protobuf and fits its type can be written, and then reads as JSON.
+/// What was read from protobuf and fits its type can be written, as JSON and as protobuf, and then reads as the same.
 pub(super) fn protobuf(data: &[u8]) {
     for resource in some_resources(data) {
         let Ok(mut value) = resource.read_protobuf(data) else { continue };
@@ -37,5 +37,13 @@ pub(super) fn protobuf(data: &[u8]) {
         if let Err(error) = parse_json(text.as_bytes()) {
             panic!("{error}: {text}");
         }
+        let (types, id) = resource.typed();
+        let nothing = Object::new();
+        let written = types.write_protobuf(id, value.as_object().unwrap_or(&nothing));
+        let Ok(mut again) = resource.read_protobuf(&written) else { panic!("what was written is not read: {text}") };
+        if let Err(error) = resource.conform(&mut again) {
+            panic!("what was written does not fit: {error}: {text}");
+        }
+        assert_eq!(types.write_protobuf(id, again.as_object().unwrap_or(&nothing)), written, "{text}");
     }
 }

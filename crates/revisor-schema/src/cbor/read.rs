@@ -194,7 +194,7 @@ impl<'a> Reader<'_, 'a> {
                 _ => return Err(CborError::Malformed("the key of a map is neither a text nor a byte string")),
             };
             if !names.insert(name.clone()) {
-                return Err(CborError::Duplicate(name.into()));
+                return Err(CborError::Duplicate(name.into(), members.len()));
             }
             let of_member = match shape {
                 Some(Shape::Map(element)) => Some(&**element),
@@ -246,7 +246,7 @@ impl<'a> Reader<'_, 'a> {
                 let text = time.and_then(|time| time.format(&Rfc3339).ok());
                 text.map(Value::from).ok_or(CborError::Malformed("what is tagged as a time is none"))
             }
-            2 | 3 => Err(CborError::Number("a number is larger than 64 bits")),
+            2 | 3 => Err(CborError::Number("data item of cbor type tag is not accepted by protocol: bignum")),
             21 => self.value(shape, name, Some(Expected::Base64Url), depth),
             22 => self.value(shape, name, Some(Expected::Base64), depth),
             23 => self.value(shape, name, Some(Expected::Base16), depth),

@@ -108,14 +108,10 @@ impl Types {
         let (mut name, mut value) = (CompactString::default(), None);
         each_field(bytes, "Entry", |tag, wire| {
             match tag.number {
-                1 => {
-                    require(tag, BYTES, "key")?;
-                    name = lossy(wire.bytes()?).into();
-                }
+                // The generated code does not look at the wire types of entries.
+                1 => name = lossy(wire.bytes()?).into(),
                 2 => {
-                    let wire_type = wire_type_of(element);
-                    require(tag, wire_type, "value")?;
-                    value = Some(match wire_type {
+                    value = Some(match wire_type_of(element) {
                         BYTES => self.read_parts(element, &[wire.bytes()?], depth)?,
                         number => read_number(element, number, wire)?,
                     });
