@@ -3,6 +3,7 @@
 mod applying;
 mod deleting;
 mod discovery;
+mod encodings;
 mod forms;
 mod kinds;
 mod namespaces;
