@@ -75,17 +75,29 @@ impl Offer {
     }
 }
 
-/// Chooses the encoding and form of an answer; `None` if nothing of what the client accepts is on offer.
-pub(crate) fn choose(headers: &HeaderMap, offer: Offer, encodings: &[Encoding]) -> Option<Accepted> {
+/// What a client gets: of objects that are offered so, and of what has one form only. `None` if nothing of what it accepts
+/// is on offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) objects: Option<Accepted>,
+    pub(crate) plain: Option<Accepted>,
+}
+
+/// Chooses the encoding and form of answers.
+pub(crate) fn choose(headers: &HeaderMap, offer: Offer, encodings: &[Encoding]) -> Chosen {
     let accept = accept(headers);
     // What nearly every client sends.
     if matches!(accept, "" | "*/*" | "application/json") {
-        return Some(DEFAULT);
+        return Chosen { objects: Some(DEFAULT), plain: Some(DEFAULT) };
     }
-    Accept::parse(accept).clauses().iter().find_map(|clause| {
-        let covered = encodings.iter().filter(|encoding| clause.covers(encoding.media_type()));
-        covered.copied().find_map(|encoding| accepted(clause, encoding, offer))
-    })
+    let accept = Accept::parse(accept);
+    let first = |offer: Offer| {
+        accept.clauses().iter().find_map(|clause| {
+            let covered = encodings.iter().filter(|encoding| clause.covers(encoding.media_type()));
+            covered.copied().find_map(|encoding| accepted(clause, encoding, offer))
+        })
+    };
+    Chosen { objects: first(offer), plain: first(Offer::Plain) }
 }
 
 /// Whether one of the types in `Accept` is one of these, whatever its parameters. Routes of built-in kinds look at that

@@ -21,7 +21,7 @@ use list_shape::Items;
 pub(crate) use list_shape::ListShape;
 
 use crate::encoding::Encoding;
-use crate::negotiate::{self, Accepted, Form, Offer};
+use crate::negotiate::{self, Accepted, Chosen, Form, Offer};
 use crate::query::Query;
 use crate::table::{self, Include, Rows};
 use crate::{Body, answer};
@@ -70,12 +70,13 @@ impl Representation {
             Route::Objects(route) => Some(route.resource.clone()),
             _ => None,
         };
-        let plain = negotiate::choose(headers, Offer::Plain, encodings);
         let is_custom = resource.as_ref().is_some_and(|resource| resource.custom().is_some());
-        let accepted = match &resource {
-            Some(_) => negotiate::choose(headers, if is_custom { Offer::Custom } else { Offer::BuiltIn }, encodings),
-            None => plain,
+        let offer = match &resource {
+            Some(_) if is_custom => Offer::Custom,
+            Some(_) => Offer::BuiltIn,
+            None => Offer::Plain,
         };
+        let Chosen { objects: accepted, plain } = negotiate::choose(headers, offer, encodings);
         Representation {
             codec: codec.clone(),
             encodings,

@@ -79,11 +79,12 @@ fn the_first_clause_that_makes_sense_is_served() {
     for (accept, want) in rows {
         let got = [Offer::BuiltIn, Offer::Custom, Offer::Plain].map(|offer| {
             let chosen = choose(&with(&accept), offer, Encoding::ALL);
-            chosen.map(|accepted| (accepted.encoding, accepted.form))
+            chosen.objects.map(|accepted| (accepted.encoding, accepted.form))
         });
         assert_eq!(got, want, "{accept}");
     }
-    assert_eq!(choose(&HeaderMap::new(), Offer::BuiltIn, Encoding::ALL), Some(DEFAULT));
+    let silent = choose(&HeaderMap::new(), Offer::BuiltIn, Encoding::ALL);
+    assert_eq!(silent, Chosen { objects: Some(DEFAULT), plain: Some(DEFAULT) });
 }
 
 #[test]
