@@ -1,3 +1,5 @@
+//! What clients accept, and what they get.
+
 use http::header::ACCEPT;
 
 use super::*;

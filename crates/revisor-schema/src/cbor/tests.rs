@@ -1,3 +1,5 @@
+//! CBOR, by a small table.
+
 use revisor_object::{Object, Value, parse_json};
 
 use super::*;
