@@ -13,6 +13,7 @@ use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
+use crate::crd::UsageFlags;
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
@@ -159,6 +160,12 @@ pub(crate) enum CrdCommand {
     /// be read. A version that looks otherwise in both definitions gets rules for its canonical form.
     #[command(after_help = "Example: revisor crd infer old.yaml new.yaml > conversion.yaml")]
     Infer(InferFlags),
+    /// Show which fields of each version objects set, how many, and who manages them.
+    ///
+    /// A server that has version reports is asked for them. Of any other cluster all objects are read in each version
+    /// that is served, and counted here. Ends with 2 if it cannot be found out.
+    #[command(after_help = "Example: revisor crd usage widgets.example.com")]
+    Usage(UsageFlags),
 }
 
 #[derive(Debug, Args)]

@@ -23,6 +23,7 @@ mod private_folder;
 mod reports;
 mod serve;
 mod service_accounts;
+mod usage_keeper;
 mod version;
 
 use std::io::Write;
