@@ -4,6 +4,7 @@ mod convert;
 mod documents;
 mod files;
 mod infer;
+mod migrate;
 mod prove;
 mod usage;
 mod yaml_text;
@@ -21,6 +22,7 @@ use revisor_object::{FieldErrors, Object};
 use crate::flags::CrdCommand;
 pub(crate) use documents::Document;
 pub(crate) use files::{Located, SourceFile, is_definition};
+pub(crate) use migrate::MigrateFlags;
 pub(crate) use prove::Finding;
 pub(crate) use usage::UsageFlags;
 pub(crate) use yaml_text::to_yaml;
@@ -35,6 +37,7 @@ pub(crate) fn run(command: &CrdCommand) -> ExitCode {
         CrdCommand::Convert(flags) => convert::convert(flags),
         CrdCommand::Infer(flags) => infer::infer(flags),
         CrdCommand::Usage(flags) => usage::usage(flags),
+        CrdCommand::Migrate(flags) => migrate::migrate(flags),
     };
     done.unwrap_or_else(|error| {
         crate::complain(&format!("revisor: {error:#}"));
