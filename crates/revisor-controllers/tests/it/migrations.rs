@@ -137,7 +137,7 @@ async fn what_was_begun_goes_on_with_another_controller() {
     migrate(&fixture, "m", "yard.example", "sails").await;
     let controllers = fixture.start(&MIGRATOR);
     // The clock stands still, so it comes no further than one portion.
-    fixture.clock.awaited(Duration::from_millis(10)).await;
+    fixture.clock.awaited(Duration::from_millis(16)).await;
     let begun = fixture.get(MIGRATIONS, None, "m").expect("is there");
     controllers.stop().await;
     let counted = counts(&fixture);
