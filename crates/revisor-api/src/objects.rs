@@ -16,7 +16,7 @@ use revisor_catalog::{DeleteAnswer, Feature, Moment, ObjectRoute, Requester, Res
 use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
-    Decoded, DeleteOptions, Deleted, Format, GetRequest, ListRequest, PatchKind, Place, RegistryError, Saved,
+    Decoded, DeleteOptions, Deleted, Format, GetRequest, Got, ListRequest, PatchKind, Place, RegistryError, Saved,
     Selection, WatchRequest, Watched, WriteOptions, is_light,
 };
 
@@ -130,10 +130,21 @@ impl Api {
         };
         let got = match route.subresource.as_deref() {
             Some("scale") => Box::pin(registry.get_scale(place)).await?,
+            Some("fields") if route.is_about("versioning.revisor.dev", "versionreports") => {
+                Box::pin(self.version_fields(place, request)).await?
+            }
             _ => registry.get(place).await?,
         };
         let shown = wanted.one(&route.resource, got.bytes, now())?;
         Ok(answer::served_at(answer::json(StatusCode::OK, shown), got.served_at))
+    }
+
+    /// How the fields of a definition's versions are used: every object of it is looked at.
+    async fn version_fields(&self, place: GetRequest<'_>, request: &Request<UnreadBody>) -> Result<Got, Refusal> {
+        let registry = &self.options.registry;
+        let user = request.extensions().get::<Identity>().map_or("", Identity::name);
+        let work = pin!(registry.version_fields(place.resource, place.name));
+        Ok(self.at_the_bench(user, registry.version_fields_weight(place.name), work).await?)
     }
 
     async fn list(&self, route: &ObjectRoute, request: &Request<UnreadBody>) -> Result<Response<Body>, Refusal> {

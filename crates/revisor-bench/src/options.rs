@@ -68,6 +68,10 @@ pub struct Options {
     #[arg(long, requires = "scale")]
     pub million: bool,
 
+    /// Measure a migration of everything that is stored, and what others notice of it (with --conversion)
+    #[arg(long, requires = "conversion", conflicts_with = "scale")]
+    pub migrate: bool,
+
     /// Write the figures to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -93,6 +97,8 @@ mod tests {
             ("--kind widgets --conversion rules", true),
             ("--conversion rules", false),
             ("--kind widgets --conversion magic", false),
+            ("--kind widgets --conversion rules --migrate --objects 100000", true),
+            ("--migrate", false),
             ("--scale --million", true),
             ("--scale --sizes 10,200", true),
             ("--scale --sizes 0", false),

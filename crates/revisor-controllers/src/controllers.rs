@@ -16,6 +16,7 @@ use crate::in_every_namespace::InEveryNamespace;
 use crate::namespace::NamespaceController;
 use crate::root_ca::RootCa;
 use crate::service_account::DefaultServiceAccount;
+use crate::storage_version_migrator::StorageVersionMigrator;
 use crate::{Clock, event_expiry};
 
 /// The resources that exist. Whoever adds some sends the longer list; the registry must have them first.
@@ -37,16 +38,19 @@ pub enum Controller {
     RootCaPublisher,
     /// Keeps a service account in every namespace.
     ServiceAccount,
+    /// Stores anew what is stored otherwise than it would be today.
+    StorageVersionMigrator,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Controller; 5] = [
+    pub const ALL: [Controller; 6] = [
         Controller::ClusterRoleAggregation,
         Controller::GarbageCollector,
         Controller::Namespace,
         Controller::RootCaPublisher,
         Controller::ServiceAccount,
+        Controller::StorageVersionMigrator,
     ];
 
     /// Its name in kube-controller-manager.
@@ -57,10 +61,11 @@ impl Controller {
             Controller::Namespace => "namespace-controller",
             Controller::RootCaPublisher => "root-ca-certificate-publisher-controller",
             Controller::ServiceAccount => "serviceaccount-controller",
+            Controller::StorageVersionMigrator => "storage-version-migrator-controller",
         }
     }
 
-    /// Its older name, which kube-controller-manager still understands.
+    /// Its older name, which kube-controller-manager still understands; its name if it has none.
     pub fn alias(self) -> &'static str {
         match self {
             Controller::ClusterRoleAggregation => "clusterrole-aggregation",
@@ -68,6 +73,7 @@ impl Controller {
             Controller::Namespace => "namespace",
             Controller::RootCaPublisher => "root-ca-cert-publisher",
             Controller::ServiceAccount => "serviceaccount",
+            Controller::StorageVersionMigrator => self.name(),
         }
     }
 }
@@ -125,6 +131,9 @@ impl Controllers {
                 }
                 Controller::ServiceAccount => {
                     tasks.spawn(InEveryNamespace::new(registry, clock, DefaultServiceAccount).run());
+                }
+                Controller::StorageVersionMigrator => {
+                    tasks.spawn(StorageVersionMigrator::new(registry, clock).run());
                 }
             }
         }

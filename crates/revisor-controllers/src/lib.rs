@@ -1,5 +1,5 @@
 //! What a server needs without a cluster around it: the controllers that finish deletions, keep what every namespace
-//! has and gather the rules of roles, and the expiry of events.
+//! has, gather the rules of roles and store anew what is stored otherwise, and the expiry of events.
 //!
 //! ```text
 //!  cache ──feed──▶ controller ──key──▶ work queue ──▶ worker ──▶ registry
@@ -22,6 +22,7 @@ mod metadata;
 mod namespace;
 mod root_ca;
 mod service_account;
+mod storage_version_migrator;
 mod uid;
 mod work_queue;
 

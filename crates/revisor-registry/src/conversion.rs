@@ -203,7 +203,7 @@ impl Registry {
     }
 
     /// Waits for objects that somebody else converts. If one of them cannot be converted, none is.
-    async fn await_converted(
+    pub(crate) async fn await_converted(
         &self,
         custom: &Custom,
         unconverted: Vec<Unconverted>,

@@ -299,7 +299,8 @@ impl Keeper {
         let compiled = at_leisure(bytes, || definition.resources(&registry.catalog, rules));
         let Some(resources) = compiled else { return };
         let prefix = resources.storage.prefix.clone();
-        if let Err(error) = registry.add_custom_cache(&prefix, definition.namespaced).await {
+        let uid = basis.uid.as_ref().and_then(Value::as_str).unwrap_or_default();
+        if let Err(error) = registry.add_custom_cache(&resources.storage, uid).await {
             tracing::error!(definition = name, %error, "the objects of a definition cannot be read");
             return;
         }
@@ -368,6 +369,9 @@ impl Keeper {
             registry.serve_custom(&group, &plural, Vec::new());
             registry.register_custom(&group).await;
             registry.remove_custom_cache(&prefix);
+            if let Err(error) = registry.forget_version_usage(&prefix).await {
+                tracing::warn!(definition = name, %error, "who asked for a definition that is gone is still written down");
+            }
         }
         let Some(group) = self.names.iter().find(|(_, names)| names.contains_key(name)).map(|(group, _)| group.clone())
         else {

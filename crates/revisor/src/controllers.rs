@@ -50,7 +50,9 @@ fn controller(name: &str) -> Result<Controller, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Controller::{ClusterRoleAggregation, GarbageCollector, Namespace, RootCaPublisher, ServiceAccount};
+    use Controller::{
+        ClusterRoleAggregation, GarbageCollector, Namespace, RootCaPublisher, ServiceAccount, StorageVersionMigrator,
+    };
 
     #[test]
     fn controllers_are_named_as_kube_controller_manager_names_them() {
@@ -64,12 +66,13 @@ mod tests {
             ("clusterrole-aggregation", Some(vec![ClusterRoleAggregation])),
             (
                 "*,-root-ca-certificate-publisher-controller",
-                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount]),
+                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount, StorageVersionMigrator]),
             ),
             (
                 "-root-ca-cert-publisher,*",
-                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount]),
+                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount, StorageVersionMigrator]),
             ),
+            ("storage-version-migrator-controller", Some(vec![StorageVersionMigrator])),
             ("root-ca-cert-publisher,-namespace", Some(vec![RootCaPublisher])),
             ("-namespace", Some(vec![])),
             ("nothing-we-know", None),

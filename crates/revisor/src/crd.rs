@@ -4,7 +4,9 @@ mod convert;
 mod documents;
 mod files;
 mod infer;
+mod migrate;
 mod prove;
+mod usage;
 mod yaml_text;
 
 use std::path::Path;
@@ -20,7 +22,9 @@ use revisor_object::{FieldErrors, Object};
 use crate::flags::CrdCommand;
 pub(crate) use documents::Document;
 pub(crate) use files::{Located, SourceFile, is_definition};
+pub(crate) use migrate::MigrateFlags;
 pub(crate) use prove::Finding;
+pub(crate) use usage::UsageFlags;
 pub(crate) use yaml_text::to_yaml;
 
 /// How the program ends when files cannot be read: what they say is not known then.
@@ -32,6 +36,8 @@ pub(crate) fn run(command: &CrdCommand) -> ExitCode {
         CrdCommand::Prove(flags) => prove::prove(flags),
         CrdCommand::Convert(flags) => convert::convert(flags),
         CrdCommand::Infer(flags) => infer::infer(flags),
+        CrdCommand::Usage(flags) => usage::usage(flags),
+        CrdCommand::Migrate(flags) => migrate::migrate(flags),
     };
     done.unwrap_or_else(|error| {
         crate::complain(&format!("revisor: {error:#}"));

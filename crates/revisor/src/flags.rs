@@ -13,6 +13,7 @@ use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
+use crate::crd::{MigrateFlags, UsageFlags};
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
@@ -159,6 +160,19 @@ pub(crate) enum CrdCommand {
     /// be read. A version that looks otherwise in both definitions gets rules for its canonical form.
     #[command(after_help = "Example: revisor crd infer old.yaml new.yaml > conversion.yaml")]
     Infer(InferFlags),
+    /// Show which fields of each version objects set, how many, and who manages them.
+    ///
+    /// A server that has version reports is asked for them. Of any other cluster all objects are read in each version
+    /// that is served, and counted here. Ends with 2 if it cannot be found out.
+    #[command(after_help = "Example: revisor crd usage widgets.example.com")]
+    Usage(UsageFlags),
+    /// Store all objects of a resource anew, in the version that is stored now, and wait until that is done.
+    ///
+    /// Makes a StorageVersionMigration, which the cluster must have (storagemigration.k8s.io/v1beta1), and shows how far
+    /// it is. Ends with 0 when everything is stored anew, with 1 if that failed, and with 2 if it is not known what
+    /// became of it.
+    #[command(after_help = "Example: revisor crd migrate widgets.example.com")]
+    Migrate(MigrateFlags),
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,8 @@
 mod addresses;
 mod authentication_config;
 mod certificate_keeper;
+#[allow(dead_code, reason = "the commands that look at clusters come with the next commits")]
+mod cluster;
 mod controllers;
 mod conversion_webhook;
 mod crd;
@@ -21,6 +23,7 @@ mod private_folder;
 mod reports;
 mod serve;
 mod service_accounts;
+mod usage_keeper;
 mod version;
 
 use std::io::Write;

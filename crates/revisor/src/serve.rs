@@ -31,6 +31,7 @@ use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
 use crate::open_files::{OpenFiles, raise_open_files};
 use crate::presence::{Presence, hostname};
+use crate::usage_keeper::{UsageKeeper, server_name};
 use crate::{logging, machine, private_folder, service_accounts, version};
 
 /// The stack of each thread. What is sent may nest, a write may lead to another one, and frames that were not optimised are
@@ -87,6 +88,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
             patience: PATIENCE,
             services: service_network(&flags)?,
             authorization: flags.authorization_mode.clone(),
+            server: server_name(&flags.data_dir)?,
         },
     )
     .await
@@ -157,6 +159,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let process = uuid::Uuid::new_v4().to_string();
         Presence::begin(registry.clone(), ServerIdentity::new(&hostname(), &process, options.version))
     });
+    let usage = UsageKeeper::begin(registry.clone());
     let controllers = start_controllers(&flags, registry, certificates.root_ca());
     let keeping = tokio::spawn(certificates.run());
     let names = flags.controllers.enabled().iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",");
@@ -172,6 +175,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         presence.end().await;
     }
     controllers.stop().await;
+    usage.end().await;
     store.close().await;
     tracing::info!("stopped");
     Ok(())

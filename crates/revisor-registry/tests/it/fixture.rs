@@ -47,6 +47,7 @@ impl Fixture {
             patience: Duration::from_millis(50),
             services,
             authorization: Default::default(),
+            server: "server".to_owned(),
         };
         let registry = Registry::start(cache, options).await.expect("a new registry");
         Fixture { registry, folder }

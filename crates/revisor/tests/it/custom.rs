@@ -5,6 +5,7 @@ mod bad_input;
 mod controller;
 mod conversion;
 mod converter;
+mod fields;
 mod harbours;
 mod monitors;
 mod owners;
@@ -13,6 +14,7 @@ mod rehearsing;
 mod restarts;
 mod retiring;
 mod rules;
+mod usage;
 
 use serde_json::{Value, json};
 

@@ -23,6 +23,7 @@ mod harness;
 mod kube_rs;
 mod kubectl;
 mod lifecycle;
+mod migrations;
 mod objects;
 mod odd_input;
 mod python_client;
