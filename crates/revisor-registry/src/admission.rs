@@ -20,6 +20,7 @@ mod pod_fields;
 mod pod_group;
 mod pod_security;
 mod pod_topology_labels;
+mod policy;
 mod priority;
 mod reinvocation;
 mod runtime_class;
@@ -113,6 +114,8 @@ pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
         Box::new(default_ingress_class::DefaultIngressClass),
         Box::new(pod_topology_labels::PodTopologyLabels),
         Box::new(device_admin_access::DeviceAdminAccess),
+        Box::new(policy::MutatingAdmissionPolicy),
+        Box::new(policy::ValidatingAdmissionPolicy),
     ]
 }
 

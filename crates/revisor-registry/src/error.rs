@@ -127,6 +127,20 @@ pub enum RegistryError {
         /// The namespace, if the reason is that it is being deleted.
         terminating_namespace: Option<String>,
     },
+    /// A policy does not let the write pass.
+    #[error("{} {name:?} is denied by a policy: {}", resource.qualified_name(), denials.join("; "))]
+    PolicyDenied {
+        /// Of this resource.
+        resource: Arc<Resource>,
+        /// The name of the object.
+        name: String,
+        /// What sort of policy.
+        by: DenyingPolicy,
+        /// The reason that the policy gives: `Invalid`, `Forbidden`, `RequestEntityTooLarge`, …
+        reason: String,
+        /// What clients are told, the decisive one first.
+        denials: Vec<String>,
+    },
     /// The namespace of the request does not exist.
     #[error("namespace {0:?} not found")]
     NoSuchNamespace(String),
@@ -181,6 +195,15 @@ pub enum RegistryError {
     /// The store could not do its part.
     #[error("the store failed")]
     Store(#[from] StoreError),
+}
+
+/// A sort of policy. The original answers differently for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DenyingPolicy {
+    /// One that decides about writes.
+    Validating,
+    /// One that changes writes, and could not.
+    Mutating,
 }
 
 impl RegistryError {

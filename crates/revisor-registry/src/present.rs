@@ -144,6 +144,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::Untyped { .. }
         | RegistryError::Conversion(_)
         | RegistryError::TimedOut
+        | RegistryError::PolicyDenied { .. }
         | RegistryError::Internal(_)
         | RegistryError::Unreadable
         | RegistryError::Store(_) => {}

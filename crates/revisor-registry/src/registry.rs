@@ -16,6 +16,9 @@ use crate::admission::{Admission, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
+use crate::policy_book::PolicyBook;
+use crate::policy_objects::PolicyObjects;
+use crate::policy_tally::{PolicySample, PolicyTally};
 use crate::role_book::RoleBook;
 use crate::service_addresses::ServiceAddresses;
 use crate::uncalled_admission::UncalledAdmission;
@@ -67,6 +70,11 @@ pub struct Registry {
     nothing: Arc<ResourceCache>,
     /// What is stored to be asked about writes, and is not.
     pub(crate) uncalled: UncalledAdmission,
+    /// The policies that are asked about writes.
+    pub(crate) policies: PolicyBook,
+    /// What they look at beside what is written.
+    pub(crate) policy_objects: PolicyObjects,
+    pub(crate) policy_tally: PolicyTally,
     /// How far definitions and conversions have taken effect.
     pub(crate) definitions: Progress,
     /// What is known of conversions between two requests.
@@ -96,6 +104,7 @@ impl Registry {
         let nothing = cache.add(NOTHING, false).await?;
         let roles = RoleBook::new(&options.catalog, &caches);
         let uncalled = UncalledAdmission::new(&options.catalog, &caches);
+        let policies = PolicyBook::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
             itself: registry.clone(),
             runtime: Handle::current(),
@@ -104,6 +113,9 @@ impl Registry {
             catalog: options.catalog,
             nothing,
             uncalled,
+            policies,
+            policy_objects: PolicyObjects::default(),
+            policy_tally: PolicyTally::default(),
             custom_caches: RwLock::default(),
             definitions: Progress::default(),
             conversions: Conversions::default(),
@@ -142,6 +154,11 @@ impl Registry {
     /// Decides who may do what, by the roles that are stored.
     pub fn authorizer(&self) -> &Authorizer {
         &self.authorizer
+    }
+
+    /// What was counted of the evaluations of validating and of mutating policies.
+    pub fn policy_samples(&self) -> [Vec<PolicySample>; 2] {
+        self.policy_tally.samples()
     }
 
     /// The cache that reads are served from.

@@ -1,4 +1,4 @@
-//! Admission webhooks and policies are stored and not called yet: whoever relies on them is told.
+//! Admission webhooks are stored and not called yet: whoever relies on them is told.
 
 use serde_json::json;
 
@@ -7,11 +7,10 @@ use crate::harness::Server;
 use crate::objects::{CONFIG_MAPS, config_map};
 
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
-const NOT_CALLED: &str = "this server does not call admission webhooks and policies";
+const NOT_CALLED: &str = "this server does not call admission webhooks";
 
 #[tokio::test]
-async fn a_server_with_webhooks_or_policies_says_that_it_does_not_call_them() {
+async fn a_server_with_webhooks_says_that_it_does_not_call_them() {
     let server = Server::start(&[]).await;
     let client = server.client();
     let one = format!("{CONFIG_MAPS}/one");
@@ -38,17 +37,11 @@ async fn a_server_with_webhooks_or_policies_says_that_it_does_not_call_them() {
     assert!(client.get(CONFIG_MAPS).await.expect(200).warnings().is_empty());
     assert!(client.post(CONFIG_MAPS, &config_map("two", "1")).await.expect(409).warnings().is_empty());
 
-    let binding = json!({"metadata": {"name": "bound"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}});
-    client.post(BINDINGS, &binding).await.expect(201);
-    let reply = client.post(CONFIG_MAPS, &config_map("three", "1")).await.expect(201);
-    assert_eq!(reply.warnings(), [format!("299 - \"{NOT_CALLED}: 2 configurations were not consulted\"")]);
-
     // A server that starts with them says so at once; one from which they are gone is silent.
     let before = server.process.log().matches(NOT_CALLED).count();
     let server = server.restart_in_order().await;
     let client = server.client();
     assert!(server.process.log().matches(NOT_CALLED).count() > before, "{}", server.process.log());
     client.delete(&format!("{WEBHOOKS}/guard")).await.expect(200);
-    client.delete(&format!("{BINDINGS}/bound")).await.expect(200);
     assert!(client.post(CONFIG_MAPS, &config_map("four", "1")).await.expect(201).warnings().is_empty());
 }
