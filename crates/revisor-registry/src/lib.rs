@@ -28,6 +28,7 @@ mod patch;
 mod policy_book;
 mod policy_objects;
 mod policy_tally;
+mod policy_types;
 mod present;
 mod quota;
 mod read;
