@@ -13,6 +13,7 @@ mod default_ingress_class;
 mod default_storage_class;
 mod default_toleration_seconds;
 mod device_admin_access;
+mod expression_authorizer;
 mod limit_ranger;
 mod namespace_lifecycle;
 mod operation_options;
@@ -26,14 +27,17 @@ mod runtime_class;
 mod service_account;
 mod storage_protection;
 mod taint_nodes_by_condition;
+mod versions;
 
 use std::future::Future;
 use std::pin::Pin;
 
+pub use revisor_admission::Operation;
 use revisor_object::{Object, Value};
 
-pub(crate) use self::attributes::Attributes;
-pub use self::attributes::{AdmissionNotes, Operation};
+pub use self::attributes::AdmissionNotes;
+pub(crate) use self::attributes::{Attributes, kind_of, resource_of};
+pub(crate) use self::expression_authorizer::ExpressionAuthorizer;
 pub(crate) use self::limit_ranger::pod_total;
 pub(crate) use self::operation_options::OperationOptions;
 pub use self::operation_options::SentOptions;

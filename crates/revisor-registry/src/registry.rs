@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, RwLock, Weak};
 use std::time::Duration;
 
+use revisor_admission::AdmissionEnvironment;
 use revisor_auth::{AuthorizationModes, Authorizer};
 use revisor_cache::{Cache, ResourceCache};
 use revisor_catalog::{Catalog, Resource};
@@ -58,6 +59,8 @@ pub struct Registry {
     pub(crate) sealer: TokenSealer,
     pub(crate) patience: Duration,
     pub(crate) admission: Vec<Box<dyn Admission>>,
+    /// What the stored expressions of webhooks and policies may speak of.
+    pub(crate) expressions: AdmissionEnvironment,
     pub(crate) allocation: Allocation,
     pub(crate) authorizer: Authorizer,
     caches: HashMap<String, Arc<ResourceCache>>,
@@ -100,6 +103,7 @@ impl Registry {
             itself: registry.clone(),
             runtime: Handle::current(),
             webhooks: WebhookClient::new(Arc::new(ServiceAddresses(registry.clone())), Limits::default()),
+            expressions: AdmissionEnvironment::new(options.catalog.rule_environment().clone()),
             served: watch::Sender::new(options.catalog.clone()),
             catalog: options.catalog,
             nothing,

@@ -85,7 +85,7 @@ impl<'a> WriteOptions<'a> {
         Attributes {
             resource,
             shown,
-            kind: resource,
+            own_kind: None,
             namespace,
             name,
             subresource: self.subresource,
