@@ -1,9 +1,11 @@
 //! [`Metrics`]: what the server counts, and the text in which it tells.
 //!
 //! Names, labels and buckets are the original's, so that dashboards and alerts made for it work here. Four parts:
-//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`, `store`, `conversions`), what
+//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`, `store`, `conversions`,
+//! `admission`), what
 //! releases and features are in force (`versions`), and what the operating system knows about the process (`process`).
 
+mod admission;
 mod conversions;
 mod process;
 mod requests;
@@ -15,10 +17,12 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response};
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 use revisor_catalog::ConversionSample;
+use revisor_registry::AdmissionSample;
 use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::body::Body;
 use crate::inflight::RequestKind;
+use admission::AdmissionCollector;
 use conversions::ConversionCollector;
 use process::ProcessCollector;
 use requests::RequestMetrics;
@@ -141,6 +145,11 @@ impl Metrics {
     /// Has the catalog asked at every scrape how custom objects were converted.
     pub fn ask_conversions(&self, conversions: impl Fn() -> Vec<ConversionSample> + Send + Sync + 'static) {
         registered(&self.registry, Ok(ConversionCollector::new(conversions)));
+    }
+
+    /// Has the registry asked at every scrape how admission went.
+    pub fn ask_admission(&self, admission: impl Fn() -> Vec<AdmissionSample> + Send + Sync + 'static) {
+        registered(&self.registry, Ok(AdmissionCollector::new(admission)));
     }
 
     /// Says what the server is, `binary` with all that belongs to its version, and which features are on.

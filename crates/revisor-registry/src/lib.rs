@@ -42,7 +42,7 @@ mod version_usage;
 mod workbench;
 mod write;
 
-pub use admission::{AdmissionNotes, Operation, SentOptions};
+pub use admission::{AdmissionFamily, AdmissionNotes, AdmissionSample, AuditAnnotation, Operation, SentOptions};
 pub use allocation::ServiceNetwork;
 pub use body::{Decoded, FieldValidation, Format};
 pub use bootstrap::Advertised;
@@ -56,7 +56,8 @@ pub use present::{Presented, present, present_item};
 pub use read::{GetRequest, Got, ListItems, ListRequest, Listed, WatchRequest, Watched};
 pub use read_plan::{ListPlan, ListVersions, WatchPlan, plan_list, plan_watch};
 pub use registry::{Registry, RegistryOptions};
+pub use revisor_admission::GroupVersionKind;
 pub use selection::Selection;
 pub use server_identity::{KnownServer, ServerIdentity};
 pub use workbench::{Workbench, is_light};
-pub use write::{Place, Saved, WriteOptions};
+pub use write::{Place, Saved, UnstoredWrite, WriteOptions};

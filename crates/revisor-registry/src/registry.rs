@@ -13,7 +13,7 @@ use revisor_webhook::{Limits, WebhookClient};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::admission::{Admission, chain};
+use crate::admission::{Admission, AdmissionMetrics, Webhooks, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
@@ -59,6 +59,9 @@ pub struct Registry {
     pub(crate) sealer: TokenSealer,
     pub(crate) patience: Duration,
     pub(crate) admission: Vec<Box<dyn Admission>>,
+    pub(crate) admission_metrics: AdmissionMetrics,
+    /// The webhooks that are asked about writes.
+    pub(crate) admission_webhooks: Webhooks,
     /// What the stored expressions of webhooks and policies may speak of.
     pub(crate) expressions: AdmissionEnvironment,
     pub(crate) allocation: Allocation,
@@ -76,7 +79,7 @@ pub struct Registry {
     pub(crate) conversions: Conversions,
     /// Who asks for which versions of custom resources.
     pub(crate) usage: VersionUsage,
-    /// Converts custom objects whose definitions say so.
+    /// Asks webhooks: about writes, and to convert custom objects whose definitions say so.
     pub(crate) webhooks: WebhookClient,
 }
 
@@ -87,8 +90,9 @@ impl Registry {
     /// If there is no tokio runtime on which definitions can be followed.
     pub async fn start(cache: Arc<Cache>, options: RegistryOptions) -> Result<Arc<Registry>, RegistryError> {
         let mut caches = HashMap::new();
-        // Conversions are kept also while they are not served.
-        let resources = options.catalog.resources().chain([options.catalog.conversions()]);
+        // What the server's own rules look at is kept also while it is not served, and so are conversions.
+        let catalog = &options.catalog;
+        let resources = catalog.resources().chain(catalog.stored_kinds()).chain([catalog.conversions()]);
         for resource in resources.filter(|resource| resource.is_stored()) {
             // Versions of one resource share what is stored.
             if !caches.contains_key(&resource.prefix) {
@@ -98,6 +102,8 @@ impl Registry {
         }
         let nothing = cache.add(NOTHING, false).await?;
         let roles = RoleBook::new(&options.catalog, &caches);
+        let admission_webhooks = Webhooks::new(&options.catalog, &caches);
+        let admission = chain();
         let uncalled = UncalledAdmission::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
             itself: registry.clone(),
@@ -116,7 +122,9 @@ impl Registry {
             environment: options.environment,
             sealer: options.sealer,
             patience: options.patience,
-            admission: chain(),
+            admission_metrics: AdmissionMetrics::new(admission.iter().map(|plugin| plugin.name()).collect()),
+            admission_webhooks,
+            admission,
             allocation: Allocation::new(options.services),
             authorizer: Authorizer::new(options.authorization, Arc::new(roles)),
             caches,

@@ -1,4 +1,4 @@
-//! [`UncalledAdmission`]: admission webhooks and policies that are stored and that nobody calls.
+//! [`UncalledAdmission`]: admission policies that are stored and that nobody calls.
 //!
 //! Whoever made them relies on them. As long as this server cannot call them, it says so with every write, and in its
 //! log.
@@ -14,12 +14,7 @@ use crate::Registry;
 const GROUP: &str = "admissionregistration.k8s.io";
 
 /// What would be called. A policy has an effect only where something binds it.
-const PLURALS: [&str; 4] = [
-    "mutatingwebhookconfigurations",
-    "validatingwebhookconfigurations",
-    "mutatingadmissionpolicybindings",
-    "validatingadmissionpolicybindings",
-];
+const PLURALS: [&str; 2] = ["mutatingadmissionpolicybindings", "validatingadmissionpolicybindings"];
 
 /// The caches of what would be called.
 pub(crate) struct UncalledAdmission {
@@ -42,11 +37,11 @@ impl UncalledAdmission {
 }
 
 impl Registry {
-    /// What whoever writes must know about webhooks and policies that were not called.
+    /// What whoever writes must know about policies that were not called.
     pub fn uncalled_admission(&self) -> Option<String> {
         let count = Some(self.uncalled.count()).filter(|count| *count > 0)?;
         let (noun, verb) = if count == 1 { ("configuration", "was") } else { ("configurations", "were") };
-        Some(format!("this server does not call admission webhooks and policies: {count} {noun} {verb} not consulted"))
+        Some(format!("this server does not call admission policies: {count} {noun} {verb} not consulted"))
     }
 
     /// Says so in the log, at the start.
@@ -60,7 +55,7 @@ impl Registry {
     pub(crate) fn log_if_uncalled(&self, resource: &Resource, name: &str) {
         if is_one(resource) {
             let kind = &*resource.kind;
-            tracing::warn!(kind, name, "this server does not call admission webhooks and policies");
+            tracing::warn!(kind, name, "this server does not call admission policies");
         }
     }
 }

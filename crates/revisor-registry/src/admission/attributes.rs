@@ -127,6 +127,13 @@ impl<'a> Attributes<'a> {
         }
     }
 
+    /// Leaves a note for audits that also keep what was sent (upstream: `AddAnnotationWithLevel`).
+    pub(crate) fn annotate_request(&self, key: impl Into<String>, value: impl Into<String>) {
+        if let Some(notes) = self.notes {
+            notes.add(key.into(), value.into(), true);
+        }
+    }
+
     /// How much time is left; `None` if there is no end to it.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
@@ -158,7 +165,18 @@ pub struct AdmissionNotes(Mutex<Notes>);
 #[derive(Default)]
 struct Notes {
     warnings: Warnings,
-    annotations: Vec<(String, String)>,
+    annotations: Vec<AuditAnnotation>,
+}
+
+/// What an audit should know of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditAnnotation {
+    /// What it is about.
+    pub key: String,
+    /// What is said of that.
+    pub value: String,
+    /// Whether only audits should have it that also keep what was sent.
+    pub of_request: bool,
 }
 
 impl AdmissionNotes {
@@ -174,10 +192,13 @@ impl AdmissionNotes {
 
     /// Adds what the audit should know. As in the original, what was noted first stays.
     pub fn annotate(&self, key: impl Into<String>, value: impl Into<String>) {
-        let (key, value) = (key.into(), value.into());
+        self.add(key.into(), value.into(), false);
+    }
+
+    fn add(&self, key: String, value: String, of_request: bool) {
         let annotations = &mut self.lock().annotations;
-        if annotations.len() < MAX_ANNOTATIONS && !annotations.iter().any(|(known, _)| *known == key) {
-            annotations.push((key, value));
+        if annotations.len() < MAX_ANNOTATIONS && !annotations.iter().any(|known| known.key == key) {
+            annotations.push(AuditAnnotation { key, value, of_request });
         }
     }
 
@@ -187,7 +208,7 @@ impl AdmissionNotes {
     }
 
     /// Takes what the audit should know.
-    pub fn take_annotations(&self) -> Vec<(String, String)> {
+    pub fn take_annotations(&self) -> Vec<AuditAnnotation> {
         std::mem::take(&mut self.lock().annotations)
     }
 }
@@ -214,7 +235,8 @@ mod tests {
             notes.annotate("key", text);
         }
         assert_eq!(notes.take_warnings().told().collect::<Vec<_>>(), ["a", "b"]);
-        assert_eq!(notes.take_annotations(), [("key".to_owned(), "a".to_owned())]);
+        let known = AuditAnnotation { key: "key".to_owned(), value: "a".to_owned(), of_request: false };
+        assert_eq!(notes.take_annotations(), [known]);
         assert!(notes.take_annotations().is_empty());
     }
 }
