@@ -4,7 +4,7 @@ use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING, X_CONTENT_TY
 use http::{HeaderName, Response, StatusCode};
 use revisor_catalog::Resource;
 use revisor_object::{FieldError, KindRef, ResourceRef, Status, StatusCause, StatusDetails, Warnings};
-use revisor_registry::{DenyingPolicy, RegistryError};
+use revisor_registry::RegistryError;
 use revisor_store::StoreError;
 use revisor_version::Revision;
 
@@ -138,6 +138,7 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
             Status::invalid(KindRef { group, kind }, "", errors)
         }
         RegistryError::BadRequest(message) => Status::bad_request(message.clone()),
+        RegistryError::Denied(status) => (**status).clone(),
         RegistryError::Forbidden { resource, name, why, terminating_namespace } => {
             let mut status = Status::forbidden(resource_ref(resource), name, why);
             if let (Some(namespace), Some(details)) = (terminating_namespace, &mut status.details) {
@@ -146,27 +147,6 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
                     message: format!("namespace {namespace} is being terminated"),
                     field: "metadata.namespace".to_owned(),
                 });
-            }
-            status
-        }
-        RegistryError::PolicyDenied { resource, name, by, reason, denials } => {
-            let first = denials.first().map(String::as_str).unwrap_or_default();
-            let mut status = Status::forbidden(resource_ref(resource), name, first);
-            status.reason = reason.clone().into();
-            match by {
-                DenyingPolicy::Validating => {
-                    status.code = match reason.as_str() {
-                        "Forbidden" => 403,
-                        "Unauthorized" => 401,
-                        "RequestEntityTooLarge" => 413,
-                        _ => 422,
-                    };
-                }
-                DenyingPolicy::Mutating => status.message = first.to_owned(),
-            }
-            if let Some(details) = &mut status.details {
-                let cause = |message: &String| StatusCause { message: message.clone(), ..StatusCause::default() };
-                details.causes = denials.iter().map(cause).collect();
             }
             status
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use revisor_catalog::Resource;
 use revisor_merge::{Conflict, describe_conflicts};
-use revisor_object::FieldErrors;
+use revisor_object::{FieldErrors, Status};
 use revisor_store::StoreError;
 use revisor_version::Revision;
 
@@ -127,20 +127,9 @@ pub enum RegistryError {
         /// The namespace, if the reason is that it is being deleted.
         terminating_namespace: Option<String>,
     },
-    /// A policy does not let the write pass.
-    #[error("{} {name:?} is denied by a policy: {}", resource.qualified_name(), denials.join("; "))]
-    PolicyDenied {
-        /// Of this resource.
-        resource: Arc<Resource>,
-        /// The name of the object.
-        name: String,
-        /// What sort of policy.
-        by: DenyingPolicy,
-        /// The reason that the policy gives: `Invalid`, `Forbidden`, `RequestEntityTooLarge`, …
-        reason: String,
-        /// What clients are told, the decisive one first.
-        denials: Vec<String>,
-    },
+    /// A webhook or a policy refuses it, in words of its own.
+    #[error("{}", .0.message)]
+    Denied(Box<Status>),
     /// The namespace of the request does not exist.
     #[error("namespace {0:?} not found")]
     NoSuchNamespace(String),
@@ -195,15 +184,6 @@ pub enum RegistryError {
     /// The store could not do its part.
     #[error("the store failed")]
     Store(#[from] StoreError),
-}
-
-/// A sort of policy. The original answers differently for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DenyingPolicy {
-    /// One that decides about writes.
-    Validating,
-    /// One that changes writes, and could not.
-    Mutating,
 }
 
 impl RegistryError {

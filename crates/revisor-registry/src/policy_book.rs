@@ -22,9 +22,9 @@ pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
 /// How many changes are read at once.
 const STEP: usize = 256;
 
-/// Keeps the policies and bindings that are in force.
+/// Keeps the policies and bindings that are in force. Their expressions are compiled in the environment that readers
+/// pass, which is always the same.
 pub(crate) struct PolicyBook {
-    environment: AdmissionEnvironment,
     validating: Side<ValidatingPolicy>,
     mutating: Side<MutatingPolicy>,
 }
@@ -79,7 +79,6 @@ impl PolicyBook {
         };
         let mutates = catalog.features().has(Feature::MutatingAdmissionPolicy);
         PolicyBook {
-            environment: AdmissionEnvironment::new(catalog.rule_environment().clone()),
             validating: Side::new(
                 follow("validatingadmissionpolicies"),
                 follow("validatingadmissionpolicybindings"),
@@ -93,19 +92,14 @@ impl PolicyBook {
         }
     }
 
-    /// What the expressions of policies may speak of.
-    pub(crate) fn environment(&self) -> &AdmissionEnvironment {
-        &self.environment
-    }
-
     /// The policies that decide about writes; `None` if there are none.
-    pub(crate) fn validating(&self) -> Option<Hooks<ValidatingPolicy>> {
-        self.validating.read(&self.environment)
+    pub(crate) fn validating(&self, environment: &AdmissionEnvironment) -> Option<Hooks<ValidatingPolicy>> {
+        self.validating.read(environment)
     }
 
     /// The policies that change writes; `None` if there are none.
-    pub(crate) fn mutating(&self) -> Option<Hooks<MutatingPolicy>> {
-        self.mutating.read(&self.environment)
+    pub(crate) fn mutating(&self, environment: &AdmissionEnvironment) -> Option<Hooks<MutatingPolicy>> {
+        self.mutating.read(environment)
     }
 }
 

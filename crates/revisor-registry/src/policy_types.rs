@@ -23,10 +23,11 @@ impl Registry {
             let api_version = kind.str("apiVersion").unwrap_or_default();
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
             let versions = catalog.versions_of(group).filter(|known| known.version == version);
-            let found = versions.flat_map(|known| &known.resources).find(|known| Some(&*known.kind) == kind.str("kind"));
+            let found =
+                versions.flat_map(|known| &known.resources).find(|known| Some(&*known.kind) == kind.str("kind"));
             found.and_then(schema_of)
         });
-        let check = TypeCheck { environment: self.policies.environment(), types: &types, params };
+        let check = TypeCheck { environment: &self.expressions, types: &types, params };
         check.check(policy).into_iter().map(|warning| (warning.field, warning.warning)).collect()
     }
 }

@@ -68,7 +68,7 @@ impl Registry {
         dry_run: bool,
     ) -> Result<Charges, RegistryError> {
         let Some(measure) = Measure::of(attributes, object) else { return Ok(Charges::default()) };
-        let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
+        let Some(quotas) = self.known("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
         let stored = self.all_stored("", "v1", "resourcequotas", attributes.namespace);
         let claims = stored.iter().map(|quota| claim(attributes, &measure, quota, object));
         let claims: Vec<Claim> = claims.filter_map(Result::transpose).collect::<Result<_, _>>()?;
@@ -141,7 +141,7 @@ impl Registry {
 
     /// Gives back what a write was charged that was not done.
     async fn refund_quotas(&self, namespace: Option<&str>, charged: Vec<(String, Usage)>) {
-        let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return };
+        let Some(quotas) = self.known("", "v1", "resourcequotas") else { return };
         for (name, added) in charged {
             let refunded = self.overwrite(quotas, namespace, &name, false, |_, quota| {
                 let mut used = amounts(quota, "used");

@@ -2,7 +2,9 @@
 //! what an object says of its own place in [`address`](self::address).
 
 mod address;
+mod attempts;
 mod create;
+mod unstored;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,20 +17,17 @@ use revisor_catalog::{
 use revisor_merge::ManagedFields;
 use revisor_object::names::NameRule;
 use revisor_object::{FieldError, FieldErrors, Object, Value, Warnings};
-use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
+use revisor_store::{Change, Draft, Entry, Expect, StoreError, Write};
 
 pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
+pub use self::unstored::UnstoredWrite;
 use crate::admission::{AdmissionNotes, Attributes, Operation, OperationOptions, SentOptions};
 use crate::allocation::{Outcome, Reservation};
 use crate::conversion::Current;
 use crate::definitions::is_definitions;
 use crate::present::named_as;
 use crate::scale::scale_of;
-use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
-
-/// How often a write is tried anew because others changed the object in between. Each time somebody succeeded, so a
-/// client that comes to this bound has met a hundred others.
-const MAX_ATTEMPTS: usize = 100;
+use crate::{Decoded, DeleteOptions, FieldValidation, Registry, RegistryError, managed_fields};
 
 /// What every conflict over a resource version says.
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
@@ -73,6 +72,18 @@ pub struct WriteOptions<'a> {
 }
 
 impl<'a> WriteOptions<'a> {
+    /// What the admission chain is told of a deletion. As in the original, who deletes a collection names none of its
+    /// objects.
+    pub(crate) fn deletion(&self, place: Place<'a>, old: &'a Object, options: &'a DeleteOptions) -> Attributes<'a> {
+        let Place { resource, namespace, name } = place;
+        Attributes {
+            operation: Operation::Delete,
+            options: OperationOptions::Delete(options),
+            dry_run: options.dry_run,
+            ..self.attributes(resource, namespace, name.unwrap_or_default(), Some(old))
+        }
+    }
+
     /// What the admission chain is told of a write.
     pub(crate) fn attributes(
         &self,
@@ -85,7 +96,7 @@ impl<'a> WriteOptions<'a> {
         Attributes {
             resource,
             shown,
-            kind: resource,
+            own_kind: None,
             namespace,
             name,
             subresource: self.subresource,
@@ -232,11 +243,9 @@ impl Registry {
         let Place { resource: shown, namespace, name } = place;
         let resource = shown.working();
         let name = name.unwrap_or_default();
-        let key = Key::new(resource.key(namespace, name));
-        self.cache.freshen().await?;
-        let mut entry = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
-        for _ in 0..MAX_ATTEMPTS {
-            let Some(current) = entry else { return Err(RegistryError::not_found(resource, name)) };
+        let mut attempts = self.attempts(resource, namespace, name).await?;
+        loop {
+            let current = attempts.current()?;
             let Current { object: old, beneath } = self.read_stored(resource, current.bytes()).await?;
             let Proposal { mut object, warnings, is_conditional, managed } = propose(&old)?;
             let metadata = object.object_mut("metadata");
@@ -254,6 +263,7 @@ impl Registry {
             // Where it is known already who manages what, nobody sent it.
             let begun = managed.is_none().then(|| managed_fields::begin(resource, &object, &old, options));
             restore_metadata(&mut object, &old);
+            object.object_mut("metadata").remove("managedFields");
             resource.default(&mut object);
             let now = self.now();
             // Where nobody was recorded, recording begins with the next apply.
@@ -262,7 +272,11 @@ impl Registry {
                 _ => managed.unwrap_or_default(),
             };
             object.object_mut("metadata").set("managedFields", managed.into_value());
-            self.admit(&attributes, &mut object).await?;
+            if scale_of(shown, options.subresource).is_some() {
+                self.admit_scale(&attributes, &mut object).await?;
+            } else if self.admit_keeping_managers(&attributes, &mut object).await? {
+                restore_metadata(&mut object, &old);
+            }
             // What is stored was written and read again. Only as if it had been, too, the new object can be compared.
             resource.complete(&mut object);
             self.refuse_escalation(&attributes, &object, options)?;
@@ -277,10 +291,35 @@ impl Registry {
             reservation.settle(outcome).await;
             match attempt? {
                 Attempt::Saved(saved) | Attempt::Removed(saved) => return Ok(saved),
-                Attempt::Overtaken(newest) => entry = newest,
+                Attempt::Overtaken(newest) => attempts.go_on_with(newest),
             }
         }
-        Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
+    }
+
+    /// The mutating pass over an object of which it is known who manages what. Webhooks may change that, but only to
+    /// something that can be read (upstream: `managedFieldsValidatingAdmissionController`). Answers whether others
+    /// changed the object.
+    pub(crate) async fn admit_keeping_managers(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &mut Object,
+    ) -> Result<bool, RegistryError> {
+        let known = object.at(&["metadata", "managedFields"]).cloned();
+        let has_changed = self.admit(attributes, object).await?;
+        if has_changed {
+            let metadata = object.object_mut("metadata");
+            if metadata.get("managedFields") != known.as_ref()
+                && ManagedFields::read(metadata.array("managedFields")).is_none()
+            {
+                metadata.set("managedFields", known);
+                attributes.warn(
+                    ".metadata.managedFields was in an invalid state after admission; this could be caused by an \
+                     outdated mutating admission controller; please fix your requests: metadata.managedFields cannot \
+                     be read",
+                );
+            }
+        }
+        Ok(has_changed)
     }
 
     /// Prepares, validates and stores an object in place of the current one.
@@ -313,7 +352,11 @@ impl Registry {
             shown.strategy.validate_update_warning(&object, old, options.part(), circumstances, &mut warnings);
         errors.extend(validated);
         reject_invalid(resource, name, errors)?;
-        self.validate_admission(attributes, &object).await?;
+        if scale_of(shown, options.subresource).is_some() {
+            self.validate_scale_admission(attributes, &object).await?;
+        } else {
+            self.validate_admission(attributes, &object).await?;
+        }
         let judged = self.judge(attributes, &mut object, options).await?;
         if is_definitions(resource) {
             // Boxed: all others would carry the room for it about.
@@ -418,7 +461,6 @@ fn restore_metadata(object: &mut Object, old: &Object) {
     metadata.set("generation", old_metadata.get("generation").cloned());
     metadata.set("creationTimestamp", old_metadata.get("creationTimestamp").cloned());
     metadata.remove("selfLink");
-    metadata.remove("managedFields");
     if metadata.str("uid").unwrap_or_default().is_empty() {
         metadata.set("uid", old_metadata.get("uid").cloned());
     }

@@ -158,7 +158,7 @@ impl Admission for PodSecurity {
 }
 
 fn policy_of(registry: &Registry, attributes: &Attributes<'_>) -> Option<Policy> {
-    let namespace = registry.stored("", "v1", "namespaces", None, attributes.namespace?)?;
+    let namespace = registry.read_once("", "v1", "namespaces", None, attributes.namespace?)?;
     let policy = Policy::of(&namespace);
     (policy.enforce.level.max(policy.warn.level) > Level::Privileged).then_some(policy)
 }

@@ -69,7 +69,10 @@ fn condition(status: &'static str, reason: &str, message: &str) -> Condition {
 async fn delete_all(registry: &Registry, objects: &Arc<Resource>) -> Result<(), RegistryError> {
     let everything = Selection::parse(objects, "", "")?;
     let options = DeleteOptions::default();
-    registry.delete_collection(objects, None, &everything, ListVersions::default(), 0, &options).await.map(drop)
+    registry
+        .delete_collection(objects, None, &everything, ListVersions::default(), 0, &options, WriteOptions::default())
+        .await
+        .map(drop)
 }
 
 /// Waits until no object is left, but not for ever: somebody may make one while others are deleted.
@@ -105,7 +108,7 @@ async fn report(registry: &Registry, definitions: &Arc<Resource>, name: &str, co
 async fn delete_conversion(registry: &Registry, name: &str) {
     let conversions = registry.catalog.conversions();
     let place = Place { resource: conversions, namespace: None, name: Some(name) };
-    match registry.delete_stored(place, &DeleteOptions::default()).await {
+    match registry.delete_stored(place, place.resource, &DeleteOptions::default(), None).await {
         Ok(_) | Err(RegistryError::NotFound { .. }) => {}
         Err(error) => tracing::warn!(conversion = name, %error, "a Conversion stays behind its definition"),
     }

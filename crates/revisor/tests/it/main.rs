@@ -31,6 +31,5 @@ mod reviews;
 mod roles;
 mod runtime_config;
 mod status_pages;
-mod uncalled_admission;
 mod versions;
 mod xtask;

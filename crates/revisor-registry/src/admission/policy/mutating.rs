@@ -10,13 +10,12 @@ use revisor_catalog::Resource;
 use revisor_merge::PatchError;
 use revisor_object::{Object, Value};
 
-use super::asked::AskedAuthorizer;
 use super::params::Param;
 use super::view::View;
 use super::{Meant, Write, is_exempt};
-use crate::admission::{Admission, Attributes, Operation, Waiting};
+use crate::admission::{Admission, Attributes, ExpressionAuthorizer, Operation, Waiting};
 use crate::policy_book::Hooks;
-use crate::{DenyingPolicy, Registry, RegistryError};
+use crate::{Registry, RegistryError};
 
 /// The name of the plugin.
 const NAME: &str = "MutatingAdmissionPolicy";
@@ -43,13 +42,13 @@ impl Admission for MutatingAdmissionPolicy {
         attributes: &'a Attributes<'_>,
         object: &'a mut Object,
     ) -> Option<Waiting<'a>> {
-        let hooks = registry.policies.mutating()?;
+        let hooks = registry.policies.mutating(&registry.expressions)?;
         if is_exempt(attributes) {
             return None;
         }
         Some(Box::pin(async move {
             let pass = Pass {
-                authorizer: AskedAuthorizer::new(&registry.authorizer, attributes.requester),
+                authorizer: ExpressionAuthorizer::new(&registry.authorizer, attributes.requester),
                 write: Write::new(registry, attributes),
                 begun: Instant::now(),
             };
@@ -72,7 +71,7 @@ impl Admission for MutatingAdmissionPolicy {
 /// One pass over the policies.
 struct Pass<'a> {
     write: Write<'a>,
-    authorizer: AskedAuthorizer<'a>,
+    authorizer: ExpressionAuthorizer<'a>,
     begun: Instant,
 }
 
@@ -120,8 +119,9 @@ impl Pass<'_> {
             };
             for binding in &hook.bindings {
                 match self.params(policy, binding, object).await {
-                    Ok(params) => invocations
-                        .extend(params.into_iter().map(|param| Invocation { policy, binding, meant, param })),
+                    Ok(params) => {
+                        invocations.extend(params.into_iter().map(|param| Invocation { policy, binding, meant, param }))
+                    }
                     Err(why) => {
                         let why = format!("failed to configure binding: {why}");
                         problems.extend(problem(policy, Some(binding), &why, ""));
@@ -237,12 +237,14 @@ impl Pass<'_> {
             }
         }
         let Some(changed) = view.into_object().filter(|_| is_dirty) else { return Ok(Some(object.clone())) };
-        let taken_back = self.write.take_back(changed, *meant).await;
-        let mut changed =
-            taken_back.map_err(|why| RegistryError::Internal(format!("failed to convert object: {why}")))?;
-        if meant.version.is_some() {
-            self.write.attributes.resource.default(&mut changed);
+        let attributes = self.write.attributes;
+        if attributes.own_kind.is_some() {
+            return Ok(Some(changed));
         }
+        let taken_back = self.write.registry.from_version(attributes, meant.version, changed).await;
+        let mut changed =
+            taken_back.map_err(|error| RegistryError::Internal(format!("failed to convert object: {error}")))?;
+        attributes.resource.default(&mut changed);
         Ok(Some(changed))
     }
 
@@ -270,7 +272,7 @@ impl Pass<'_> {
         let inputs = view.inputs(param.as_ref(), namespace, &self.authorizer, &clock);
         let patch = policy.patch(&policy.mutations()[at], &inputs).0?;
         let mut object = view.object().cloned().unwrap_or_default();
-        let resource = meant.version.unwrap_or(self.write.attributes.kind);
+        let resource = self.patched_kind(*meant)?;
         match patch {
             Patch::Configuration(configuration) => {
                 let (types, id) = resource.typed();
@@ -291,22 +293,34 @@ impl Pass<'_> {
         }
         object.remove("apiVersion");
         object.remove("kind");
-        if meant.version.is_some_and(|version| version.custom().is_some() || version.is_storage()) {
+        if resource.custom().is_some() || resource.is_storage() {
             resource.default(&mut object);
         }
         Ok(object)
     }
 
+    /// What the object is that a policy patches.
+    fn patched_kind<'w>(&'w self, meant: Meant<'w>) -> Result<&'w Arc<Resource>, Unpatched> {
+        if self.write.attributes.own_kind.is_none() {
+            return Ok(meant.version);
+        }
+        let (catalog, api_version) = (&self.write.catalog, meant.api_version());
+        let scale = Some(catalog.scale()).filter(|scale| scale.kind == meant.kind.kind);
+        scale.or_else(|| catalog.other_kind(&api_version, meant.kind.kind)).ok_or_else(|| {
+            let why = format!("there is no type for {}", meant.kind);
+            Unpatched::Problem(MutationError::new(why))
+        })
+    }
+
     /// The answer to a write, given what went wrong.
     fn conclude(&self, problems: Vec<Problem>, object: &Object) -> Result<(), RegistryError> {
         let Some(first) = problems.first() else { return Ok(()) };
-        Err(RegistryError::PolicyDenied {
-            resource: self.write.attributes.shown.clone(),
-            name: self.write.name(Some(object)),
-            by: DenyingPolicy::Mutating,
-            reason: if first.reason.is_empty() { "Forbidden" } else { first.reason }.to_owned(),
-            denials: problems.into_iter().map(|problem| problem.message).collect(),
-        })
+        let reason = if first.reason.is_empty() { "Forbidden" } else { first.reason };
+        let message = first.message.clone();
+        let denials = problems.into_iter().map(|problem| problem.message).collect();
+        let mut status = self.write.forbidden(Some(object), reason, denials);
+        status.message = message;
+        Err(RegistryError::Denied(Box::new(status)))
     }
 }
 

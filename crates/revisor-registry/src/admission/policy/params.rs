@@ -8,6 +8,7 @@ use revisor_catalog::Resource;
 use revisor_object::Object;
 
 use super::Write;
+use crate::admission::read_item;
 use crate::selection::place;
 
 /// A parameter.
@@ -52,11 +53,11 @@ impl Write<'_> {
         let (Some(kind), Some(reference)) = (kind, reference) else { return Ok(vec![None]) };
         let resource = self.param_resource(kind)?;
         let namespace = match (resource.namespaced, reference.namespace.as_str()) {
-            (true, "") if self.namespace.is_empty() => {
+            (true, "") if self.namespace().is_empty() => {
                 let why = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
                 return Err(why.to_owned());
             }
-            (true, "") => Some(self.namespace),
+            (true, "") => Some(self.namespace()),
             (true, named) => Some(named),
             (false, "") => None,
             (false, _) => {
@@ -97,7 +98,7 @@ impl Write<'_> {
         let object = match resource.custom() {
             None => {
                 let unreadable = || format!("{} cannot be read", item.key().as_str());
-                let stored = self.registry.policy_objects.read(item).ok_or_else(unreadable)?;
+                let stored = read_item(item).ok_or_else(unreadable)?;
                 match resource.is_storage() {
                     true => stored,
                     false => {

@@ -5,16 +5,12 @@ use std::time::Instant;
 use revisor_admission::{Action, Decision, FailurePolicy, PolicyBinding, ValidatingPolicy, ValidationAction, Verdict};
 use revisor_object::{Object, Value};
 
-use super::asked::AskedAuthorizer;
 use super::params::Param;
 use super::view::View;
 use super::{Meant, Write, is_exempt};
-use crate::admission::{Admission, Attributes, Operation, Waiting};
+use crate::admission::{Admission, Attributes, ExpressionAuthorizer, Operation, Waiting};
 use crate::policy_book::{Hook, Hooks};
-use crate::{DenyingPolicy, Registry, RegistryError};
-
-/// The name of the plugin.
-const NAME: &str = "ValidatingAdmissionPolicy";
+use crate::{Registry, RegistryError};
 
 /// Where the audit log notes what was denied and went through.
 const FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
@@ -24,7 +20,7 @@ pub(in crate::admission) struct ValidatingAdmissionPolicy;
 
 impl Admission for ValidatingAdmissionPolicy {
     fn name(&self) -> &'static str {
-        NAME
+        "ValidatingAdmissionPolicy"
     }
 
     fn handles(&self, _: Operation) -> bool {
@@ -37,7 +33,7 @@ impl Admission for ValidatingAdmissionPolicy {
         attributes: &'a Attributes<'_>,
         object: &'a Object,
     ) -> Option<Waiting<'a>> {
-        let hooks = registry.policies.validating()?;
+        let hooks = registry.policies.validating(&registry.expressions)?;
         if is_exempt(attributes) {
             return None;
         }
@@ -54,7 +50,7 @@ impl Admission for ValidatingAdmissionPolicy {
 struct Pass<'a> {
     write: Write<'a>,
     object: Option<&'a Object>,
-    authorizer: AskedAuthorizer<'a>,
+    authorizer: ExpressionAuthorizer<'a>,
     begun: Instant,
 }
 
@@ -67,7 +63,7 @@ struct Denial {
 impl<'a> Pass<'a> {
     fn new(registry: &'a Registry, attributes: &'a Attributes<'a>, object: Option<&'a Object>) -> Pass<'a> {
         Pass {
-            authorizer: AskedAuthorizer::new(&registry.authorizer, attributes.requester),
+            authorizer: ExpressionAuthorizer::new(&registry.authorizer, attributes.requester),
             write: Write::new(registry, attributes),
             object,
             begun: Instant::now(),
@@ -75,13 +71,15 @@ impl<'a> Pass<'a> {
     }
 
     fn refusal(&self, Denial { message, reason }: Denial) -> RegistryError {
-        RegistryError::PolicyDenied {
-            resource: self.write.attributes.shown.clone(),
-            name: self.write.name(self.object),
-            by: DenyingPolicy::Validating,
-            reason: if reason.is_empty() { "Invalid".to_owned() } else { reason },
-            denials: vec![message],
-        }
+        let reason = if reason.is_empty() { "Invalid" } else { &reason };
+        let mut status = self.write.forbidden(self.object, reason, vec![message]);
+        status.code = match reason {
+            "Forbidden" => 403,
+            "Unauthorized" => 401,
+            "RequestEntityTooLarge" => 413,
+            _ => 422,
+        };
+        RegistryError::Denied(Box::new(status))
     }
 
     /// Asks all policies. The first denial decides what is answered.
@@ -119,7 +117,7 @@ impl<'a> Pass<'a> {
         denied: &mut Option<Denial>,
     ) -> Result<(), RegistryError> {
         let Hook { policy, bindings } = hook;
-        let mut annotations: Vec<(String, Vec<String>)> = Vec::new();
+        let mut annotations = Vec::new();
         for binding in bindings {
             let params = match self.params(policy, binding).await {
                 Ok(params) if params.is_empty() => continue,
@@ -172,13 +170,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Does what a binding wants to be done about the decisions of its policy.
-    fn obey(
-        &self,
-        policy: &ValidatingPolicy,
-        binding: &PolicyBinding,
-        verdict: Verdict,
-        denied: &mut Option<Denial>,
-    ) {
+    fn obey(&self, policy: &ValidatingPolicy, binding: &PolicyBinding, verdict: Verdict, denied: &mut Option<Denial>) {
         let tally = &self.write.registry.policy_tally;
         let attributes = self.write.attributes;
         for decision in verdict.decisions {
@@ -232,12 +224,7 @@ fn note(annotations: &mut Vec<(String, Vec<String>)>, verdict: &Verdict) {
 }
 
 /// A policy or a binding cannot be followed.
-fn misconfigured(
-    denied: &mut Option<Denial>,
-    policy: &ValidatingPolicy,
-    binding: Option<&PolicyBinding>,
-    why: &str,
-) {
+fn misconfigured(denied: &mut Option<Denial>, policy: &ValidatingPolicy, binding: Option<&PolicyBinding>, why: &str) {
     if policy.failure_policy() == FailurePolicy::Ignore {
         return;
     }

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use revisor_admission::{Inputs, RequestValue, Typed};
+use revisor_admission::{AdmissionRequest, Inputs, RequestValue, Typed};
 use revisor_cel::Authorizer;
 use revisor_object::Object;
 
 use super::params::Param;
-use super::{Meant, Write, name_of};
+use super::{Meant, Write};
+use crate::RegistryError;
+use crate::admission::{Operation, resource_of};
 
 /// The objects and the request of a write in one version.
 pub(super) struct View<'w> {
@@ -32,7 +34,7 @@ impl<'w> View<'w> {
         meant: Meant<'w>,
         object: Option<&'w Object>,
     ) -> Result<&'v View<'w>, String> {
-        let at = match views.iter().position(|view| view.meant.resource == meant.resource) {
+        let at = match views.iter().position(|view| resource_of(view.meant.version) == resource_of(meant.version)) {
             Some(at) => at,
             None => {
                 views.push(View::new(write, meant, object).await?);
@@ -48,18 +50,17 @@ impl<'w> View<'w> {
         meant: Meant<'w>,
         object: Option<&'w Object>,
     ) -> Result<View<'w>, String> {
-        let object = match object {
-            Some(object) => Some(write.show(object, meant).await?),
-            None => None,
+        let shown = async |object: Option<&'w Object>| match object {
+            Some(object) => show(write, object, meant).await.map(Some).map_err(|error| error.to_string()),
+            None => Ok(None),
         };
-        let old = match write.attributes.old {
-            Some(old) => Some(write.show(old, meant).await?),
-            None => None,
-        };
-        let asked = name_of(write.attributes.shown);
+        let (object, old) = (shown(object).await?, shown(write.attributes.old).await?);
+        let request = write.attributes.admission_request(meant.version, write.options.as_ref());
+        let asked = write.attributes.request_resource();
         let plain =
-            (asked != meant.resource).then(|| RequestValue::new(write.request(Meant { resource: asked, ..meant })));
-        Ok(View { meant, api_version: meant.api_version(), object, old, request: RequestValue::new(write.request(meant)), plain })
+            (asked != request.resource).then(|| RequestValue::new(AdmissionRequest { resource: asked, ..request }));
+        let request = RequestValue::new(request);
+        Ok(View { meant, api_version: meant.api_version(), object, old, request, plain })
     }
 
     /// What expressions are evaluated for.
@@ -97,4 +98,20 @@ impl<'w> View<'w> {
     pub(super) fn into_object(self) -> Option<Object> {
         self.object.map(Cow::into_owned)
     }
+}
+
+/// An object of a write in the version that is meant. It is borrowed where it is of that version already.
+async fn show<'o>(write: &Write<'_>, object: &'o Object, meant: Meant<'_>) -> Result<Cow<'o, Object>, RegistryError> {
+    let Meant { version, .. } = meant;
+    let attributes = write.attributes;
+    let is_custom = attributes.resource.custom().is_some();
+    // What is new was not written yet, and lacks what is always written.
+    let is_whole = is_custom || attributes.operation != Operation::Create;
+    let is_of_version = version.api_version == attributes.resource.api_version;
+    if attributes.own_kind.is_some() || (is_of_version && is_whole) {
+        return Ok(Cow::Borrowed(object));
+    }
+    let mut shown = write.registry.to_version(attributes, version, object).await?;
+    version.complete(&mut shown);
+    Ok(Cow::Owned(shown))
 }
