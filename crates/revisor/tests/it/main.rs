@@ -25,6 +25,7 @@ mod kubectl;
 mod lifecycle;
 mod objects;
 mod odd_input;
+mod policies;
 mod python_client;
 mod quota;
 mod reviews;
