@@ -289,6 +289,11 @@ impl Pass<'_> {
                     Err(error) => return Err(MutationError::new(format!("JSON Patch: {error}")).into()),
                 }
                 object = decoded(resource, value)?;
+                let is_of_type = |name, wanted: &str| object.str(name) == Some(wanted);
+                if !is_of_type("apiVersion", &meant.api_version()) || !is_of_type("kind", meant.kind.kind) {
+                    let why = format!("a patch must not change what an object is, which is {}", meant.kind);
+                    return Err(Unpatched::Fatal(RegistryError::Internal(why)));
+                }
             }
         }
         object.remove("apiVersion");
