@@ -49,7 +49,7 @@ async fn the_status_of_a_policy_tells_what_types_know_better() {
     // When the mistake is mended, the warnings go.
     let mended = json!({"spec": {"validations": [{"expression": "object.spec.replicas > 1"}]}});
     client.patch(&format!("{policies}/confused"), MERGE, &mended).await.expect(200);
-    assert_eq!(checked(&client, "confused").await["typeChecking"], json!({}));
+    assert!(checked(&client, "confused").await["typeChecking"]["expressionWarnings"].is_null());
 
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
         "replicas": {"type": "integer"}}}}});

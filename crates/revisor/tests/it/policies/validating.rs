@@ -182,7 +182,7 @@ async fn warnings_and_numbers_tell_of_what_was_let_through() {
         "299 - \"Validation failed for ValidatingAdmissionPolicy 'advice' with binding 'advice-bound': not good\"";
     assert_eq!(reply.warnings(), [warning]);
     assert!(client.post(CONFIG_MAPS, &config_map("b", "good")).await.expect(201).warnings().is_empty());
-    let metrics = client.get("/metrics").await.expect(200).text();
+    let metrics = String::from_utf8(client.get("/metrics").await.expect(200).body.to_vec()).expect("is a text");
     for action in ["audit", "warn"] {
         let line = format!(
             "apiserver_validating_admission_policy_check_total{{policy=\"advice\",policy_binding=\"advice-bound\",\
