@@ -14,6 +14,7 @@ mod http;
 mod latency;
 mod objects;
 mod options;
+mod policies;
 mod process;
 mod report;
 mod run;
