@@ -16,6 +16,7 @@ use crate::in_every_namespace::InEveryNamespace;
 use crate::namespace::NamespaceController;
 use crate::root_ca::RootCa;
 use crate::service_account::DefaultServiceAccount;
+use crate::validating_admission_policy_status::ValidatingAdmissionPolicyStatus;
 use crate::{Clock, event_expiry};
 
 /// The resources that exist. Whoever adds some sends the longer list; the registry must have them first.
@@ -37,16 +38,19 @@ pub enum Controller {
     RootCaPublisher,
     /// Keeps a service account in every namespace.
     ServiceAccount,
+    /// Says in the status of validating policies what is odd about their expressions.
+    ValidatingAdmissionPolicyStatus,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Controller; 5] = [
+    pub const ALL: [Controller; 6] = [
         Controller::ClusterRoleAggregation,
         Controller::GarbageCollector,
         Controller::Namespace,
         Controller::RootCaPublisher,
         Controller::ServiceAccount,
+        Controller::ValidatingAdmissionPolicyStatus,
     ];
 
     /// Its name in kube-controller-manager.
@@ -57,6 +61,7 @@ impl Controller {
             Controller::Namespace => "namespace-controller",
             Controller::RootCaPublisher => "root-ca-certificate-publisher-controller",
             Controller::ServiceAccount => "serviceaccount-controller",
+            Controller::ValidatingAdmissionPolicyStatus => "validatingadmissionpolicy-status-controller",
         }
     }
 
@@ -68,6 +73,7 @@ impl Controller {
             Controller::Namespace => "namespace",
             Controller::RootCaPublisher => "root-ca-cert-publisher",
             Controller::ServiceAccount => "serviceaccount",
+            Controller::ValidatingAdmissionPolicyStatus => "validatingadmissionpolicy-status",
         }
     }
 }
@@ -125,6 +131,9 @@ impl Controllers {
                 }
                 Controller::ServiceAccount => {
                     tasks.spawn(InEveryNamespace::new(registry, clock, DefaultServiceAccount).run());
+                }
+                Controller::ValidatingAdmissionPolicyStatus => {
+                    tasks.spawn(ValidatingAdmissionPolicyStatus::new(registry, clock).run());
                 }
             }
         }

@@ -23,6 +23,7 @@ mod namespace;
 mod root_ca;
 mod service_account;
 mod uid;
+mod validating_admission_policy_status;
 mod work_queue;
 
 pub use clock::{Clock, Sleep, SystemClock};

@@ -22,6 +22,7 @@ mod pod_fields;
 mod pod_group;
 mod pod_security;
 mod pod_topology_labels;
+mod policy;
 mod priority;
 mod reinvocation;
 mod runtime_class;
@@ -126,7 +127,9 @@ pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
         Box::new(default_ingress_class::DefaultIngressClass),
         Box::new(pod_topology_labels::PodTopologyLabels),
         Box::new(device_admin_access::DeviceAdminAccess),
+        Box::new(policy::MutatingAdmissionPolicy),
         Box::new(webhooks::MutatingAdmissionWebhook),
+        Box::new(policy::ValidatingAdmissionPolicy),
         Box::new(webhooks::ValidatingAdmissionWebhook),
     ]
 }
@@ -297,7 +300,7 @@ impl Registry {
 }
 
 /// What an object of the cache says, read once in its life.
-fn read_item(item: &Item) -> Option<Arc<Object>> {
+pub(crate) fn read_item(item: &Item) -> Option<Arc<Object>> {
     let read = item.keep_read(|bytes| crate::Decoded::stored(bytes).ok().map(Arc::new));
     Option::clone(&read)
 }

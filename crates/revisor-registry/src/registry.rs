@@ -17,9 +17,10 @@ use crate::admission::{Admission, AdmissionMetrics, Webhooks, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
+use crate::policy_book::PolicyBook;
+use crate::policy_tally::{PolicySample, PolicyTally};
 use crate::role_book::RoleBook;
 use crate::service_addresses::ServiceAddresses;
-use crate::uncalled_admission::UncalledAdmission;
 use crate::version_reports::stored_version;
 use crate::version_usage::VersionUsage;
 use crate::{Environment, RegistryError};
@@ -71,8 +72,9 @@ pub struct Registry {
     custom_caches: RwLock<HashMap<String, Arc<ResourceCache>>>,
     /// What is left of a resource that is gone, for requests that still hold it.
     nothing: Arc<ResourceCache>,
-    /// What is stored to be asked about writes, and is not.
-    pub(crate) uncalled: UncalledAdmission,
+    /// The policies that are asked about writes.
+    pub(crate) policies: PolicyBook,
+    pub(crate) policy_tally: PolicyTally,
     /// How far definitions and conversions have taken effect.
     pub(crate) definitions: Progress,
     /// What is known of conversions between two requests.
@@ -104,7 +106,7 @@ impl Registry {
         let roles = RoleBook::new(&options.catalog, &caches);
         let admission_webhooks = Webhooks::new(&options.catalog, &caches);
         let admission = chain();
-        let uncalled = UncalledAdmission::new(&options.catalog, &caches);
+        let policies = PolicyBook::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
             itself: registry.clone(),
             runtime: Handle::current(),
@@ -113,7 +115,8 @@ impl Registry {
             served: watch::Sender::new(options.catalog.clone()),
             catalog: options.catalog,
             nothing,
-            uncalled,
+            policies,
+            policy_tally: PolicyTally::default(),
             custom_caches: RwLock::default(),
             definitions: Progress::default(),
             conversions: Conversions::default(),
@@ -130,7 +133,6 @@ impl Registry {
             caches,
         });
         registry.bootstrap().await?;
-        registry.log_uncalled_admission();
         registry.follow_definitions().await;
         registry.reconcile_registrations().await?;
         Ok(registry)
@@ -154,6 +156,11 @@ impl Registry {
     /// Decides who may do what, by the roles that are stored.
     pub fn authorizer(&self) -> &Authorizer {
         &self.authorizer
+    }
+
+    /// What was counted of the evaluations of validating and of mutating policies.
+    pub fn policy_samples(&self) -> [Vec<PolicySample>; 2] {
+        self.policy_tally.samples()
     }
 
     /// The cache that reads are served from.

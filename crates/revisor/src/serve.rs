@@ -103,6 +103,10 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let registry = registry.clone();
         move || registry.built_in().conversion_samples()
     });
+    metrics.ask_policies({
+        let registry = registry.clone();
+        move || registry.policy_samples()
+    });
     metrics.ask_admission({
         let registry = registry.clone();
         move || registry.admission_samples()

@@ -185,7 +185,6 @@ impl Registry {
         let write = Write { key, expect: Expect::Absent, change: Change::Put(drafted.stored.clone()) };
         match self.write_charged(write, charges).await {
             Ok(event) => {
-                self.log_if_uncalled(resource, name);
                 let bytes = event.new.map(|entry| entry.bytes().clone()).unwrap_or_default();
                 Ok(saved(bytes, Some(event.revision)))
             }
