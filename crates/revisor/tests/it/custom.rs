@@ -14,6 +14,7 @@ mod restarts;
 mod retiring;
 mod rules;
 
+pub(crate) use converter::certified;
 use serde_json::{Value, json};
 
 use crate::client::Client;

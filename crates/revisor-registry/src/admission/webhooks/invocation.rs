@@ -276,7 +276,7 @@ fn round_up(timeout: Duration) -> Duration {
 
 /// Why a webhook says no, as its client is told (upstream: `ToStatusErr`).
 fn rejection(webhook: &str, result: Option<Status>) -> Box<Status> {
-    let mut status = result.unwrap_or_else(|| Status::unexplained(""));
+    let mut status = result.unwrap_or_default();
     status.code = status.code.max(400);
     if matches!(&*status.status, "" | "Success") {
         status.status = "Failure".into();
