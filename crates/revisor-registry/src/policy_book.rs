@@ -13,8 +13,8 @@ use revisor_catalog::{Catalog, Feature, Resource};
 use revisor_object::{Object, Value};
 use revisor_version::Revision;
 
-use crate::Decoded;
 use crate::selection::place;
+use crate::{Decoded, Registry};
 
 /// The group of policies and bindings.
 pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
@@ -100,6 +100,22 @@ impl PolicyBook {
     /// The policies that change writes; `None` if there are none.
     pub(crate) fn mutating(&self, environment: &AdmissionEnvironment) -> Option<Hooks<MutatingPolicy>> {
         self.mutating.read(environment)
+    }
+}
+
+impl Registry {
+    /// Compiles what was written of policies and bindings, if it was one of them. Whoever writes a large policy is polled
+    /// where that keeps nobody waiting (R2); whoever writes next is not.
+    pub(crate) fn compile_policies(&self, resource: &Resource) {
+        if resource.group == GROUP {
+            self.compile_all_policies();
+        }
+    }
+
+    /// Compiles all policies that are stored, before there is anybody who would wait for it.
+    pub(crate) fn compile_all_policies(&self) {
+        self.policies.validating(&self.expressions);
+        self.policies.mutating(&self.expressions);
     }
 }
 

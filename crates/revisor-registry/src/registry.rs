@@ -133,6 +133,7 @@ impl Registry {
             caches,
         });
         registry.bootstrap().await?;
+        registry.compile_all_policies();
         registry.follow_definitions().await;
         registry.reconcile_registrations().await?;
         Ok(registry)

@@ -229,6 +229,7 @@ impl Registry {
         let mut saved =
             self.change_stored(place, options, propose).await.map_err(|error| named_as(place.resource, error))?;
         self.await_definition(place.resource, &saved.bytes).await;
+        self.compile_policies(place.resource);
         self.show_saved(place.resource, &mut saved).await?;
         Ok(saved)
     }

@@ -61,6 +61,7 @@ impl Registry {
         let saved = self.create_stored(resource, namespace, object, managed, options).await;
         let mut saved = saved.map_err(|error| named_as(resource, error))?;
         self.await_definition(resource, &saved.bytes).await;
+        self.compile_policies(resource);
         self.show_saved(resource, &mut saved).await?;
         saved.warnings = warnings.into_iter().chain(saved.warnings).collect();
         Ok(saved)

@@ -20,9 +20,6 @@ use crate::{Registry, RegistryError};
 /// The name of the plugin.
 const NAME: &str = "MutatingAdmissionPolicy";
 
-/// What tells an object apart from others, and so is not for policies to change.
-const IDENTITY: [&str; 3] = ["name", "namespace", "uid"];
-
 /// Lets the mutating policies that are in force change what is written.
 pub(in crate::admission) struct MutatingAdmissionPolicy;
 
@@ -164,7 +161,6 @@ impl Pass<'_> {
         problems: &mut Vec<Problem>,
     ) -> Result<(), RegistryError> {
         let namespace = self.write.shown_namespace()?;
-        let before = object.clone();
         for invocation in &invocations {
             let changed = self.invoke(invocation, object, namespace.as_deref(), problems).await?;
             let Some(changed) = changed else { continue };
@@ -172,14 +168,6 @@ impl Pass<'_> {
             *object = changed;
             if let Some(reinvocation) = self.write.attributes.reinvocation {
                 reinvocation.called(NAME, &invocation.id(), has_changed, invocation.policy.is_reinvoked());
-            }
-        }
-        // DIFFERENCE: the original lets policies give a new object another name. The place of the object is known by now.
-        if let Some(known) = before.object("metadata") {
-            for name in IDENTITY {
-                if object.at(&["metadata", name]) != known.get(name) {
-                    object.object_mut("metadata").set(name, known.get(name).cloned());
-                }
             }
         }
         Ok(())

@@ -112,7 +112,7 @@ async fn what_a_policy_makes_is_validated() {
             json_patch("[JSONPatch{op: 'replace', path: '/metadata/name', value: 'other'}]"),
             "Fail",
             201,
-            "\"name\":\"a\"",
+            "\"name\":\"other\"",
         ),
     ] {
         let spec = json!({"failurePolicy": failure_policy, "mutations": [mutation]});
