@@ -8,6 +8,7 @@ use revisor_catalog::Resource;
 use revisor_object::Object;
 
 use super::Write;
+use crate::Selection;
 use crate::admission::read_item;
 use crate::selection::place;
 
@@ -74,14 +75,14 @@ impl Write<'_> {
             }
             Some(Err(why)) => return Err(why.clone()),
             Some(Ok(selector)) => {
+                // Labels are remembered beside the objects, so that only those are read that are selected.
+                let selection = Selection::of_labels(selector);
                 let snapshot = cache.snapshot();
-                let items: Vec<Arc<Item>> = snapshot.range(&resource.collection(namespace), None).cloned().collect();
-                for item in items {
-                    let param = self.param(resource, kind, &item).await?;
-                    let labels = param.object.at(&["metadata", "labels"]).and_then(|labels| labels.as_object());
-                    if selector.matches(|name| labels.and_then(|labels| labels.str(name))) {
-                        params.push(Some(param));
-                    }
+                let selected = snapshot.range(&resource.collection(namespace), None);
+                let selected: Vec<Arc<Item>> =
+                    selected.filter(|item| selection.matches(resource, item)).cloned().collect();
+                for item in selected {
+                    params.push(Some(self.param(resource, kind, &item).await?));
                 }
             }
         }
