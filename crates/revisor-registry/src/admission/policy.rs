@@ -92,7 +92,8 @@ impl<'a> Write<'a> {
     fn matches(&self, resources: &MatchResources, object: Option<&Object>) -> Result<Option<Meant<'_>>, String> {
         let equivalents: Vec<GroupVersionResource<'_>> =
             self.equivalents.iter().map(|resource| resource_of(resource)).collect();
-        let objects = [object, self.attributes.old];
+        // What has no metadata has no labels that it could be selected by, not even by their absence.
+        let objects = [object, self.attributes.old].map(|object| object.filter(|object| object.contains("metadata")));
         let found = resources.matches(&self.attributes.rule_target(), &equivalents, objects, || {
             let namespace = self.namespace_object().ok_or(());
             let labels = |namespace: Arc<Object>| {
