@@ -82,7 +82,7 @@ impl Registry {
             place,
             own_kind: Some(GroupVersionKind { group: "policy", version: "v1", kind: KIND }),
             operation: Operation::Create,
-            options: write,
+            options: WriteOptions { subresource: Some("eviction"), ..write },
         };
         for name in ["kind", "apiVersion"] {
             eviction.0.remove(name);
