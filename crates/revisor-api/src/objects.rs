@@ -376,11 +376,15 @@ impl Api {
         let limit = query.number("limit")?.unwrap_or_default();
         let options = self.delete_options(&parts, body).await?;
         let registry = &self.options.registry;
-        let (resource, namespace) = (&route.resource, route.namespace.as_deref());
-        let write = deletion(&parts, notes);
-        let deleted = registry
-            .delete_collection(resource, namespace, &selection, query.versions(), limit, &options, write)
-            .await?;
+        let resource = &route.resource;
+        let wanted_items = ListRequest {
+            resource,
+            namespace: route.namespace.as_deref(),
+            selection: &selection,
+            versions: query.versions(),
+            limit,
+        };
+        let deleted = registry.delete_collection(wanted_items, &options, deletion(&parts, notes)).await?;
         let shape = wanted.list(resource, now())?;
         let revision = registry.cache().revision().map_or(0, |revision| revision.get());
         let list = whole_list(&shape, &deleted, &format!("{{\"resourceVersion\":\"{revision}\"}}"));

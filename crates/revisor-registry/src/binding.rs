@@ -27,7 +27,7 @@ impl Registry {
             place: Place { name: name.or(name_in_body.as_deref()), ..place },
             own_kind: Some(GroupVersionKind { group: "", version: "v1", kind: "Binding" }),
             operation: Operation::Create,
-            options,
+            options: WriteOptions { subresource: (place.resource.plural == "pods").then_some("binding"), ..options },
         };
         self.admit_unstored(&write, &mut binding).await?;
         let metadata = binding.object_mut("metadata");

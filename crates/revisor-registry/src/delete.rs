@@ -15,9 +15,7 @@ use crate::conversion::Current;
 use crate::conversions::is_conversions;
 use crate::present::{Presented, named_as};
 use crate::selection::place;
-use crate::{
-    Decoded, Format, ListItems, ListRequest, ListVersions, Place, Registry, RegistryError, Selection, WriteOptions,
-};
+use crate::{Decoded, Format, ListItems, ListRequest, Place, Registry, RegistryError, WriteOptions};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -298,16 +296,12 @@ impl Registry {
     /// Deletes every object of a collection that is selected; answers what they were.
     pub async fn delete_collection(
         &self,
-        resource: &Arc<Resource>,
-        namespace: Option<&str>,
-        selection: &Selection,
-        versions: ListVersions<'_>,
-        limit: i64,
+        request: ListRequest<'_>,
         options: &DeleteOptions,
         write: WriteOptions<'_>,
     ) -> Result<Vec<Bytes>, RegistryError> {
         options.validate()?;
-        let request = ListRequest { resource, namespace, selection, versions, limit };
+        let resource = request.resource;
         let items = match self.list(request).await?.items {
             ListItems::Page(items) => items,
             ListItems::All { snapshot, prefix, after, filter } => {

@@ -78,13 +78,11 @@ impl Registry {
     ) -> Result<(), RegistryError> {
         let Place { resource: pods, namespace, name } = place;
         let name = name.unwrap_or_default();
-        // A dry run may also be asked for in the object, and whoever is asked about it must know.
-        let dry_run = write.dry_run || eviction.options()?.dry_run;
         let unstored = UnstoredWrite {
             place,
             own_kind: Some(GroupVersionKind { group: "policy", version: "v1", kind: KIND }),
             operation: Operation::Create,
-            options: WriteOptions { dry_run, ..write },
+            options: WriteOptions { subresource: Some("eviction"), ..write },
         };
         for name in ["kind", "apiVersion"] {
             eviction.0.remove(name);
@@ -96,7 +94,7 @@ impl Registry {
             return Err(RegistryError::BadRequest(message.to_owned()));
         }
         let mut options = eviction.options()?;
-        options.dry_run |= dry_run;
+        options.dry_run |= write.dry_run;
         self.validate_unstored(&unstored, &eviction.0).await?;
         let insists = options.preconditions.resource_version.is_some();
         let mut last = RegistryError::Contended { resource: pods.clone(), name: name.to_owned() };

@@ -44,16 +44,24 @@ impl Phase {
 
 /// A family of series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "each is what its metric is called")]
 pub enum AdmissionFamily {
+    /// How long a pass of the chain takes.
     StepDuration,
+    /// How long a plugin takes.
     ControllerDuration,
+    /// How long a webhook takes.
     WebhookDuration,
+    /// How often a webhook kept a write from being done.
     WebhookRejections,
+    /// How often a webhook that failed was passed over.
     WebhookFailOpen,
+    /// How often a webhook was called.
     WebhookRequests,
+    /// How often match conditions had no answer.
     MatchConditionErrors,
+    /// How often match conditions kept something from being asked.
     MatchConditionExclusions,
+    /// How long match conditions take.
     MatchConditionDuration,
 }
 

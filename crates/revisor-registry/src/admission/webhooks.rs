@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use revisor_admission::AdmissionEnvironment;
 use revisor_cache::ResourceCache;
 use revisor_catalog::{Catalog, Resource};
 use revisor_object::{Object, Value};
@@ -57,6 +58,11 @@ impl Webhooks {
             mutating: WebhookBook::new(catalog, caches, "mutatingwebhookconfigurations"),
             validating: WebhookBook::new(catalog, caches, "validatingwebhookconfigurations"),
         }
+    }
+
+    /// Whether there are webhooks that could change an object.
+    pub(crate) fn may_change(&self, environment: &AdmissionEnvironment) -> bool {
+        self.mutating.read(environment).is_some()
     }
 }
 
