@@ -1,3 +1,5 @@
+//! Patches and configurations, by the expressions that make them.
+
 use revisor_schema::Types;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What types make odd about expressions.
+
 use revisor_schema::Types;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Decisions about a config map, by the specification of the policy.
+
 use super::*;
 use crate::fixture::{Write, environment, object};
 

@@ -1,3 +1,5 @@
+//! Policies that change what is written.
+
 use serde_json::{Value, json};
 
 use super::{DEPLOYMENTS, Sort, apply_configuration, deployment, enforce, json_patch, rule};

@@ -1,3 +1,5 @@
+//! The parameters of policies.
+
 use serde_json::{Value, json};
 
 use super::{Sort, enforce, rule};

@@ -1,3 +1,5 @@
+//! What the status of policies tells of their expressions.
+
 use serde_json::{Value, json};
 
 use super::{Sort, rule};

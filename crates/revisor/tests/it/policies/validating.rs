@@ -1,3 +1,5 @@
+//! Policies that decide about writes.
+
 use serde_json::json;
 
 use super::{ADMISSION, DEPLOYMENTS, Sort, deployment, enforce, rule};
