@@ -44,7 +44,7 @@ impl Registry {
     }
 
     /// An object in a version of the resource of a write as it is worked on: the way back.
-    pub(crate) async fn from_version(
+    pub(crate) async fn back_from_version(
         &self,
         attributes: &Attributes<'_>,
         version: &Arc<Resource>,

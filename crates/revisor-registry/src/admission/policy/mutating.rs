@@ -229,7 +229,7 @@ impl Pass<'_> {
         if attributes.own_kind.is_some() {
             return Ok(Some(changed));
         }
-        let taken_back = self.write.registry.from_version(attributes, meant.version, changed).await;
+        let taken_back = self.write.registry.back_from_version(attributes, meant.version, changed).await;
         let mut changed =
             taken_back.map_err(|error| RegistryError::Internal(format!("failed to convert object: {error}")))?;
         attributes.resource.default(&mut changed);

@@ -55,7 +55,7 @@ pub(super) async fn apply(
     patch.apply(&mut value).map_err(|error| internal(error.client_message()))?;
     let shown = fitted(registry, attributes, invocation, value).map_err(internal)?;
     let has_changed = invocation.encode(attributes, &shown) != sent;
-    let object = registry.from_version(attributes, &invocation.meant, shown).await.map_err(Failure::Other)?;
+    let object = registry.back_from_version(attributes, &invocation.meant, shown).await.map_err(Failure::Other)?;
     let mut object = object;
     if attributes.own_kind.is_none() {
         attributes.resource.default(&mut object);
