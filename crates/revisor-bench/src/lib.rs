@@ -16,6 +16,7 @@ mod latency;
 mod migrate;
 mod objects;
 mod options;
+mod policies;
 mod process;
 mod report;
 mod run;

@@ -14,13 +14,16 @@ use crate::server::OwnServer;
 use crate::widgets::Conversion;
 use crate::worker::{Operation, Worker};
 use crate::workload::{Outcome, Plan};
-use crate::{Endpoint, Options, fan_out, migrate, scale, workload};
+use crate::{Endpoint, Options, fan_out, migrate, policies, scale, workload};
 
 /// Workers that list everything at the same time. More would only wait for each other's megabytes.
 const LISTERS: usize = 4;
 
 /// The longest time to set a server up: connections, namespace.
 const SETUP: Duration = Duration::from_secs(60);
+
+/// How long policies are waited for.
+const POLICIES: Duration = Duration::from_secs(3);
 
 /// Measures what the options ask for. Lines about the progress go to `progress`.
 pub async fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report> {
@@ -148,6 +151,8 @@ pub(crate) struct Drive {
     _converter: Option<Converter>,
     /// Objects below this number have been created.
     numbers: u32,
+    /// So many policies are in force.
+    policies: u32,
 }
 
 impl Drive {
@@ -171,7 +176,9 @@ impl Drive {
         }
         let first = workers.first_mut().context("there is no worker")?;
         first.call("POST", "/api/v1/namespaces", &namespace.manifest()).await?;
-        for (path, name, need) in namespace.needs(converter.as_ref().map(|converter| &converter.client_config)) {
+        let mut needs = namespace.needs(converter.as_ref().map(|converter| &converter.client_config));
+        needs.extend(policies::policies(&namespace, options.policies));
+        for (path, name, need) in needs {
             // If it is there already, that is as good.
             let made = first.call("POST", &path, &need).await;
             if first.call("GET", &format!("{path}/{name}"), "").await.is_err() {
@@ -179,7 +186,19 @@ impl Drive {
             }
         }
         until_served(first, &namespace).await?;
-        Ok(Self { connector, namespace, processes, workers, _converter: converter, numbers: 0 })
+        if options.policies > 0 {
+            // The original takes up to a second to put them in force.
+            tokio::time::sleep(POLICIES).await;
+        }
+        Ok(Self {
+            connector,
+            namespace,
+            processes,
+            workers,
+            _converter: converter,
+            numbers: 0,
+            policies: options.policies,
+        })
     }
 
     /// Another kind of objects on the same server.
@@ -259,9 +278,16 @@ impl Drive {
 
     /// Leaves the server as it was found. The figures are in already, so a failure here does not matter.
     pub(crate) async fn close(mut self) {
-        let path = format!("/api/v1/namespaces/{}", self.namespace.name);
+        let namespace = format!("/api/v1/namespaces/{}", self.namespace.name);
+        let policies = policies::policies(&self.namespace, self.policies);
+        let policies = policies.into_iter().map(|(collection, name, _)| format!("{collection}/{name}"));
         if let Some(worker) = self.workers.first_mut() {
-            let _ = tokio::time::timeout(SETUP, worker.call("DELETE", &path, "")).await;
+            let all = async {
+                for path in policies.chain([namespace]) {
+                    let _ = worker.call("DELETE", &path, "").await;
+                }
+            };
+            let _ = tokio::time::timeout(SETUP, all).await;
         }
     }
 }

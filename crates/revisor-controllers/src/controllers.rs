@@ -17,6 +17,7 @@ use crate::namespace::NamespaceController;
 use crate::root_ca::RootCa;
 use crate::service_account::DefaultServiceAccount;
 use crate::storage_version_migrator::StorageVersionMigrator;
+use crate::validating_admission_policy_status::ValidatingAdmissionPolicyStatus;
 use crate::{Clock, event_expiry};
 
 /// The resources that exist. Whoever adds some sends the longer list; the registry must have them first.
@@ -40,17 +41,20 @@ pub enum Controller {
     ServiceAccount,
     /// Stores anew what is stored otherwise than it would be today.
     StorageVersionMigrator,
+    /// Says in the status of validating policies what is odd about their expressions.
+    ValidatingAdmissionPolicyStatus,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Controller; 6] = [
+    pub const ALL: [Controller; 7] = [
         Controller::ClusterRoleAggregation,
         Controller::GarbageCollector,
         Controller::Namespace,
         Controller::RootCaPublisher,
         Controller::ServiceAccount,
         Controller::StorageVersionMigrator,
+        Controller::ValidatingAdmissionPolicyStatus,
     ];
 
     /// Its name in kube-controller-manager.
@@ -62,6 +66,7 @@ impl Controller {
             Controller::RootCaPublisher => "root-ca-certificate-publisher-controller",
             Controller::ServiceAccount => "serviceaccount-controller",
             Controller::StorageVersionMigrator => "storage-version-migrator-controller",
+            Controller::ValidatingAdmissionPolicyStatus => "validatingadmissionpolicy-status-controller",
         }
     }
 
@@ -74,6 +79,7 @@ impl Controller {
             Controller::RootCaPublisher => "root-ca-cert-publisher",
             Controller::ServiceAccount => "serviceaccount",
             Controller::StorageVersionMigrator => self.name(),
+            Controller::ValidatingAdmissionPolicyStatus => "validatingadmissionpolicy-status",
         }
     }
 }
@@ -134,6 +140,9 @@ impl Controllers {
                 }
                 Controller::StorageVersionMigrator => {
                     tasks.spawn(StorageVersionMigrator::new(registry, clock).run());
+                }
+                Controller::ValidatingAdmissionPolicyStatus => {
+                    tasks.spawn(ValidatingAdmissionPolicyStatus::new(registry, clock).run());
                 }
             }
         }

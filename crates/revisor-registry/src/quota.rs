@@ -15,7 +15,7 @@ use revisor_object::{Object, Quantity, Value};
 use revisor_store::{Committed, StoreError, Write};
 
 use self::usage::{Measure, Usage};
-use crate::admission::{Operation, Review};
+use crate::admission::{Attributes, Operation};
 use crate::lasting::Lasting;
 use crate::{Registry, RegistryError};
 
@@ -63,27 +63,27 @@ impl Registry {
     /// Charges a write to the quotas of its namespace, or refuses it. A dry run only asks.
     pub(crate) async fn charge_quotas(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         object: &Object,
         dry_run: bool,
     ) -> Result<Charges, RegistryError> {
-        let Some(measure) = Measure::of(review, object) else { return Ok(Charges::default()) };
-        let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
-        let stored = self.all_stored("", "v1", "resourcequotas", review.namespace);
-        let claims = stored.iter().map(|quota| claim(review, &measure, quota, object));
+        let Some(measure) = Measure::of(attributes, object) else { return Ok(Charges::default()) };
+        let Some(quotas) = self.known("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
+        let stored = self.all_stored("", "v1", "resourcequotas", attributes.namespace);
+        let claims = stored.iter().map(|quota| claim(attributes, &measure, quota, object));
         let claims: Vec<Claim> = claims.filter_map(Result::transpose).collect::<Result<_, _>>()?;
         // All are asked before any is charged, so that a refusal seldom leaves something to give back.
         for claim in &claims {
             let newest = stored.iter().find(|quota| name_of(quota) == claim.quota);
             newest
                 .map_or(Ok(()), |quota| raised(quota, &claim.added).map(drop))
-                .map_err(|why| review.forbidden(why))?;
+                .map_err(|why| attributes.forbidden(why))?;
         }
         let Some(registry) = self.itself.upgrade().filter(|_| !dry_run && !claims.is_empty()) else {
             return Ok(Charges::default());
         };
-        let namespace = review.namespace.map(str::to_owned);
-        let (resource, name) = (review.resource.clone(), review.name.to_owned());
+        let namespace = attributes.namespace.map(str::to_owned);
+        let (resource, name) = (attributes.resource.clone(), attributes.name.to_owned());
         let refuse = move |why| RegistryError::Forbidden {
             resource: resource.clone(),
             name: name.clone(),
@@ -141,7 +141,7 @@ impl Registry {
 
     /// Gives back what a write was charged that was not done.
     async fn refund_quotas(&self, namespace: Option<&str>, charged: Vec<(String, Usage)>) {
-        let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return };
+        let Some(quotas) = self.known("", "v1", "resourcequotas") else { return };
         for (name, added) in charged {
             let refunded = self.overwrite(quotas, namespace, &name, false, |_, quota| {
                 let mut used = amounts(quota, "used");
@@ -184,7 +184,7 @@ fn listed<'a>(usage: impl IntoIterator<Item = (&'a String, &'a Quantity)>) -> St
 
 /// What a write adds to a quota; `None` if the quota does not care.
 fn claim(
-    review: &Review<'_>,
+    attributes: &Attributes<'_>,
     measure: &Measure,
     quota: &Object,
     object: &Object,
@@ -196,19 +196,19 @@ fn claim(
     }
     let name = name_of(quota);
     if let Err(why) = measure.require(&watched, object) {
-        return Err(review.forbidden(format!("failed quota: {name}: {why}")));
+        return Err(attributes.forbidden(format!("failed quota: {name}: {why}")));
     }
     let used = amounts(quota, "used");
     if watched.iter().any(|resource| !used.contains_key(*resource)) {
         let why = format!("status unknown for quota: {name}, resources: {}", watched.join(","));
-        return Err(review.forbidden(why));
+        return Err(attributes.forbidden(why));
     }
     let mut added = measure.usage(object);
     if let Some(negative) = negative(&added) {
-        return Err(review.forbidden(format!("quota usage is negative for resource(s): {negative}")));
+        return Err(attributes.forbidden(format!("quota usage is negative for resource(s): {negative}")));
     }
     // What the old object held counts already, if it counted at all.
-    let old = review.old.filter(|old| review.operation == Operation::Update && measure.is_in_scope(quota, old));
+    let old = attributes.old.filter(|old| attributes.operation == Operation::Update && measure.is_in_scope(quota, old));
     if let Some(old) = old {
         for (resource, amount) in measure.usage(old) {
             if let Some(known) = added.get_mut(&resource) {

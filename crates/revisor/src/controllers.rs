@@ -50,9 +50,12 @@ fn controller(name: &str) -> Result<Controller, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Controller::{
-        ClusterRoleAggregation, GarbageCollector, Namespace, RootCaPublisher, ServiceAccount, StorageVersionMigrator,
-    };
+    use Controller::{ClusterRoleAggregation, GarbageCollector, Namespace, RootCaPublisher, ServiceAccount};
+
+    /// All but the publisher of certificates.
+    fn all_but_publisher() -> Vec<Controller> {
+        Controller::ALL.into_iter().filter(|controller| *controller != RootCaPublisher).collect()
+    }
 
     #[test]
     fn controllers_are_named_as_kube_controller_manager_names_them() {
@@ -64,15 +67,10 @@ mod tests {
             ("namespace", Some(vec![Namespace])),
             ("serviceaccount-controller, garbagecollector", Some(vec![GarbageCollector, ServiceAccount])),
             ("clusterrole-aggregation", Some(vec![ClusterRoleAggregation])),
-            (
-                "*,-root-ca-certificate-publisher-controller",
-                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount, StorageVersionMigrator]),
-            ),
-            (
-                "-root-ca-cert-publisher,*",
-                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount, StorageVersionMigrator]),
-            ),
-            ("storage-version-migrator-controller", Some(vec![StorageVersionMigrator])),
+            ("*,-root-ca-certificate-publisher-controller", Some(all_but_publisher())),
+            ("-root-ca-cert-publisher,*", Some(all_but_publisher())),
+            ("validatingadmissionpolicy-status", Some(vec![Controller::ValidatingAdmissionPolicyStatus])),
+            ("storage-version-migrator-controller", Some(vec![Controller::StorageVersionMigrator])),
             ("root-ca-cert-publisher,-namespace", Some(vec![RootCaPublisher])),
             ("-namespace", Some(vec![])),
             ("nothing-we-know", None),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use revisor_object::{Notation, Object, Quantity, Value};
 
-use crate::admission::{Operation, Review, pod_total};
+use crate::admission::{Attributes, Operation, pod_total};
 
 /// Amounts by the names that quotas have for them.
 pub(super) type Usage = BTreeMap<String, Quantity>;
@@ -39,9 +39,9 @@ enum Kind {
 
 impl Measure {
     /// How the object of a write is counted; `None` if this write changes nothing that quotas count.
-    pub(super) fn of(review: &Review<'_>, object: &Object) -> Option<Measure> {
-        let (group, plural) = review.resource.name();
-        review.namespace?;
+    pub(super) fn of(attributes: &Attributes<'_>, object: &Object) -> Option<Measure> {
+        let (group, plural) = attributes.resource.name();
+        attributes.namespace?;
         if UNCOUNTED.contains(&(group, plural)) {
             return None;
         }
@@ -51,11 +51,11 @@ impl Measure {
             ("", "persistentvolumeclaims") => Kind::Claim,
             _ => Kind::Other,
         };
-        let is_counted = match (kind, review.operation, review.subresource) {
+        let is_counted = match (kind, attributes.operation, attributes.subresource) {
             (_, Operation::Create, None) => true,
             (Kind::Pod, Operation::Update, Some("resize")) => true,
             (Kind::Pod, Operation::Update, None) => {
-                review.old.is_some_and(|old| has_deadline(old) != has_deadline(object))
+                attributes.old.is_some_and(|old| has_deadline(old) != has_deadline(object))
             }
             (Kind::Service | Kind::Claim, Operation::Update, None) => true,
             _ => false,

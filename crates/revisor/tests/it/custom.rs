@@ -16,6 +16,7 @@ mod retiring;
 mod rules;
 mod usage;
 
+pub(crate) use converter::certified;
 use serde_json::{Value, json};
 
 use crate::client::Client;
