@@ -26,7 +26,7 @@ use std::sync::Arc;
 use revisor_catalog::Resource;
 use revisor_object::{Object, Value};
 
-pub(crate) use self::limit_ranger::pod_total;
+pub(crate) use self::limit_ranger::pod_total_of;
 pub(crate) use self::pod_topology_labels::copy_labels;
 pub(crate) use self::service_account::await_default_account;
 

@@ -52,6 +52,7 @@ pub use eviction::Eviction;
 pub use identity::Environment;
 pub use patch::PatchKind;
 pub use present::{Presented, present, present_item};
+pub use quota::{Evaluator, Recount};
 pub use read::{GetRequest, Got, ListItems, ListRequest, Listed, WatchRequest, Watched};
 pub use read_plan::{ListPlan, ListVersions, WatchPlan, plan_list, plan_watch};
 pub use registry::{Registry, RegistryOptions};

@@ -16,6 +16,7 @@ use crate::admission::{Admission, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
+use crate::quota::Ledger;
 use crate::role_book::RoleBook;
 use crate::service_addresses::ServiceAddresses;
 use crate::uncalled_admission::UncalledAdmission;
@@ -59,6 +60,8 @@ pub struct Registry {
     pub(crate) patience: Duration,
     pub(crate) admission: Vec<Box<dyn Admission>>,
     pub(crate) allocation: Allocation,
+    /// What quotas were charged for writes that are under way.
+    pub(crate) quota_ledger: Ledger,
     pub(crate) authorizer: Authorizer,
     caches: HashMap<String, Arc<ResourceCache>>,
     /// Those of custom resources.
@@ -114,6 +117,7 @@ impl Registry {
             patience: options.patience,
             admission: chain(),
             allocation: Allocation::new(options.services),
+            quota_ledger: Ledger::default(),
             authorizer: Authorizer::new(options.authorization, Arc::new(roles)),
             caches,
         });

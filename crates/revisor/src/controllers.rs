@@ -50,7 +50,9 @@ fn controller(name: &str) -> Result<Controller, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Controller::{ClusterRoleAggregation, GarbageCollector, Namespace, RootCaPublisher, ServiceAccount};
+    use Controller::{
+        ClusterRoleAggregation, GarbageCollector, Namespace, ResourceQuota, RootCaPublisher, ServiceAccount,
+    };
 
     #[test]
     fn controllers_are_named_as_kube_controller_manager_names_them() {
@@ -64,13 +66,14 @@ mod tests {
             ("clusterrole-aggregation", Some(vec![ClusterRoleAggregation])),
             (
                 "*,-root-ca-certificate-publisher-controller",
-                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount]),
+                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ResourceQuota, ServiceAccount]),
             ),
             (
                 "-root-ca-cert-publisher,*",
-                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount]),
+                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ResourceQuota, ServiceAccount]),
             ),
             ("root-ca-cert-publisher,-namespace", Some(vec![RootCaPublisher])),
+            ("resourcequota", Some(vec![ResourceQuota])),
             ("-namespace", Some(vec![])),
             ("nothing-we-know", None),
             ("*,-nothing-we-know", None),

@@ -6,3 +6,4 @@ mod fixture;
 mod garbage;
 mod in_every_namespace;
 mod namespaces;
+mod resource_quotas;
