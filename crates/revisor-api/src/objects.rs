@@ -16,8 +16,8 @@ use revisor_catalog::{DeleteAnswer, Feature, Moment, ObjectRoute, Requester, Res
 use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
-    Decoded, DeleteOptions, Deleted, Format, GetRequest, ListRequest, PatchKind, Place, RegistryError, Saved,
-    Selection, WatchRequest, Watched, WriteOptions, is_light,
+    AdmissionNotes, Decoded, DeleteOptions, Deleted, Format, GetRequest, ListRequest, PatchKind, Place, RegistryError,
+    Saved, Selection, SentOptions, WatchRequest, Watched, WriteOptions, is_light,
 };
 
 use crate::cut_off::CutOff;
@@ -86,6 +86,7 @@ impl Api {
         if let Some(status) = unusable_name(&route) {
             return answer::status(&status);
         }
+        let notes = AdmissionNotes::default();
         // All but the smallest and most frequent are boxed: a request is as large as the largest of what it may turn out
         // to be, and is moved several times before it begins.
         let served = match verb {
@@ -95,9 +96,9 @@ impl Api {
             Verb::Get => self.get(&route, &request).await,
             Verb::List => Box::pin(self.list(&route, &request)).await,
             Verb::Watch => Box::pin(self.watch(&route, &request)).await,
-            Verb::Create => Box::pin(self.create(&route, request)).await,
-            Verb::Update => Box::pin(self.update(&route, request)).await,
-            Verb::Patch => Box::pin(self.patch(&route, request)).await,
+            Verb::Create => Box::pin(self.create(&route, request, &notes)).await,
+            Verb::Update => Box::pin(self.update(&route, request, &notes)).await,
+            Verb::Patch => Box::pin(self.patch(&route, request, &notes)).await,
             Verb::Delete => Box::pin(self.delete(&route, request)).await,
             Verb::DeleteCollection => Box::pin(self.delete_collection(&route, request)).await,
         };
@@ -113,6 +114,7 @@ impl Api {
             }
         };
         let deprecation = route.resource.deprecation.as_ref().map(|notice| notice.warning.clone());
+        answer::add_warnings(&mut response, notes.take_warnings());
         answer::add_warnings(&mut response, deprecation);
         response
     }
@@ -252,11 +254,16 @@ impl Api {
         }
     }
 
-    async fn create(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
+    async fn create(
+        &self,
+        route: &ObjectRoute,
+        request: Request<UnreadBody>,
+        notes: &AdmissionNotes,
+    ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
-        let options = write_options("CreateOptions", route, &query, &parts)?;
+        let options = write_options("CreateOptions", route, &query, &parts, notes)?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
         let work = pin!(async {
@@ -277,11 +284,16 @@ impl Api {
         self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
-    async fn update(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
+    async fn update(
+        &self,
+        route: &ObjectRoute,
+        request: Request<UnreadBody>,
+        notes: &AdmissionNotes,
+    ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
-        let options = write_options("UpdateOptions", route, &query, &parts)?;
+        let options = write_options("UpdateOptions", route, &query, &parts, notes)?;
         let format = body_format(&parts.headers)?;
         let text = self.read(body).await?;
         let resource = self.options.registry.body_resource(&route.resource, options.subresource);
@@ -293,11 +305,16 @@ impl Api {
         self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
-    async fn patch(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
+    async fn patch(
+        &self,
+        route: &ObjectRoute,
+        request: Request<UnreadBody>,
+        notes: &AdmissionNotes,
+    ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         let wanted = Wanted::of(&parts.headers, &query, Answer::Object)?;
-        let options = write_options("PatchOptions", route, &query, &parts)?;
+        let options = write_options("PatchOptions", route, &query, &parts, notes)?;
         let is_custom = route.resource.custom().is_some();
         let possible = if is_custom { negotiate::CUSTOM_PATCHES } else { negotiate::PATCHES };
         let kind = negotiate::patch_kind(&parts.headers).filter(|kind| !is_custom || *kind != PatchKind::Strategic);
@@ -428,6 +445,7 @@ fn write_options<'a>(
     route: &'a ObjectRoute,
     query: &'a Query<'_>,
     parts: &'a http::request::Parts,
+    notes: &'a AdmissionNotes,
 ) -> Result<WriteOptions<'a>, RegistryError> {
     let (dry_run, validation) = query.write_options(kind)?;
     Ok(WriteOptions {
@@ -437,6 +455,12 @@ fn write_options<'a>(
         requester: requester(parts),
         field_manager: field_manager(query, parts),
         deadline: parts.extensions.get::<Deadline>().map(|deadline| deadline.0),
+        sent: SentOptions {
+            dry_run,
+            field_manager: query.text("fieldManager"),
+            field_validation: query.text("fieldValidation"),
+        },
+        notes: Some(notes),
         ..WriteOptions::default()
     })
 }
@@ -503,14 +527,18 @@ mod tests {
         size_of::<F>()
     }
 
+    fn notes() -> &'static AdmissionNotes {
+        Box::leak(Box::default())
+    }
+
     #[test]
     fn requests_take_little_room() {
         for (name, room, most) in [
             ("all", room(|api, route, request| api.serve_objects(route.clone(), Verb::Get, request)), 2048),
             ("get", room(|api, route, request| async move { api.get(route, &request).await.is_ok() }), 2048),
-            ("create", room(|api, route, request| api.create(route, request)), 8192),
-            ("update", room(|api, route, request| api.update(route, request)), 8192),
-            ("patch", room(|api, route, request| api.patch(route, request)), 8192),
+            ("create", room(|api, route, request| api.create(route, request, notes())), 8192),
+            ("update", room(|api, route, request| api.update(route, request, notes())), 8192),
+            ("patch", room(|api, route, request| api.patch(route, request, notes())), 8192),
             ("delete", room(|api, route, request| api.delete(route, request)), 8192),
         ] {
             assert!(room <= most, "{name} takes {room} bytes, which are moved with every request");

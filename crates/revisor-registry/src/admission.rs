@@ -1,107 +1,113 @@
 //! The admission chain: what the server itself adds to objects and refuses about them, beyond the rules of their kind,
 //! because it depends on other objects or on who asks.
 //!
-//! A plugin sees the object with its defaults, before its strategy prepares and validates it (invariant R1). It reads
-//! other objects from the cache and does no other I/O. Plugins that only refuse are asked once more at the end, when
-//! the object is as it will be stored.
+//! There are two passes, in the order of upstream's plugins. The mutating one ([`Registry::admit`]) sees the object with
+//! its defaults, before its strategy prepares and validates it (invariant R1); the validating one
+//! ([`Registry::validate_admission`]) sees it as it would be stored. What most plugins do is a computation over the
+//! caches, and costs a call. A plugin that has to wait for somebody says so for the write at hand, and only then there
+//! is a future to be made.
 
+mod attributes;
 mod claim_resize;
 mod default_ingress_class;
 mod default_storage_class;
 mod default_toleration_seconds;
 mod device_admin_access;
 mod limit_ranger;
+mod namespace_lifecycle;
+mod operation_options;
 mod pod_fields;
 mod pod_group;
 mod pod_security;
 mod pod_topology_labels;
 mod priority;
+mod reinvocation;
 mod runtime_class;
 mod service_account;
 mod storage_protection;
 mod taint_nodes_by_condition;
 
-use std::sync::Arc;
+use std::future::Future;
+use std::pin::Pin;
 
-use revisor_catalog::Resource;
 use revisor_object::{Object, Value};
 
+pub(crate) use self::attributes::Attributes;
+pub use self::attributes::{AdmissionNotes, Operation};
 pub(crate) use self::limit_ranger::pod_total_of;
+pub(crate) use self::operation_options::OperationOptions;
+pub use self::operation_options::SentOptions;
 pub(crate) use self::pod_topology_labels::copy_labels;
-pub(crate) use self::service_account::await_default_account;
+pub(crate) use self::reinvocation::Reinvocation;
 
 use crate::{Registry, RegistryError};
 
-/// What is done to an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Create,
-    Update,
-}
+/// What a plugin comes to that has to wait for somebody.
+pub(crate) type Waiting<'a> = Pin<Box<dyn Future<Output = Result<(), RegistryError>> + Send + 'a>>;
 
-/// A write that is to be admitted.
-pub(crate) struct Review<'a> {
-    /// The resource in the version in which it is stored.
-    pub(crate) resource: &'a Arc<Resource>,
-    /// The resource as the client named it: the object is held to the rules of that version.
-    pub(crate) shown: &'a Arc<Resource>,
-    pub(crate) namespace: Option<&'a str>,
-    pub(crate) name: &'a str,
-    pub(crate) subresource: Option<&'a str>,
-    pub(crate) operation: Operation,
-    pub(crate) old: Option<&'a Object>,
-}
-
-impl Review<'_> {
-    /// Whether this is about the whole object of a resource.
-    pub(crate) fn is_about(&self, group: &str, plural: &str) -> bool {
-        self.subresource.is_none() && self.resource.group == group && self.resource.plural == plural
-    }
-
-    /// The refusal of this write.
-    pub(crate) fn forbidden(&self, why: impl Into<String>) -> RegistryError {
-        RegistryError::Forbidden {
-            resource: self.resource.clone(),
-            name: self.name.to_owned(),
-            why: why.into(),
-            terminating_namespace: None,
-        }
-    }
-}
-
-/// One plugin of the chain.
+/// One plugin of the chain (upstream: `admission.Interface`). All but its name and what it handles may be left out.
 pub(crate) trait Admission: Send + Sync {
-    /// Completes the object, or refuses it.
-    fn admit(&self, registry: &Registry, review: &Review<'_>, object: &mut Object) -> Result<(), RegistryError> {
-        let _ = (registry, review, object);
+    /// Its name in flags and metrics.
+    fn name(&self) -> &'static str;
+
+    /// Whether it has a say in such an operation at all.
+    fn handles(&self, operation: Operation) -> bool;
+
+    /// Completes the object, or refuses it. Of a deletion there is no object, and this one is empty.
+    fn admit(
+        &self,
+        registry: &Registry,
+        attributes: &Attributes<'_>,
+        object: &mut Object,
+    ) -> Result<(), RegistryError> {
+        let _ = (registry, attributes, object);
         Ok(())
+    }
+
+    /// Does so where it has to wait for somebody, in place of [`admit`](Admission::admit). `None` if there is nothing
+    /// to wait for, so that nothing is made for writes that do not concern it.
+    fn admit_waiting<'a>(
+        &'a self,
+        registry: &'a Registry,
+        attributes: &'a Attributes<'_>,
+        object: &'a mut Object,
+    ) -> Option<Waiting<'a>> {
+        let _ = (registry, attributes, object);
+        None
     }
 
     /// Refuses the object as it would be stored.
-    fn validate(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
-        let _ = (registry, review, object);
+    fn validate(&self, registry: &Registry, attributes: &Attributes<'_>, object: &Object) -> Result<(), RegistryError> {
+        let _ = (registry, attributes, object);
         Ok(())
     }
 
-    /// What is unwise but allowed about the object as it would be stored.
-    fn warnings(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Vec<String> {
-        let _ = (registry, review, object);
-        Vec::new()
+    /// Does so where it has to wait for somebody, in place of [`validate`](Admission::validate).
+    fn validate_waiting<'a>(
+        &'a self,
+        registry: &'a Registry,
+        attributes: &'a Attributes<'_>,
+        object: &'a Object,
+    ) -> Option<Waiting<'a>> {
+        let _ = (registry, attributes, object);
+        None
     }
 }
 
-/// The plugins in the order in which they are asked.
+/// The plugins in the order in which they are asked (upstream: `AllOrderedPlugins`). ResourceQuota comes after all of
+/// them: what it charges is held until the write is done, see `quota.rs`.
 pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
     vec![
+        Box::new(namespace_lifecycle::NamespaceLifecycle),
         Box::new(limit_ranger::LimitRanger),
         Box::new(service_account::ServiceAccount),
         Box::new(taint_nodes_by_condition::TaintNodesByCondition),
         Box::new(pod_security::PodSecurity),
         Box::new(priority::Priority),
         Box::new(default_toleration_seconds::DefaultTolerationSeconds),
+        Box::new(default_storage_class::DefaultStorageClass),
         Box::new(storage_protection::StorageProtection),
         Box::new(pod_group::PodGroup),
-        Box::new(default_storage_class::DefaultStorageClass),
         Box::new(claim_resize::ClaimResize),
         Box::new(runtime_class::RuntimeClass),
         Box::new(default_ingress_class::DefaultIngressClass),
@@ -129,16 +135,38 @@ fn claim_class(claim: &Object) -> Option<&str> {
 }
 
 impl Registry {
-    pub(crate) fn admit(&self, review: &Review<'_>, object: &mut Object) -> Result<(), RegistryError> {
-        self.admission.iter().try_for_each(|plugin| plugin.admit(self, review, object))
+    /// The mutating pass, and a second one where somebody was called and something changed after that.
+    pub(crate) async fn admit(&self, attributes: &Attributes<'_>, object: &mut Object) -> Result<(), RegistryError> {
+        let reinvocation = Reinvocation::default();
+        let attributes = Attributes { reinvocation: Some(&reinvocation), ..*attributes };
+        loop {
+            for plugin in self.admission.iter().filter(|plugin| plugin.handles(attributes.operation)) {
+                if let Some(waiting) = plugin.admit_waiting(self, &attributes, object) {
+                    waiting.await?;
+                } else {
+                    plugin.admit(self, &attributes, object)?;
+                }
+            }
+            if !reinvocation.begin_second() {
+                return Ok(());
+            }
+        }
     }
 
-    pub(crate) fn validate_admission(&self, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
-        self.admission.iter().try_for_each(|plugin| plugin.validate(self, review, object))
-    }
-
-    pub(crate) fn admission_warnings(&self, review: &Review<'_>, object: &Object) -> Vec<String> {
-        self.admission.iter().flat_map(|plugin| plugin.warnings(self, review, object)).collect()
+    /// The validating pass.
+    pub(crate) async fn validate_admission(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &Object,
+    ) -> Result<(), RegistryError> {
+        for plugin in self.admission.iter().filter(|plugin| plugin.handles(attributes.operation)) {
+            if let Some(waiting) = plugin.validate_waiting(self, attributes, object) {
+                waiting.await?;
+            } else {
+                plugin.validate(self, attributes, object)?;
+            }
+        }
+        Ok(())
     }
 
     /// An object as the cache has it now, for those whose decisions depend on others. `None` also where nothing is

@@ -42,6 +42,7 @@ mod version_usage;
 mod workbench;
 mod write;
 
+pub use admission::{AdmissionNotes, Operation, SentOptions};
 pub use allocation::ServiceNetwork;
 pub use body::{Decoded, FieldValidation, Format};
 pub use bootstrap::Advertised;

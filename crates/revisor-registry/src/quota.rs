@@ -25,7 +25,7 @@ use self::evaluator::{Usage, quantities};
 pub(crate) use self::ledger::Ledger;
 use self::ledger::Pending;
 pub use self::recount::Recount;
-use crate::admission::{Operation, Review};
+use crate::admission::{Attributes, Operation};
 use crate::lasting::Lasting;
 use crate::{Registry, RegistryError};
 
@@ -80,28 +80,28 @@ impl Registry {
     /// Charges a write to the quotas of its namespace, or refuses it. A dry run only asks.
     pub(crate) async fn charge_quotas(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         object: &Object,
         dry_run: bool,
     ) -> Result<Charges, RegistryError> {
-        let Some(evaluator) = Evaluator::of_write(review, object) else { return Ok(Charges::default()) };
+        let Some(evaluator) = Evaluator::of_write(attributes, object) else { return Ok(Charges::default()) };
         let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
-        let stored = self.all_stored("", "v1", "resourcequotas", review.namespace);
-        let claims = stored.iter().map(|quota| self.claim(review, &evaluator, quota, object));
+        let stored = self.all_stored("", "v1", "resourcequotas", attributes.namespace);
+        let claims = stored.iter().map(|quota| self.claim(attributes, &evaluator, quota, object));
         let claims: Vec<Claim> = claims.filter_map(Result::transpose).collect::<Result<_, _>>()?;
         // All are asked before any is charged, so that a refusal seldom leaves something to give back.
         for claim in &claims {
             let newest = stored.iter().find(|quota| name_of(quota) == claim.quota);
             newest
                 .map_or(Ok(()), |quota| raised(quota, &claim.added).map(drop))
-                .map_err(|why| review.forbidden(why))?;
+                .map_err(|why| attributes.forbidden(why))?;
         }
         let Some(registry) = self.itself.upgrade().filter(|_| !dry_run && !claims.is_empty()) else {
             return Ok(Charges::default());
         };
-        let namespace = review.namespace.map(str::to_owned);
-        let target = ledger::Target::new(review);
-        let (resource, name) = (review.resource.clone(), review.name.to_owned());
+        let namespace = attributes.namespace.map(str::to_owned);
+        let target = ledger::Target::new(attributes);
+        let (resource, name) = (attributes.resource.clone(), attributes.name.to_owned());
         let refuse = move |why| RegistryError::Forbidden {
             resource: resource.clone(),
             name: name.clone(),
@@ -210,7 +210,7 @@ impl Registry {
     /// What a write adds to a quota; `None` if the quota does not care.
     fn claim(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         evaluator: &Evaluator,
         quota: &Object,
         object: &Object,
@@ -223,19 +223,20 @@ impl Registry {
         }
         let name = name_of(quota);
         if let Err(why) = evaluator.require(&watched, object) {
-            return Err(review.forbidden(format!("failed quota: {name}: {why}")));
+            return Err(attributes.forbidden(format!("failed quota: {name}: {why}")));
         }
         let used = amounts(quota, "used");
         if watched.iter().any(|resource| !used.contains_key(*resource)) {
             let why = format!("status unknown for quota: {name}, resources: {}", watched.join(","));
-            return Err(review.forbidden(why));
+            return Err(attributes.forbidden(why));
         }
         let mut added = evaluator.usage(self, object, now);
         if let Some(negative) = negative(&added) {
-            return Err(review.forbidden(format!("quota usage is negative for resource(s): {negative}")));
+            return Err(attributes.forbidden(format!("quota usage is negative for resource(s): {negative}")));
         }
         // What the old object held counts already, if it counted at all.
-        let old = review.old.filter(|old| review.operation == Operation::Update && evaluator.is_in_scope(quota, old));
+        let old =
+            attributes.old.filter(|old| attributes.operation == Operation::Update && evaluator.is_in_scope(quota, old));
         if let Some(old) = old {
             for (resource, amount) in evaluator.usage(self, old, now) {
                 if let Some(known) = added.get_mut(&resource) {

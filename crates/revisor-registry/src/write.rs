@@ -18,7 +18,7 @@ use revisor_object::{FieldError, FieldErrors, Object, Value, Warnings};
 use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
 
 pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
-use crate::admission::{Operation, Review};
+use crate::admission::{AdmissionNotes, Attributes, Operation, OperationOptions, SentOptions};
 use crate::allocation::{Outcome, Reservation};
 use crate::conversion::Current;
 use crate::definitions::is_definitions;
@@ -66,9 +66,43 @@ pub struct WriteOptions<'a> {
     pub is_addressed: bool,
     /// When the time of the request is over: nothing is stored after that.
     pub deadline: Option<Instant>,
+    /// What the request says of its options itself.
+    pub sent: SentOptions<'a>,
+    /// Where admission leaves what the client and the audit should be told.
+    pub notes: Option<&'a AdmissionNotes>,
 }
 
 impl<'a> WriteOptions<'a> {
+    /// What the admission chain is told of a write.
+    pub(crate) fn attributes(
+        &self,
+        shown: &'a Arc<Resource>,
+        namespace: Option<&'a str>,
+        name: &'a str,
+        old: Option<&'a Object>,
+    ) -> Attributes<'a> {
+        let resource = shown.working();
+        Attributes {
+            resource,
+            shown,
+            kind: resource,
+            namespace,
+            name,
+            subresource: self.subresource,
+            operation: if old.is_some() { Operation::Update } else { Operation::Create },
+            options: match old {
+                Some(_) => OperationOptions::Update(self.sent),
+                None => OperationOptions::Create(self.sent),
+            },
+            dry_run: self.dry_run,
+            requester: self.requester,
+            old,
+            deadline: self.deadline,
+            notes: self.notes,
+            reinvocation: None,
+        }
+    }
+
     pub(crate) fn part(&self) -> Part<'a> {
         self.subresource.map_or(Part::Whole, Part::Subresource)
     }
@@ -216,15 +250,7 @@ impl Registry {
             } else if named != version {
                 return Err(RegistryError::conflict(resource, name, MODIFIED));
             }
-            let review = Review {
-                resource,
-                shown,
-                namespace,
-                name,
-                subresource: options.subresource,
-                operation: Operation::Update,
-                old: Some(&old),
-            };
+            let attributes = options.attributes(shown, namespace, name, Some(&old));
             // Where it is known already who manages what, nobody sent it.
             let begun = managed.is_none().then(|| managed_fields::begin(resource, &object, &old, options));
             restore_metadata(&mut object, &old);
@@ -236,13 +262,13 @@ impl Registry {
                 _ => managed.unwrap_or_default(),
             };
             object.object_mut("metadata").set("managedFields", managed.into_value());
-            self.admit(&review, &mut object)?;
+            self.admit(&attributes, &mut object).await?;
             // What is stored was written and read again. Only as if it had been, too, the new object can be compared.
             resource.complete(&mut object);
-            self.refuse_escalation(&review, &object, options)?;
-            let mut reservation = self.reserve(&review, &mut object, options.dry_run).await?;
+            self.refuse_escalation(&attributes, &object, options)?;
+            let mut reservation = self.reserve(&attributes, &mut object, options.dry_run).await?;
             let candidate = Candidate { object, beneath, warnings, is_conditional };
-            let attempt = self.store_changed(&review, &current, candidate, options, &mut reservation).await;
+            let attempt = self.store_changed(&attributes, &current, candidate, options, &mut reservation).await;
             let outcome = match &attempt {
                 Ok(Attempt::Saved(_)) => Outcome::Stored,
                 Ok(Attempt::Removed(_)) => Outcome::Removed,
@@ -260,16 +286,16 @@ impl Registry {
     /// Prepares, validates and stores an object in place of the current one.
     async fn store_changed(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         current: &Entry,
         candidate: Candidate,
         options: WriteOptions<'_>,
         reservation: &mut Reservation<'_>,
     ) -> Result<Attempt, RegistryError> {
-        let Review { resource, shown, name, .. } = *review;
+        let Attributes { resource, shown, name, .. } = *attributes;
         let Candidate { mut object, beneath, mut warnings, is_conditional } = candidate;
         let empty = Object::new();
-        let old = review.old.unwrap_or(&empty);
+        let old = attributes.old.unwrap_or(&empty);
         let now = self.environment.timestamp();
         let circumstances = Circumstances { now: &now, requester: options.requester };
         options.in_time()?;
@@ -287,15 +313,14 @@ impl Registry {
             shown.strategy.validate_update_warning(&object, old, options.part(), circumstances, &mut warnings);
         errors.extend(validated);
         reject_invalid(resource, name, errors)?;
-        self.validate_admission(review, &object)?;
-        let judged = self.judge(review, &mut object, options).await?;
+        self.validate_admission(attributes, &object).await?;
+        let judged = self.judge(attributes, &mut object, options).await?;
         if is_definitions(resource) {
             // Boxed: all others would carry the room for it about.
-            warnings.extend(Box::pin(self.rehearse(review, &object, judged.rules.clone(), options)).await);
+            warnings.extend(Box::pin(self.rehearse(attributes, &object, judged.rules.clone(), options)).await);
         }
         options.in_time()?;
-        let charges = self.charge_quotas(review, &object, options.dry_run).await?;
-        warnings.extend(self.admission_warnings(review, &object));
+        let charges = self.charge_quotas(attributes, &object, options.dry_run).await?;
         warnings.extend(match options.part() {
             Part::Whole => resource.strategy.warnings(&object, Some(old)),
             Part::Subresource(_) => resource.strategy.subresource_warnings(&object, old),

@@ -87,11 +87,16 @@ impl<'a> CelValue<'a> {
                     Value::Object(object)
                 }
             },
-            CelValue::Double(_)
-            | CelValue::Type(_)
-            | CelValue::Optional(None)
-            | CelValue::Opaque(_)
-            | CelValue::Structure(_) => return Err(no_json(self)),
+            CelValue::Structure(structure) => {
+                let mut object = Object::new();
+                for (name, value) in &structure.fields {
+                    object.insert(name, value.to_json()?);
+                }
+                Value::Object(object)
+            }
+            CelValue::Double(_) | CelValue::Type(_) | CelValue::Optional(None) | CelValue::Opaque(_) => {
+                return Err(no_json(self));
+            }
         })
     }
 }

@@ -3,7 +3,7 @@
 use revisor_object::{Object, Value};
 
 use super::pod_fields::{append, objects, text};
-use super::{Admission, Review};
+use super::{Admission, Attributes, Operation};
 use crate::{Registry, RegistryError};
 
 const SECONDS: i64 = 300;
@@ -11,8 +11,16 @@ const SECONDS: i64 = 300;
 pub(crate) struct DefaultTolerationSeconds;
 
 impl Admission for DefaultTolerationSeconds {
-    fn admit(&self, _: &Registry, review: &Review<'_>, pod: &mut Object) -> Result<(), RegistryError> {
-        if !review.is_about("", "pods") {
+    fn name(&self) -> &'static str {
+        "DefaultTolerationSeconds"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        matches!(operation, Operation::Create | Operation::Update)
+    }
+
+    fn admit(&self, _: &Registry, attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), RegistryError> {
+        if !attributes.is_about("", "pods") {
             return Ok(());
         }
         let spec = pod.object_mut("spec");

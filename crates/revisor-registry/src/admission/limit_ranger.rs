@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use revisor_object::{Object, Quantity, Value};
 
 use super::pod_fields::{objects, objects_mut, spec, text};
-use super::{Admission, Operation, Review};
+use super::{Admission, Attributes, Operation};
 use crate::{Registry, RegistryError};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
@@ -18,24 +18,32 @@ pub(crate) type Amounts = BTreeMap<String, Quantity>;
 pub(crate) struct LimitRanger;
 
 impl Admission for LimitRanger {
-    fn admit(&self, registry: &Registry, review: &Review<'_>, pod: &mut Object) -> Result<(), RegistryError> {
-        if concerns(review) == Some("Pod") {
-            for range in ranges(registry, review) {
+    fn name(&self) -> &'static str {
+        "LimitRanger"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        matches!(operation, Operation::Create | Operation::Update)
+    }
+
+    fn admit(&self, registry: &Registry, attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), RegistryError> {
+        if concerns(attributes) == Some("Pod") {
+            for range in ranges(registry, attributes) {
                 fill_in(&range, pod);
             }
         }
         Ok(())
     }
 
-    fn validate(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
-        let Some(kind) = concerns(review) else { return Ok(()) };
-        for range in ranges(registry, review) {
+    fn validate(&self, registry: &Registry, attributes: &Attributes<'_>, object: &Object) -> Result<(), RegistryError> {
+        let Some(kind) = concerns(attributes) else { return Ok(()) };
+        for range in ranges(registry, attributes) {
             let problems = match kind {
                 "Pod" => pod_problems(&range, object),
                 _ => claim_problems(&range, object),
             };
             if !problems.is_empty() {
-                return Err(review.forbidden(aggregate(problems)));
+                return Err(attributes.forbidden(aggregate(problems)));
             }
         }
         Ok(())
@@ -43,21 +51,21 @@ impl Admission for LimitRanger {
 }
 
 /// The kind of object that the write is about, where limit ranges have a say in it.
-fn concerns(review: &Review<'_>) -> Option<&'static str> {
-    if review.old.and_then(|old| old.at(&["metadata", "deletionTimestamp"])).is_some() {
+fn concerns(attributes: &Attributes<'_>) -> Option<&'static str> {
+    if attributes.old.and_then(|old| old.at(&["metadata", "deletionTimestamp"])).is_some() {
         return None;
     }
-    let is_pod = review.resource.group.is_empty() && review.resource.plural == "pods";
-    match review.operation {
-        Operation::Update if is_pod && review.subresource == Some("resize") => Some("Pod"),
-        Operation::Create if review.is_about("", "pods") => Some("Pod"),
-        _ if review.is_about("", "persistentvolumeclaims") => Some("PersistentVolumeClaim"),
+    let is_pod = attributes.resource.group.is_empty() && attributes.resource.plural == "pods";
+    match attributes.operation {
+        Operation::Update if is_pod && attributes.subresource == Some("resize") => Some("Pod"),
+        Operation::Create if attributes.is_about("", "pods") => Some("Pod"),
+        _ if attributes.is_about("", "persistentvolumeclaims") => Some("PersistentVolumeClaim"),
         _ => None,
     }
 }
 
-fn ranges(registry: &Registry, review: &Review<'_>) -> Vec<Object> {
-    registry.all_stored("", "v1", "limitranges", review.namespace)
+fn ranges(registry: &Registry, attributes: &Attributes<'_>) -> Vec<Object> {
+    registry.all_stored("", "v1", "limitranges", attributes.namespace)
 }
 
 fn limits_of<'a>(range: &'a Object, kind: &str) -> impl Iterator<Item = &'a Object> {

@@ -10,7 +10,7 @@ use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use self::checks::{Violation, violations};
 use super::pod_fields::{labels, objects, text};
-use super::{Admission, Operation, Review};
+use super::{Admission, Attributes, Operation};
 use crate::{Registry, RegistryError};
 
 /// So many pods are looked at when the level of a namespace is raised.
@@ -118,54 +118,60 @@ fn read_version(text: &str) -> Option<Option<u32>> {
 pub(crate) struct PodSecurity;
 
 impl Admission for PodSecurity {
-    fn validate(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
-        if review.is_about("", "namespaces") {
-            return validate_labels(review, object);
-        }
-        if !is_evaluated(review, object) {
-            return Ok(());
-        }
-        let Some(policy) = policy_of(registry, review) else { return Ok(()) };
-        let found = violations(policy.enforce.level, policy.enforce.minor, object);
-        if found.is_empty() {
-            return Ok(());
-        }
-        Err(review.forbidden(format!("violates PodSecurity \"{}\": {}", policy.enforce, detailed(&found))))
+    fn name(&self) -> &'static str {
+        "PodSecurity"
     }
 
-    fn warnings(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Vec<String> {
-        if review.is_about("", "namespaces") {
-            return raised_level_warnings(registry, review, object);
+    fn handles(&self, operation: Operation) -> bool {
+        matches!(operation, Operation::Create | Operation::Update)
+    }
+
+    fn validate(&self, registry: &Registry, attributes: &Attributes<'_>, object: &Object) -> Result<(), RegistryError> {
+        if attributes.is_about("", "namespaces") {
+            validate_labels(attributes, object)?;
+            raised_level_warnings(registry, attributes, object)
+                .into_iter()
+                .for_each(|warning| attributes.warn(warning));
+            return Ok(());
         }
-        let pod = match template_of(review, object) {
+        let template = template_of(attributes, object);
+        let pod = match template {
             Some(template) => template,
-            None if is_evaluated(review, object) => object,
-            None => return Vec::new(),
+            None if is_evaluated(attributes, object) => object,
+            None => return Ok(()),
         };
-        let Some(policy) = policy_of(registry, review) else { return Vec::new() };
-        let found = violations(policy.warn.level, policy.warn.minor, pod);
-        if found.is_empty() {
-            return Vec::new();
+        let Some(policy) = policy_of(registry, attributes) else { return Ok(()) };
+        // Templates are only warned about: their pods are refused when they are made.
+        if template.is_none() {
+            let found = violations(policy.enforce.level, policy.enforce.minor, object);
+            if !found.is_empty() {
+                let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, detailed(&found));
+                return Err(attributes.forbidden(why));
+            }
         }
-        vec![format!("would violate PodSecurity \"{}\": {}", policy.warn, detailed(&found))]
+        let found = violations(policy.warn.level, policy.warn.minor, pod);
+        if !found.is_empty() {
+            attributes.warn(format!("would violate PodSecurity \"{}\": {}", policy.warn, detailed(&found)));
+        }
+        Ok(())
     }
 }
 
-fn policy_of(registry: &Registry, review: &Review<'_>) -> Option<Policy> {
-    let namespace = registry.stored("", "v1", "namespaces", None, review.namespace?)?;
+fn policy_of(registry: &Registry, attributes: &Attributes<'_>) -> Option<Policy> {
+    let namespace = registry.stored("", "v1", "namespaces", None, attributes.namespace?)?;
     let policy = Policy::of(&namespace);
     (policy.enforce.level.max(policy.warn.level) > Level::Privileged).then_some(policy)
 }
 
 /// Whether a write to a pod can make it less secure: a new one, other images, or one more container to look inside.
-fn is_evaluated(review: &Review<'_>, pod: &Object) -> bool {
-    let is_pod = review.resource.group.is_empty() && review.resource.plural == "pods";
-    if !is_pod || !matches!(review.subresource, None | Some("ephemeralcontainers" | "resize")) {
+fn is_evaluated(attributes: &Attributes<'_>, pod: &Object) -> bool {
+    let is_pod = attributes.resource.group.is_empty() && attributes.resource.plural == "pods";
+    if !is_pod || !matches!(attributes.subresource, None | Some("ephemeralcontainers" | "resize")) {
         return false;
     }
     let empty = Object::new();
     let spec_of = |pod: &Object| pod.object("spec").unwrap_or(&empty).clone();
-    let Some(old) = review.old.filter(|_| review.operation == Operation::Update) else { return true };
+    let Some(old) = attributes.old.filter(|_| attributes.operation == Operation::Update) else { return true };
     let (new, old) = (spec_of(pod), spec_of(old));
     let images = |spec: &Object, list: &str| -> Vec<String> {
         objects(spec, list).map(|container| text(container, "image").to_owned()).collect()
@@ -180,11 +186,11 @@ fn is_evaluated(review: &Review<'_>, pod: &Object) -> bool {
 }
 
 /// The pod template of an object that makes pods.
-fn template_of<'a>(review: &Review<'_>, object: &'a Object) -> Option<&'a Object> {
-    if review.subresource.is_some() {
+fn template_of<'a>(attributes: &Attributes<'_>, object: &'a Object) -> Option<&'a Object> {
+    if attributes.subresource.is_some() {
         return None;
     }
-    let path: &[&str] = match review.resource.name() {
+    let path: &[&str] = match attributes.resource.name() {
         ("", "podtemplates") => &["template"],
         ("", "replicationcontrollers")
         | ("apps", "deployments" | "daemonsets" | "replicasets" | "statefulsets")
@@ -207,24 +213,24 @@ fn detailed(violations: &[Violation]) -> String {
 }
 
 /// Labels must be well formed, unless they were malformed in the same way before.
-fn validate_labels(review: &Review<'_>, namespace: &Object) -> Result<(), RegistryError> {
+fn validate_labels(attributes: &Attributes<'_>, namespace: &Object) -> Result<(), RegistryError> {
     let errors = Policy::of(namespace).errors;
-    let is_known = || review.old.is_some_and(|old| Policy::of(old).errors == errors);
+    let is_known = || attributes.old.is_some_and(|old| Policy::of(old).errors == errors);
     if errors.is_empty() || is_known() {
         return Ok(());
     }
-    Err(RegistryError::Invalid { resource: review.resource.clone(), name: review.name.to_owned(), errors })
+    Err(RegistryError::Invalid { resource: attributes.resource.clone(), name: attributes.name.to_owned(), errors })
 }
 
 /// A level that is raised has no effect on pods that run; which of them would not be let in again is told.
-fn raised_level_warnings(registry: &Registry, review: &Review<'_>, namespace: &Object) -> Vec<String> {
-    let Some(old) = review.old.filter(|_| review.operation == Operation::Update) else { return Vec::new() };
+fn raised_level_warnings(registry: &Registry, attributes: &Attributes<'_>, namespace: &Object) -> Vec<String> {
+    let Some(old) = attributes.old.filter(|_| attributes.operation == Operation::Update) else { return Vec::new() };
     let (new, old) = (Policy::of(namespace).enforce, Policy::of(old).enforce);
     let is_relaxed = new.minor == old.minor && new.level <= old.level;
     if new == old || new.level == Level::Privileged || is_relaxed {
         return Vec::new();
     }
-    let pods = registry.all_stored("", "v1", "pods", Some(review.name));
+    let pods = registry.all_stored("", "v1", "pods", Some(attributes.name));
     let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for pod in pods.iter().take(MAX_PODS) {
         let found = violations(new.level, new.minor, pod);
@@ -242,7 +248,7 @@ fn raised_level_warnings(registry: &Registry, review: &Review<'_>, namespace: &O
         ));
     }
     if !by_reason.is_empty() {
-        let name = review.name;
+        let name = attributes.name;
         warnings
             .push(format!("existing pods in namespace {name:?} violate the new PodSecurity enforce level \"{new}\""));
     }

@@ -4,7 +4,7 @@ use revisor_catalog::Feature;
 use revisor_object::Object;
 
 use super::pod_fields::{labels, spec, text};
-use super::{Admission, Review};
+use super::{Admission, Attributes, Operation};
 use crate::{Registry, RegistryError};
 
 const LABELS: [&str; 2] = ["topology.kubernetes.io/region", "topology.kubernetes.io/zone"];
@@ -12,8 +12,16 @@ const LABELS: [&str; 2] = ["topology.kubernetes.io/region", "topology.kubernetes
 pub(crate) struct PodTopologyLabels;
 
 impl Admission for PodTopologyLabels {
-    fn admit(&self, registry: &Registry, review: &Review<'_>, pod: &mut Object) -> Result<(), RegistryError> {
-        if review.is_about("", "pods") {
+    fn name(&self) -> &'static str {
+        "PodTopologyLabels"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        matches!(operation, Operation::Create | Operation::Update)
+    }
+
+    fn admit(&self, registry: &Registry, attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), RegistryError> {
+        if attributes.is_about("", "pods") {
             let node = text(spec(pod), "nodeName").to_owned();
             copy_labels(registry, &node, pod.object_mut("metadata"));
         }

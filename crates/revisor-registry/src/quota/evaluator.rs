@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 
 use super::{pods, resource_claims, services, volume_claims};
 use crate::Registry;
-use crate::admission::{Operation, Review};
+use crate::admission::{Attributes, Operation};
 
 /// Amounts by the names that quotas have for them.
 pub(crate) type Usage = BTreeMap<String, Quantity>;
@@ -70,14 +70,14 @@ impl Evaluator {
     }
 
     /// How the object of a write is counted; `None` if this write changes nothing that quotas count.
-    pub(super) fn of_write(review: &Review<'_>, object: &Object) -> Option<Evaluator> {
-        review.namespace?;
-        let evaluator = Evaluator::of(review.resource)?;
-        let is_counted = match (evaluator.kind, review.operation, review.subresource) {
+    pub(super) fn of_write(attributes: &Attributes<'_>, object: &Object) -> Option<Evaluator> {
+        attributes.namespace?;
+        let evaluator = Evaluator::of(attributes.resource)?;
+        let is_counted = match (evaluator.kind, attributes.operation, attributes.subresource) {
             (_, Operation::Create, None) => true,
             (Kind::Pod, Operation::Update, Some("resize")) => true,
             (Kind::Pod, Operation::Update, None) => {
-                review.old.is_some_and(|old| pods::has_deadline(old) != pods::has_deadline(object))
+                attributes.old.is_some_and(|old| pods::has_deadline(old) != pods::has_deadline(object))
             }
             (Kind::Service | Kind::VolumeClaim | Kind::ResourceClaim, Operation::Update, None) => true,
             // What was made larger for it counts, and that is said by the status.

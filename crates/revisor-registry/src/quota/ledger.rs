@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::evaluator::Usage;
-use crate::admission::Review;
+use crate::admission::Attributes;
 
 /// The charges that are under way.
 #[derive(Default)]
@@ -44,11 +44,11 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn new(review: &Review<'_>) -> Target {
-        let version = review.old.and_then(|old| old.object("metadata")?.str("resourceVersion")).unwrap_or_default();
+    pub(super) fn new(attributes: &Attributes<'_>) -> Target {
+        let version = attributes.old.and_then(|old| old.object("metadata")?.str("resourceVersion")).unwrap_or_default();
         Target {
-            prefix: review.resource.prefix.clone(),
-            key: review.resource.key(review.namespace, review.name),
+            prefix: attributes.resource.prefix.clone(),
+            key: attributes.resource.key(attributes.namespace, attributes.name),
             version: version.to_owned(),
         }
     }

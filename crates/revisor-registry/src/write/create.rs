@@ -9,7 +9,7 @@ use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
 use super::address::match_namespace;
 use super::{Place, Saved, WriteOptions, check_metadata, refuse_frozen, reject_invalid};
-use crate::admission::{Operation, Review, await_default_account};
+use crate::admission::Attributes;
 use crate::allocation::Outcome;
 use crate::apply::unfit;
 use crate::body::fit_applied;
@@ -115,16 +115,7 @@ impl Registry {
             });
         }
         // As in the original, that there is no place for the object is said before what is wrong with it.
-        self.admit_into_namespace(resource, namespace, &name)?;
-        let review = Review {
-            resource,
-            shown,
-            namespace,
-            name: &name,
-            subresource: options.subresource,
-            operation: Operation::Create,
-            old: None,
-        };
+        let attributes = options.attributes(shown, namespace, &name, None);
         let now = self.now();
         let circumstances = Circumstances { now: &now, requester: options.requester };
         resource.default(&mut object);
@@ -135,11 +126,10 @@ impl Registry {
             self.track(shown, managed, [&Object::new(), &object], options, &now).await
         };
         object.object_mut("metadata").set("managedFields", managed.into_value());
-        await_default_account(self, &review, &object).await;
-        self.admit(&review, &mut object)?;
-        self.refuse_escalation(&review, &object, options)?;
-        let reservation = self.reserve(&review, &mut object, options.dry_run).await?;
-        let saved = self.store_new(&review, object, options, circumstances).await;
+        self.admit(&attributes, &mut object).await?;
+        self.refuse_escalation(&attributes, &object, options)?;
+        let reservation = self.reserve(&attributes, &mut object, options.dry_run).await?;
+        let saved = self.store_new(&attributes, object, options, circumstances).await;
         reservation.settle(if saved.is_ok() { Outcome::Stored } else { Outcome::Failed }).await;
         saved
     }
@@ -147,12 +137,12 @@ impl Registry {
     /// Prepares, validates and stores a new object that has all that the server gives it.
     async fn store_new(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         mut object: Object,
         options: WriteOptions<'_>,
         circumstances: Circumstances<'_>,
     ) -> Result<Saved, RegistryError> {
-        let Review { resource, shown, namespace, name, .. } = *review;
+        let Attributes { resource, shown, namespace, name, .. } = *attributes;
         options.in_time()?;
         let mut warnings: Warnings = resource.strategy.warnings_as_sent(&object).into_iter().collect();
         resource.strategy.prepare_create(&mut object, circumstances);
@@ -163,12 +153,11 @@ impl Registry {
         let mut errors = check_metadata(shown, object.object("metadata").unwrap_or(&empty));
         errors.extend(shown.strategy.validate(&object));
         reject_invalid(resource, name, errors)?;
-        self.require_right_to_create(review, options)?;
-        self.validate_admission(review, &object)?;
-        let judged = self.judge(review, &mut object, options).await?;
+        self.require_right_to_create(attributes, options)?;
+        self.validate_admission(attributes, &object).await?;
+        let judged = self.judge(attributes, &mut object, options).await?;
         options.in_time()?;
-        let charges = self.charge_quotas(review, &object, options.dry_run).await?;
-        warnings.extend(self.admission_warnings(review, &object));
+        let charges = self.charge_quotas(attributes, &object, options.dry_run).await?;
         warnings.extend(resource.strategy.warnings(&object, None));
         warnings.extend(judged.warnings.iter().cloned());
         let key = Key::new(resource.key(namespace, name));
@@ -208,29 +197,6 @@ impl Registry {
         }
         metadata.insert("uid", self.environment.uid());
         metadata.insert("creationTimestamp", self.environment.timestamp());
-    }
-
-    /// Nothing is made in a namespace that is not there or is going.
-    fn admit_into_namespace(
-        &self,
-        resource: &Arc<Resource>,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<(), RegistryError> {
-        let Some(namespace) = namespace.filter(|_| resource.namespaced) else { return Ok(()) };
-        let Some(namespaces) = self.catalog.resource("", "v1", "namespaces") else { return Ok(()) };
-        let Some(item) = self.cache_of(namespaces).get(&namespaces.key(None, namespace)) else {
-            return Err(RegistryError::NoSuchNamespace(namespace.to_owned()));
-        };
-        if is_marked(item.entry()) {
-            return Err(RegistryError::Forbidden {
-                resource: resource.clone(),
-                name: name.to_owned(),
-                why: format!("unable to create new content in namespace {namespace} because it is being terminated"),
-                terminating_namespace: Some(namespace.to_owned()),
-            });
-        }
-        Ok(())
     }
 }
 
