@@ -23,6 +23,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::oid_registry::{OID_KEY_TYPE_EC_PUBLIC_KEY, OID_PKCS1_RSAENCRYPTION, OID_PKCS1_SHA1WITHRSA};
 use x509_parser::parse_x509_certificate;
 
+use crate::credentials::Identity;
 use crate::{ClientConfigError, X509Error};
 
 /// How many certificates a bundle may hold. Those of operating systems have about 150.
@@ -71,13 +72,22 @@ impl Trust {
     }
 
     /// The client's side of TLS with this trust: versions 1.2 and 1.3, and HTTP/2 before HTTP/1.1 if it is offered.
-    pub(crate) fn client_config(self: Arc<Trust>, offers_http2: bool) -> Result<ClientConfig, ClientConfigError> {
-        let mut config = ClientConfig::builder_with_provider(self.provider.clone())
+    pub(crate) fn client_config(
+        self: Arc<Trust>,
+        offers_http2: bool,
+        identity: Option<Identity>,
+    ) -> Result<ClientConfig, ClientConfigError> {
+        let builder = ClientConfig::builder_with_provider(self.provider.clone())
             .with_protocol_versions(&[&version::TLS13, &version::TLS12])
             .map_err(|error| ClientConfigError::CaBundle(error.to_string()))?
             .dangerous()
-            .with_custom_certificate_verifier(self)
-            .with_no_client_auth();
+            .with_custom_certificate_verifier(self);
+        let mut config = match identity {
+            None => builder.with_no_client_auth(),
+            Some((chain, key)) => builder
+                .with_client_auth_cert(chain, key)
+                .map_err(|error| ClientConfigError::Credentials(error.to_string()))?,
+        };
         config.alpn_protocols = match offers_http2 {
             true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
             false => vec![b"http/1.1".to_vec()],
