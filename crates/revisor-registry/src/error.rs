@@ -127,6 +127,24 @@ pub enum RegistryError {
         /// The namespace, if the reason is that it is being deleted.
         terminating_namespace: Option<String>,
     },
+    /// The object may not be made so, for a reason that has a name of its own.
+    #[error("{} {name:?} is forbidden: {why}", resource.qualified_name())]
+    ForbiddenBecause {
+        /// Of this resource.
+        resource: Arc<Resource>,
+        /// The name of the object.
+        name: String,
+        /// Why not.
+        why: String,
+        /// The name of the reason.
+        cause: &'static str,
+    },
+    /// A plugin lets no more of these through at the moment.
+    #[error("Too many requests: {0}")]
+    TooManyRequests(String),
+    /// A plugin could not come to a decision.
+    #[error("{0}")]
+    Undecided(String),
     /// The namespace of the request does not exist.
     #[error("namespace {0:?} not found")]
     NoSuchNamespace(String),

@@ -42,7 +42,11 @@ mod version_usage;
 mod workbench;
 mod write;
 
-pub use admission::{AdmissionNotes, Operation, SentOptions};
+pub use admission::{
+    AdmissionConfig, AdmissionNotes, AdmissionOptions, AdmissionPlugin, EventLimit, EventLimitType, ImagePolicyConfig,
+    LimitedResource, Operation, PodSecurityConfig, PodSecurityLevel, SentOptions, TolerationDefaults,
+    TolerationSeconds, validate_node_selector,
+};
 pub use allocation::ServiceNetwork;
 pub use body::{Decoded, FieldValidation, Format};
 pub use bootstrap::Advertised;

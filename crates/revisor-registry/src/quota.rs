@@ -70,6 +70,19 @@ impl Drop for Charges {
     }
 }
 
+/// What nobody has without a quota for it, as the configuration of the plugin says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LimitedResource {
+    /// The group of the resource.
+    pub group: String,
+    /// The resource.
+    pub plural: String,
+    /// Parts of the names of the amounts that are limited.
+    pub match_contains: Vec<String>,
+    /// Scopes that are limited, each with `scopeName`, `operator` and `values`.
+    pub match_scopes: Vec<Object>,
+}
+
 /// What a write would add to one quota.
 struct Claim {
     quota: String,
@@ -84,11 +97,15 @@ impl Registry {
         object: &Object,
         dry_run: bool,
     ) -> Result<Charges, RegistryError> {
+        let Some(limited) = &self.quotas else { return Ok(Charges::default()) };
         let Some(evaluator) = Evaluator::of_write(attributes, object) else { return Ok(Charges::default()) };
         let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
         let stored = self.all_stored("", "v1", "resourcequotas", attributes.namespace);
         let claims = stored.iter().map(|quota| self.claim(attributes, &evaluator, quota, object));
         let claims: Vec<Claim> = claims.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        if !limited.is_empty() {
+            self.require_quota(attributes, &evaluator, limited, &stored, object)?;
+        }
         // All are asked before any is charged, so that a refusal seldom leaves something to give back.
         for claim in &claims {
             let newest = stored.iter().find(|quota| name_of(quota) == claim.quota);
@@ -207,6 +224,46 @@ fn listed<'a>(usage: impl IntoIterator<Item = (&'a String, &'a Quantity)>) -> St
 }
 
 impl Registry {
+    /// Refuses what the configuration says that nobody has without a quota for it.
+    fn require_quota(
+        &self,
+        attributes: &Attributes<'_>,
+        evaluator: &Evaluator,
+        limited: &[LimitedResource],
+        quotas: &[Object],
+        object: &Object,
+    ) -> Result<(), RegistryError> {
+        let (group, plural) = attributes.resource.name();
+        let of_resource = || limited.iter().filter(|it| it.group == group && it.plural == plural);
+        if of_resource().next().is_some() {
+            let usage = evaluator.usage(self, object, self.environment.now());
+            let is_limited =
+                |name: &String| of_resource().any(|it| it.match_contains.iter().any(|part| name.contains(part)));
+            let is_covered = |name: &String| {
+                let matching = quotas.iter().filter(|quota| evaluator.is_in_scope(quota, object));
+                matching.into_iter().any(|quota| amounts(quota, "hard").contains_key(name))
+            };
+            let missing: Vec<&str> =
+                usage.keys().filter(|name| is_limited(name) && !is_covered(name)).map(String::as_str).collect();
+            if !missing.is_empty() {
+                return Err(attributes.forbidden(format!("insufficient quota to consume: {}", missing.join(","))));
+            }
+        }
+        let scopes = limited.iter().flat_map(|it| &it.match_scopes);
+        let missing: Vec<String> = scopes
+            .filter(|selector| evaluator.matches_scope(scope_name(selector), Some(selector), object))
+            .filter(|selector| {
+                let name = scope_name(selector);
+                !quotas.iter().any(|quota| evaluator.names_scope(quota, name, object))
+            })
+            .map(shown_scope)
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(RegistryError::Undecided(format!("insufficient quota to match these scopes: [{}]", missing.join(" "))))
+    }
+
     /// What a write adds to a quota; `None` if the quota does not care.
     fn claim(
         &self,
@@ -248,6 +305,16 @@ impl Registry {
         added.retain(|resource, amount| hard.contains_key(resource) && !amount.is_zero());
         Ok((!added.is_empty()).then(|| Claim { quota: name.to_owned(), added }))
     }
+}
+
+fn scope_name(selector: &Object) -> &str {
+    selector.str("scopeName").unwrap_or_default()
+}
+
+/// A selector of scopes as Go prints it.
+fn shown_scope(selector: &Object) -> String {
+    let values: Vec<&str> = selector.array("values").iter().filter_map(Value::as_str).collect();
+    format!("{{{} {} [{}]}}", scope_name(selector), selector.str("operator").unwrap_or_default(), values.join(" "))
 }
 
 fn negative(usage: &Usage) -> Option<String> {

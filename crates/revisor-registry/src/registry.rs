@@ -12,11 +12,11 @@ use revisor_webhook::{Limits, WebhookClient};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::admission::{Admission, chain};
+use crate::admission::{Admission, AdmissionOptions, AdmissionPlugin, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
-use crate::quota::Ledger;
+use crate::quota::{Ledger, LimitedResource};
 use crate::role_book::RoleBook;
 use crate::service_addresses::ServiceAddresses;
 use crate::uncalled_admission::UncalledAdmission;
@@ -39,6 +39,8 @@ pub struct RegistryOptions {
     pub services: ServiceNetwork,
     /// Who may do what.
     pub authorization: AuthorizationModes,
+    /// Which plugins are asked about writes.
+    pub admission: AdmissionOptions,
 }
 
 /// What the keys of a resource begin with that has no objects and never will.
@@ -60,6 +62,8 @@ pub struct Registry {
     pub(crate) patience: Duration,
     pub(crate) admission: Vec<Box<dyn Admission>>,
     pub(crate) allocation: Allocation,
+    /// What nobody has without a quota for it; `None` if writes are not charged to quotas at all.
+    pub(crate) quotas: Option<Vec<LimitedResource>>,
     /// What quotas were charged for writes that are under way.
     pub(crate) quota_ledger: Ledger,
     pub(crate) authorizer: Authorizer,
@@ -115,7 +119,11 @@ impl Registry {
             environment: options.environment,
             sealer: options.sealer,
             patience: options.patience,
-            admission: chain(),
+            admission: chain(&options.admission),
+            quotas: options
+                .admission
+                .has(AdmissionPlugin::ResourceQuota)
+                .then_some(options.admission.config.limited_resources),
             allocation: Allocation::new(options.services),
             quota_ledger: Ledger::default(),
             authorizer: Authorizer::new(options.authorization, Arc::new(roles)),

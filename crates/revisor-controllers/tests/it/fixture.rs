@@ -159,6 +159,7 @@ impl Fixture {
             patience: Duration::from_millis(50),
             services: ServiceNetwork::default(),
             authorization: Default::default(),
+            admission: Default::default(),
         };
         let registry = Registry::start(Cache::start(Arc::new(store), options), options_of_registry).await;
         let registry = registry.expect("a new registry");

@@ -255,6 +255,13 @@ pub(crate) fn pod_total_of(spec: &Object, list: &str, of: impl Fn(&Object) -> Am
     total
 }
 
+/// What a pod asks for as a whole, with what it costs to run it (upstream: `PodRequests`).
+pub(super) fn pod_requests(spec: &Object) -> Amounts {
+    let mut total = pod_total(spec, "requests");
+    add(&mut total, amounts(spec.object("overhead")));
+    total
+}
+
 /// The same by what its containers ask for.
 fn pod_total(spec: &Object, list: &str) -> Amounts {
     let of = |container: &Object| amounts(container.object("resources").and_then(|resources| resources.object(list)));

@@ -112,19 +112,21 @@ impl Evaluator {
 
     /// Whether a quota is about this object: all of its scopes are.
     pub(super) fn is_in_scope(&self, quota: &Object, object: &Object) -> bool {
-        let empty = Object::new();
-        let spec = quota.object("spec").unwrap_or(&empty);
-        let plain = spec.array("scopes").iter().filter_map(Value::as_str);
-        let selected = spec.object("scopeSelector").map(|selector| selector.array("matchExpressions"));
-        let selected = selected.unwrap_or_default().iter().filter_map(Value::as_object);
-        plain
-            .map(|scope| (scope, None))
-            .chain(selected.map(|it| (it.str("scopeName").unwrap_or_default(), Some(it))))
-            .all(|(scope, selector)| match self.kind {
-                Kind::Pod => pods::is_in_scope(scope, selector, object),
-                Kind::VolumeClaim => volume_claims::is_in_scope(scope, selector, object),
-                _ => false,
-            })
+        scopes(quota).all(|(scope, selector)| self.matches_scope(scope, selector, object))
+    }
+
+    /// Whether a quota names a scope, and the object is in what it says about that.
+    pub(super) fn names_scope(&self, quota: &Object, name: &str, object: &Object) -> bool {
+        scopes(quota).any(|(scope, selector)| scope == name && self.matches_scope(scope, selector, object))
+    }
+
+    /// Whether an object is in a scope.
+    pub(super) fn matches_scope(&self, scope: &str, selector: Option<&Object>, object: &Object) -> bool {
+        match self.kind {
+            Kind::Pod => pods::is_in_scope(scope, selector, object),
+            Kind::VolumeClaim => volume_claims::is_in_scope(scope, selector, object),
+            _ => false,
+        }
     }
 
     /// Where a quota limits cpu or memory, every container must say how much it wants.
@@ -169,6 +171,15 @@ impl Evaluator {
     pub(super) fn expiry(&self, object: &Object) -> Option<OffsetDateTime> {
         if self.kind == Kind::Pod { pods::end_of_grace(object) } else { None }
     }
+}
+
+/// The scopes of a quota, and what it says about those that it selects.
+fn scopes(quota: &Object) -> impl Iterator<Item = (&str, Option<&Object>)> {
+    let spec = quota.object("spec");
+    let plain = spec.into_iter().flat_map(|spec| spec.array("scopes")).filter_map(Value::as_str);
+    let selected = spec.and_then(|spec| spec.object("scopeSelector")).into_iter();
+    let selected = selected.flat_map(|selector| selector.array("matchExpressions")).filter_map(Value::as_object);
+    plain.map(|scope| (scope, None)).chain(selected.map(|it| (it.str("scopeName").unwrap_or_default(), Some(it))))
 }
 
 pub(super) fn one() -> Quantity {
