@@ -1,8 +1,11 @@
 //! The program: its sub-commands, and what becomes of their errors.
 
 mod addresses;
+mod admission_config;
+mod admission_plugins;
 mod authentication_config;
 mod certificate_keeper;
+mod config_file;
 mod controllers;
 mod conversion_webhook;
 mod crd;
