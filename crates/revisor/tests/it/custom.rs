@@ -4,7 +4,7 @@ mod applying;
 mod bad_input;
 mod controller;
 mod conversion;
-mod converter;
+pub(crate) mod converter;
 mod harbours;
 mod monitors;
 mod owners;
