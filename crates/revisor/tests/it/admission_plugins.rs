@@ -130,7 +130,7 @@ async fn plugins_are_switched_by_flags() {
     let as_node = [("impersonate-user", "system:node:n"), ("impersonate-group", "system:nodes")];
     let node = async |method: Method, path: &str, body: Value| {
         let headers = [as_node[0], as_node[1], ("content-type", "application/json")];
-        admin.send(method, path, &headers, &body.to_string()).await
+        admin.send(method, path, &headers, body.to_string()).await
     };
     let labelled = |label: &str| json!({"metadata": {"name": "n", "labels": {label: "x"}}});
     let refused = node(Method::POST, "/api/v1/nodes", labelled("node-restriction.kubernetes.io/secure")).await;
@@ -150,7 +150,7 @@ async fn plugins_are_switched_by_flags() {
          create mirror pods"
     );
     let flagz = admin.get("/flagz").await.expect(200).text();
-    assert!(flagz.contains("disable-admission-plugins=[ServiceAccount,DefaultTolerationSeconds]"), "{flagz}");
+    assert!(flagz.contains("disable-admission-plugins: [ServiceAccount,DefaultTolerationSeconds]"), "{flagz}");
 }
 
 /// Writes a configuration and returns the flag that names it.
