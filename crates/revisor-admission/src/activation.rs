@@ -59,7 +59,7 @@ pub struct Inputs<'a> {
     /// The parameters, if there are any.
     pub params: Option<Typed<'a>>,
     /// The namespace, unless the object is in none.
-    pub namespace: Option<&'a Value>,
+    pub namespace: Option<&'a Object>,
     /// Who knows what the user may do.
     pub authorizer: &'a dyn Authorizer,
     /// The time, from any beginning, to tell how long evaluations take.
@@ -184,7 +184,7 @@ impl<'a> Activation<'a> for Phase<'_, 'a> {
             "request" => CelValue::dynamic(inputs.request.value()),
             "namespaceObject" => {
                 let namespace = inputs.namespace.filter(|_| self.view.namespace);
-                namespace.map_or(CelValue::Null, CelValue::dynamic)
+                namespace.map_or(CelValue::Null, CelValue::object)
             }
             "authorizer" if self.view.authorizer => authorization(Authorization::authorizer(inputs.authorizer)),
             "authorizer.requestResource" if self.view.authorizer => {

@@ -66,7 +66,7 @@ impl Write {
             options: None,
         };
         let request = RequestValue::new(request);
-        let namespace = Value::Object(object(r#"{"metadata":{"name":"n","labels":{"team":"red"}},"spec":{}}"#));
+        let namespace = object(r#"{"metadata":{"name":"n","labels":{"team":"red"}},"spec":{}}"#);
         let typed = |object| Typed { object, api_version: "v1", kind: "ConfigMap" };
         look(&Inputs {
             request: &request,

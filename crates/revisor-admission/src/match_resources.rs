@@ -86,6 +86,18 @@ impl MatchResources {
             false => self.meant_by(&self.rules, target, equivalents),
         };
         let Some(meant) = meant else { return Ok(None) };
+        let is_selected = self.selects(target, objects, labels)?;
+        Ok(Some(meant).filter(|_| is_selected))
+    }
+
+    /// Whether the selectors select a write, whatever the rules say of it. The `objects` are the new and the old one;
+    /// `labels` are those of the namespace, which is only looked for where that matters.
+    pub fn selects<E, L: Deref<Target = Object>>(
+        &self,
+        target: &RuleTarget<'_>,
+        objects: [Option<&Object>; 2],
+        labels: impl FnOnce() -> Result<Option<L>, E>,
+    ) -> Result<bool, Unmatched<E>> {
         let objects_are_meant = match &self.objects {
             Ok(selector) => {
                 let is_selected = |object: &Object| selects(selector, object.at(&["metadata", "labels"]));
@@ -96,27 +108,34 @@ impl MatchResources {
         // What is in no namespace is never left out by one.
         let is_beyond = target.namespace.is_empty() && target.resource.resource != "namespaces";
         if !objects_are_meant || is_beyond {
-            return Ok(Some(meant).filter(|_| objects_are_meant));
+            return Ok(objects_are_meant);
         }
         let selector = self.namespaces.as_ref().map_err(|why| Unmatched::Selector(why.clone()))?;
         if selector.is_everything() {
-            return Ok(Some(meant));
+            return Ok(true);
         }
         // A namespace that is being written is not yet stored with its labels.
         let is_written = target.resource.resource == "namespaces"
             && target.subresource.is_empty()
             && matches!(target.operation, Operation::Create | Operation::Update);
-        let is_selected = match is_written {
+        Ok(match is_written {
             true => selects(selector, objects[0].and_then(|object| object.at(&["metadata", "labels"]))),
             false => {
                 let labels = labels().map_err(Unmatched::Namespace)?;
                 selector.matches(|name| labels.as_ref().and_then(|labels| labels.str(name)))
             }
-        };
-        Ok(Some(meant).filter(|_| is_selected))
+        })
     }
 
-    /// The resource by which one of these rules means a write.
+    /// The resource by which one of the rules names a write, whatever the selectors say of it.
+    pub fn meant<'t>(
+        &self,
+        target: &RuleTarget<'t>,
+        equivalents: &[GroupVersionResource<'t>],
+    ) -> Option<GroupVersionResource<'t>> {
+        self.meant_by(&self.rules, target, equivalents)
+    }
+
     fn meant_by<'t>(
         &self,
         rules: &[Rule],

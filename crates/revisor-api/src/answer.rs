@@ -139,6 +139,7 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
             Status::invalid(KindRef { group, kind }, "", errors)
         }
         RegistryError::BadRequest(message) => Status::bad_request(message.clone()),
+        RegistryError::Denied(status) => (**status).clone(),
         RegistryError::Forbidden { resource, name, why, terminating_namespace } => {
             let mut status = Status::forbidden(resource_ref(resource), name, why);
             if let (Some(namespace), Some(details)) = (terminating_namespace, &mut status.details) {

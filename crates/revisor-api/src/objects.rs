@@ -91,7 +91,7 @@ impl Api {
         // to be, and is moved several times before it begins.
         let served = match verb {
             verb if pod_actions::is_pod_action(&route, verb) => {
-                Box::pin(self.serve_pod_action(&route, verb, request)).await
+                Box::pin(self.serve_pod_action(&route, verb, request, &notes)).await
             }
             Verb::Get => self.get(&route, &request).await,
             Verb::List => Box::pin(self.list(&route, &request)).await,
@@ -99,8 +99,8 @@ impl Api {
             Verb::Create => Box::pin(self.create(&route, request, &notes)).await,
             Verb::Update => Box::pin(self.update(&route, request, &notes)).await,
             Verb::Patch => Box::pin(self.patch(&route, request, &notes)).await,
-            Verb::Delete => Box::pin(self.delete(&route, request)).await,
-            Verb::DeleteCollection => Box::pin(self.delete_collection(&route, request)).await,
+            Verb::Delete => Box::pin(self.delete(&route, request, &notes)).await,
+            Verb::DeleteCollection => Box::pin(self.delete_collection(&route, request, &notes)).await,
         };
         let mut response = match served {
             Ok(response) => response,
@@ -268,14 +268,14 @@ impl Api {
         let text = self.read(body).await?;
         let work = pin!(async {
             if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
-                let saved = self.request_token(route, format, &text, options.validation).await?;
+                let saved = self.request_token(route, format, &text, options).await?;
                 return Ok(answer_saved(&wanted, route, saved)?);
             }
             let decoded = Decoded::read(&route.resource, format, &text, options.validation)?;
             if !route.resource.is_stored() {
                 let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
                 let warnings = decoded.warnings.clone();
-                let bytes = self.review(route, &user, decoded.into_object())?;
+                let bytes = self.review(route, &user, decoded.into_object(), options).await?;
                 return Ok(answer_saved(&wanted, route, Saved::new(bytes, true, warnings))?);
             }
             let saved = self.options.registry.create(place(route), decoded, options).await?;
@@ -331,13 +331,19 @@ impl Api {
         self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
     }
 
-    async fn delete(&self, route: &ObjectRoute, request: Request<UnreadBody>) -> Result<Response<Body>, Refusal> {
+    async fn delete(
+        &self,
+        route: &ObjectRoute,
+        request: Request<UnreadBody>,
+        notes: &AdmissionNotes,
+    ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let wanted = Wanted::of(&parts.headers, &Query::parse(parts.uri.query()), Answer::Object)?;
         let options = self.delete_options(&parts, body).await?;
-        let work = pin!(self.options.registry.delete(place(route), &options));
+        let write = deletion(&parts, notes);
+        let work = pin!(self.options.registry.delete_for(place(route), &options, write));
         let deleted =
-            self.at_the_bench(requester(&parts).name, self.options.registry.weight(place(route), 0), work).await?;
+            self.at_the_bench(write.requester.name, self.options.registry.weight(place(route), 0), work).await?;
         let body = match deleted {
             Deleted::Marked(bytes) => wanted.one(&route.resource, bytes, now())?,
             Deleted::Gone { bytes, uid } => match route.resource.rules.delete_answer {
@@ -361,6 +367,7 @@ impl Api {
         &self,
         route: &ObjectRoute,
         request: Request<UnreadBody>,
+        notes: &AdmissionNotes,
     ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
@@ -369,9 +376,15 @@ impl Api {
         let limit = query.number("limit")?.unwrap_or_default();
         let options = self.delete_options(&parts, body).await?;
         let registry = &self.options.registry;
-        let (resource, namespace) = (&route.resource, route.namespace.as_deref());
-        let deleted =
-            registry.delete_collection(resource, namespace, &selection, query.versions(), limit, &options).await?;
+        let resource = &route.resource;
+        let wanted_items = ListRequest {
+            resource,
+            namespace: route.namespace.as_deref(),
+            selection: &selection,
+            versions: query.versions(),
+            limit,
+        };
+        let deleted = registry.delete_collection(wanted_items, &options, deletion(&parts, notes)).await?;
         let shape = wanted.list(resource, now())?;
         let revision = registry.cache().revision().map_or(0, |revision| revision.get());
         let list = whole_list(&shape, &deleted, &format!("{{\"resourceVersion\":\"{revision}\"}}"));
@@ -439,6 +452,16 @@ fn requester(parts: &http::request::Parts) -> Requester<'_> {
     })
 }
 
+/// Who deletes, and where what they should be told is left. How is said by the options of the deletion.
+fn deletion<'a>(parts: &'a http::request::Parts, notes: &'a AdmissionNotes) -> WriteOptions<'a> {
+    WriteOptions {
+        requester: requester(parts),
+        deadline: parts.extensions.get::<Deadline>().map(|deadline| deadline.0),
+        notes: Some(notes),
+        ..WriteOptions::default()
+    }
+}
+
 /// What a request says about the way it writes; `kind` is how these options are called.
 fn write_options<'a>(
     kind: &'static str,
@@ -477,7 +500,7 @@ fn field_manager<'a>(query: &'a Query<'_>, parts: &'a http::request::Parts) -> &
     }
 }
 
-fn place(route: &ObjectRoute) -> Place<'_> {
+pub(crate) fn place(route: &ObjectRoute) -> Place<'_> {
     Place { resource: &route.resource, namespace: route.namespace.as_deref(), name: route.name.as_deref() }
 }
 
@@ -539,7 +562,7 @@ mod tests {
             ("create", room(|api, route, request| api.create(route, request, notes())), 8192),
             ("update", room(|api, route, request| api.update(route, request, notes())), 8192),
             ("patch", room(|api, route, request| api.patch(route, request, notes())), 8192),
-            ("delete", room(|api, route, request| api.delete(route, request)), 8192),
+            ("delete", room(|api, route, request| api.delete(route, request, notes())), 8192),
         ] {
             assert!(room <= most, "{name} takes {room} bytes, which are moved with every request");
         }

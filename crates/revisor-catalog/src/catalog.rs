@@ -87,6 +87,8 @@ pub struct Catalog {
     group_versions: Vec<Arc<GroupVersion>>,
     /// How many of them are built in.
     built_in: usize,
+    /// What the objects of built-in resources are stored as, whether or not any version of them is served.
+    stored_kinds: Vec<Arc<Resource>>,
     /// What subresources speak of, where that is another kind.
     other_kinds: Vec<Arc<Resource>>,
     types: Arc<Types>,
@@ -207,6 +209,7 @@ impl Catalog {
             storage_versions,
             built_in: group_versions.len(),
             group_versions,
+            stored_kinds: stored.into_values().filter(|resource| resource.is_stored()).collect(),
             other_kinds,
             scale: Arc::new(scale_resource(&types, &terms)),
             conversions,
@@ -334,6 +337,17 @@ impl Catalog {
     /// The reports on the versions of custom resources. They are served beside these, as long as there are any.
     pub fn version_reports(&self) -> &Arc<Resource> {
         &self.version_reports
+    }
+
+    /// Everything built in that can be stored, also what is not served: what the server's own rules look at does not
+    /// depend on that.
+    pub fn stored_kinds(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.stored_kinds.iter()
+    }
+
+    /// The built-in resource `plural` of a group, as it is stored.
+    pub fn stored_kind(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.stored_kinds.iter().find(|resource| resource.name() == (group, plural))
     }
 
     /// The resource with this name in paths.

@@ -126,6 +126,8 @@ features! {
     MutablePodResourcesForSuspendedJobs,
     /// What places the pods of a job may change whenever it is suspended.
     MutableSchedulingDirectivesForSuspendedJobs,
+    /// Policies change what is written.
+    MutatingAdmissionPolicy,
     /// Nodes declare the features that they have.
     NodeDeclaredFeatures,
     /// Descriptions of types name the values that fields can have.

@@ -17,6 +17,7 @@ use crate::namespace::NamespaceController;
 use crate::resource_quota::ResourceQuotaController;
 use crate::root_ca::RootCa;
 use crate::service_account::DefaultServiceAccount;
+use crate::validating_admission_policy_status::ValidatingAdmissionPolicyStatus;
 use crate::{Clock, event_expiry};
 
 /// The resources that exist. Whoever adds some sends the longer list; the registry must have them first.
@@ -40,17 +41,20 @@ pub enum Controller {
     RootCaPublisher,
     /// Keeps a service account in every namespace.
     ServiceAccount,
+    /// Says in the status of validating policies what is odd about their expressions.
+    ValidatingAdmissionPolicyStatus,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Controller; 6] = [
+    pub const ALL: [Controller; 7] = [
         Controller::ClusterRoleAggregation,
         Controller::GarbageCollector,
         Controller::Namespace,
         Controller::ResourceQuota,
         Controller::RootCaPublisher,
         Controller::ServiceAccount,
+        Controller::ValidatingAdmissionPolicyStatus,
     ];
 
     /// Its name in kube-controller-manager.
@@ -62,6 +66,7 @@ impl Controller {
             Controller::ResourceQuota => "resourcequota-controller",
             Controller::RootCaPublisher => "root-ca-certificate-publisher-controller",
             Controller::ServiceAccount => "serviceaccount-controller",
+            Controller::ValidatingAdmissionPolicyStatus => "validatingadmissionpolicy-status-controller",
         }
     }
 
@@ -74,6 +79,7 @@ impl Controller {
             Controller::ResourceQuota => "resourcequota",
             Controller::RootCaPublisher => "root-ca-cert-publisher",
             Controller::ServiceAccount => "serviceaccount",
+            Controller::ValidatingAdmissionPolicyStatus => "validatingadmissionpolicy-status",
         }
     }
 }
@@ -134,6 +140,9 @@ impl Controllers {
                 }
                 Controller::ServiceAccount => {
                     tasks.spawn(InEveryNamespace::new(registry, clock, DefaultServiceAccount).run());
+                }
+                Controller::ValidatingAdmissionPolicyStatus => {
+                    tasks.spawn(ValidatingAdmissionPolicyStatus::new(registry, clock).run());
                 }
             }
         }

@@ -24,6 +24,7 @@ mod resource_quota;
 mod root_ca;
 mod service_account;
 mod uid;
+mod validating_admission_policy_status;
 mod work_queue;
 
 pub use clock::{Clock, Sleep, SystemClock};

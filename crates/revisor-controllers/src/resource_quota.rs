@@ -29,6 +29,10 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_millis(5), longest: Dur
 /// How long a count waits for more to happen: a thousand deletions are counted a few times.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// How many times as long as a count takes the next one waits, so that counting takes a small part of the machine
+/// however much there is to count.
+const REST: u32 = 9;
+
 /// How long a count holds, as the original has it. It mends what no event tells of: a write that was checked before a
 /// quota limited it and stored after that quota was counted.
 const RESYNC: Duration = Duration::from_secs(300);
@@ -42,8 +46,8 @@ pub(crate) struct ResourceQuotaController {
     clock: Arc<dyn Clock>,
     queue: WorkQueue<Key>,
     resources: ResourceList,
-    /// The quotas of every namespace that has some.
-    quotas: Arc<RwLock<HashMap<String, HashSet<String>>>>,
+    /// The quotas of every namespace that has some, and how long it took to count for each the last time.
+    quotas: Arc<RwLock<HashMap<String, HashMap<String, Duration>>>>,
     /// The resources that are followed, by their key prefix.
     followed: Mutex<HashSet<String>>,
 }
@@ -136,7 +140,7 @@ impl ResourceQuotaController {
                         |namespace: &str, name: &String| cache.get(&quotas.key(Some(namespace), name)).is_some();
                     let mut known = self.quotas.write().expect("no holder of the quotas panics");
                     known.retain(|namespace, names| {
-                        names.retain(|name| is_there(namespace, name));
+                        names.retain(|name, _| is_there(namespace, name));
                         !names.is_empty()
                     });
                 }
@@ -150,7 +154,7 @@ impl ResourceQuotaController {
         let (Some(namespace), name) = place(quotas, item.key().as_str()) else { return };
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
         let mut known = self.quotas.write().expect("no holder of the quotas panics");
-        known.entry(namespace.clone()).or_default().insert(name.clone());
+        known.entry(namespace.clone()).or_default().entry(name.clone()).or_default();
         drop(known);
         self.queue.add((namespace, name));
     }
@@ -194,15 +198,16 @@ impl ResourceQuotaController {
     /// Has the quotas counted again that limit what an object holds (upstream: `replenishQuota`).
     fn look_at(&self, resource: &Arc<Resource>, evaluator: &Evaluator, item: &Item) {
         let (Some(namespace), _) = place(resource, item.key().as_str()) else { return };
-        let names: Vec<String> = {
+        let names: Vec<(String, Duration)> = {
             let known = self.quotas.read().expect("no holder of the quotas panics");
-            known.get(namespace).into_iter().flatten().cloned().collect()
+            let known = known.get(namespace).into_iter().flatten();
+            known.map(|(name, cost)| (name.clone(), *cost)).collect()
         };
-        for name in names {
+        for (name, cost) in names {
             let quota = self.registry.stored("", "v1", "resourcequotas", Some(namespace), &name);
             let hard = quota.as_ref().and_then(|quota| quota.at(&["spec", "hard"])).and_then(Value::as_object);
             if hard.is_some_and(|hard| hard.iter().any(|(limit, _)| evaluator.counts(&self.registry, limit))) {
-                self.queue.add_after((namespace.to_owned(), name), PAUSE);
+                self.queue.add_after((namespace.to_owned(), name), PAUSE.max(cost.saturating_mul(REST)));
             }
         }
     }
@@ -210,8 +215,9 @@ impl ResourceQuotaController {
     fn look_at_all(&self) {
         let known = self.quotas.read().expect("no holder of the quotas panics");
         for (namespace, names) in &*known {
-            for name in names {
-                self.queue.add_after((namespace.clone(), name.clone()), PAUSE);
+            for (name, cost) in names {
+                let pause = PAUSE.max(cost.saturating_mul(REST));
+                self.queue.add_after((namespace.clone(), name.clone()), pause);
             }
         }
     }
@@ -219,7 +225,15 @@ impl ResourceQuotaController {
     async fn recount(&self, (namespace, name): Key) -> Outcome {
         let resources = self.resources.borrow().clone();
         let resources = quotable(&resources);
-        match self.registry.recount_quota(&resources, &namespace, &name, FIELD_MANAGER).await {
+        let begun = self.clock.uptime();
+        let counted = self.registry.recount_quota(&resources, &namespace, &name, FIELD_MANAGER).await;
+        let cost = self.clock.uptime().saturating_sub(begun);
+        let mut known = self.quotas.write().expect("no holder of the quotas panics");
+        if let Some(last) = known.get_mut(&namespace).and_then(|names| names.get_mut(&name)) {
+            *last = cost;
+        }
+        drop(known);
+        match counted {
             Ok(None) => Outcome::Done,
             Ok(Some(recount)) => {
                 // Past the end, and not at it: at the end itself everything still counts.

@@ -22,10 +22,12 @@ mod default_toleration_seconds;
 mod deny_service_external_ips;
 mod device_admin_access;
 mod event_rate_limit;
+mod expression_authorizer;
 mod extended_resource_toleration;
 mod image_policy_webhook;
 mod job_validation;
 mod limit_ranger;
+mod metrics;
 mod namespace_lifecycle;
 mod namespaces_on_demand;
 mod node_declared_features;
@@ -41,6 +43,7 @@ mod pod_resize;
 mod pod_security;
 mod pod_toleration_restriction;
 mod pod_topology_labels;
+mod policy;
 mod priority;
 mod reinvocation;
 mod runtime_class;
@@ -49,18 +52,29 @@ mod signers;
 mod storage_protection;
 mod taint_nodes_by_condition;
 mod tolerations;
+mod versions;
+mod webhooks;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
 
+pub use revisor_admission::Operation;
+use revisor_admission::{MatchResources, Unmatched};
+use revisor_cache::Item;
+use revisor_catalog::Resource;
 use revisor_object::{Object, Value};
 
-pub(crate) use self::attributes::Attributes;
-pub use self::attributes::{AdmissionNotes, Operation};
+pub use self::attributes::{AdmissionNotes, AuditAnnotation};
+pub(crate) use self::attributes::{Attributes, kind_of, resource_of};
 pub use self::default_toleration_seconds::TolerationSeconds;
 pub use self::event_rate_limit::{EventLimit, EventLimitType};
+pub(crate) use self::expression_authorizer::ExpressionAuthorizer;
 pub use self::image_policy_webhook::ImagePolicyConfig;
 pub(crate) use self::limit_ranger::pod_total_of;
+pub use self::metrics::{AdmissionFamily, AdmissionSample};
+pub(crate) use self::metrics::{AdmissionMetrics, Phase, WebhookCall};
 pub(crate) use self::operation_options::OperationOptions;
 pub use self::operation_options::SentOptions;
 pub(crate) use self::options::chain;
@@ -69,8 +83,8 @@ pub use self::plugin::AdmissionPlugin;
 pub use self::pod_node_selector::validate_node_selector;
 pub use self::pod_security::{PodSecurityConfig, PodSecurityLevel};
 pub use self::pod_toleration_restriction::TolerationDefaults;
-pub(crate) use self::pod_topology_labels::copy_labels;
 pub(crate) use self::reinvocation::Reinvocation;
+pub(crate) use self::webhooks::Webhooks;
 pub use crate::quota::LimitedResource;
 
 use crate::{Registry, RegistryError};
@@ -146,22 +160,35 @@ fn claim_class(claim: &Object) -> Option<&str> {
 }
 
 impl Registry {
-    /// The mutating pass, and a second one where somebody was called and something changed after that.
-    pub(crate) async fn admit(&self, attributes: &Attributes<'_>, object: &mut Object) -> Result<(), RegistryError> {
+    /// The mutating pass, and a second one where somebody was called and something changed after that. Answers whether
+    /// the object was changed by others than the server.
+    pub(crate) async fn admit(&self, attributes: &Attributes<'_>, object: &mut Object) -> Result<bool, RegistryError> {
         let reinvocation = Reinvocation::default();
         let attributes = Attributes { reinvocation: Some(&reinvocation), ..*attributes };
-        loop {
-            for plugin in self.admission.iter().filter(|plugin| plugin.handles(attributes.operation)) {
-                if let Some(waiting) = plugin.admit_waiting(self, &attributes, object) {
-                    waiting.await?;
-                } else {
-                    plugin.admit(self, &attributes, object)?;
-                }
-            }
-            if !reinvocation.begin_second() {
-                return Ok(());
-            }
+        let begun = Instant::now();
+        let mut admitted = self.admit_once(&attributes, object).await;
+        if admitted.is_ok() && reinvocation.begin_second() {
+            admitted = self.admit_once(&attributes, object).await;
         }
+        self.admission_metrics.stepped(Phase::Admit, attributes.operation, admitted.is_err(), begun.elapsed());
+        admitted.map(|()| reinvocation.has_changed())
+    }
+
+    async fn admit_once(&self, attributes: &Attributes<'_>, object: &mut Object) -> Result<(), RegistryError> {
+        let operation = attributes.operation;
+        let mut before = Instant::now();
+        for (at, plugin) in self.admission.iter().enumerate().filter(|(_, plugin)| plugin.handles(operation)) {
+            let admitted = if let Some(waiting) = plugin.admit_waiting(self, attributes, object) {
+                waiting.await
+            } else {
+                plugin.admit(self, attributes, object)
+            };
+            let after = Instant::now();
+            self.admission_metrics.controlled(at, Phase::Admit, operation, admitted.is_err(), after - before);
+            before = after;
+            admitted?;
+        }
+        Ok(())
     }
 
     /// The validating pass.
@@ -170,14 +197,50 @@ impl Registry {
         attributes: &Attributes<'_>,
         object: &Object,
     ) -> Result<(), RegistryError> {
-        for plugin in self.admission.iter().filter(|plugin| plugin.handles(attributes.operation)) {
-            if let Some(waiting) = plugin.validate_waiting(self, attributes, object) {
-                waiting.await?;
+        let operation = attributes.operation;
+        let begun = Instant::now();
+        let (mut before, mut validated) = (begun, Ok(()));
+        for (at, plugin) in self.admission.iter().enumerate().filter(|(_, plugin)| plugin.handles(operation)) {
+            validated = if let Some(waiting) = plugin.validate_waiting(self, attributes, object) {
+                waiting.await
             } else {
-                plugin.validate(self, attributes, object)?;
+                plugin.validate(self, attributes, object)
+            };
+            let after = Instant::now();
+            self.admission_metrics.controlled(at, Phase::Validate, operation, validated.is_err(), after - before);
+            before = after;
+            if validated.is_err() {
+                break;
             }
         }
-        Ok(())
+        self.admission_metrics.stepped(Phase::Validate, operation, validated.is_err(), before - begun);
+        validated
+    }
+
+    /// How often and for how long the parts of the chain were asked.
+    pub fn admission_samples(&self) -> Vec<AdmissionSample> {
+        self.admission_metrics.samples()
+    }
+
+    /// Whether the selectors of a webhook or policy select a write. The objects are the new and the old one.
+    pub(crate) fn is_selected(
+        &self,
+        attributes: &Attributes<'_>,
+        resources: &MatchResources,
+        objects: [Option<&Object>; 2],
+    ) -> Result<bool, RegistryError> {
+        let namespace = attributes.request_namespace();
+        let labels = || {
+            let found = self.read_once("", "v1", "namespaces", None, namespace);
+            let labels =
+                found.map(|namespace| namespace.at(&["metadata", "labels"]).and_then(Value::as_object).cloned());
+            labels.map(|labels| labels.map(Box::new)).ok_or(())
+        };
+        match resources.selects(&attributes.rule_target(), objects, labels) {
+            Ok(is_selected) => Ok(is_selected),
+            Err(Unmatched::Selector(why)) => Err(RegistryError::Internal(why)),
+            Err(Unmatched::Namespace(())) => Err(RegistryError::NoSuchNamespace(namespace.to_owned())),
+        }
     }
 
     /// An object as the cache has it now, for those whose decisions depend on others. `None` also where nothing is
@@ -190,16 +253,61 @@ impl Registry {
         namespace: Option<&str>,
         name: &str,
     ) -> Option<Object> {
-        let resource = self.catalog.resource(group, version, plural).filter(|resource| resource.is_stored())?;
+        let resource = self.known(group, version, plural)?;
         let item = self.cache_of(resource).get(&resource.key(namespace, name))?;
         crate::Decoded::stored(item.entry().bytes()).ok()
     }
+
+    /// A built-in resource, also if it is not served: what the server's own rules look at does not depend on that.
+    pub(crate) fn known(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        let served = self.catalog.resource(group, version, plural).filter(|resource| resource.is_stored());
+        served.or_else(|| self.catalog.stored_kind(group, plural))
+    }
+
+    /// The same, read once in the life of the object: for small objects that many writes depend on.
+    pub(crate) fn read_once(
+        &self,
+        group: &str,
+        version: &str,
+        plural: &str,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<Arc<Object>> {
+        let resource = self.known(group, version, plural)?;
+        let item = self.cache_of(resource).get(&resource.key(namespace, name))?;
+        read_item(&item)
+    }
+
+    /// All objects of a resource, of one namespace or of all, each read once in its life. What cannot be read is left
+    /// out.
+    pub(crate) fn all_read_once(
+        &self,
+        group: &str,
+        version: &str,
+        plural: &str,
+        namespace: Option<&str>,
+    ) -> Vec<Arc<Object>> {
+        let Some(resource) = self.known(group, version, plural) else { return Vec::new() };
+        let cache = self.cache_of(resource);
+        if cache.is_empty() {
+            return Vec::new();
+        }
+        let snapshot = cache.snapshot();
+        snapshot.range(&resource.collection(namespace), None).filter_map(|item| read_item(item)).collect()
+    }
+
     /// All objects of a resource as they are stored now, of one namespace or of all. What cannot be read is left out:
     /// a plugin can say nothing about it.
     pub(crate) fn all_stored(&self, group: &str, version: &str, plural: &str, namespace: Option<&str>) -> Vec<Object> {
-        let Some(resource) = self.catalog.resource(group, version, plural) else { return Vec::new() };
+        let Some(resource) = self.known(group, version, plural) else { return Vec::new() };
         let snapshot = self.cache_of(resource).snapshot();
         let items = snapshot.range(&resource.collection(namespace), None);
         items.filter_map(|item| crate::Decoded::stored(item.entry().bytes()).ok()).collect()
     }
+}
+
+/// What an object of the cache says, read once in its life.
+pub(crate) fn read_item(item: &Item) -> Option<Arc<Object>> {
+    let read = item.keep_read(|bytes| crate::Decoded::stored(bytes).ok().map(Arc::new));
+    Option::clone(&read)
 }

@@ -25,6 +25,9 @@ mod lasting;
 mod managed_fields;
 mod overwrite;
 mod patch;
+mod policy_book;
+mod policy_tally;
+mod policy_types;
 mod present;
 mod quota;
 mod read;
@@ -36,16 +39,15 @@ mod scale_fields;
 mod selection;
 mod server_identity;
 mod service_addresses;
-mod uncalled_admission;
 mod version_reports;
 mod version_usage;
 mod workbench;
 mod write;
 
 pub use admission::{
-    AdmissionConfig, AdmissionNotes, AdmissionOptions, AdmissionPlugin, EventLimit, EventLimitType, ImagePolicyConfig,
-    LimitedResource, Operation, PodSecurityConfig, PodSecurityLevel, SentOptions, TolerationDefaults,
-    TolerationSeconds, validate_node_selector,
+    AdmissionConfig, AdmissionFamily, AdmissionNotes, AdmissionOptions, AdmissionPlugin, AdmissionSample,
+    AuditAnnotation, EventLimit, EventLimitType, ImagePolicyConfig, LimitedResource, Operation, PodSecurityConfig,
+    PodSecurityLevel, SentOptions, TolerationDefaults, TolerationSeconds, validate_node_selector,
 };
 pub use allocation::ServiceNetwork;
 pub use body::{Decoded, FieldValidation, Format};
@@ -56,12 +58,14 @@ pub use event_stream::{EventStream, StreamItem};
 pub use eviction::Eviction;
 pub use identity::Environment;
 pub use patch::PatchKind;
+pub use policy_tally::{POLICY_BUCKETS, PolicySample};
 pub use present::{Presented, present, present_item};
 pub use quota::{Evaluator, Recount};
 pub use read::{GetRequest, Got, ListItems, ListRequest, Listed, WatchRequest, Watched};
 pub use read_plan::{ListPlan, ListVersions, WatchPlan, plan_list, plan_watch};
 pub use registry::{Registry, RegistryOptions};
+pub use revisor_admission::GroupVersionKind;
 pub use selection::Selection;
 pub use server_identity::{KnownServer, ServerIdentity};
 pub use workbench::{Workbench, is_light};
-pub use write::{Place, Saved, WriteOptions};
+pub use write::{Place, Saved, UnstoredWrite, WriteOptions};

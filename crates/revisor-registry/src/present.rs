@@ -131,6 +131,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         RegistryError::Invalid { .. }
         | RegistryError::InvalidOptions { .. }
         | RegistryError::BadRequest(_)
+        | RegistryError::Denied(_)
         | RegistryError::NoSuchNamespace(_)
         | RegistryError::NoSuchComponent(_)
         | RegistryError::Expired { .. }

@@ -99,7 +99,7 @@ impl Registry {
     ) -> Result<Charges, RegistryError> {
         let Some(limited) = &self.quotas else { return Ok(Charges::default()) };
         let Some(evaluator) = Evaluator::of_write(attributes, object) else { return Ok(Charges::default()) };
-        let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
+        let Some(quotas) = self.known("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
         let stored = self.all_stored("", "v1", "resourcequotas", attributes.namespace);
         let claims = stored.iter().map(|quota| self.claim(attributes, &evaluator, quota, object));
         let claims: Vec<Claim> = claims.filter_map(Result::transpose).collect::<Result<_, _>>()?;
@@ -182,7 +182,7 @@ impl Registry {
 
     /// Gives back what a write was charged that was not done.
     async fn refund_quotas(&self, namespace: Option<&str>, charged: Vec<Charge>) {
-        let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return };
+        let Some(quotas) = self.known("", "v1", "resourcequotas") else { return };
         for charge in charged {
             let _charging = self.quota_ledger.charging().await;
             let Charge { quota: name, added, .. } = &charge;

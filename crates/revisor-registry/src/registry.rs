@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, RwLock, Weak};
 use std::time::Duration;
 
+use revisor_admission::AdmissionEnvironment;
 use revisor_auth::{AuthorizationModes, Authorizer};
 use revisor_cache::{Cache, ResourceCache};
 use revisor_catalog::{Catalog, Resource};
@@ -12,14 +13,15 @@ use revisor_webhook::{Limits, WebhookClient};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::admission::{Admission, AdmissionOptions, AdmissionPlugin, chain};
+use crate::admission::{Admission, AdmissionMetrics, AdmissionOptions, AdmissionPlugin, Webhooks, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
+use crate::policy_book::PolicyBook;
+use crate::policy_tally::{PolicySample, PolicyTally};
 use crate::quota::{Ledger, LimitedResource};
 use crate::role_book::RoleBook;
 use crate::service_addresses::ServiceAddresses;
-use crate::uncalled_admission::UncalledAdmission;
 use crate::version_reports::stored_version;
 use crate::version_usage::VersionUsage;
 use crate::{Environment, RegistryError};
@@ -61,6 +63,11 @@ pub struct Registry {
     pub(crate) sealer: TokenSealer,
     pub(crate) patience: Duration,
     pub(crate) admission: Vec<Box<dyn Admission>>,
+    pub(crate) admission_metrics: AdmissionMetrics,
+    /// The webhooks that are asked about writes.
+    pub(crate) admission_webhooks: Webhooks,
+    /// What the stored expressions of webhooks and policies may speak of.
+    pub(crate) expressions: AdmissionEnvironment,
     pub(crate) allocation: Allocation,
     /// What nobody has without a quota for it; `None` if writes are not charged to quotas at all.
     pub(crate) quotas: Option<Vec<LimitedResource>>,
@@ -72,15 +79,16 @@ pub struct Registry {
     custom_caches: RwLock<HashMap<String, Arc<ResourceCache>>>,
     /// What is left of a resource that is gone, for requests that still hold it.
     nothing: Arc<ResourceCache>,
-    /// What is stored to be asked about writes, and is not.
-    pub(crate) uncalled: UncalledAdmission,
+    /// The policies that are asked about writes.
+    pub(crate) policies: PolicyBook,
+    pub(crate) policy_tally: PolicyTally,
     /// How far definitions and conversions have taken effect.
     pub(crate) definitions: Progress,
     /// What is known of conversions between two requests.
     pub(crate) conversions: Conversions,
     /// Who asks for which versions of custom resources.
     pub(crate) usage: VersionUsage,
-    /// Converts custom objects whose definitions say so.
+    /// Asks webhooks: about writes, and to convert custom objects whose definitions say so.
     pub(crate) webhooks: WebhookClient,
 }
 
@@ -91,8 +99,9 @@ impl Registry {
     /// If there is no tokio runtime on which definitions can be followed.
     pub async fn start(cache: Arc<Cache>, options: RegistryOptions) -> Result<Arc<Registry>, RegistryError> {
         let mut caches = HashMap::new();
-        // Conversions are kept also while they are not served.
-        let resources = options.catalog.resources().chain([options.catalog.conversions()]);
+        // What the server's own rules look at is kept also while it is not served, and so are conversions.
+        let catalog = &options.catalog;
+        let resources = catalog.resources().chain(catalog.stored_kinds()).chain([catalog.conversions()]);
         for resource in resources.filter(|resource| resource.is_stored()) {
             // Versions of one resource share what is stored.
             if !caches.contains_key(&resource.prefix) {
@@ -102,15 +111,19 @@ impl Registry {
         }
         let nothing = cache.add(NOTHING, false).await?;
         let roles = RoleBook::new(&options.catalog, &caches);
-        let uncalled = UncalledAdmission::new(&options.catalog, &caches);
+        let admission_webhooks = Webhooks::new(&options.catalog, &caches, &options.admission.config);
+        let admission = chain(&options.admission);
+        let policies = PolicyBook::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
             itself: registry.clone(),
             runtime: Handle::current(),
             webhooks: WebhookClient::new(Arc::new(ServiceAddresses(registry.clone())), Limits::default()),
+            expressions: AdmissionEnvironment::new(options.catalog.rule_environment().clone()),
             served: watch::Sender::new(options.catalog.clone()),
             catalog: options.catalog,
             nothing,
-            uncalled,
+            policies,
+            policy_tally: PolicyTally::default(),
             custom_caches: RwLock::default(),
             definitions: Progress::default(),
             conversions: Conversions::default(),
@@ -119,7 +132,9 @@ impl Registry {
             environment: options.environment,
             sealer: options.sealer,
             patience: options.patience,
-            admission: chain(&options.admission),
+            admission_metrics: AdmissionMetrics::new(admission.iter().map(|plugin| plugin.name()).collect()),
+            admission_webhooks,
+            admission,
             quotas: options
                 .admission
                 .has(AdmissionPlugin::ResourceQuota)
@@ -130,7 +145,6 @@ impl Registry {
             caches,
         });
         registry.bootstrap().await?;
-        registry.log_uncalled_admission();
         registry.follow_definitions().await;
         registry.reconcile_registrations().await?;
         Ok(registry)
@@ -154,6 +168,11 @@ impl Registry {
     /// Decides who may do what, by the roles that are stored.
     pub fn authorizer(&self) -> &Authorizer {
         &self.authorizer
+    }
+
+    /// What was counted of the evaluations of validating and of mutating policies.
+    pub fn policy_samples(&self) -> [Vec<PolicySample>; 2] {
+        self.policy_tally.samples()
     }
 
     /// The cache that reads are served from.

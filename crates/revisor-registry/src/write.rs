@@ -2,10 +2,12 @@
 //! what an object says of its own place in [`address`](self::address).
 
 mod address;
+mod attempts;
 mod create;
+mod options;
+mod unstored;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use revisor_catalog::{
@@ -15,104 +17,21 @@ use revisor_catalog::{
 use revisor_merge::ManagedFields;
 use revisor_object::names::NameRule;
 use revisor_object::{FieldError, FieldErrors, Object, Value, Warnings};
-use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
+use revisor_store::{Change, Draft, Entry, Expect, StoreError, Write};
 
 pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
-use crate::admission::{AdmissionNotes, Attributes, Operation, OperationOptions, SentOptions};
+pub use self::options::{Place, WriteOptions};
+pub use self::unstored::UnstoredWrite;
+use crate::admission::Attributes;
 use crate::allocation::{Outcome, Reservation};
 use crate::conversion::Current;
 use crate::definitions::is_definitions;
 use crate::present::named_as;
 use crate::scale::scale_of;
-use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
-
-/// How often a write is tried anew because others changed the object in between. Each time somebody succeeded, so a
-/// client that comes to this bound has met a hundred others.
-const MAX_ATTEMPTS: usize = 100;
+use crate::{Decoded, Registry, RegistryError, managed_fields};
 
 /// What every conflict over a resource version says.
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
-
-/// Where a write goes.
-#[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
-    /// To this resource.
-    pub resource: &'a Arc<Resource>,
-    /// In this namespace.
-    pub namespace: Option<&'a str>,
-    /// To the object with this name, where the address has one.
-    pub name: Option<&'a str>,
-}
-
-/// What goes for every write.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct WriteOptions<'a> {
-    /// Go through everything, but store nothing.
-    pub dry_run: bool,
-    /// The subresource that is written to.
-    pub subresource: Option<&'a str>,
-    /// What to do about odd fields; for patches, which are only read here.
-    pub validation: FieldValidation,
-    /// Who writes.
-    pub requester: Requester<'a>,
-    /// In whose name managed fields are kept; empty for the server itself.
-    pub field_manager: &'a str,
-    /// Whether the object is applied: its writer comes to manage what it says.
-    pub is_apply: bool,
-    /// Whether an applier takes over what others manage.
-    pub force: bool,
-    /// Whether a new object is made at an address of its own, by a write that could as well have changed one. Set by
-    /// the registry itself.
-    pub is_addressed: bool,
-    /// When the time of the request is over: nothing is stored after that.
-    pub deadline: Option<Instant>,
-    /// What the request says of its options itself.
-    pub sent: SentOptions<'a>,
-    /// Where admission leaves what the client and the audit should be told.
-    pub notes: Option<&'a AdmissionNotes>,
-}
-
-impl<'a> WriteOptions<'a> {
-    /// What the admission chain is told of a write.
-    pub(crate) fn attributes(
-        &self,
-        shown: &'a Arc<Resource>,
-        namespace: Option<&'a str>,
-        name: &'a str,
-        old: Option<&'a Object>,
-    ) -> Attributes<'a> {
-        let resource = shown.working();
-        Attributes {
-            resource,
-            shown,
-            kind: resource,
-            namespace,
-            name,
-            subresource: self.subresource,
-            operation: if old.is_some() { Operation::Update } else { Operation::Create },
-            options: match old {
-                Some(_) => OperationOptions::Update(self.sent),
-                None => OperationOptions::Create(self.sent),
-            },
-            dry_run: self.dry_run,
-            requester: self.requester,
-            old,
-            deadline: self.deadline,
-            notes: self.notes,
-            reinvocation: None,
-        }
-    }
-
-    pub(crate) fn part(&self) -> Part<'a> {
-        self.subresource.map_or(Part::Whole, Part::Subresource)
-    }
-
-    /// Refuses to go on when the time is over. Asked before each step that may take long, and before anything is stored.
-    pub(crate) fn in_time(&self) -> Result<(), RegistryError> {
-        let is_over = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if is_over { Err(RegistryError::TimedOut) } else { Ok(()) }
-    }
-}
 
 /// A write that was done.
 #[derive(Debug, Clone)]
@@ -232,11 +151,9 @@ impl Registry {
         let Place { resource: shown, namespace, name } = place;
         let resource = shown.working();
         let name = name.unwrap_or_default();
-        let key = Key::new(resource.key(namespace, name));
-        self.cache.freshen().await?;
-        let mut entry = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
-        for _ in 0..MAX_ATTEMPTS {
-            let Some(current) = entry else { return Err(RegistryError::not_found(resource, name)) };
+        let mut attempts = self.attempts(resource, namespace, name).await?;
+        loop {
+            let current = attempts.current()?;
             let Current { object: old, beneath } = self.read_stored(resource, current.bytes()).await?;
             let Proposal { mut object, warnings, is_conditional, managed } = propose(&old)?;
             let metadata = object.object_mut("metadata");
@@ -254,6 +171,7 @@ impl Registry {
             // Where it is known already who manages what, nobody sent it.
             let begun = managed.is_none().then(|| managed_fields::begin(resource, &object, &old, options));
             restore_metadata(&mut object, &old);
+            object.object_mut("metadata").remove("managedFields");
             resource.default(&mut object);
             let now = self.now();
             // Where nobody was recorded, recording begins with the next apply.
@@ -262,7 +180,11 @@ impl Registry {
                 _ => managed.unwrap_or_default(),
             };
             object.object_mut("metadata").set("managedFields", managed.into_value());
-            self.admit(&attributes, &mut object).await?;
+            if scale_of(shown, options.subresource).is_some() {
+                self.admit_scale(&attributes, &mut object).await?;
+            } else if self.admit_keeping_managers(&attributes, &mut object).await? {
+                restore_metadata(&mut object, &old);
+            }
             // What is stored was written and read again. Only as if it had been, too, the new object can be compared.
             resource.complete(&mut object);
             self.refuse_escalation(&attributes, &object, options)?;
@@ -277,10 +199,38 @@ impl Registry {
             reservation.settle(outcome).await;
             match attempt? {
                 Attempt::Saved(saved) | Attempt::Removed(saved) => return Ok(saved),
-                Attempt::Overtaken(newest) => entry = newest,
+                Attempt::Overtaken(newest) => attempts.go_on_with(newest),
             }
         }
-        Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
+    }
+
+    /// The mutating pass over an object of which it is known who manages what. Webhooks may change that, but only to
+    /// something that can be read (upstream: `managedFieldsValidatingAdmissionController`). Answers whether others
+    /// changed the object.
+    pub(crate) async fn admit_keeping_managers(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &mut Object,
+    ) -> Result<bool, RegistryError> {
+        // Most servers have nobody who could change it, and need not remember it.
+        let may_change = self.admission_webhooks.may_change(&self.expressions)
+            || self.policies.mutating(&self.expressions).is_some();
+        let known = object.at(&["metadata", "managedFields"]).filter(|_| may_change).cloned();
+        let has_changed = self.admit(attributes, object).await?;
+        if has_changed && may_change {
+            let metadata = object.object_mut("metadata");
+            if metadata.get("managedFields") != known.as_ref()
+                && ManagedFields::read(metadata.array("managedFields")).is_none()
+            {
+                metadata.set("managedFields", known);
+                attributes.warn(
+                    ".metadata.managedFields was in an invalid state after admission; this could be caused by an \
+                     outdated mutating admission controller; please fix your requests: metadata.managedFields cannot \
+                     be read",
+                );
+            }
+        }
+        Ok(has_changed)
     }
 
     /// Prepares, validates and stores an object in place of the current one.
@@ -313,7 +263,11 @@ impl Registry {
             shown.strategy.validate_update_warning(&object, old, options.part(), circumstances, &mut warnings);
         errors.extend(validated);
         reject_invalid(resource, name, errors)?;
-        self.validate_admission(attributes, &object).await?;
+        if scale_of(shown, options.subresource).is_some() {
+            self.validate_scale_admission(attributes, &object).await?;
+        } else {
+            self.validate_admission(attributes, &object).await?;
+        }
         let judged = self.judge(attributes, &mut object, options).await?;
         if is_definitions(resource) {
             // Boxed: all others would carry the room for it about.
@@ -418,7 +372,6 @@ fn restore_metadata(object: &mut Object, old: &Object) {
     metadata.set("generation", old_metadata.get("generation").cloned());
     metadata.set("creationTimestamp", old_metadata.get("creationTimestamp").cloned());
     metadata.remove("selfLink");
-    metadata.remove("managedFields");
     if metadata.str("uid").unwrap_or_default().is_empty() {
         metadata.set("uid", old_metadata.get("uid").cloned());
     }

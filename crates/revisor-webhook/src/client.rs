@@ -105,15 +105,16 @@ impl WebhookClient {
         self.post_for(config, body, timeout, usize::MAX).await
     }
 
-    /// The same, showing these credentials.
+    /// The same, showing these credentials, for an answer that has no reason to be larger than `most` bytes.
     pub async fn post_as(
         &self,
         config: &ClientConfig,
         credentials: Option<&Arc<Credentials>>,
         body: Bytes,
         timeout: Duration,
+        most: usize,
     ) -> Result<Answer, CallError> {
-        self.post_account(&(config.clone(), credentials.cloned()), body, timeout, usize::MAX).await
+        self.post_account(&(config.clone(), credentials.cloned()), body, timeout, most).await
     }
 
     /// The same, for an answer that has no reason to be larger than `most` bytes, whatever the limit.

@@ -54,6 +54,11 @@ mod tests {
         ClusterRoleAggregation, GarbageCollector, Namespace, ResourceQuota, RootCaPublisher, ServiceAccount,
     };
 
+    /// All but the publisher of certificates.
+    fn all_but_publisher() -> Vec<Controller> {
+        Controller::ALL.into_iter().filter(|controller| *controller != RootCaPublisher).collect()
+    }
+
     #[test]
     fn controllers_are_named_as_kube_controller_manager_names_them() {
         for (text, want) in [
@@ -64,14 +69,9 @@ mod tests {
             ("namespace", Some(vec![Namespace])),
             ("serviceaccount-controller, garbagecollector", Some(vec![GarbageCollector, ServiceAccount])),
             ("clusterrole-aggregation", Some(vec![ClusterRoleAggregation])),
-            (
-                "*,-root-ca-certificate-publisher-controller",
-                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ResourceQuota, ServiceAccount]),
-            ),
-            (
-                "-root-ca-cert-publisher,*",
-                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ResourceQuota, ServiceAccount]),
-            ),
+            ("*,-root-ca-certificate-publisher-controller", Some(all_but_publisher())),
+            ("-root-ca-cert-publisher,*", Some(all_but_publisher())),
+            ("validatingadmissionpolicy-status", Some(vec![Controller::ValidatingAdmissionPolicyStatus])),
             ("root-ca-cert-publisher,-namespace", Some(vec![RootCaPublisher])),
             ("resourcequota", Some(vec![ResourceQuota])),
             ("-namespace", Some(vec![])),

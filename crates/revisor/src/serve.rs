@@ -109,6 +109,14 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let registry = registry.clone();
         move || registry.built_in().conversion_samples()
     });
+    metrics.ask_policies({
+        let registry = registry.clone();
+        move || registry.policy_samples()
+    });
+    metrics.ask_admission({
+        let registry = registry.clone();
+        move || registry.admission_samples()
+    });
     metrics.tell_version(&version::binary_version(), options.version, &options.gates);
     let server = Server::bind(ServerOptions {
         address: SocketAddr::new(flags.bind_address, flags.secure_port),

@@ -1,5 +1,8 @@
+use revisor_schema::Types;
+
 use super::*;
 use crate::fixture::{Write, environment, object};
+use crate::merge_configuration;
 
 fn patched(expression: &str, sort: &str) -> Result<String, String> {
     let member = if sort == "JSONPatch" { "jsonPatch" } else { "applyConfiguration" };
@@ -45,6 +48,17 @@ fn patches_are_what_expressions_make() {
             Ok(r#"{"metadata":{"name":"a","annotations":{}},"data":{"k":"v"},"n":"9007199254740993"}"#),
         ),
         (
+            "[JSONPatch{op: 'replace', path: '/n', value: [duration('90m')]}]",
+            Ok(r#"{"metadata":{"name":"a","annotations":{}},"data":{"k":"v"},"n":["5400s"]}"#),
+        ),
+        (
+            "[JSONPatch{op: 'replace', path: '/n', value: quantity('1')}]",
+            Err(
+                "JSONPath valueExpression evaluated to a type that could not marshal to JSON: type conversion error from \
+                 'Quantity' to '*structpb.Value'",
+            ),
+        ),
+        (
             "object.n == 1 ? [JSONPatch{op: 'replace', path: '/n', value: 2.0}] : []",
             Ok(r#"{"metadata":{"name":"a","annotations":{}},"data":{"k":"v"},"n":2}"#),
         ),
@@ -86,9 +100,47 @@ fn configurations_are_what_expressions_write_out() {
                  path from root Object type",
             ),
         ),
+        ("Object{data: {1: 'x'}}", Err("invalid return type: *dynamic.ObjectVal")),
         ("Object.spec{}", Err("must evaluate to Object but got Object.spec")),
     ] {
         let want = want.map(str::to_owned).map_err(str::to_owned);
         assert_eq!(patched(expression, "ApplyConfiguration"), want, "{expression}");
+    }
+}
+
+#[test]
+fn configurations_are_laid_over_objects_of_their_type() {
+    let types = Types::parse(
+        "type,field,shape,presence,number,merge,list\nThing,metadata,Meta,always,1,,\nThing,data,map:string,nonzero,2,,\n\
+         Thing,one,list:string,nonzero,3,,atomic\nThing,many,list:Part,nonzero,4,,map:name\nMeta,labels,map:string,nonzero,1,,\n\
+         Part,name,string,always,1,,\nPart,size,int32,nonzero,2,,\nPart,whole,map:string,nonzero,3,,atomic\n",
+    )
+    .expect("is a table");
+    let id = types.id("Thing").expect("is in the table");
+    let there = r#"{"data":{"a":"1"},"many":[{"name":"x","size":1}],"one":["a"]}"#;
+    let refused = |why: &str| Err(format!("error applying patch: {why}"));
+    for (configuration, want) in [
+        (r#"{"data":{"b":"2"}}"#, Ok(r#"{"data":{"a":"1","b":"2"},"many":[{"name":"x","size":1}],"one":["a"]}"#.to_owned())),
+        (
+            r#"{"many":[{"name":"x","size":2},{"name":"y"}],"metadata":{"labels":{"l":"m"}}}"#,
+            Ok(r#"{"data":{"a":"1"},"many":[{"name":"x","size":2},{"name":"y"}],"metadata":{"labels":{"l":"m"}},"one":["a"]}"#
+                .to_owned()),
+        ),
+        (
+            r#"{"one":["b"],"many":[{"name":"x","whole":{}}]}"#,
+            refused("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .many[0].whole, .one"),
+        ),
+        (
+            r#"{"data":null}"#,
+            refused("failed to convert patch object to typed object: .data: expected map, got &{NULL_VALUE}"),
+        ),
+        (
+            r#"{"nobody":1}"#,
+            refused("failed to convert patch object to typed object: .nobody: field not declared in schema"),
+        ),
+    ] {
+        let mut thing = object(there);
+        let merged = merge_configuration(&types, id, &mut thing, &object(configuration));
+        assert_eq!(merged.map(|()| Value::Object(thing).to_json()), want, "{configuration}");
     }
 }

@@ -1,13 +1,13 @@
 //! `JSONPatch{…}` values as a JSON patch.
 
-use revisor_cel::{CelValue, Structure};
+use revisor_cel::{CelValue, EvalError, Structure};
 use revisor_merge::JsonPatch;
 use revisor_object::{Object, Value};
 
 use super::check_type_names;
 
 /// The largest integer that a JSON number can stand for in every program. Larger ones become texts.
-const LARGEST_NUMBER: i64 = (1 << 53) - 1;
+const LARGEST_NUMBER: u64 = (1 << 53) - 1;
 
 /// The patch that a list of operations is.
 pub(crate) fn patch_of(value: &CelValue<'_>) -> Result<JsonPatch, String> {
@@ -40,26 +40,53 @@ fn operation_of(operation: &Structure<'_>) -> Result<Value, String> {
         if let CelValue::Structure(structure) = value {
             check_type_names(structure)?;
         }
-        let mut value = value.to_json().map_err(|error| {
+        let value = json_of(value).map_err(|error| {
             format!("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}")
         })?;
-        keep_to_numbers(&mut value);
         object.insert("value", value);
     }
     Ok(Value::Object(object))
 }
 
-/// Values pass through JSON on their way into a patch, where all numbers are doubles.
-fn keep_to_numbers(value: &mut Value) {
-    match value {
-        Value::Int(number) if number.unsigned_abs() > LARGEST_NUMBER.unsigned_abs() => {
-            *value = Value::from(number.to_string());
+/// A value as it passes through JSON on its way into a patch, where all numbers are doubles.
+fn json_of(value: &CelValue<'_>) -> Result<Value, String> {
+    Ok(match value {
+        CelValue::Int(number) if number.unsigned_abs() > LARGEST_NUMBER => Value::from(number.to_string()),
+        CelValue::Double(number) if number.fract() == 0.0 && number.abs() <= LARGEST_NUMBER as f64 => {
+            Value::Int(*number as i64)
         }
-        Value::Float(number) if number.fract() == 0.0 && number.abs() <= LARGEST_NUMBER as f64 => {
-            *value = Value::Int(*number as i64);
+        CelValue::Duration(duration) => Value::from(format!("{}s", duration.nanos() as f64 / 1e9)),
+        CelValue::Optional(Some(value)) => json_of(value)?,
+        CelValue::List(list) => {
+            let element = |element: Result<CelValue<'_>, _>| json_of(&element.map_err(text)?);
+            Value::Array(list.iter().map(element).collect::<Result<_, String>>()?)
         }
-        Value::Array(elements) => elements.iter_mut().for_each(keep_to_numbers),
-        Value::Object(object) => object.iter_mut().for_each(|(_, value)| keep_to_numbers(value)),
-        _ => {}
-    }
+        CelValue::Map(map) => {
+            let mut object = Object::new();
+            for key in map.keys() {
+                let Some(name) = key.as_str() else { return value.to_json().map_err(text) };
+                if let Some(value) = map.get(&key).map_err(text)? {
+                    object.insert(name, json_of(&value)?);
+                }
+            }
+            Value::Object(object)
+        }
+        CelValue::Structure(structure) => {
+            let mut object = Object::new();
+            for (name, value) in &structure.fields {
+                object.insert(name, json_of(value)?);
+            }
+            Value::Object(object)
+        }
+        CelValue::Opaque(_) => {
+            let name = value.type_name();
+            let name = name.rsplit('.').next().unwrap_or(name);
+            return Err(format!("type conversion error from '{name}' to '*structpb.Value'"));
+        }
+        other => other.to_json().map_err(text)?,
+    })
+}
+
+fn text(error: EvalError) -> String {
+    error.to_string()
 }

@@ -40,8 +40,13 @@ impl<'a> CelValue<'a> {
             Value::Float(number) => CelValue::Double(*number),
             Value::String(text) => CelValue::String(Text::Borrowed(text)),
             Value::Array(elements) => CelValue::List(List::json(elements, Seen::Dynamic, Order::Plain)),
-            Value::Object(object) => CelValue::Map(Map::json(object, Seen::Dynamic)),
+            Value::Object(object) => CelValue::object(object),
         }
+    }
+
+    /// An object, without a schema.
+    pub fn object(object: &'a Object) -> CelValue<'a> {
+        CelValue::Map(Map::json(object, Seen::Dynamic))
     }
 
     /// A value of a custom resource, as its schema sees it. Fails if the value is not what the schema says, which

@@ -5,36 +5,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use revisor_admission::{AdmissionRequest, GroupVersionKind, GroupVersionResource, Operation, RuleTarget, UserInfo};
 use revisor_catalog::{Requester, Resource};
 use revisor_object::{Object, Warnings};
 
 use super::{OperationOptions, Reinvocation};
 use crate::RegistryError;
-
-/// What is done to an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// It is made.
-    Create,
-    /// It is changed.
-    Update,
-    /// It is deleted.
-    Delete,
-    /// Its client is led through to something else.
-    Connect,
-}
-
-impl Operation {
-    /// Its name in reviews, rules and expressions.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Operation::Create => "CREATE",
-            Operation::Update => "UPDATE",
-            Operation::Delete => "DELETE",
-            Operation::Connect => "CONNECT",
-        }
-    }
-}
 
 /// A write that is to be admitted (upstream: `admission.Attributes`). The object itself is handed along beside it,
 /// because some may change it.
@@ -44,8 +20,8 @@ pub(crate) struct Attributes<'a> {
     pub(crate) resource: &'a Arc<Resource>,
     /// The resource as the client named it: the object is held to the rules of that version.
     pub(crate) shown: &'a Arc<Resource>,
-    /// What the object is: one of the resource, or of the kind that a subresource has of its own.
-    pub(crate) kind: &'a Arc<Resource>,
+    /// The kind of the object, where a subresource has one of its own.
+    pub(crate) own_kind: Option<GroupVersionKind<'a>>,
     pub(crate) namespace: Option<&'a str>,
     /// Empty while a new object waits for a generated name.
     pub(crate) name: &'a str,
@@ -66,7 +42,7 @@ pub(crate) struct Attributes<'a> {
     pub(crate) reinvocation: Option<&'a Reinvocation>,
 }
 
-impl Attributes<'_> {
+impl<'a> Attributes<'a> {
     /// Whether this is about the whole object of a resource.
     pub(crate) fn is_about(&self, group: &str, plural: &str) -> bool {
         self.subresource.is_none() && self.resource.group == group && self.resource.plural == plural
@@ -87,6 +63,56 @@ impl Attributes<'_> {
         }
     }
 
+    /// The namespace as webhooks and policies are told: a namespace is in itself.
+    pub(crate) fn request_namespace(&self) -> &'a str {
+        let is_namespace = self.resource.group.is_empty() && self.resource.plural == "namespaces";
+        self.namespace.unwrap_or(if is_namespace { self.name } else { "" })
+    }
+
+    /// The resource that the client speaks of.
+    pub(crate) fn request_resource(&self) -> GroupVersionResource<'a> {
+        resource_of(self.shown)
+    }
+
+    /// The kind that the client speaks of.
+    pub(crate) fn request_kind(&self) -> GroupVersionKind<'a> {
+        self.own_kind.unwrap_or_else(|| kind_of(self.shown))
+    }
+
+    /// The write as rules look at it.
+    pub(crate) fn rule_target(&self) -> RuleTarget<'a> {
+        RuleTarget {
+            resource: self.request_resource(),
+            subresource: self.subresource.unwrap_or_default(),
+            namespace: self.request_namespace(),
+            name: self.name,
+            operation: self.operation,
+        }
+    }
+
+    /// The write as it is told to one who asked to be told of it as one to `meant`, an equivalent of the resource. The
+    /// options are those of the write, as an object.
+    pub(crate) fn admission_request(
+        &self,
+        meant: &'a Arc<Resource>,
+        options: Option<&'a Object>,
+    ) -> AdmissionRequest<'a> {
+        let Requester { name, uid, groups, extra } = self.requester;
+        AdmissionRequest {
+            kind: self.own_kind.unwrap_or_else(|| kind_of(meant)),
+            resource: resource_of(meant),
+            request_kind: self.request_kind(),
+            request_resource: self.request_resource(),
+            subresource: self.subresource.unwrap_or_default(),
+            name: self.name,
+            namespace: self.request_namespace(),
+            operation: self.operation,
+            user: UserInfo { username: name, uid, groups, extra },
+            dry_run: self.dry_run,
+            options,
+        }
+    }
+
     /// Tells the client something beside the answer.
     pub(crate) fn warn(&self, text: impl Into<String>) {
         if let Some(notes) = self.notes {
@@ -101,6 +127,13 @@ impl Attributes<'_> {
         }
     }
 
+    /// Leaves a note for audits that also keep what was sent (upstream: `AddAnnotationWithLevel`).
+    pub(crate) fn annotate_request(&self, key: impl Into<String>, value: impl Into<String>) {
+        if let Some(notes) = self.notes {
+            notes.add(key.into(), value.into(), true);
+        }
+    }
+
     /// How much time is left; `None` if there is no end to it.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
@@ -110,6 +143,16 @@ impl Attributes<'_> {
     pub(crate) fn is_own_write(&self) -> bool {
         self.requester == Requester::default()
     }
+}
+
+/// A resource as rules name it.
+pub(crate) fn resource_of(resource: &Resource) -> GroupVersionResource<'_> {
+    GroupVersionResource { group: &resource.group, version: &resource.version, resource: &resource.plural }
+}
+
+/// The kind of a resource's objects.
+pub(crate) fn kind_of(resource: &Resource) -> GroupVersionKind<'_> {
+    GroupVersionKind { group: &resource.group, version: &resource.version, kind: &resource.kind }
 }
 
 /// How many notes for the audit a request may leave: more than all plugins and a hundred policies make.
@@ -122,7 +165,18 @@ pub struct AdmissionNotes(Mutex<Notes>);
 #[derive(Default)]
 struct Notes {
     warnings: Warnings,
-    annotations: Vec<(String, String)>,
+    annotations: Vec<AuditAnnotation>,
+}
+
+/// What an audit should know of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditAnnotation {
+    /// What it is about.
+    pub key: String,
+    /// What is said of that.
+    pub value: String,
+    /// Whether only audits should have it that also keep what was sent.
+    pub of_request: bool,
 }
 
 impl AdmissionNotes {
@@ -138,10 +192,13 @@ impl AdmissionNotes {
 
     /// Adds what the audit should know. As in the original, what was noted first stays.
     pub fn annotate(&self, key: impl Into<String>, value: impl Into<String>) {
-        let (key, value) = (key.into(), value.into());
+        self.add(key.into(), value.into(), false);
+    }
+
+    fn add(&self, key: String, value: String, of_request: bool) {
         let annotations = &mut self.lock().annotations;
-        if annotations.len() < MAX_ANNOTATIONS && !annotations.iter().any(|(known, _)| *known == key) {
-            annotations.push((key, value));
+        if annotations.len() < MAX_ANNOTATIONS && !annotations.iter().any(|known| known.key == key) {
+            annotations.push(AuditAnnotation { key, value, of_request });
         }
     }
 
@@ -151,7 +208,7 @@ impl AdmissionNotes {
     }
 
     /// Takes what the audit should know.
-    pub fn take_annotations(&self) -> Vec<(String, String)> {
+    pub fn take_annotations(&self) -> Vec<AuditAnnotation> {
         std::mem::take(&mut self.lock().annotations)
     }
 }
@@ -178,7 +235,8 @@ mod tests {
             notes.annotate("key", text);
         }
         assert_eq!(notes.take_warnings().told().collect::<Vec<_>>(), ["a", "b"]);
-        assert_eq!(notes.take_annotations(), [("key".to_owned(), "a".to_owned())]);
+        let known = AuditAnnotation { key: "key".to_owned(), value: "a".to_owned(), of_request: false };
+        assert_eq!(notes.take_annotations(), [known]);
         assert!(notes.take_annotations().is_empty());
     }
 }

@@ -47,6 +47,6 @@ fn allows_expansion(registry: &Registry, claim: &Object, old: &Object) -> bool {
     if claim_class(old) != Some(class) {
         return false;
     }
-    let class = registry.stored("storage.k8s.io", "v1", "storageclasses", None, class);
+    let class = registry.read_once("storage.k8s.io", "v1", "storageclasses", None, class);
     class.is_some_and(|class| class.get("allowVolumeExpansion").and_then(Value::as_bool) == Some(true))
 }

@@ -44,7 +44,7 @@ impl Admission for DefaultIngressClass {
 }
 
 fn default_class(registry: &Registry) -> Option<String> {
-    let classes = registry.catalog.resource("networking.k8s.io", "v1", "ingressclasses")?;
+    let classes = registry.known("networking.k8s.io", "v1", "ingressclasses")?;
     let snapshot = registry.cache_of(classes).snapshot();
     let marked = snapshot.range(&classes.prefix, None).filter_map(|item| {
         let class = Decoded::stored(item.bytes()).ok()?;

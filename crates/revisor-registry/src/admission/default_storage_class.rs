@@ -43,7 +43,7 @@ impl Admission for DefaultStorageClass {
 
 /// The name of the default class; of several the newest, and of those the first by name.
 fn default_class(registry: &Registry) -> Option<String> {
-    let classes = registry.catalog.resource("storage.k8s.io", "v1", "storageclasses")?;
+    let classes = registry.known("storage.k8s.io", "v1", "storageclasses")?;
     let snapshot = registry.cache_of(classes).snapshot();
     let text = |bytes: &[u8], path: &[&str]| {
         sonic_rs::get(bytes, path).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()

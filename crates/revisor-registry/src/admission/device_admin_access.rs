@@ -25,7 +25,7 @@ impl Admission for DeviceAdminAccess {
         }
         let Some(path) = requested(attributes, object) else { return Ok(()) };
         let namespace = attributes.namespace.unwrap_or_default();
-        let namespace = registry.stored("", "v1", "namespaces", None, namespace);
+        let namespace = registry.read_once("", "v1", "namespaces", None, namespace);
         let label = namespace.as_ref().and_then(|namespace| namespace.at(&["metadata", "labels", LABEL]));
         if label.and_then(Value::as_str) == Some("true") {
             return Ok(());

@@ -17,6 +17,8 @@ const AUDIT_PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 const ANNOTATION_MARK: &str = ".image-policy.k8s.io/";
 const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
 
+/// Far more than a verdict needs.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// Of how many pods the answer is remembered.
 const MAX_REMEMBERED: usize = 1024;
 /// How often it is asked, and by how much the pauses in between grow.
@@ -91,7 +93,10 @@ impl ImagePolicyWebhook {
         loop {
             let patience = attributes.time_left().unwrap_or(PATIENCE);
             let (webhook, credentials) = (&self.config.webhook, &self.config.credentials);
-            let answered = registry.webhooks.post_as(webhook, Some(credentials), review.clone(), patience).await;
+            let answered = {
+                let client = &registry.webhooks;
+                client.post_as(webhook, Some(credentials), review.clone(), patience, MAX_ANSWER_BYTES).await
+            };
             match answered {
                 Ok(answer) => return read_verdict(&answer.body),
                 Err(error) if attempt < ATTEMPTS && may_pass(&error) && pause < patience => {

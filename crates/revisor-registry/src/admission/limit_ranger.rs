@@ -1,6 +1,7 @@
 //! LimitRanger: the limit ranges of a namespace fill in what containers ask for, and bound it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use revisor_object::{Object, Quantity, Value};
 
@@ -64,8 +65,8 @@ fn concerns(attributes: &Attributes<'_>) -> Option<&'static str> {
     }
 }
 
-fn ranges(registry: &Registry, attributes: &Attributes<'_>) -> Vec<Object> {
-    registry.all_stored("", "v1", "limitranges", attributes.namespace)
+fn ranges(registry: &Registry, attributes: &Attributes<'_>) -> Vec<Arc<Object>> {
+    registry.all_read_once("", "v1", "limitranges", attributes.namespace)
 }
 
 fn limits_of<'a>(range: &'a Object, kind: &str) -> impl Iterator<Item = &'a Object> {

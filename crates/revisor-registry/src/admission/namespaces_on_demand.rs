@@ -15,7 +15,7 @@ pub(super) struct NamespaceExists;
 /// The namespace of a write, if it is not there.
 fn missing<'a>(registry: &Registry, attributes: &Attributes<'a>) -> Option<&'a str> {
     let namespace = attributes.namespace.filter(|namespace| !namespace.is_empty())?;
-    let namespaces = registry.catalog.resource("", "v1", "namespaces")?;
+    let namespaces = registry.known("", "v1", "namespaces")?;
     if attributes.resource.name() == ("", "namespaces") {
         return None;
     }
@@ -38,7 +38,7 @@ impl Admission for NamespaceAutoProvision {
         _: &'a mut Object,
     ) -> Option<Waiting<'a>> {
         let name = missing(registry, attributes).filter(|_| !attributes.dry_run)?;
-        let namespaces = registry.catalog.resource("", "v1", "namespaces")?;
+        let namespaces = registry.known("", "v1", "namespaces")?;
         Some(Box::pin(async move {
             let mut namespace = Object::new();
             namespace.insert("apiVersion", "v1");

@@ -92,7 +92,7 @@ impl Request<'_> {
     /// An object of the core group that must be there.
     fn found(&self, plural: &str, namespace: Option<&str>, name: &str) -> Result<Object, RegistryError> {
         self.registry.stored("", "v1", plural, namespace, name).ok_or_else(|| {
-            match self.registry.catalog.resource("", "v1", plural) {
+            match self.registry.known("", "v1", plural) {
                 Some(resource) => RegistryError::not_found(resource, name),
                 None => RegistryError::Undecided(format!("{plural} {name:?} not found")),
             }

@@ -117,12 +117,12 @@ fn make(plugin: AdmissionPlugin, config: &AdmissionConfig) -> Option<Box<dyn Adm
         AdmissionPlugin::JobValidation => Box::new(job_validation::JobValidation),
         AdmissionPlugin::PodResizeValidator => Box::new(pod_resize::PodResizeValidator),
         AdmissionPlugin::AlwaysDeny => Box::new(always_admit_and_deny::AlwaysDeny),
-        // Webhooks and policies are kept and not asked yet; quotas are charged at the end of the write itself.
-        AdmissionPlugin::MutatingAdmissionPolicy
-        | AdmissionPlugin::MutatingAdmissionWebhook
-        | AdmissionPlugin::ValidatingAdmissionPolicy
-        | AdmissionPlugin::ValidatingAdmissionWebhook
-        | AdmissionPlugin::ResourceQuota => return None,
+        AdmissionPlugin::MutatingAdmissionPolicy => Box::new(policy::MutatingAdmissionPolicy),
+        AdmissionPlugin::MutatingAdmissionWebhook => Box::new(webhooks::MutatingAdmissionWebhook),
+        AdmissionPlugin::ValidatingAdmissionPolicy => Box::new(policy::ValidatingAdmissionPolicy),
+        AdmissionPlugin::ValidatingAdmissionWebhook => Box::new(webhooks::ValidatingAdmissionWebhook),
+        // Quotas are charged at the end of the write itself.
+        AdmissionPlugin::ResourceQuota => return None,
     })
 }
 

@@ -234,7 +234,7 @@ impl PodSecurityConfig {
 }
 
 fn policy_of(registry: &Registry, attributes: &Attributes<'_>, config: &PodSecurityConfig) -> Option<Policy> {
-    let namespace = registry.stored("", "v1", "namespaces", None, attributes.namespace?)?;
+    let namespace = registry.read_once("", "v1", "namespaces", None, attributes.namespace?)?;
     let policy = Policy::of(&namespace, config);
     let strictest = policy.enforce.level.max(policy.audit.level).max(policy.warn.level);
     (strictest > Level::Privileged).then_some(policy)

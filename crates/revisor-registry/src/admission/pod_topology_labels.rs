@@ -21,6 +21,11 @@ impl Admission for PodTopologyLabels {
     }
 
     fn admit(&self, registry: &Registry, attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), RegistryError> {
+        if attributes.is_about_part("", "pods", "binding") || attributes.is_about("", "bindings") {
+            let target = pod.object("target").filter(|target| target.str("kind") == Some("Node"));
+            let node = target.map(|target| text(target, "name").to_owned()).unwrap_or_default();
+            copy_labels(registry, &node, pod.object_mut("metadata"));
+        }
         if attributes.is_about("", "pods") {
             let node = text(spec(pod), "nodeName").to_owned();
             copy_labels(registry, &node, pod.object_mut("metadata"));
@@ -30,7 +35,7 @@ impl Admission for PodTopologyLabels {
 }
 
 /// Writes where a node is into the labels of metadata. A node that does not exist is nowhere.
-pub(crate) fn copy_labels(registry: &Registry, node: &str, metadata: &mut Object) {
+fn copy_labels(registry: &Registry, node: &str, metadata: &mut Object) {
     if node.is_empty() || !registry.catalog.features().has(Feature::PodTopologyLabelsAdmission) {
         return;
     }

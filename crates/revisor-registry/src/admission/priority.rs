@@ -1,5 +1,7 @@
 //! Priority: the class of a pod or of a group of pods becomes its priority, and there is one default class at most.
 
+use std::sync::Arc;
+
 use revisor_catalog::Feature;
 use revisor_object::{Object, Value};
 
@@ -60,11 +62,15 @@ impl Admission for Priority {
 }
 
 /// The class that a spec names, or else the default one.
-fn class_of(registry: &Registry, attributes: &Attributes<'_>, spec: &Object) -> Result<Option<Object>, RegistryError> {
+fn class_of(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    spec: &Object,
+) -> Result<Option<Arc<Object>>, RegistryError> {
     match text(spec, "priorityClassName") {
         "" => Ok(default_class(registry)),
         name => {
-            let class = registry.stored(GROUP, "v1", "priorityclasses", None, name);
+            let class = registry.read_once(GROUP, "v1", "priorityclasses", None, name);
             let missing = || attributes.forbidden(format!("no PriorityClass with name {name} was found"));
             class.ok_or_else(missing).map(Some)
         }
@@ -81,7 +87,7 @@ fn set_group_priority(
     spec: &mut Object,
 ) -> Result<(), RegistryError> {
     let class = class_of(registry, attributes, spec)?;
-    let priority = class.as_ref().map(value_of).unwrap_or_default();
+    let priority = class.as_deref().map(value_of).unwrap_or_default();
     if let Some(given) = spec.get("priority").and_then(Value::as_i64).filter(|given| *given != priority) {
         return Err(attributes.forbidden(format!(
             "priority set in the pod group ({given}) must match the priority computed ({priority}) based on the \
@@ -122,9 +128,9 @@ fn set_priority(registry: &Registry, attributes: &Attributes<'_>, spec: &mut Obj
 }
 
 /// The class of pods that name none. If several were made at once, the lowest.
-fn default_class(registry: &Registry) -> Option<Object> {
-    let classes = registry.all_stored(GROUP, "v1", "priorityclasses", None);
-    classes.into_iter().filter(is_default).min_by_key(value_of)
+fn default_class(registry: &Registry) -> Option<Arc<Object>> {
+    let classes = registry.all_read_once(GROUP, "v1", "priorityclasses", None);
+    classes.into_iter().filter(|class| is_default(class)).min_by_key(|class| value_of(class))
 }
 
 fn is_default(class: &Object) -> bool {

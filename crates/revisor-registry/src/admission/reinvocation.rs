@@ -34,6 +34,11 @@ impl Reinvocation {
         self.plugins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether one of those who were called changed the object.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed)
+    }
+
     /// Whether this is the second pass.
     pub(crate) fn is_second(&self) -> bool {
         self.is_second.load(Ordering::Relaxed)

@@ -1,6 +1,7 @@
 //! RuntimeClass: what the way to run a pod costs, and where it can be done.
 
 use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
 
 use revisor_object::{ByValue, Object, Quantity, Seen, Value};
 
@@ -74,9 +75,13 @@ fn concerns(attributes: &Attributes<'_>) -> bool {
     attributes.is_about("", "pods") && attributes.operation == Operation::Create
 }
 
-fn class_of(registry: &Registry, attributes: &Attributes<'_>, pod: &Object) -> Result<Option<Object>, RegistryError> {
+fn class_of(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    pod: &Object,
+) -> Result<Option<Arc<Object>>, RegistryError> {
     let Some(name) = spec(pod).str("runtimeClassName") else { return Ok(None) };
-    let class = registry.stored("node.k8s.io", "v1", "runtimeclasses", None, name);
+    let class = registry.read_once("node.k8s.io", "v1", "runtimeclasses", None, name);
     let missing = || attributes.forbidden(format!("pod rejected: RuntimeClass {name:?} not found"));
     class.ok_or_else(missing).map(Some)
 }

@@ -1,5 +1,6 @@
 //! ServiceAccount: every pod runs as an account of its namespace, and gets the account's token and pull secrets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use revisor_object::{Object, Seen, Value, parse_json};
@@ -125,7 +126,7 @@ impl ServiceAccount {
 
 /// A new namespace gets its default account a moment after it is made. A pod that is faster waits for it, but not long.
 async fn await_default_account(registry: &Registry, namespace: Option<&str>) {
-    let Some(accounts) = registry.catalog.resource("", "v1", "serviceaccounts") else { return };
+    let Some(accounts) = registry.known("", "v1", "serviceaccounts") else { return };
     let key = accounts.key(namespace, DEFAULT_ACCOUNT);
     for _ in 0..MAX_WAITS {
         if registry.cache_of(accounts).get(&key).is_some() {
@@ -140,16 +141,16 @@ async fn await_default_account(registry: &Registry, namespace: Option<&str>) {
 /// Whether a pod is to run as the default account of its namespace, and that is not there.
 fn misses_default_account(registry: &Registry, attributes: &Attributes<'_>, spec: &Object) -> bool {
     let is_missing = || {
-        let accounts = registry.catalog.resource("", "v1", "serviceaccounts")?;
+        let accounts = registry.known("", "v1", "serviceaccounts")?;
         let key = accounts.key(attributes.namespace, DEFAULT_ACCOUNT);
         registry.cache_of(accounts).get(&key).is_none().then_some(())
     };
     matches!(text(spec, "serviceAccountName"), "" | DEFAULT_ACCOUNT) && is_missing().is_some()
 }
 
-fn account_of(registry: &Registry, attributes: &Attributes<'_>, spec: &Object) -> Result<Object, RegistryError> {
+fn account_of(registry: &Registry, attributes: &Attributes<'_>, spec: &Object) -> Result<Arc<Object>, RegistryError> {
     let name = text(spec, "serviceAccountName");
-    registry.stored("", "v1", "serviceaccounts", attributes.namespace, name).ok_or_else(|| {
+    registry.read_once("", "v1", "serviceaccounts", attributes.namespace, name).ok_or_else(|| {
         let namespace = attributes.namespace.unwrap_or_default();
         attributes.forbidden(format!(
             "error looking up service account {namespace}/{name}: serviceaccount {name:?} not found"

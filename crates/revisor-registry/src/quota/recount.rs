@@ -42,7 +42,7 @@ impl Registry {
         name: &str,
         field_manager: &str,
     ) -> Result<Option<Recount>, RegistryError> {
-        let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return Ok(None) };
+        let Some(quotas) = self.known("", "v1", "resourcequotas") else { return Ok(None) };
         let Some(moment) = self.moment(quotas, resources, namespace, name).await else { return Ok(None) };
         let hard = quantities(moment.quota.at(&["spec", "hard"]).and_then(Value::as_object));
         let (counted, due) = self.count(&moment, &hard, namespace).await;

@@ -122,7 +122,7 @@ fn usage_of_pod(registry: &Registry, claim: &Object, now: OffsetDateTime) -> Opt
         Some(_) => {}
         // The pod does not say which claim is its own, so only the first one that it owns is.
         None => {
-            let resource = registry.catalog.resource("resource.k8s.io", "v1", "resourceclaims")?;
+            let resource = registry.known("resource.k8s.io", "v1", "resourceclaims")?;
             let mine = (text(claim, &["metadata", "creationTimestamp"]), name);
             let all = registry.all_stored("resource.k8s.io", "v1", "resourceclaims", Some(namespace));
             let is_earlier = |other: &Object| {
@@ -134,7 +134,7 @@ fn usage_of_pod(registry: &Registry, claim: &Object, now: OffsetDateTime) -> Opt
             }
         }
     }
-    let pods = registry.catalog.resource("", "v1", "pods")?;
+    let pods = registry.known("", "v1", "pods")?;
     Some(Evaluator::of(pods)?.usage(registry, &pod, now))
 }
 

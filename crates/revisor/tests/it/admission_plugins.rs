@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::client::{Client, MERGE};
-use crate::custom::converter::certified;
+use crate::custom::certified;
 use crate::harness::Server;
 use crate::objects::{CONFIG_MAPS, config_map};
 

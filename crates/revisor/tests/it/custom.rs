@@ -4,7 +4,7 @@ mod applying;
 mod bad_input;
 mod controller;
 mod conversion;
-pub(crate) mod converter;
+mod converter;
 mod harbours;
 mod monitors;
 mod owners;
@@ -14,6 +14,7 @@ mod restarts;
 mod retiring;
 mod rules;
 
+pub(crate) use converter::certified;
 use serde_json::{Value, json};
 
 use crate::client::Client;

@@ -3,6 +3,7 @@
 //! `harness` starts and ends servers, `client` talks to them; every other module is one promise of the program.
 
 mod admission_plugins;
+mod admission_webhooks;
 mod anonymous;
 mod api;
 mod auth;
@@ -26,12 +27,12 @@ mod kubectl;
 mod lifecycle;
 mod objects;
 mod odd_input;
+mod policies;
 mod python_client;
 mod quota;
 mod reviews;
 mod roles;
 mod runtime_config;
 mod status_pages;
-mod uncalled_admission;
 mod versions;
 mod xtask;
