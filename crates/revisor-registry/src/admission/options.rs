@@ -4,8 +4,17 @@ use std::collections::BTreeMap;
 
 use revisor_webhook::CredentialBook;
 
-use super::*;
-use super::{default_toleration_seconds::TolerationSeconds, event_rate_limit::EventLimit};
+use super::{
+    Admission, AdmissionPlugin, EventLimit, ImagePolicyConfig, LimitedResource, PodSecurityConfig, TolerationDefaults,
+    TolerationSeconds, always_admit_and_deny, always_pull_images, anti_affinity_topology, certificate_approval,
+    certificate_signing, certificate_subject_restriction, claim_resize, cluster_trust_bundle_attest,
+    default_ingress_class, default_storage_class, default_toleration_seconds, deny_service_external_ips,
+    device_admin_access, event_rate_limit, extended_resource_toleration, image_policy_webhook, job_validation,
+    limit_ranger, namespace_lifecycle, namespaces_on_demand, node_declared_features, node_restriction,
+    owner_references, pod_group, pod_node_selector, pod_resize, pod_security, pod_toleration_restriction,
+    pod_topology_labels, policy, priority, runtime_class, service_account, storage_protection,
+    taint_nodes_by_condition, webhooks,
+};
 
 /// Which plugins are asked about writes, and how.
 #[derive(Debug, Clone, PartialEq)]

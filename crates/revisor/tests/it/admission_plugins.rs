@@ -153,6 +153,39 @@ async fn plugins_are_switched_by_flags() {
     assert!(flagz.contains("disable-admission-plugins: [ServiceAccount,DefaultTolerationSeconds]"), "{flagz}");
 }
 
+#[tokio::test]
+async fn owners_are_named_by_those_who_could_delete_and_hold_them() {
+    let server = Server::start(&["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"]).await;
+    let admin = server.client();
+    let owner = admin.post(CONFIG_MAPS, &config_map("owner", "1")).await.expect(201).json();
+    let verbs = json!(["create", "get", "update", "patch"]);
+    grant(&admin, "anna", json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}])).await;
+    let anna = admin.acting_as("anna");
+    let owned = |name: &str, blocks: bool| {
+        let mut object = config_map(name, "1");
+        object["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"],
+            "blockOwnerDeletion": blocks,
+        }]);
+        object
+    };
+    anna.post(CONFIG_MAPS, &owned("a", false)).await.expect(201);
+    let refused = anna.post(CONFIG_MAPS, &owned("b", true)).await.fails(403, "Forbidden");
+    assert_eq!(
+        refused["message"],
+        "configmaps \"b\" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't \
+         set finalizers on: , <nil>"
+    );
+    // Who may not delete an object may not have others delete it.
+    anna.post(CONFIG_MAPS, &config_map("c", "1")).await.expect(201);
+    let refused = anna.put(&format!("{CONFIG_MAPS}/c"), &owned("c", false)).await.fails(403, "Forbidden");
+    assert_eq!(
+        refused["message"],
+        "configmaps \"c\" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>"
+    );
+    admin.put(&format!("{CONFIG_MAPS}/c"), &owned("c", true)).await.expect(200);
+}
+
 /// Writes a configuration and returns the flag that names it.
 fn config_flag(folder: &Path, plugins: &str) -> String {
     let path = folder.join("admission.yaml");
