@@ -135,8 +135,10 @@ impl Collector for AdmissionCollector {
 
 fn metric(family: &Family, sample: &AdmissionSample) -> Metric {
     let mut metric = Metric::default();
-    let labels = family.labels.iter().zip(&sample.labels);
-    metric.set_label(labels.map(|(name, value)| pair(name, value.clone())).collect());
+    let mut labels: Vec<_> = family.labels.iter().zip(&sample.labels).collect();
+    // As in the original, labels are told in the order of their names.
+    labels.sort();
+    metric.set_label(labels.into_iter().map(|(name, value)| pair(name, value.clone())).collect());
     match family.kind {
         MetricType::HISTOGRAM => {
             let mut histogram = Histogram::default();

@@ -270,6 +270,8 @@ async fn budgets_protect_pods_also_when_they_are_not_served() {
     let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
     let pod = json!({"metadata": {"name": "p", "labels": {"app": "web"}},
         "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let account = json!({"metadata": {"name": "default"}});
+    client.post("/api/v1/namespaces/default/serviceaccounts", &account).await.expect(201);
     client.post(pods, &pod).await.expect(201);
     let ready = json!([{"type": "Ready", "status": "True"}]);
     let status = json!({"status": {"phase": "Running", "conditions": ready}});
