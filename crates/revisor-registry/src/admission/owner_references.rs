@@ -68,7 +68,7 @@ fn is_blocking(owner: &Object) -> bool {
 fn newly_blocking<'a>(object: &'a Object, old: Option<&Object>) -> Vec<&'a Object> {
     let held = |owner: &Object| {
         let before = old.map_or(&[][..], owners).iter().filter_map(Value::as_object);
-        let last = before.filter(|known| known.str("uid") == owner.str("uid")).last();
+        let last = before.rev().find(|known| known.str("uid") == owner.str("uid"));
         last.is_some_and(is_blocking)
     };
     let blocking = owners(object).iter().filter_map(Value::as_object).filter(|owner| is_blocking(owner));
