@@ -42,6 +42,7 @@ pub use kinds::apiextensions::{
     NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Names, TERMINATING, TakenNames, api_approval, settle_status,
 };
 pub use kinds::apiregistration::{custom_registration, is_custom_registration, is_own_registration};
+pub use kinds::certificates::certificate_signing_request::RequestedSubject;
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
 pub use metadata::{validate_field_manager, validate_known_finalizers, validate_metadata, validate_metadata_update};
 pub use moment::Moment;

@@ -14,6 +14,7 @@ use crate::cluster_role_aggregation::ClusterRoleAggregation;
 use crate::garbage::GarbageCollector;
 use crate::in_every_namespace::InEveryNamespace;
 use crate::namespace::NamespaceController;
+use crate::resource_quota::ResourceQuotaController;
 use crate::root_ca::RootCa;
 use crate::service_account::DefaultServiceAccount;
 use crate::storage_version_migrator::StorageVersionMigrator;
@@ -35,6 +36,8 @@ pub enum Controller {
     GarbageCollector,
     /// Empties namespaces that are being deleted, and lets them go.
     Namespace,
+    /// Counts what the namespaces of quotas hold.
+    ResourceQuota,
     /// Keeps the certificates of the server in every namespace.
     RootCaPublisher,
     /// Keeps a service account in every namespace.
@@ -47,10 +50,11 @@ pub enum Controller {
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Controller; 7] = [
+    pub const ALL: [Controller; 8] = [
         Controller::ClusterRoleAggregation,
         Controller::GarbageCollector,
         Controller::Namespace,
+        Controller::ResourceQuota,
         Controller::RootCaPublisher,
         Controller::ServiceAccount,
         Controller::StorageVersionMigrator,
@@ -63,6 +67,7 @@ impl Controller {
             Controller::ClusterRoleAggregation => "clusterrole-aggregation-controller",
             Controller::GarbageCollector => "garbage-collector-controller",
             Controller::Namespace => "namespace-controller",
+            Controller::ResourceQuota => "resourcequota-controller",
             Controller::RootCaPublisher => "root-ca-certificate-publisher-controller",
             Controller::ServiceAccount => "serviceaccount-controller",
             Controller::StorageVersionMigrator => "storage-version-migrator-controller",
@@ -76,6 +81,7 @@ impl Controller {
             Controller::ClusterRoleAggregation => "clusterrole-aggregation",
             Controller::GarbageCollector => "garbagecollector",
             Controller::Namespace => "namespace",
+            Controller::ResourceQuota => "resourcequota",
             Controller::RootCaPublisher => "root-ca-cert-publisher",
             Controller::ServiceAccount => "serviceaccount",
             Controller::StorageVersionMigrator => self.name(),
@@ -131,6 +137,9 @@ impl Controllers {
                 }
                 Controller::Namespace => {
                     tasks.spawn(NamespaceController::new(registry, resources.clone(), clock).run());
+                }
+                Controller::ResourceQuota => {
+                    tasks.spawn(ResourceQuotaController::new(registry, resources.clone(), clock).run());
                 }
                 Controller::RootCaPublisher => {
                     tasks.spawn(InEveryNamespace::new(registry, clock, RootCa::new(root_ca.clone())).run());

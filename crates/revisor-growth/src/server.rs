@@ -75,6 +75,7 @@ impl Server {
                 services: ServiceNetwork::default(),
                 authorization: Default::default(),
                 server: "server".to_owned(),
+                admission: Default::default(),
             };
             let cache = Cache::start(Arc::new(store), CacheOptions::default());
             Registry::start(cache, options).await.context("cannot start a registry")

@@ -7,28 +7,51 @@
 //! caches, and costs a call. A plugin that has to wait for somebody says so for the write at hand, and only then there
 //! is a future to be made.
 
+mod always_admit_and_deny;
+mod always_pull_images;
+mod anti_affinity_topology;
 mod attributes;
+mod certificate_approval;
+mod certificate_signing;
+mod certificate_subject_restriction;
 mod claim_resize;
+mod cluster_trust_bundle_attest;
 mod default_ingress_class;
 mod default_storage_class;
 mod default_toleration_seconds;
+mod deny_service_external_ips;
 mod device_admin_access;
+mod event_rate_limit;
 mod expression_authorizer;
+mod extended_resource_toleration;
+mod image_policy_webhook;
+mod job_validation;
 mod limit_ranger;
 mod metrics;
 mod namespace_lifecycle;
+mod namespaces_on_demand;
+mod node_declared_features;
+mod node_restriction;
 mod operation_options;
+mod options;
+mod owner_references;
+mod plugin;
 mod pod_fields;
 mod pod_group;
+mod pod_node_selector;
+mod pod_resize;
 mod pod_security;
+mod pod_toleration_restriction;
 mod pod_topology_labels;
 mod policy;
 mod priority;
 mod reinvocation;
 mod runtime_class;
 mod service_account;
+mod signers;
 mod storage_protection;
 mod taint_nodes_by_condition;
+mod tolerations;
 mod versions;
 mod webhooks;
 
@@ -45,14 +68,24 @@ use revisor_object::{Object, Value};
 
 pub use self::attributes::{AdmissionNotes, AuditAnnotation};
 pub(crate) use self::attributes::{Attributes, kind_of, resource_of};
+pub use self::default_toleration_seconds::TolerationSeconds;
+pub use self::event_rate_limit::{EventLimit, EventLimitType};
 pub(crate) use self::expression_authorizer::ExpressionAuthorizer;
-pub(crate) use self::limit_ranger::pod_total;
+pub use self::image_policy_webhook::ImagePolicyConfig;
+pub(crate) use self::limit_ranger::pod_total_of;
 pub use self::metrics::{AdmissionFamily, AdmissionSample};
 pub(crate) use self::metrics::{AdmissionMetrics, Phase, WebhookCall};
 pub(crate) use self::operation_options::OperationOptions;
 pub use self::operation_options::SentOptions;
+pub(crate) use self::options::chain;
+pub use self::options::{AdmissionConfig, AdmissionOptions};
+pub use self::plugin::AdmissionPlugin;
+pub use self::pod_node_selector::validate_node_selector;
+pub use self::pod_security::{PodSecurityConfig, PodSecurityLevel};
+pub use self::pod_toleration_restriction::TolerationDefaults;
 pub(crate) use self::reinvocation::Reinvocation;
 pub(crate) use self::webhooks::Webhooks;
+pub use crate::quota::LimitedResource;
 
 use crate::{Registry, RegistryError};
 
@@ -106,32 +139,6 @@ pub(crate) trait Admission: Send + Sync {
         let _ = (registry, attributes, object);
         None
     }
-}
-
-/// The plugins in the order in which they are asked (upstream: `AllOrderedPlugins`). ResourceQuota comes after all of
-/// them: what it charges is held until the write is done, see `quota.rs`.
-pub(crate) fn chain() -> Vec<Box<dyn Admission>> {
-    vec![
-        Box::new(namespace_lifecycle::NamespaceLifecycle),
-        Box::new(limit_ranger::LimitRanger),
-        Box::new(service_account::ServiceAccount),
-        Box::new(taint_nodes_by_condition::TaintNodesByCondition),
-        Box::new(pod_security::PodSecurity),
-        Box::new(priority::Priority),
-        Box::new(default_toleration_seconds::DefaultTolerationSeconds),
-        Box::new(default_storage_class::DefaultStorageClass),
-        Box::new(storage_protection::StorageProtection),
-        Box::new(pod_group::PodGroup),
-        Box::new(claim_resize::ClaimResize),
-        Box::new(runtime_class::RuntimeClass),
-        Box::new(default_ingress_class::DefaultIngressClass),
-        Box::new(pod_topology_labels::PodTopologyLabels),
-        Box::new(device_admin_access::DeviceAdminAccess),
-        Box::new(policy::MutatingAdmissionPolicy),
-        Box::new(webhooks::MutatingAdmissionWebhook),
-        Box::new(policy::ValidatingAdmissionPolicy),
-        Box::new(webhooks::ValidatingAdmissionWebhook),
-    ]
 }
 
 /// Adds a finalizer to an object that does not have it.

@@ -99,7 +99,7 @@ impl Registry {
         }
     }
 
-    fn allows(&self, user: &Identity, verb: &str, resource: ResourceAttributes<'_>) -> bool {
+    pub(crate) fn allows(&self, user: &Identity, verb: &str, resource: ResourceAttributes<'_>) -> bool {
         let asked = Question { user, verb, path: "", resource: Some(resource) };
         self.authorizer.authorize(&asked) == Decision::Allow
     }
@@ -118,7 +118,7 @@ impl Registry {
 
 /// Who writes; `None` if it is the server itself. Everybody else is in a group: that of those who are known or that of
 /// those who are not.
-fn user(requester: Requester<'_>) -> Option<Identity> {
+pub(crate) fn user(requester: Requester<'_>) -> Option<Identity> {
     if requester.name.is_empty() && requester.groups.is_empty() {
         return None;
     }
@@ -151,7 +151,7 @@ fn everything() -> [PolicyRule; 2] {
 }
 
 /// Whether a write changes nothing but who depends on the object: that grants nothing.
-fn is_bookkeeping(attributes: &Attributes<'_>, object: &Object) -> bool {
+pub(crate) fn is_bookkeeping(attributes: &Attributes<'_>, object: &Object) -> bool {
     let Some(old) = attributes.old else { return false };
     let bare = |object: &Object| {
         let mut object = object.clone();

@@ -46,7 +46,11 @@ mod version_usage;
 mod workbench;
 mod write;
 
-pub use admission::{AdmissionFamily, AdmissionNotes, AdmissionSample, AuditAnnotation, Operation, SentOptions};
+pub use admission::{
+    AdmissionConfig, AdmissionFamily, AdmissionNotes, AdmissionOptions, AdmissionPlugin, AdmissionSample,
+    AuditAnnotation, EventLimit, EventLimitType, ImagePolicyConfig, LimitedResource, Operation, PodSecurityConfig,
+    PodSecurityLevel, SentOptions, TolerationDefaults, TolerationSeconds, validate_node_selector,
+};
 pub use allocation::ServiceNetwork;
 pub use body::{Decoded, FieldValidation, Format};
 pub use bootstrap::Advertised;
@@ -58,6 +62,7 @@ pub use identity::Environment;
 pub use patch::PatchKind;
 pub use policy_tally::{POLICY_BUCKETS, PolicySample};
 pub use present::{Presented, present, present_item};
+pub use quota::{Evaluator, Recount};
 pub use read::{GetRequest, Got, ListItems, ListRequest, Listed, WatchRequest, Watched};
 pub use read_plan::{ListPlan, ListVersions, WatchPlan, plan_list, plan_watch};
 pub use registry::{Registry, RegistryOptions};

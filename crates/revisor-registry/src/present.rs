@@ -120,6 +120,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::VersionRequired { resource, .. }
         | RegistryError::Conflict { resource, .. }
         | RegistryError::Forbidden { resource, .. }
+        | RegistryError::ForbiddenBecause { resource, .. }
         | RegistryError::Contended { resource, .. } => {
             // Errors about other objects than the one that was asked for keep their name.
             if Arc::ptr_eq(resource, shown.working()) {
@@ -144,6 +145,8 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::OtherType { .. }
         | RegistryError::Untyped { .. }
         | RegistryError::Conversion(_)
+        | RegistryError::TooManyRequests(_)
+        | RegistryError::Undecided(_)
         | RegistryError::TimedOut
         | RegistryError::Internal(_)
         | RegistryError::Unreadable

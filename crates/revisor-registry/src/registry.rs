@@ -14,12 +14,13 @@ use revisor_webhook::{Limits, WebhookClient};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::admission::{Admission, AdmissionMetrics, Webhooks, chain};
+use crate::admission::{Admission, AdmissionMetrics, AdmissionOptions, AdmissionPlugin, Webhooks, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
 use crate::policy_book::PolicyBook;
 use crate::policy_tally::{PolicySample, PolicyTally};
+use crate::quota::{Ledger, LimitedResource};
 use crate::role_book::RoleBook;
 use crate::service_addresses::ServiceAddresses;
 use crate::version_reports::stored_version;
@@ -43,6 +44,8 @@ pub struct RegistryOptions {
     pub authorization: AuthorizationModes,
     /// What tells this server from others on the same store. It is the same after a restart.
     pub server: String,
+    /// Which plugins are asked about writes.
+    pub admission: AdmissionOptions,
 }
 
 /// What the keys of a resource begin with that has no objects and never will.
@@ -69,6 +72,10 @@ pub struct Registry {
     /// What the stored expressions of webhooks and policies may speak of.
     pub(crate) expressions: AdmissionEnvironment,
     pub(crate) allocation: Allocation,
+    /// What nobody has without a quota for it; `None` if writes are not charged to quotas at all.
+    pub(crate) quotas: Option<Vec<LimitedResource>>,
+    /// What quotas were charged for writes that are under way.
+    pub(crate) quota_ledger: Ledger,
     pub(crate) authorizer: Authorizer,
     caches: HashMap<String, Arc<ResourceCache>>,
     /// Those of custom resources.
@@ -131,8 +138,8 @@ impl Registry {
         let nothing = cache.add(NOTHING, false).await?;
         let usage = VersionUsage::new(options.server, cache.add(RECORDS, false).await?);
         let roles = RoleBook::new(&options.catalog, &caches);
-        let admission_webhooks = Webhooks::new(&options.catalog, &caches);
-        let admission = chain();
+        let admission_webhooks = Webhooks::new(&options.catalog, &caches, &options.admission.config);
+        let admission = chain(&options.admission);
         let policies = PolicyBook::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
             itself: registry.clone(),
@@ -155,7 +162,12 @@ impl Registry {
             admission_metrics: AdmissionMetrics::new(admission.iter().map(|plugin| plugin.name()).collect()),
             admission_webhooks,
             admission,
+            quotas: options
+                .admission
+                .has(AdmissionPlugin::ResourceQuota)
+                .then_some(options.admission.config.limited_resources),
             allocation: Allocation::new(options.services),
+            quota_ledger: Ledger::default(),
             authorizer: Authorizer::new(options.authorization, Arc::new(roles)),
             caches,
         });

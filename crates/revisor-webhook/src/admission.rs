@@ -2,6 +2,7 @@
 //!
 //! Which webhooks are asked, in which order, and what becomes of a write whose webhook fails is for the callers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -9,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use revisor_object::{BadValue, Object, Status, Value};
 
-use crate::{AnswerError, CallError, ClientConfig, WebhookClient};
+use crate::{AnswerError, CallError, ClientConfig, Credentials, WebhookClient};
 
 const GROUP: &str = "admission.k8s.io";
 const KIND: &str = "AdmissionReview";
@@ -128,17 +129,19 @@ impl AdmissionReviewError {
 }
 
 impl WebhookClient {
-    /// Asks a webhook about a write; `mutating` says whether it may change the object.
+    /// Asks a webhook about a write; `mutating` says whether it may change the object, and
+    /// `credentials` what it is shown.
     pub async fn review(
         &self,
         config: &ClientConfig,
+        credentials: Option<&Arc<Credentials>>,
         version: AdmissionReviewVersion,
         question: AdmissionQuestion<'_>,
         mutating: bool,
         timeout: Duration,
     ) -> Result<AdmissionAnswer, AdmissionReviewError> {
         let body = Bytes::from(question.to_json(version));
-        let called = self.post_for(config, body, timeout, MAX_ANSWER_BYTES).await;
+        let called = self.post_as(config, credentials, body, timeout, MAX_ANSWER_BYTES).await;
         let answer = called.map_err(AdmissionReviewError::Call)?;
         let review =
             answer.object().map_err(|error: AnswerError| AdmissionReviewError::Unreadable(error.to_string()))?;

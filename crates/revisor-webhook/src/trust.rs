@@ -24,6 +24,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::oid_registry::{OID_KEY_TYPE_EC_PUBLIC_KEY, OID_PKCS1_RSAENCRYPTION, OID_PKCS1_SHA1WITHRSA};
 use x509_parser::parse_x509_certificate;
 
+use crate::credentials::Identity;
 use crate::{ClientConfigError, X509Error};
 
 /// How many certificates a bundle may hold. Those of operating systems have about 150.
@@ -72,8 +73,12 @@ impl Trust {
     }
 
     /// The client's side of TLS with this trust: versions 1.2 and 1.3, and HTTP/2 before HTTP/1.1 if it is offered.
-    pub(crate) fn client_config(self: Arc<Trust>, offers_http2: bool) -> Result<ClientConfig, ClientConfigError> {
-        let mut config = self.verifying()?.with_no_client_auth();
+    pub(crate) fn client_config(
+        self: Arc<Trust>,
+        offers_http2: bool,
+        identity: Option<Identity>,
+    ) -> Result<ClientConfig, ClientConfigError> {
+        let mut config = with_identity(self.verifying()?, identity)?;
         config.alpn_protocols = match offers_http2 {
             true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
             false => vec![b"http/1.1".to_vec()],
@@ -164,17 +169,21 @@ pub fn tls_client_config(
     identity: Option<Identity>,
 ) -> Result<ClientConfig, ClientConfigError> {
     let trust = Arc::new(ca_bundle.map_or_else(Trust::system, Trust::bundle)?);
-    let builder = trust.verifying()?;
+    with_identity(trust.verifying()?, identity)
+}
+
+/// What a client shows of itself, if it shows anything.
+fn with_identity(
+    builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+    identity: Option<Identity>,
+) -> Result<ClientConfig, ClientConfigError> {
     match identity {
         None => Ok(builder.with_no_client_auth()),
         Some((chain, key)) => {
-            builder.with_client_auth_cert(chain, key).map_err(|error| ClientConfigError::Identity(error.to_string()))
+            builder.with_client_auth_cert(chain, key).map_err(|error| ClientConfigError::Credentials(error.to_string()))
         }
     }
 }
-
-/// A client's certificates, its own first, and its key.
-pub type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 /// What a server showed, whom it was taken for, and when.
 struct Shown<'a> {

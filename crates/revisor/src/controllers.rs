@@ -50,7 +50,9 @@ fn controller(name: &str) -> Result<Controller, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Controller::{ClusterRoleAggregation, GarbageCollector, Namespace, RootCaPublisher, ServiceAccount};
+    use Controller::{
+        ClusterRoleAggregation, GarbageCollector, Namespace, ResourceQuota, RootCaPublisher, ServiceAccount,
+    };
 
     /// All but the publisher of certificates.
     fn all_but_publisher() -> Vec<Controller> {
@@ -72,6 +74,7 @@ mod tests {
             ("validatingadmissionpolicy-status", Some(vec![Controller::ValidatingAdmissionPolicyStatus])),
             ("storage-version-migrator-controller", Some(vec![Controller::StorageVersionMigrator])),
             ("root-ca-cert-publisher,-namespace", Some(vec![RootCaPublisher])),
+            ("resourcequota", Some(vec![ResourceQuota])),
             ("-namespace", Some(vec![])),
             ("nothing-we-know", None),
             ("*,-nothing-we-know", None),

@@ -536,6 +536,27 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
     pub(crate) shutdown_delay_duration: Duration,
 
+    /// Admission plugins that are asked beside those that are on by default. Which they are is in the README; the order
+    /// in which they are asked is always the same
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) enable_admission_plugins: Vec<String>,
+
+    /// Admission plugins that are not asked although they are on by default
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) disable_admission_plugins: Vec<String>,
+
+    /// An AdmissionConfiguration (apiserver.config.k8s.io/v1), which tells admission plugins how to do their work
+    #[arg(long, value_name = "FILE")]
+    pub(crate) admission_control_config_file: Option<PathBuf>,
+
+    /// How many seconds a pod stays on a node that is not ready, unless it says otherwise
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub(crate) default_not_ready_toleration_seconds: i64,
+
+    /// How many seconds a pod stays on a node that cannot be reached, unless it says otherwise
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub(crate) default_unreachable_toleration_seconds: i64,
+
     /// The controllers to run: '*' for all, 'none', a name, or '-' and a name to leave one out
     #[arg(long, value_name = "NAMES", default_value = "*", allow_hyphen_values = true)]
     pub(crate) controllers: ControllersFlag,

@@ -1,10 +1,13 @@
 //! The program: its sub-commands, and what becomes of their errors.
 
 mod addresses;
+mod admission_config;
+mod admission_plugins;
 mod authentication_config;
 mod certificate_keeper;
 #[allow(dead_code, reason = "the commands that look at clusters come with the next commits")]
 mod cluster;
+mod config_file;
 mod controllers;
 mod conversion_webhook;
 mod crd;

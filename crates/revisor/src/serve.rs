@@ -18,13 +18,17 @@ use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
 use revisor_controllers::{Controllers, ControllersOptions, SystemClock};
 use revisor_object::{Cidr, TokenSealer};
-use revisor_registry::{Advertised, Environment, Registry, RegistryOptions, ServerIdentity, ServiceNetwork};
+use revisor_registry::{
+    AdmissionConfig, AdmissionOptions, AdmissionPlugin, Advertised, Environment, Registry, RegistryOptions,
+    ServerIdentity, ServiceNetwork, TolerationSeconds,
+};
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
 use revisor_store::{Store, StoreError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::addresses::{advertised, external_address};
+use crate::admission_plugins::enabled_plugins;
 use crate::authentication_config::{AnonymousFlag, AuthenticationConfig};
 use crate::certificate_keeper::CertificateKeeper;
 use crate::flags::ServeFlags;
@@ -32,7 +36,7 @@ use crate::kept_secret::kept_secret;
 use crate::open_files::{OpenFiles, raise_open_files};
 use crate::presence::{Presence, hostname};
 use crate::usage_keeper::{UsageKeeper, server_name};
-use crate::{logging, machine, private_folder, service_accounts, version};
+use crate::{admission_config, logging, machine, private_folder, service_accounts, version};
 
 /// The stack of each thread. What is sent may nest, a write may lead to another one, and frames that were not optimised are
 /// ten times the size of real ones; memory is only taken for as much of it as was ever used.
@@ -59,6 +63,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let catalog = Arc::new(Catalog::build(&options)?);
     warn_about(&options);
     let anonymous = anonymous(&flags, &options)?;
+    let admission = admission(&flags)?;
     private_folder::secure(&flags.data_dir)?;
     if let Some(folder) = flags.cert_dir.as_ref().filter(|folder| !folder.starts_with(&flags.data_dir)) {
         private_folder::secure_keys(folder)?;
@@ -89,6 +94,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
             services: service_network(&flags)?,
             authorization: flags.authorization_mode.clone(),
             server: server_name(&flags.data_dir)?,
+            admission,
         },
     )
     .await
@@ -233,6 +239,24 @@ fn anonymous(flags: &ServeFlags, options: &CatalogOptions) -> anyhow::Result<Ano
     };
     let flag = AnonymousFlag { is_allowed: flags.anonymous_auth, is_given: flags.anonymous_auth_given };
     config.anonymous(flag, &flags.authorization_mode)
+}
+
+/// Which plugins are asked about writes, and what they were told.
+fn admission(flags: &ServeFlags) -> anyhow::Result<AdmissionOptions> {
+    let plugins = enabled_plugins(&flags.enable_admission_plugins, &flags.disable_admission_plugins)
+        .map_err(|problems| anyhow::anyhow!(problems.join("; ")))?;
+    for plugin in
+        plugins.iter().filter(|plugin| matches!(plugin, AdmissionPlugin::AlwaysAdmit | AdmissionPlugin::AlwaysDeny))
+    {
+        tracing::warn!(%plugin, "this admission plugin is deprecated and of no use");
+    }
+    let toleration_seconds = TolerationSeconds {
+        not_ready: flags.default_not_ready_toleration_seconds,
+        unreachable: flags.default_unreachable_toleration_seconds,
+    };
+    let config = AdmissionConfig { toleration_seconds, ..AdmissionConfig::default() };
+    let config = admission_config::load(flags.admission_control_config_file.as_deref(), &plugins, config)?;
+    Ok(AdmissionOptions { plugins, config })
 }
 
 async fn open_store(flags: &ServeFlags) -> anyhow::Result<EmbeddedStore> {

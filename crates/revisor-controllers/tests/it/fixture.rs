@@ -170,6 +170,7 @@ impl Fixture {
             services: ServiceNetwork::default(),
             authorization: Default::default(),
             server: "server".to_owned(),
+            admission: Default::default(),
         };
         let registry = Registry::start(Cache::start(Arc::new(store), options), options_of_registry).await;
         let registry = registry.expect("a new registry");

@@ -7,3 +7,4 @@ mod garbage;
 mod in_every_namespace;
 mod migrations;
 mod namespaces;
+mod resource_quotas;

@@ -230,8 +230,7 @@ fn amounts(list: Option<&Object>) -> Amounts {
 
 /// What a pod needs as a whole: containers run side by side, init containers one after the other, sidecars from their
 /// start to the end. What is said for the pod as a whole counts instead.
-pub(crate) fn pod_total(spec: &Object, list: &str) -> Amounts {
-    let of = |container: &Object| amounts(container.object("resources").and_then(|resources| resources.object(list)));
+pub(crate) fn pod_total_of(spec: &Object, list: &str, of: impl Fn(&Object) -> Amounts) -> Amounts {
     let mut total = Amounts::new();
     objects(spec, "containers").for_each(|container| add(&mut total, of(container)));
     let (mut sidecars, mut most) = (Amounts::new(), Amounts::new());
@@ -252,8 +251,22 @@ pub(crate) fn pod_total(spec: &Object, list: &str) -> Amounts {
     }
     raise(&mut total, most);
     let whole = amounts(spec.object("resources").and_then(|resources| resources.object(list)));
-    total.extend(whole.into_iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory")));
+    let is_said_for_the_whole = |name: &str| matches!(name, "cpu" | "memory") || name.starts_with("hugepages-");
+    total.extend(whole.into_iter().filter(|(name, _)| is_said_for_the_whole(name)));
     total
+}
+
+/// What a pod asks for as a whole, with what it costs to run it (upstream: `PodRequests`).
+pub(super) fn pod_requests(spec: &Object) -> Amounts {
+    let mut total = pod_total(spec, "requests");
+    add(&mut total, amounts(spec.object("overhead")));
+    total
+}
+
+/// The same by what its containers ask for.
+fn pod_total(spec: &Object, list: &str) -> Amounts {
+    let of = |container: &Object| amounts(container.object("resources").and_then(|resources| resources.object(list)));
+    pod_total_of(spec, list, of)
 }
 
 fn add(total: &mut Amounts, more: Amounts) {

@@ -1,5 +1,5 @@
-//! Pod groups stay while pods of theirs run, by a finalizer that a controller removes, and are only made after a
-//! template that exists.
+//! PodGroupProtection: pod groups stay while pods of theirs run, by a finalizer that a controller removes; and
+//! PodGroupWorkloadExists: they are only made after a template that exists.
 
 use revisor_object::{Object, Value};
 
@@ -11,9 +11,13 @@ const GROUP: &str = "scheduling.k8s.io";
 const VERSION: &str = "v1alpha2";
 const FINALIZER: &str = "scheduling.k8s.io/podgroup-protection";
 
-pub(super) struct PodGroup;
+/// Keeps groups.
+pub(super) struct PodGroupProtection;
 
-impl Admission for PodGroup {
+/// Demands templates.
+pub(super) struct PodGroupWorkloadExists;
+
+impl Admission for PodGroupProtection {
     fn name(&self) -> &'static str {
         "PodGroupProtection"
     }
@@ -27,6 +31,16 @@ impl Admission for PodGroup {
             super::add_finalizer(group, FINALIZER);
         }
         Ok(())
+    }
+}
+
+impl Admission for PodGroupWorkloadExists {
+    fn name(&self) -> &'static str {
+        "PodGroupWorkloadExists"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        operation == Operation::Create
     }
 
     fn validate(&self, registry: &Registry, attributes: &Attributes<'_>, group: &Object) -> Result<(), RegistryError> {

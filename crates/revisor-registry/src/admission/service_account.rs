@@ -216,7 +216,7 @@ const SECRET_REFERENCES: [(&str, &str); 10] = [
     ("storageos", "secretRef"),
 ];
 
-fn references_secrets(spec: &Object) -> bool {
+pub(super) fn references_secrets(spec: &Object) -> bool {
     let in_volume = |volume: &Object| {
         let direct = SECRET_REFERENCES.iter().any(|(source, reference)| {
             let source = volume.object(source);

@@ -18,11 +18,12 @@ use revisor_admission::AdmissionEnvironment;
 use revisor_cache::ResourceCache;
 use revisor_catalog::{Catalog, Resource};
 use revisor_object::{Object, Value};
+use revisor_webhook::{CredentialBook, Credentials, Target};
 
 use self::book::WebhookBook;
 use self::invocation::{Failure, Invocation, Versioned, object_of};
 use self::webhook::Webhook;
-use super::{Admission, Attributes, Operation, Phase, Waiting};
+use super::{Admission, AdmissionConfig, Attributes, Operation, Phase, Waiting};
 use crate::{Registry, RegistryError};
 
 /// Where notes for the audit stand.
@@ -50,14 +51,28 @@ fn is_exempt(resource: &Resource) -> bool {
 pub(crate) struct Webhooks {
     mutating: WebhookBook,
     validating: WebhookBook,
+    /// Who the server is to them.
+    mutating_credentials: CredentialBook,
+    validating_credentials: CredentialBook,
 }
 
 impl Webhooks {
-    pub(crate) fn new(catalog: &Catalog, caches: &HashMap<String, Arc<ResourceCache>>) -> Webhooks {
+    pub(crate) fn new(
+        catalog: &Catalog,
+        caches: &HashMap<String, Arc<ResourceCache>>,
+        config: &AdmissionConfig,
+    ) -> Webhooks {
         Webhooks {
             mutating: WebhookBook::new(catalog, caches, "mutatingwebhookconfigurations"),
             validating: WebhookBook::new(catalog, caches, "validatingwebhookconfigurations"),
+            mutating_credentials: config.mutating_webhook_credentials.clone(),
+            validating_credentials: config.validating_webhook_credentials.clone(),
         }
+    }
+
+    /// What the server shows to a webhook to say who it is.
+    fn credentials(&self, mutating: bool, target: &Target) -> Option<&Arc<Credentials>> {
+        if mutating { &self.mutating_credentials } else { &self.validating_credentials }.find(target)
     }
 
     /// Whether there are webhooks that could change an object.

@@ -48,6 +48,7 @@ impl Fixture {
             services,
             authorization: Default::default(),
             server: "server".to_owned(),
+            admission: Default::default(),
         };
         let registry = Registry::start(cache, options).await.expect("a new registry");
         Fixture { registry, folder }

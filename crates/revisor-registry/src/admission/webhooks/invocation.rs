@@ -238,7 +238,8 @@ impl Invocation {
         let timeout = attributes.time_left().map_or(webhook.timeout, |left| left.min(webhook.timeout));
         // Webhooks are told whole seconds.
         let timeout = if timeout < webhook.timeout { round_up(timeout) } else { timeout };
-        let asked = registry.webhooks.review(client, version, question, mutating, timeout).await;
+        let credentials = registry.admission_webhooks.credentials(mutating, &client.target);
+        let asked = registry.webhooks.review(client, credentials, version, question, mutating, timeout).await;
         asked.map_err(|error: AdmissionReviewError| Failure::Calling { why: error.to_string(), code: error.code() })
     }
 

@@ -96,6 +96,7 @@ impl Converter {
     }
 }
 
+/// A TLS acceptor with a certificate for loopback and for a host, and its authority in PEM.
 pub(crate) fn certified(host: &str) -> (TlsAcceptor, String) {
     let key = KeyPair::generate().expect("keys can be made");
     let mut params = CertificateParams::new(Vec::new()).expect("no names are needed");
