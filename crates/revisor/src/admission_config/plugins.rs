@@ -201,7 +201,7 @@ fn event_limits(object: &Object) -> anyhow::Result<Vec<EventLimit>> {
     let mut errors = Vec::new();
     let listed = object.array("limits");
     if listed.is_empty() {
-        errors.push(FieldError::invalid(&path, BadValue::of(&None::<()>), "must not be empty"));
+        errors.push(FieldError::invalid(path, BadValue::of(&None::<()>), "must not be empty"));
     }
     let mut limits = Vec::new();
     for (at, limit) in listed.iter().enumerate() {

@@ -1,3 +1,5 @@
+//! Files that tell plugins how to work, good ones and bad ones.
+
 use revisor_registry::{EventLimit, EventLimitType};
 
 use super::*;
