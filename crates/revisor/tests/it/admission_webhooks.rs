@@ -255,7 +255,7 @@ async fn a_webhook_that_fails_is_obeyed_or_passed_over_as_its_policy_says() {
         assert!(message.starts_with(&start) && message.contains(why), "{path}: {message}");
         client.post(CONFIG_MAPS, &labelled("Ignore")).await.expect(201);
     }
-    let metrics = client.get("/metrics").await.expect(200).text();
+    let metrics = String::from_utf8_lossy(&client.get("/metrics").await.expect(200).body).into_owned();
     for series in [
         r#"apiserver_admission_webhook_rejection_count{error_type="calling_webhook_error",name="error.example.com",operation="CREATE",rejection_code="500",type="validating"} 1"#,
         r#"apiserver_admission_webhook_fail_open_count{name="hang.example.com",type="validating"} 1"#,
