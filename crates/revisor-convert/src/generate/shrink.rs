@@ -8,7 +8,7 @@ use crate::schema::META;
 const MAX_ATTEMPTS: usize = 3000;
 
 /// The smallest object found for which `shows` still answers `true`.
-pub(crate) fn shrink(object: Value, shows: &mut dyn FnMut(&Value) -> bool) -> Value {
+pub fn shrink(object: Value, shows: &mut dyn FnMut(&Value) -> bool) -> Value {
     let mut best = object;
     let mut attempts = 0;
     loop {
