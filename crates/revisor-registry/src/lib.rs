@@ -34,6 +34,7 @@ mod role_book;
 mod scale;
 mod scale_fields;
 mod selection;
+mod semver_policy;
 mod server_identity;
 mod service_addresses;
 mod uncalled_admission;

@@ -290,6 +290,7 @@ impl Registry {
         self.validate_admission(review, &object)?;
         let judged = self.judge(review, &mut object, options).await?;
         if is_definitions(resource) {
+            warnings.extend(self.check_semver(review, &object, judged.rules.as_deref(), options)?);
             // Boxed: all others would carry the room for it about.
             warnings.extend(Box::pin(self.rehearse(review, &object, judged.rules.clone(), options)).await);
         }

@@ -3,7 +3,6 @@
 mod addresses;
 mod authentication_config;
 mod certificate_keeper;
-#[allow(dead_code, reason = "the commands that look at clusters come with the next commits")]
 mod cluster;
 mod controllers;
 mod conversion_webhook;

@@ -13,6 +13,7 @@ mod rehearsing;
 mod restarts;
 mod retiring;
 mod rules;
+mod semver;
 
 use serde_json::{Value, json};
 
