@@ -110,9 +110,9 @@ impl Walk<'_, '_> {
         if is_transition(rule) {
             return self.transition(path, rule, &pool, message);
         }
-        let message = match (is_cut_short, tried) {
-            (true, _) | (_, 0) => format!("{message}; it is untested: the search was cut short after {tried} objects"),
-            _ => format!("{message}; none of {tried} objects was found that it refuses"),
+        let message = match is_cut_short || tried < most {
+            true => format!("{message}; it is untested: the search was cut short after {tried} objects"),
+            false => format!("{message}; none of {tried} objects was found that it refuses"),
         };
         self.additive(path, message);
     }

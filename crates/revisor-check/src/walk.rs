@@ -209,7 +209,8 @@ impl Walk<'_, '_> {
         let message = format!("the list is {} now, and was {}", name(new), name(old));
         let (before, after) = (name(old), name(new));
         if before == after {
-            return self.additive(path, message);
+            // Lists are atomic that say nothing else of themselves.
+            return self.retold.push(path.clone());
         }
         let values = telling_values(&self.stage, old, new);
         let stage = &self.stage;
@@ -414,7 +415,7 @@ impl Walk<'_, '_> {
             Search::Found(witness) => self.broken(path, class, message, Some(witness)),
             Search::Nothing => self.additive(path, format!("{message}; no object can show it")),
             Search::Unreached => {
-                self.broken(path, class, format!("{message}; no valid object was found that has the field"), None);
+                self.broken(path, class, format!("{message}; no valid object was found that has such a place"), None);
             }
             Search::CutShort => {
                 self.broken(

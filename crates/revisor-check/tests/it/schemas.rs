@@ -305,3 +305,34 @@ fn nothing_differs_between_the_same() {
     let other_order = spec(r#""a":{"type":"string","enum":["b","a"]}"#, "");
     assert_eq!(told(&report(&boats(&[("v1", &same)], ""), &boats(&[("v1", &other_order)], "")).findings), [""; 0]);
 }
+
+#[test]
+fn a_rule_about_a_field_that_came_with_it_breaks_nobody() {
+    let old = spec(r#""role":{"type":"string"}"#, "");
+    let new = spec(
+        r#""role":{"type":"string"},"id":{"type":"string"}"#,
+        r#","x-kubernetes-validations":[{"rule":"!has(self.id) || has(self.role)"}]"#,
+    );
+    check("rule", &old, &new, Additive, ".spec");
+}
+
+#[test]
+fn what_is_optional_now_is_shown_beside_alternatives_and_rules() {
+    let address = |more: &str| {
+        let properties =
+            r#""type":{"type":"string","default":"IP","maxLength":9},"value":{"type":"string","maxLength":9}"#;
+        let choice = r#","oneOf":[{"properties":{"type":{"enum":["IP"]},"value":{"anyOf":[{"format":"ipv4"},{"format":"ipv6"}]}}},
+            {"properties":{"type":{"not":{"enum":["IP"]}}}}]"#;
+        spec(properties, &format!("{choice}{more}"))
+    };
+    let list = |item: &str| spec(&format!(r#""addresses":{{"type":"array","maxItems":4,"items":{item}}}"#), "");
+    let (old, new) = (list(&address(r#","required":["value"]"#)), list(&address("")));
+    check("optional", &old, &new, BreaksReaders, ".spec.addresses[*].value");
+}
+
+#[test]
+fn a_list_that_says_that_it_is_atomic_is_what_it_was() {
+    let list = |more: &str| spec(&format!(r#""l":{{"type":"array","items":{{"type":"string"}}{more}}}"#), "");
+    check("atomic", &list(""), &list(r#","x-kubernetes-list-type":"atomic""#), Additive, ".spec.l");
+    check("map", &list(r#","x-kubernetes-list-type":"atomic""#), &list(""), Additive, ".spec.l");
+}

@@ -123,7 +123,8 @@ fn smaller_texts(text: &str) -> Vec<String> {
     }
     for at in 0..characters.len().min(32) {
         for simple in ['a', '0'] {
-            if characters[at] > simple && !(simple == '0' && characters[at] == 'a') {
+            let is_odd = characters[at] > simple || characters[at].is_control();
+            if is_odd && !(simple == '0' && characters[at] == 'a') {
                 let mut changed = characters.clone();
                 changed[at] = simple;
                 found.push(changed.into_iter().collect());

@@ -1,6 +1,6 @@
 //! [`Document`]: one document of a YAML stream, with its text.
 
-use revisor_object::{Value, YamlError, parse_yaml};
+use revisor_object::{Value, YamlError, parse_yaml_file};
 
 /// One document of a stream.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +45,7 @@ impl<'t> Document<'t> {
     }
 
     pub(crate) fn value(&self) -> Result<Value, YamlError> {
-        parse_yaml(self.text.as_bytes()).map(|parsed| parsed.value)
+        parse_yaml_file(self.text.as_bytes()).map(|parsed| parsed.value)
     }
 
     /// Whether it is written as JSON.

@@ -69,9 +69,23 @@ fn for_people(checked: &[Checked], is_coloured: bool) -> String {
                 Class::Additive => "32",
             };
             let _ = writeln!(text, "  {}", paint(colour, &format!("{class} ({})", class.step())));
+            let mut alike: Vec<(&Finding, usize)> = Vec::new();
             for finding in findings {
+                let same = |known: &&mut (&Finding, usize)| {
+                    (&known.0.message, &known.0.version) == (&finding.message, &finding.version)
+                };
+                match alike.iter_mut().find(same) {
+                    Some((_, others)) => *others += 1,
+                    None => alike.push((finding, 0)),
+                }
+            }
+            for (finding, others) in alike {
                 let version = finding.version.as_ref().map(|version| format!(" [{version}]")).unwrap_or_default();
-                let _ = writeln!(text, "    {}{version}: {}", paint("1", &finding.path), finding.message);
+                let others = match others {
+                    0 => String::new(),
+                    others => format!(" (and at {others} other places)"),
+                };
+                let _ = writeln!(text, "    {}{version}: {}{others}", paint("1", &finding.path), finding.message);
                 if let Some(witness) = &finding.witness {
                     let _ = writeln!(text, "      witness: {}", paint("36", &inline(witness)));
                 }
