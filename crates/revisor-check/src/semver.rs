@@ -44,12 +44,13 @@ impl Declared {
     }
 }
 
-/// The step that two definitions declare, if both say which version they are.
+/// The step that two definitions declare, if both say which version they are. What was none before holds nobody up.
 pub fn declared(old: &Object, new: &Object) -> Result<Option<Declared>, SemverError> {
     let (Some(old), Some(new)) = (annotation(old, SEMVER_ANNOTATION), annotation(new, SEMVER_ANNOTATION)) else {
         return Ok(None);
     };
-    let (before, after) = (parse(old)?, parse(new)?);
+    let after = parse(new)?;
+    let Ok(before) = parse(old) else { return Ok(None) };
     let step = match (before, after) {
         _ if after.0 != before.0 => (after.0 > before.0).then_some(SemverStep::Major),
         _ if after.1 != before.1 => (after.1 > before.1).then_some(SemverStep::Minor),
@@ -107,6 +108,7 @@ mod tests {
             assert_eq!(found.step, want, "{old} {new}");
         }
         assert_eq!(declared(&Object::new(), &definition("1.0.0")), Ok(Option::None));
+        assert_eq!(declared(&definition("first"), &definition("1.0.0")), Ok(Option::None));
     }
 
     #[test]

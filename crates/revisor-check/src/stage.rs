@@ -14,6 +14,13 @@ use crate::reduction::reduced;
 /// How many values are tried at one place.
 const MAX_VALUES: usize = 48;
 
+/// How many values of a member are tried beside something that is missing.
+const MAX_EACH: usize = 6;
+
+/// How many bytes are looked at to make a witness smaller, and how often that is tried at least.
+const SHRINKING: usize = 400_000;
+const LEAST_TRIES: usize = 60;
+
 /// A version before and after.
 pub(crate) struct Stage<'a> {
     pub(crate) crd: &'a Crd,
@@ -80,6 +87,13 @@ impl<'a> Stage<'a> {
         errors.iter().any(|error| is_about(error, path)) && matches!(self.before(object), Sent::Shown(_))
     }
 
+    /// Why an object is refused, if it is: what is said of a path goes first.
+    pub(crate) fn reason(&self, object: &Value, path: &Path) -> Option<String> {
+        let Sent::Refused(errors) = self.after(object) else { return None };
+        let error = errors.iter().find(|error| names(&error.field, path)).or(errors.first());
+        error.map(ToString::to_string)
+    }
+
     /// Whether an object is accepted before and after, and shows something else at `path`.
     pub(crate) fn shows_otherwise(&self, object: &Value, path: &Path) -> bool {
         let (Sent::Shown(before), Sent::Shown(after)) = (self.before(object), self.after(object)) else { return false };
@@ -140,21 +154,25 @@ impl<'a> Stage<'a> {
         let small = version.with_structural(reduced(&version.structural, holder, &BTreeSet::new()), self.crd);
         let mut is_reached = false;
         for schema in [&small, version.schema(self.crd)] {
-            if !self.may() {
-                return Search::CutShort;
-            }
             let mut generator = Generator::new(schema, &[], 1);
             generator.look_at_most(40_000);
             let Some(at) = schema_at(schema.structural(), holder) else { continue };
-            let least = generator.least(at);
-            let Some(mut object) = generator.holding(holder, &least) else { continue };
-            is_reached = true;
-            if shows(&object) {
-                return Search::Found(self.smallest(object, shows));
+            for value in holders(&mut generator, at, name) {
+                if !self.may() {
+                    return Search::CutShort;
+                }
+                let Some(mut object) = generator.holding(holder, &value) else { continue };
+                is_reached = true;
+                if !shows(&object) {
+                    // A default may have come by.
+                    member.clear(&mut object);
+                }
+                if shows(&object) {
+                    return Search::Found(self.smallest(object, shows));
+                }
             }
-            member.clear(&mut object);
-            if shows(&object) {
-                return Search::Found(self.smallest(object, shows));
+            if is_reached {
+                break;
             }
         }
         if is_reached { Search::Nothing } else { Search::Unreached }
@@ -171,8 +189,32 @@ impl<'a> Stage<'a> {
 
     /// The smallest object that still shows it.
     pub(crate) fn smallest(&self, object: Value, shows: &dyn Fn(&Value) -> bool) -> Value {
-        shrink(object, &mut |object| shows(object))
+        // The larger it is, the longer each try takes.
+        let mut left = (SHRINKING / object.to_json().len().max(1)).max(LEAST_TRIES);
+        shrink(object, &mut |object| {
+            left = left.saturating_sub(1);
+            left > 0 && shows(object)
+        })
     }
+}
+
+/// Objects of a schema without one of their members: one with no more than it must have, and some with a member more.
+fn holders(generator: &mut Generator<'_>, schema: &Structural, without: &str) -> Vec<Value> {
+    let mut least = generator.least(schema);
+    if let Value::Object(members) = &mut least {
+        members.remove(without);
+    }
+    let mut found = vec![least.clone()];
+    for (name, property) in schema.properties.iter().filter(|(name, _)| **name != *without) {
+        for value in generator.values(property).into_iter().take(MAX_EACH) {
+            if let Value::Object(mut members) = least.clone() {
+                members.insert(name, value);
+                found.push(Value::Object(members));
+            }
+        }
+    }
+    found.truncate(MAX_VALUES);
+    found
 }
 
 /// Whose objects are made.

@@ -33,7 +33,7 @@ pub fn to_v1(mut definition: Object) -> Object {
     }
     for version in versions.iter_mut().filter_map(Value::as_object_mut) {
         for (name, value) in &shared {
-            if !version.contains(name) {
+            if version.get(name).is_none_or(Value::is_null) {
                 version.insert(name, value.clone());
             }
         }

@@ -392,7 +392,7 @@ impl Walk<'_, '_> {
             return self.additive(path, "the object is no longer atomic".to_owned());
         }
         let stage = &self.stage;
-        let shows = |object: &Value| matches!(stage.before(object), Sent::Shown(_));
+        let shows = |object: &Value| !all_at(object, path).is_empty() && matches!(stage.before(object), Sent::Shown(_));
         let search = stage.search(Side::Old, path, &[Value::Object(Object::new())], &shows);
         let message = "the object is atomic now: who applies some of its members owns all of them".to_owned();
         self.judged(path, Class::BreaksWriters, message, search);
@@ -403,7 +403,7 @@ impl Walk<'_, '_> {
             return self.additive(path, "it need not be an object of the API any more".to_owned());
         }
         let stage = &self.stage;
-        let shows = |object: &Value| matches!(stage.before(object), Sent::Shown(_));
+        let shows = |object: &Value| !all_at(object, path).is_empty() && matches!(stage.before(object), Sent::Shown(_));
         let search = stage.search(Side::Old, path, &[Value::Object(Object::new())], &shows);
         let message = "it must be an object of the API now, with apiVersion, kind and metadata".to_owned();
         self.judged(path, Class::BreaksWriters, message, search);
@@ -436,10 +436,9 @@ impl Walk<'_, '_> {
     }
 
     pub(crate) fn broken(&mut self, path: &Path, class: Class, message: String, witness: Option<Value>) {
-        let reason = witness.as_ref().and_then(|witness| match self.stage.after(witness) {
-            Sent::Refused(errors) => errors.first().map(|error| format!("; it is refused: {error}")),
-            Sent::Shown(_) => None,
-        });
+        let shown = witness.as_ref().filter(|_| class == Class::BreaksWriters);
+        let reason = shown.and_then(|witness| self.stage.reason(witness, path));
+        let reason = reason.map(|reason| format!("; it is refused: {reason}"));
         self.push(path, class, format!("{message}{}", reason.unwrap_or_default()), witness);
     }
 

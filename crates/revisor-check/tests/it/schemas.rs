@@ -325,7 +325,9 @@ fn what_is_optional_now_is_shown_beside_alternatives_and_rules() {
             {"properties":{"type":{"not":{"enum":["IP"]}}}}]"#;
         spec(properties, &format!("{choice}{more}"))
     };
-    let list = |item: &str| spec(&format!(r#""addresses":{{"type":"array","maxItems":4,"items":{item}}}"#), "");
+    let rule = "self.all(a, a.type == 'IP' ? self.exists_one(b, b.type == a.type && b.value == a.value) : true)";
+    let rule = format!(r#""x-kubernetes-validations":[{{"rule":"{rule}"}}]"#);
+    let list = |item: &str| spec(&format!(r#""addresses":{{"type":"array","maxItems":4,{rule},"items":{item}}}"#), "");
     let (old, new) = (list(&address(r#","required":["value"]"#)), list(&address("")));
     check("optional", &old, &new, BreaksReaders, ".spec.addresses[*].value");
 }
@@ -335,4 +337,15 @@ fn a_list_that_says_that_it_is_atomic_is_what_it_was() {
     let list = |more: &str| spec(&format!(r#""l":{{"type":"array","items":{{"type":"string"}}{more}}}"#), "");
     check("atomic", &list(""), &list(r#","x-kubernetes-list-type":"atomic""#), Additive, ".spec.l");
     check("map", &list(r#","x-kubernetes-list-type":"atomic""#), &list(""), Additive, ".spec.l");
+}
+
+#[test]
+fn an_object_that_is_applied_as_a_whole_is_shown() {
+    let of =
+        |more: &str| spec(&format!(r#""o":{{"type":"object","properties":{{"a":{{"type":"string"}}}}{more}}}"#), "");
+    let (old, new) = (of(""), of(r#","x-kubernetes-map-type":"atomic""#));
+    let found = report(&boats(&[("v1", &old)], ""), &boats(&[("v1", &new)], ""));
+    assert_eq!(told(&found.findings), ["breaks writers: .spec.o"]);
+    let witness = found.findings[0].witness.as_ref().expect("is shown").to_json();
+    assert!(witness.ends_with(r#""spec":{"o":{}}}"#), "{witness}");
 }
