@@ -45,6 +45,12 @@ pub(crate) fn compare(
         found.retain(|finding| !known.iter().any(|known| (&known.path, known.class) == (&finding.path, finding.class)));
         findings.extend(found);
     }
+    for finding in storage_losses(old, new, conversion, effort, budget) {
+        let is_told = findings.iter().any(|known| (&known.path, &known.version) == (&finding.path, &finding.version));
+        if !is_told {
+            findings.push(finding);
+        }
+    }
     if is_left_to_webhook {
         let message = "versions differ, and a webhook converts between them: whether it carries everything over is not \
                        checked here";
@@ -65,6 +71,47 @@ fn of_pair(crd: &Crd, one: &Version, other: &Version, effort: Effort, budget: &C
     let of_pair = Some(format!("{} as {} shows it", one.name, other.name));
     let scene = walk::Scene { crd, old: one, new: other, conversion: None, effort, budget, of_pair };
     walk::compare(&scene)
+}
+
+/// What versions can no longer say because objects are stored in a version that cannot.
+fn storage_losses(
+    old: &Crd,
+    new: &Crd,
+    conversion: Option<&Conversion>,
+    effort: Effort,
+    budget: &Cell<usize>,
+) -> Vec<Finding> {
+    let storage = |crd: &'_ Crd| crd.versions.iter().position(|version| version.is_storage);
+    let (Some(before), Some(after)) = (storage(old), storage(new)) else { return Vec::new() };
+    let (before, after) = (&old.versions[before], &new.versions[after]);
+    let mut findings = Vec::new();
+    for version in new.versions.iter().filter(|version| version.is_served && version.name != after.name) {
+        let Some(known) = old.version(&version.name).filter(|known| known.is_served) else { continue };
+        let is_carried = conversion.is_some_and(|conversion| conversion.connects(&version.name, &after.name));
+        let is_same = before.name == after.name
+            && before.structural == after.structural
+            && known.structural == version.structural;
+        if is_same || is_carried || new.converts_by_webhook() {
+            continue;
+        }
+        let lost_anyway = match known.name == before.name || old.converts_by_webhook() {
+            true => Vec::new(),
+            false => losses(old, known, before, effort, budget),
+        };
+        let mut found = losses(new, version, after, effort, budget);
+        found.retain(|finding| !lost_anyway.iter().any(|known| known.path == finding.path));
+        findings.extend(found);
+    }
+    findings
+}
+
+/// The fields of a version that are gone once an object was stored in another one.
+fn losses(crd: &Crd, version: &Version, storage: &Version, effort: Effort, budget: &Cell<usize>) -> Vec<Finding> {
+    let of_pair = Some(format!("{} once it is stored in {}", version.name, storage.name));
+    let scene = walk::Scene { crd, old: version, new: storage, conversion: None, effort, budget, of_pair };
+    let mut found = walk::compare(&scene);
+    found.retain(|finding| finding.class == Class::BreaksReaders && scene.is_lost(finding));
+    found
 }
 
 /// What a Conversion breaks by itself.

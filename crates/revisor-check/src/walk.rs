@@ -39,6 +39,18 @@ pub(crate) struct Walk<'a, 's> {
     retold: Vec<Path>,
 }
 
+impl Scene<'_> {
+    /// Whether the witness of a finding has something at its path that is not there after.
+    pub(crate) fn is_lost(&self, finding: &Finding) -> bool {
+        let Scene { crd, old, new, budget, .. } = *self;
+        let stage = Stage { crd, old, new, conversion: None, budget };
+        let path = if finding.path == "." { Ok(Path::root()) } else { finding.path.parse() };
+        let (Some(witness), Ok(path)) = (&finding.witness, path) else { return false };
+        let there = all_at(witness, &path);
+        !there.is_empty() && there != all_at(&stage.prepared_after(witness), &path)
+    }
+}
+
 /// What the difference of two schemas does.
 pub(crate) fn compare(scene: &Scene<'_>) -> Vec<Finding> {
     let Scene { crd, old, new, conversion, effort, budget, .. } = *scene;

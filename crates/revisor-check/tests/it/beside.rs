@@ -97,3 +97,16 @@ fn older_definitions_are_compared_with_newer_ones() {
     assert_eq!(told(&found.findings), ["breaks readers: ."], "unknown fields were kept");
     assert_eq!(declared(&old, &old), Ok(None));
 }
+
+#[test]
+fn what_the_new_storage_version_cannot_say_is_lost_to_the_others() {
+    let small = r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#;
+    let (old, new) = (boats(&[("v1", SPEC), ("v2", small)], ""), boats(&[("v2", small), ("v1", SPEC)], ""));
+    let found = report(&old, &new);
+    assert_eq!(told(&found.findings), ["breaks readers: .spec.s", "additive: spec.versions[v2].storage"]);
+    let finding = &found.findings[0];
+    assert_eq!(finding.version.as_deref(), Some("v1"));
+    assert!(finding.message.starts_with("v1 once it is stored in v2: the field is gone"), "{}", finding.message);
+    // The other way round more can be said.
+    assert_eq!(told(&report(&new, &old).findings), ["additive: spec.versions[v1].storage"]);
+}
