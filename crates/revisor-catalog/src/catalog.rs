@@ -323,6 +323,14 @@ impl Catalog {
         revisor_convert::Definition::read(definition, &self.rule_environment, self.formats.minor.into())
     }
 
+    /// A definition as it is compared with another one.
+    ///
+    /// # Errors
+    /// If the object is no definition.
+    pub fn comparable(&self, definition: &Object) -> Result<revisor_check::Crd, revisor_check::CrdError> {
+        revisor_check::Crd::read(definition, &self.rule_environment, self.formats.minor.into())
+    }
+
     /// The type of all scales, as a resource. It is not served by itself: its objects are parts of others.
     pub fn scale(&self) -> &Arc<Resource> {
         &self.scale

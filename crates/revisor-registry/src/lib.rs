@@ -38,6 +38,7 @@ mod role_book;
 mod scale;
 mod scale_fields;
 mod selection;
+mod semver_policy;
 mod server_identity;
 mod service_addresses;
 mod version_fields;

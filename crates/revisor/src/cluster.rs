@@ -48,6 +48,7 @@ pub(crate) struct Cluster {
 
 /// What is sent with a request.
 #[derive(Debug, Clone, Copy)]
+#[allow(dead_code, reason = "for commands that change something")]
 pub(crate) enum Payload<'a> {
     /// An object.
     Json(&'a Value),

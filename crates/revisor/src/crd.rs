@@ -1,5 +1,6 @@
 //! `revisor crd`: definitions and Conversions in files, checked and used without a server.
 
+mod check;
 mod convert;
 mod documents;
 mod files;
@@ -20,6 +21,7 @@ use revisor_convert::{Conversion, Definition, Spec};
 use revisor_object::{FieldErrors, Object};
 
 use crate::flags::CrdCommand;
+pub(crate) use check::CheckFlags;
 pub(crate) use documents::Document;
 pub(crate) use files::{Located, SourceFile, is_definition};
 pub(crate) use migrate::MigrateFlags;
@@ -33,6 +35,7 @@ const UNREADABLE: u8 = 2;
 /// Carries out a command.
 pub(crate) fn run(command: &CrdCommand) -> ExitCode {
     let done = match command {
+        CrdCommand::Check(flags) => check::check(flags),
         CrdCommand::Prove(flags) => prove::prove(flags),
         CrdCommand::Convert(flags) => convert::convert(flags),
         CrdCommand::Infer(flags) => infer::infer(flags),

@@ -13,7 +13,7 @@ use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
-use crate::crd::{MigrateFlags, UsageFlags};
+use crate::crd::{CheckFlags, MigrateFlags, UsageFlags};
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
@@ -75,6 +75,12 @@ What the cluster has to know of it, with the same folder of certificates:
 
   revisor conversion-webhook -f conversions/ --service=apps/conversions:9443 --install | kubectl apply -f -";
 
+const CHECK_EXAMPLE: &str = "\
+Examples:
+  revisor crd check old.yaml new.yaml
+  revisor crd check origin/main:config/crd config/crd -o github
+  revisor crd check --context=staging --live config/crd";
+
 const CREDENTIALS_EXAMPLE: &str = "\
 A copy of the kubeconfig got into the wrong hands:
 
@@ -135,6 +141,15 @@ fn certificates_folder(data: &Path, certificates: Option<&Path>) -> PathBuf {
 /// What is done with definitions and Conversions in files.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CrdCommand {
+    /// Tell what a change of definitions breaks, and for whom.
+    ///
+    /// Compares definitions version by version, and the versions that are served with each other. What breaks somebody is
+    /// shown by the smallest object found that was accepted and is refused, or that shows something else. Sources are
+    /// files, folders, `REV:path` of the git repository that one stands in, `-` for standard input, and, if OLD is left
+    /// out, what the cluster has. Ends with 0 if nothing breaks or the annotation versioning.revisor.dev/semver declares a
+    /// step that is large enough, with 1 if something breaks, and with 2 if the sources cannot be compared.
+    #[command(after_help = CHECK_EXAMPLE)]
+    Check(Box<CheckFlags>),
     /// Look for an object that a Conversion would lose or spoil.
     ///
     /// Prints what is known of each step: Proved if the shapes of both versions decide it, Tested with the number of

@@ -5,7 +5,6 @@ mod admission_config;
 mod admission_plugins;
 mod authentication_config;
 mod certificate_keeper;
-#[allow(dead_code, reason = "the commands that look at clusters come with the next commits")]
 mod cluster;
 mod config_file;
 mod controllers;

@@ -68,6 +68,23 @@ pub enum Extent {
     CutShort(usize),
 }
 
+/// What a change does to the objects that have a field.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldEffect<'c> {
+    /// What befalls them, as the end of a sentence.
+    pub what: &'static str,
+    /// Whether they are refused; otherwise they show less.
+    pub is_refusal: bool,
+    /// The field.
+    pub path: &'c str,
+    /// The versions that it is so in.
+    pub versions: &'c [CompactString],
+    /// How many objects there are.
+    pub objects: usize,
+    /// Some of them, with their namespaces.
+    pub names: &'c [String],
+}
+
 /// What a change does to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
@@ -173,6 +190,25 @@ impl DefinitionChange {
             }
         }
         warnings
+    }
+
+    /// How many objects were looked at.
+    pub fn looked_at(&self) -> usize {
+        self.looked_at
+    }
+
+    /// What the change does to the objects, field by field, for those who want no sentences.
+    pub fn effects(&self) -> impl Iterator<Item = FieldEffect<'_>> {
+        Effect::ALL.into_iter().zip(&self.found).flat_map(|(effect, found)| {
+            found.fields.iter().map(move |field| FieldEffect {
+                what: effect.as_str(),
+                is_refusal: effect == Effect::Invalid,
+                path: &field.path,
+                versions: &field.versions,
+                objects: field.objects,
+                names: &field.names,
+            })
+        })
     }
 
     /// How many objects something befalls, in words.

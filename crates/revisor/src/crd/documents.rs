@@ -1,6 +1,6 @@
 //! [`Document`]: one document of a YAML stream, with its text.
 
-use revisor_object::{Value, YamlError, parse_yaml};
+use revisor_object::{Value, YamlError, parse_yaml_file};
 
 /// One document of a stream.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +39,13 @@ impl<'t> Document<'t> {
         format!("document {} (from line {} on)", self.number, self.line)
     }
 
+    /// The line of the stream on which something is said in it for the first time.
+    pub(crate) fn first_line(&self) -> usize {
+        self.line + self.head().lines().count()
+    }
+
     pub(crate) fn value(&self) -> Result<Value, YamlError> {
-        parse_yaml(self.text.as_bytes()).map(|parsed| parsed.value)
+        parse_yaml_file(self.text.as_bytes()).map(|parsed| parsed.value)
     }
 
     /// Whether it is written as JSON.

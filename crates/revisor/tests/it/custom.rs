@@ -14,6 +14,7 @@ mod rehearsing;
 mod restarts;
 mod retiring;
 mod rules;
+mod semver;
 mod usage;
 
 pub(crate) use converter::certified;

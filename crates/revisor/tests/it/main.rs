@@ -16,6 +16,7 @@ mod conversion_webhook;
 mod conversions;
 mod crash;
 mod crd;
+mod crd_check;
 mod crowds;
 mod custom;
 mod dice;
