@@ -232,6 +232,12 @@ impl Catalog {
         catalog
     }
 
+    /// The same resources for who only tries what definitions would do: what is converted by those that are made of it is
+    /// not counted with the conversions of clients.
+    pub(crate) fn uncounted(&self) -> Catalog {
+        Catalog { conversion_tallies: Arc::default(), ..self.clone() }
+    }
+
     /// A number for a state of a definition and its conversion that no other state has.
     pub(crate) fn next_state(&self) -> u64 {
         self.states.fetch_add(1, Ordering::Relaxed) + 1

@@ -10,7 +10,7 @@ mod conversion_tally;
 mod resources;
 mod stored;
 
-pub use change::{DefinitionChange, DefinitionState, Extent};
+pub use change::{DefinitionChange, DefinitionState, Effect, Extent, FieldEffect};
 pub use conversion::{CustomConversion, Unconverted};
 pub use conversion_tally::{ConversionSample, ConversionWay};
 pub(crate) use conversion_tally::{ConversionTallies, ConversionTally};

@@ -33,7 +33,7 @@ pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
 pub use custom::{
     Beneath, ConversionSample, ConversionWay, Custom, CustomConversion, CustomField, CustomResources, DefinitionChange,
-    DefinitionState, Extent, LaidDown, Unconverted,
+    DefinitionState, Effect, Extent, FieldEffect, LaidDown, Unconverted,
 };
 pub use custom_columns::PrinterColumn;
 pub use features::{Feature, Features};
