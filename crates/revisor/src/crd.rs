@@ -24,7 +24,7 @@ pub(crate) use prove::Finding;
 pub(crate) use yaml_text::to_yaml;
 
 /// How the program ends when files cannot be read: what they say is not known then.
-const UNREADABLE: u8 = 2;
+pub(crate) const UNREADABLE: u8 = 2;
 
 /// Carries out a command.
 pub(crate) fn run(command: &CrdCommand) -> ExitCode {

@@ -16,6 +16,7 @@ use crate::conversion_webhook::ConversionWebhookFlags;
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
+use crate::rehearse::RehearseFlags;
 use crate::service_accounts::parse_jwks_uri;
 
 /// A Kubernetes API server in one program, built around versions.
@@ -43,6 +44,14 @@ pub(crate) enum Command {
     /// Check and use Conversions between the versions of a custom resource, without a server.
     #[command(subcommand)]
     Crd(CrdCommand),
+    /// Tell what a release, definitions and Conversions that are to come would do to what is stored, and change nothing.
+    ///
+    /// Every stored object is looked at: whether its next write would be refused or draw a warning, whether it would be
+    /// shown with less, stored otherwise, or be gone; and which of the requests that were made lately would fail. Ends with
+    /// 0 if nothing is in the way, with 1 if something would be refused, shown with less or gone, and with 2 if it could
+    /// not be found out.
+    #[command(after_help = REHEARSE_EXAMPLE)]
+    Rehearse(Box<RehearseFlags>),
     /// Convert custom objects by Conversions in files, for a cluster whose servers do not know them.
     ///
     /// Serves ConversionReviews over TLS at /convert, beside /healthz, /readyz and /metrics. What a version cannot say
@@ -73,6 +82,17 @@ In a cluster, behind the service `conversions` of the namespace `apps`:
 What the cluster has to know of it, with the same folder of certificates:
 
   revisor conversion-webhook -f conversions/ --service=apps/conversions:9443 --install | kubectl apply -f -";
+
+const REHEARSE_EXAMPLE: &str = "\
+Before an upgrade, on a copy of the folder, with the definitions that come with it:
+
+  cp -r revisor-data copy
+  revisor rehearse --data-dir copy --emulation-version 1.36 --definitions new/
+
+For a program: {\"findings\": [{\"resource\", \"namespace\", \"name\", \"effect\", \"message\"}]}, where the effect is
+refused, shows less, gone, warned or stored otherwise, and findings without a name are about requests:
+
+  revisor rehearse --data-dir copy --definitions new/ -o json";
 
 const CREDENTIALS_EXAMPLE: &str = "\
 A copy of the kubeconfig got into the wrong hands:

@@ -18,6 +18,7 @@ mod open_files;
 mod port_range;
 mod presence;
 mod private_folder;
+mod rehearse;
 mod reports;
 mod serve;
 mod service_accounts;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Gates(flags) => reports::gates(&flags).and_then(|text| print(&text)),
         Command::StorageVersions(flags) => reports::storage_versions(&flags).and_then(|text| print(&text)),
         Command::Crd(command) => return crd::run(&command),
+        Command::Rehearse(flags) => return rehearse::run(&flags),
         Command::ConversionWebhook(flags) => conversion_webhook::run(*flags),
         Command::Credentials { command } => credentials::run(&command).and_then(|text| print(&text)),
         Command::Version => print(&version::text()),
