@@ -54,6 +54,9 @@ pub enum ClientConfigError {
     /// The bundle holds no certificate that could be used.
     #[error("unable to load root certificates: {0}")]
     CaBundle(String),
+    /// The client's own certificate and key do not fit together.
+    #[error("unable to load the client's certificate: {0}")]
+    Identity(String),
 }
 
 impl ClientConfig {

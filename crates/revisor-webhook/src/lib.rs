@@ -28,4 +28,5 @@ pub use client::{Limits, WebhookClient};
 pub use client_config::{ClientConfig, ClientConfigError, ServiceReference, Target};
 pub use conversion::{ConversionError, ConversionWebhook};
 pub use service_resolver::{Endpoint, Resolving, ServiceResolver, UnresolvedService};
+pub use trust::{Identity, tls_client_config};
 pub use x509_error::X509Error;
