@@ -40,6 +40,16 @@ struct Place<'a> {
     prefix: &'a str,
     /// Behind the prefix: a name, or a namespace and a name.
     rest: &'a str,
+    origin: Origin,
+}
+
+/// Who has shown an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// A store, as it is stored.
+    Store,
+    /// A live server, in some version.
+    Api,
 }
 
 impl Rehearsal {
@@ -50,6 +60,32 @@ impl Rehearsal {
             built_in.entry(resource.prefix.clone()).or_default().push(resource.clone());
         }
         Rehearsal { catalog, environment, built_in, custom }
+    }
+
+    /// Which of the versions that a live server serves of a resource tell all that it shows, best first: one, or all of
+    /// them where versions differ by more than their names.
+    pub fn telling<'v>(&self, group: &str, plural: &str, served: &[&'v str]) -> Vec<&'v str> {
+        let storage = match self.custom.get(&format!("/registry/{group}/{plural}/")) {
+            Some(change) => {
+                let before = &change.before().storage;
+                if before.custom().is_some_and(|custom| !custom.is_by_name()) {
+                    return served.to_vec();
+                }
+                before.version.clone()
+            }
+            None => {
+                let known = self.built_in.values().flatten().filter(|known| known.name() == (group, plural));
+                let known: Vec<_> = known.collect();
+                let storage = known.first().map(|known| known.storage().version.clone()).unwrap_or_default();
+                let is_known = |version: &str| known.iter().any(|known| known.version == version);
+                match served.iter().find(|version| **version != storage && is_known(version)) {
+                    Some(version) if !served.contains(&&*storage) => return vec![version],
+                    _ => storage,
+                }
+            }
+        };
+        let best = served.iter().find(|version| **version == storage).or(served.first());
+        best.copied().into_iter().collect()
     }
 
     /// The key under which a folder has the object of a resource, for those who know objects otherwise.
@@ -65,9 +101,24 @@ impl Rehearsal {
     /// What becomes of an object, as it is stored under a key. What is stored there and is no object, the server keeps for
     /// itself.
     pub fn look_at(&self, key: &str, stored: &[u8]) -> Vec<RehearsalFinding> {
-        let prefix = resource_of(key);
-        let place = Place { prefix, rest: &key[prefix.len()..] };
         let Ok(object) = Decoded::stored(stored) else { return Vec::new() };
+        self.look_at_object(key, object, Origin::Store)
+    }
+
+    /// The same of an object that a live server shows in some version. How it is stored nobody knows.
+    pub fn look_at_shown(&self, key: &str, mut shown: Object) -> Vec<RehearsalFinding> {
+        let versions = self.built_in.get(resource_of(key)).map(Vec::as_slice).unwrap_or_default();
+        let version = shown.str("apiVersion").unwrap_or_default();
+        if let Some(resource) = versions.iter().find(|known| known.api_version == version) {
+            resource.to_stored(&mut shown);
+            shown.insert("apiVersion", resource.storage().api_version.as_str());
+        }
+        self.look_at_object(key, shown, Origin::Api)
+    }
+
+    fn look_at_object(&self, key: &str, object: Object, origin: Origin) -> Vec<RehearsalFinding> {
+        let prefix = resource_of(key);
+        let place = Place { prefix, rest: &key[prefix.len()..], origin };
         if let Some(change) = self.custom.get(prefix) {
             return self.look_at_custom(change, place, &object);
         }
@@ -86,7 +137,7 @@ impl Rehearsal {
             return was_served.then(|| finding(RehearsalEffect::Gone, message)).into_iter().collect();
         };
         let effects = change.effects_on(stored);
-        let next = NextWrite::of_custom(resource, stored, &self.environment.timestamp());
+        let next = NextWrite::of_custom(resource, stored, place.origin, &self.environment.timestamp());
         let has_versions = change.before().served.len().max(after.served.len()) > 1;
         let mut found = Vec::new();
         if let Some(message) = refusal(&effects, &next, has_versions) {
@@ -146,14 +197,11 @@ fn gone(place: Place<'_>, stored: &Object) -> Option<RehearsalFinding> {
 fn refusal(effects: &[FieldEffect], next: &NextWrite, has_versions: bool) -> Option<String> {
     let at_every_write = next.refusal();
     let newly = effects.iter().filter(|field| field.effect == Effect::Invalid);
-    let newly: Vec<String> = newly.map(|field| format!("{}{}", field.refusal, at(field, has_versions))).collect();
+    let newly: Vec<String> = newly.map(|field| format!("{}{}", at(field, has_versions, ": "), field.refusal)).collect();
     match (newly.is_empty(), at_every_write) {
         (true, every) => every,
         (false, Some(_)) => Some(clip_joined(newly, "; ")),
-        (false, None) => {
-            let tolerated = "a write that leaves it as it is is let pass".to_owned();
-            Some(clip_joined(newly.into_iter().chain([tolerated]), "; "))
-        }
+        (false, None) => Some(format!("{} (a write that leaves the field alone passes)", clip_joined(newly, "; "))),
     }
 }
 
@@ -161,7 +209,8 @@ fn refusal(effects: &[FieldEffect], next: &NextWrite, has_versions: bool) -> Opt
 fn loss(effects: &[FieldEffect], has_versions: bool) -> Option<String> {
     let told = |effect: Effect, when: &str| {
         let fields = effects.iter().filter(|field| field.effect == effect);
-        let fields: Vec<String> = fields.map(|field| format!("{}{}", field.path, at(field, has_versions))).collect();
+        let fields: Vec<String> =
+            fields.map(|field| format!("{}{}", at(field, has_versions, " "), field.path)).collect();
         (!fields.is_empty()).then(|| format!("{} {when}", clip_joined(fields, ", ")))
     };
     let now = told(Effect::ShowsLess, "is no longer shown");
@@ -171,7 +220,6 @@ fn loss(effects: &[FieldEffect], has_versions: bool) -> Option<String> {
 }
 
 /// In which versions something befalls a field, where that is a question.
-fn at(field: &FieldEffect, has_versions: bool) -> String {
-    if has_versions { format!(" at {}", field.versions.join(", ")) } else { String::new() }
+fn at(field: &FieldEffect, has_versions: bool, joint: &str) -> String {
+    if has_versions { format!("at {}{joint}", field.versions.join(", ")) } else { String::new() }
 }
-

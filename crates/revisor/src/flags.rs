@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use revisor_api::TransportDirective;
-use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, Revoked};
+use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, Revoked, TlsOptions};
 use revisor_catalog::{BINARY, Catalog, CatalogOptions, RuntimeConfig};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
@@ -92,7 +92,11 @@ Before an upgrade, on a copy of the folder, with the definitions that come with 
 For a program: {\"findings\": [{\"resource\", \"namespace\", \"name\", \"effect\", \"message\"}]}, where the effect is
 refused, shows less, gone, warned or stored otherwise, and findings without a name are about requests:
 
-  revisor rehearse --data-dir copy --definitions new/ -o json";
+  revisor rehearse --data-dir copy --definitions new/ -o json
+
+A server that runs, through its API, as the administrator:
+
+  revisor rehearse --kubeconfig revisor-data/kubeconfig --definitions new/";
 
 const CREDENTIALS_EXAMPLE: &str = "\
 A copy of the kubeconfig got into the wrong hands:
@@ -342,6 +346,42 @@ impl ServeFlags {
     }
 }
 
+/// What everything that serves is told: how to speak TLS, how long to take, how to stop, and what to log.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServingFlags {
+    /// The oldest version of TLS to speak: VersionTLS12 or VersionTLS13 [default: VersionTLS12]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) tls_min_version: Option<MinTlsVersion>,
+
+    /// The ciphers to use with TLS 1.2, by the names that Go gives them; those of TLS 1.3 cannot be chosen [default: all
+    /// that are safe]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) tls_cipher_suites: Vec<CipherSuite>,
+
+    /// How long a request may take that is not a watch, to the last byte of its answer
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_duration)]
+    pub(crate) request_timeout: Duration,
+
+    /// How long to go on serving after the signal to stop, with /readyz failing
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
+    pub(crate) shutdown_delay_duration: Duration,
+
+    /// How much to log: 0 to 3 for what an operator wants to know, 4 for every request, 6 for everything
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
+    pub(crate) verbosity: u8,
+
+    /// How to write the log
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) logging_format: LoggingFormat,
+}
+
+impl ServingFlags {
+    /// How to speak TLS.
+    pub(crate) fn tls(&self) -> anyhow::Result<TlsOptions> {
+        Ok(TlsOptions::new(self.tls_min_version.unwrap_or_default(), self.tls_cipher_suites.clone())?)
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ServeFlags {
     /// The folder that keeps all state: objects, certificates, the kubeconfig. It must belong to whoever runs the
@@ -396,15 +436,6 @@ pub(crate) struct ServeFlags {
     /// has, CERTIFICATE,KEY:NAME,… for these, which may begin with `*.`. Can be given several times
     #[arg(long, value_name = "FILES")]
     pub(crate) tls_sni_cert_key: Vec<NamedFiles>,
-
-    /// The oldest version of TLS to speak: VersionTLS12 or VersionTLS13 [default: VersionTLS12]
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) tls_min_version: Option<MinTlsVersion>,
-
-    /// The ciphers to use with TLS 1.2, by the names that Go gives them; those of TLS 1.3 cannot be chosen [default: all
-    /// that are safe]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) tls_cipher_suites: Vec<CipherSuite>,
 
     /// What browsers are told about how to come back: max-age=SECONDS, includeSubDomains, preload
     #[arg(long, value_name = "DIRECTIVES", value_delimiter = ',')]
@@ -530,17 +561,9 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
     pub(crate) http2_max_streams_per_connection: u32,
 
-    /// How long a request may take that is not a watch, to the last byte of its answer
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_duration)]
-    pub(crate) request_timeout: Duration,
-
     /// How many seconds a watch lasts at least if the client does not say
     #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
     pub(crate) min_request_timeout: u32,
-
-    /// How long to go on serving after the signal to stop, with /readyz failing
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
-    pub(crate) shutdown_delay_duration: Duration,
 
     /// The controllers to run: '*' for all, 'none', a name, or '-' and a name to leave one out
     #[arg(long, value_name = "NAMES", default_value = "*", allow_hyphen_values = true)]
@@ -550,13 +573,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) event_ttl: Duration,
 
-    /// How much to log: 0 to 3 for what an operator wants to know, 4 for every request, 6 for everything
-    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
-    pub(crate) verbosity: u8,
-
-    /// How to write the log
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) logging_format: LoggingFormat,
+    #[command(flatten)]
+    pub(crate) serving: ServingFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return refuse(&error.format(&mut command)),
+        Err(error) => return refuse(&error.format(&mut command), std::env::args().nth(1).as_deref()),
     };
     let done = match arguments.command {
         Command::Serve(mut flags) => {
@@ -80,11 +80,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help is no error; everything else that is wrong with the flags ends the program with code 1.
-fn refuse(error: &clap::Error) -> ExitCode {
+/// Help is no error. Everything else that is wrong with the flags ends the program with code 1, and with 2 where 1 tells
+/// what was found.
+fn refuse(error: &clap::Error, command: Option<&str>) -> ExitCode {
     if error.use_stderr() {
         complain(error.to_string().trim_end());
-        return ExitCode::FAILURE;
+        let has_findings = matches!(command, Some("crd" | "rehearse"));
+        return if has_findings { ExitCode::from(crd::UNREADABLE) } else { ExitCode::FAILURE };
     }
     match print(&error.to_string()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,30 +6,41 @@
 mod flags;
 mod folder;
 mod report;
+mod server;
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use revisor_catalog::Catalog;
 use revisor_object::Object;
-use revisor_registry::{Environment, Rehearsal, RehearsalFinding, SeenRequests, Stored, ToCome};
+use revisor_registry::{Environment, Rehearsal, SeenRequests, Stored, ToCome};
 
 use crate::crd::{Located, SourceFile, UNREADABLE, read_definition};
 use crate::serve::{THREAD_STACK, stop_signal};
 pub(crate) use flags::RehearseFlags;
 use folder::FolderSource;
 use report::Report;
+use server::ServerSource;
 
 /// Where the objects come from. Each is shown once and then let go, so that none has to be held.
 trait Source {
     /// The definitions and Conversions that are stored.
     async fn stored(&self) -> anyhow::Result<Stored>;
 
-    /// Shows every object to `look`, with the key under which it is stored; answers how many there were.
-    async fn objects(&self, rehearsal: &Rehearsal, look: &mut dyn FnMut(&str, &[u8])) -> anyhow::Result<usize>;
+    /// Shows every object to `look`; answers how many there were.
+    async fn objects(&self, rehearsal: &Rehearsal, look: &mut dyn FnMut(Seen<'_>)) -> anyhow::Result<usize>;
 
     /// The requests that were made lately, as far as they are known.
     async fn requests(&self) -> anyhow::Result<Vec<SeenRequests>>;
+}
+
+/// An object, with the key under which it is stored.
+enum Seen<'a> {
+    /// As it is stored.
+    Stored(&'a str, &'a [u8]),
+    /// As a server shows it in some version.
+    Shown(&'a str, Object),
 }
 
 /// Rehearses, prints what was found, and says by the exit code whether anything is in the way.
@@ -65,18 +76,30 @@ async fn rehearse(flags: &RehearseFlags) -> anyhow::Result<Report> {
     let to_come =
         ToCome { catalog: Catalog::build(&options)?, environment: Environment::system(), definitions, conversions };
     let release = options.version.emulation().to_string();
-    let source = FolderSource::open(&flags.data_dir).await?;
-    rehearse_source(&source, to_come, release).await
+    match &flags.data_dir {
+        Some(_) if flags.cluster.is_given() => bail!("either a folder or a server is looked at: leave out --data-dir"),
+        Some(folder) => rehearse_source(&FolderSource::open(folder).await?, to_come, release).await,
+        None if flags.cluster.is_given() => {
+            rehearse_source(&ServerSource::open(&flags.cluster)?, to_come, release).await
+        }
+        None => bail!("name a folder with --data-dir, or a server with --server or --kubeconfig"),
+    }
 }
 
 async fn rehearse_source(source: &impl Source, to_come: ToCome, release: String) -> anyhow::Result<Report> {
     let stored = source.stored().await?;
     let (rehearsal, mut findings) = to_come.rehearse(stored);
-    let objects =
-        source.objects(&rehearsal, &mut |key, stored| findings.extend(rehearsal.look_at(key, stored))).await?;
-    let requests = source.requests().await?;
-    let asked = requests.iter().filter_map(|seen| rehearsal.look_at_requests(seen));
-    findings.extend(asked.collect::<Vec<RehearsalFinding>>());
+    let mut look = |seen: Seen<'_>| match seen {
+        Seen::Stored(key, stored) => findings.extend(rehearsal.look_at(key, stored)),
+        Seen::Shown(key, object) => findings.extend(rehearsal.look_at_shown(key, object)),
+    };
+    // Asked first: to look at objects is to ask for them.
+    let requests = SeenRequests::lately(source.requests().await?);
+    let objects = source.objects(&rehearsal, &mut look).await?;
+    findings.extend(requests.iter().filter_map(|seen| rehearsal.look_at_requests(seen)));
+    // An object that was looked at in several versions may have suffered the same in each.
+    let mut known = HashSet::new();
+    findings.retain(|found| known.insert(found.clone()));
     Ok(Report { release, objects, findings })
 }
 

@@ -177,8 +177,12 @@ impl DefinitionChange {
         for (resource, object) in self.before.served.iter().zip(&shown_before) {
             let Some(object) = object else { continue };
             let Some(at) = same_version(resource, &self.after.served) else {
-                // Whoever asked for this version will have to ask for another.
-                let others: Option<Vec<&Object>> = shown_after.iter().map(Option::as_ref).collect();
+                // Whoever asked for this version will have to ask for another, which may call things by other names.
+                let others = self.after.served.iter().zip(&shown_after);
+                let others: Option<Vec<Object>> = others
+                    .map(|(other, shown)| Some(in_version(other, shown.as_ref()?, &resource.api_version)))
+                    .collect();
+                let others = others.as_ref().map(|others| others.iter().collect::<Vec<_>>());
                 for path in others.map(|others| missing(object, &others)).unwrap_or_default() {
                     effects.add(Effect::ShowsLess, path, &resource.version, String::new());
                 }
@@ -344,6 +348,12 @@ fn same_version(resource: &Resource, among: &[Arc<Resource>]) -> Option<usize> {
 /// A stored object as clients of `resource` see it; `None` if only a webhook knows, or nobody.
 fn shown(resource: &Resource, stored: &Object) -> Option<Object> {
     resource.custom()?.show(stored.clone()).ok()
+}
+
+/// What a version says of an object, in the words of another one; in its own if nothing is known of that.
+fn in_version(resource: &Resource, shown: &Object, api_version: &str) -> Object {
+    let converted = resource.custom().and_then(|custom| custom.convert(shown.clone(), api_version).ok());
+    converted.unwrap_or_else(|| shown.clone())
 }
 
 /// What a version shows of a stored object once that was written through it; `None` if that is the same, or not known.

@@ -56,7 +56,7 @@ impl fmt::Display for RehearsalEffect {
 }
 
 /// What becomes of an object, or of the requests for a resource, which have no name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RehearsalFinding {
     /// `widgets.example.com`: the name of the definition, or of the built-in resource.
     pub resource: String,

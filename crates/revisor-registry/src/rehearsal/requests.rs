@@ -1,11 +1,22 @@
 //! [`SeenRequests`]: requests that were made lately, and what would be answered to them.
 
 use revisor_catalog::{Resource, Verb};
+use revisor_object::{Object, Value};
+use revisor_schema::{Precision, format_timestamp};
+use time::format_description::well_known::Rfc3339;
+use time::{Duration, OffsetDateTime};
 
 use super::{Rehearsal, RehearsalEffect, RehearsalFinding};
+use crate::Decoded;
+
+/// Where servers write down who asked for which versions of custom resources.
+const RECORDS: &str = "/registry/versionusage/";
+
+/// For so long before the last of all requests one counts as made lately.
+const LATELY: Duration = Duration::DAY;
 
 /// Requests of one client for one version of a resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SeenRequests {
     /// The group; empty for the core group.
     pub group: String,
@@ -19,8 +30,58 @@ pub struct SeenRequests {
     pub verb: Option<String>,
     /// How many there were; zero if nobody counted.
     pub requests: u64,
-    /// When the last one came; empty if nobody knows.
-    pub last: String,
+    /// When the last one came, where that is known.
+    pub last: Option<OffsetDateTime>,
+    /// Whether its client is warned already.
+    pub is_warned: bool,
+}
+
+impl SeenRequests {
+    /// What a server has written down in its store, if this is the key of such a record.
+    pub fn recorded(key: &str, stored: &[u8]) -> Vec<SeenRequests> {
+        let mut place = key.strip_prefix(RECORDS).unwrap_or_default().split('/');
+        match (place.next(), place.next(), Decoded::stored(stored)) {
+            (Some(group), Some(plural), Ok(record)) => {
+                SeenRequests::of_versions(group, plural, record.array("versions"))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What a version report tells.
+    pub fn reported(report: &Object) -> Vec<SeenRequests> {
+        let status = |name: &str| report.at(&["status", name]);
+        let text = |name: &str| status(name).and_then(Value::as_str).unwrap_or_default();
+        let versions = status("versions").and_then(Value::as_array).unwrap_or_default();
+        SeenRequests::of_versions(text("group"), text("resource"), versions)
+    }
+
+    fn of_versions(group: &str, plural: &str, versions: &[Value]) -> Vec<SeenRequests> {
+        let mut seen = Vec::new();
+        for version in versions.iter().filter_map(Value::as_object) {
+            for client in version.array("clients").iter().filter_map(Value::as_object) {
+                let last = client.str("lastRequestTime").and_then(|last| OffsetDateTime::parse(last, &Rfc3339).ok());
+                seen.push(SeenRequests {
+                    group: group.to_owned(),
+                    version: version.str("name").unwrap_or_default().to_owned(),
+                    plural: plural.to_owned(),
+                    agent: client.str("userAgent").unwrap_or_default().to_owned(),
+                    verb: client.str("lastVerb").map(str::to_owned),
+                    requests: client.get("requests").and_then(Value::as_i64).map_or(0, i64::unsigned_abs),
+                    last,
+                    is_warned: false,
+                });
+            }
+        }
+        seen
+    }
+
+    /// Those within a day before the last of them all, and those of which nobody knows when they were.
+    pub fn lately(mut seen: Vec<SeenRequests>) -> Vec<SeenRequests> {
+        let last = seen.iter().filter_map(|seen| seen.last).max();
+        seen.retain(|seen| seen.last.zip(last).is_none_or(|(one, last)| last - one < LATELY));
+        seen
+    }
 }
 
 impl Rehearsal {
@@ -53,7 +114,7 @@ impl Rehearsal {
             Some(resource) => {
                 match (resource.custom().and_then(|custom| custom.frozen.as_ref()), &resource.deprecation) {
                     (Some(why), _) if seen.is_write() => (RehearsalEffect::Refused, format!("{asked}; {why}")),
-                    (_, Some(notice)) if was_warned(resource) != Some(notice) => {
+                    (_, Some(notice)) if !seen.is_warned && was_warned(resource) != Some(notice) => {
                         (RehearsalEffect::Warned, format!("{asked}; {}", notice.warning))
                     }
                     _ => return None,
@@ -73,7 +134,7 @@ impl SeenRequests {
 
     /// Who asked for what, and when.
     fn told(&self) -> String {
-        let SeenRequests { agent, version, verb, requests, last, .. } = self;
+        let SeenRequests { agent, version, verb, requests, .. } = self;
         let agent = if agent.is_empty() { "somebody" } else { agent };
         let verb = verb.as_ref().map(|verb| format!(" (last to {verb})")).unwrap_or_default();
         let times = match requests {
@@ -81,7 +142,8 @@ impl SeenRequests {
             1 => " once".to_owned(),
             requests => format!(" {requests} times"),
         };
-        let last = if last.is_empty() { String::new() } else { format!(", last at {last}") };
+        let last = self.last.map(|last| format!(", last at {}", format_timestamp(last, Precision::Seconds)));
+        let last = last.unwrap_or_default();
         format!("{agent} asked for {version}{times}{verb}{last}")
     }
 }

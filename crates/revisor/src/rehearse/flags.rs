@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use revisor_catalog::{Catalog, CatalogOptions, RuntimeConfig};
 
+use crate::cluster::ClusterFlags;
 use crate::flags::{CompatibilityFlags, OutputFormat};
 
 #[derive(Debug, Clone, Args)]
@@ -12,7 +13,7 @@ pub(crate) struct RehearseFlags {
     /// The data folder of a server, or a copy of one. Nothing is written to it: it is read from a copy in the folder for
     /// temporary files, which needs as much room
     #[arg(long, value_name = "FOLDER")]
-    pub(crate) data_dir: PathBuf,
+    pub(crate) data_dir: Option<PathBuf>,
 
     /// The CustomResourceDefinitions and Conversions that are to come: files, or folders with files that end in .yaml,
     /// .yml or .json. Those that are stored and not among them stay as they are. Can be given several times
@@ -29,6 +30,9 @@ pub(crate) struct RehearseFlags {
     /// How to print it
     #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
+
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
 }
 
 impl RehearseFlags {

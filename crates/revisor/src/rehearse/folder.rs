@@ -8,7 +8,7 @@ use revisor_registry::{Rehearsal, SeenRequests, Stored};
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, OpenError, copy_store};
 use revisor_store::{Key, Page, Store};
 
-use super::Source;
+use super::{Seen, Source};
 
 /// How many objects are taken from the store at a time.
 const PAGE: usize = 500;
@@ -16,6 +16,9 @@ const PAGE: usize = 500;
 /// Where definitions and Conversions are stored.
 const DEFINITIONS: &str = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
 const CONVERSIONS: &str = "/registry/versioning.revisor.dev/conversions/";
+
+/// Where servers write down who asked for which versions.
+const RECORDS: &str = "/registry/versionusage/";
 
 /// The store of a data folder, opened from a copy.
 pub(super) struct FolderSource {
@@ -98,11 +101,13 @@ impl Source for FolderSource {
         Ok(Stored { definitions: self.parsed(DEFINITIONS).await?, conversions: self.parsed(CONVERSIONS).await? })
     }
 
-    async fn objects(&self, _: &Rehearsal, look: &mut dyn FnMut(&str, &[u8])) -> anyhow::Result<usize> {
-        self.each("/registry/", look).await
+    async fn objects(&self, _: &Rehearsal, look: &mut dyn FnMut(Seen<'_>)) -> anyhow::Result<usize> {
+        self.each("/registry/", &mut |key, stored| look(Seen::Stored(key, stored))).await
     }
 
     async fn requests(&self) -> anyhow::Result<Vec<SeenRequests>> {
-        Ok(Vec::new())
+        let mut seen = Vec::new();
+        self.each(RECORDS, &mut |key, stored| seen.extend(SeenRequests::recorded(key, stored))).await?;
+        Ok(seen)
     }
 }

@@ -27,6 +27,7 @@ mod objects;
 mod odd_input;
 mod python_client;
 mod quota;
+mod rehearse;
 mod reviews;
 mod roles;
 mod runtime_config;
