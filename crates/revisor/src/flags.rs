@@ -169,8 +169,8 @@ pub(crate) enum CrdCommand {
     /// Convert the objects of a YAML stream from standard input to another version.
     ///
     /// What that version cannot say travels in the annotation versioning.revisor.dev/kept and is there again on the way
-    /// back. Objects of other kinds pass as they are. Ends with 1, and prints no objects, if one cannot be converted, and
-    /// with 2 if the files cannot be read.
+    /// back. Objects of other kinds pass as they are. Ends with 0 if all is converted, with 1, and prints no objects, if one
+    /// cannot be converted, and with 2 if the files cannot be read.
     #[command(
         after_help = "Example: revisor crd convert --crd crd.yaml --conversion conversion.yaml --to v1 < objects.yaml"
     )]
@@ -236,6 +236,16 @@ pub(crate) struct ConvertFlags {
     /// The version to convert to
     #[arg(long, value_name = "VERSION")]
     pub(crate) to: String,
+
+    /// How to print the objects: as they were written, or all in one list of JSON
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "yaml")]
+    pub(crate) output: ObjectFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ObjectFormat {
+    Yaml,
+    Json,
 }
 
 /// Puts `serve` where no command is named.
