@@ -23,6 +23,9 @@ pub(crate) use files::{Located, SourceFile, is_definition};
 pub(crate) use prove::Finding;
 pub(crate) use yaml_text::to_yaml;
 
+/// How long a problem may be that is shown with the value that has it.
+const MAX_PROBLEM: usize = 400;
+
 /// The only version of definitions that there is any more.
 const DEFINITION_VERSION: &str = "apiextensions.k8s.io/v1";
 
@@ -94,7 +97,15 @@ fn problems(definition: &Object) -> Vec<String> {
     }
     let Value::Object(mut object) = value else { return Vec::new() };
     resource.default(&mut object);
-    resource.strategy.validate(&object).iter().map(ToString::to_string).collect()
+    let errors = resource.strategy.validate(&object);
+    // What the server itself writes there is nothing that a file has to say.
+    let told = errors.iter().filter(|error| !error.field.starts_with("status"));
+    told.map(|error| {
+        // Some show all that they are about.
+        let text = error.to_string();
+        if text.len() > MAX_PROBLEM { format!("{}: {}", error.field, error.detail) } else { text }
+    })
+    .collect()
 }
 
 /// The Conversions of one file with their definitions in another; they have the same names.

@@ -147,3 +147,39 @@ impl SeenRequests {
         format!("{agent} asked for {version}{times}{verb}{last}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORD: &[u8] = br#"{"definition":"uid","since":"2026-11-01T00:00:00.000000Z","versions":[
+        {"name":"v1beta1","requests":9,"lastRequestTime":"2026-11-16T02:14:09.000000Z","clients":[
+            {"userAgent":"widget-operator/0.9","requests":7,"lastRequestTime":"2026-11-16T02:14:09.000000Z","lastVerb":"watch"},
+            {"userAgent":"old/1","requests":2,"lastRequestTime":"2026-11-14T00:00:00.000000Z","lastVerb":"update"}]},
+        {"name":"v1","requests":0,"clients":[]}]}"#;
+
+    #[test]
+    fn what_servers_write_down_is_read_and_what_is_long_ago_is_left_out() {
+        let seen = SeenRequests::recorded("/registry/versionusage/example.com/widgets/server-1", RECORD);
+        let told: Vec<String> = seen.iter().map(SeenRequests::told).collect();
+        assert_eq!(
+            told,
+            [
+                "widget-operator/0.9 asked for v1beta1 7 times (last to watch), last at 2026-11-16T02:14:09Z",
+                "old/1 asked for v1beta1 2 times (last to update), last at 2026-11-14T00:00:00Z",
+            ]
+        );
+        assert_eq!((&*seen[0].group, &*seen[0].plural), ("example.com", "widgets"));
+        assert!(seen[1].is_write() && !seen[0].is_write());
+        assert_eq!(SeenRequests::lately(seen.clone()), seen[..1]);
+        let unknown = SeenRequests { version: "v1".to_owned(), ..SeenRequests::default() };
+        assert_eq!(SeenRequests::lately(vec![unknown.clone()]), [unknown], "nobody knows when that was");
+        for (key, record) in [
+            ("/registry/pods/default/a", RECORD),
+            ("/registry/versionusage/example.com/widgets/s", b"no record".as_slice()),
+            ("/registry/versionusage/", b"{}"),
+        ] {
+            assert_eq!(SeenRequests::recorded(key, record), [], "{key}");
+        }
+    }
+}

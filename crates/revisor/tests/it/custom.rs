@@ -13,6 +13,7 @@ mod rehearsing;
 mod restarts;
 mod retiring;
 mod rules;
+mod rules_around;
 
 use serde_json::{Value, json};
 
