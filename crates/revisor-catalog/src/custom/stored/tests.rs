@@ -127,7 +127,7 @@ fn whoever_converts_what_is_kept_is_not_shown_and_not_lost() {
 /// On other clusters a webhook finds in the object itself what other versions keep, and answers what is to be kept.
 #[test]
 fn what_is_kept_goes_to_the_webhook_and_comes_back_from_it() {
-    let [v1, v2] = &versions(WEBHOOK, None);
+    let [_, v2] = &versions(WEBHOOK, None);
     let stored = kept(thing("v1", r#"{"size":1}"#), r#"{"v2":{}}"#);
     let (Err(Unconverted::Asks { object: asked, .. }), _) = custom(v2).show_to_write(stored.clone()) else {
         panic!("it has to be asked");
