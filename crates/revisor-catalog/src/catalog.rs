@@ -1,7 +1,7 @@
 //! [`Catalog`]: all resources that are served, found by group, version and name.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -102,6 +102,8 @@ pub struct Catalog {
     scale: Arc<Resource>,
     conversions: Arc<Resource>,
     version_reports: Arc<Resource>,
+    /// The versions of definitions that serve none of them, by group and plural.
+    pub(crate) hidden: BTreeMap<(CompactString, CompactString), Vec<CompactString>>,
     /// How many states of definitions there have been, for all catalogs that were made of one.
     states: Arc<AtomicU64>,
     /// How their objects were converted, likewise.
@@ -214,6 +216,7 @@ impl Catalog {
             scale: Arc::new(scale_resource(&types, &terms)),
             conversions,
             version_reports,
+            hidden: BTreeMap::new(),
             states: Arc::default(),
             conversion_tallies: Arc::default(),
             types,
@@ -233,6 +236,35 @@ impl Catalog {
         let mut catalog = self.clone();
         catalog.group_versions.splice(before..after, of_group.into_iter().map(Arc::new));
         catalog
+    }
+
+    /// This catalog with all versions of a definition that serves none of them: clients who ask for one are told so.
+    /// Without any, nothing is known of it.
+    pub fn with_hidden(&self, group: &str, plural: &str, versions: &[&str]) -> Catalog {
+        let mut catalog = self.clone();
+        let name = (group.into(), plural.into());
+        if versions.is_empty() {
+            catalog.hidden.remove(&name);
+        } else {
+            catalog.hidden.insert(name, versions.iter().map(|version| (*version).into()).collect());
+        }
+        catalog
+    }
+
+    /// Whether there is a definition of this name that serves none of its versions.
+    pub fn hides(&self, group: &str, plural: &str) -> bool {
+        self.hidden.contains_key(&(group.into(), plural.into()))
+    }
+
+    /// Whether there is one of this group.
+    pub(crate) fn hides_in(&self, group: &str) -> bool {
+        self.hidden.keys().any(|(known, _)| known == group)
+    }
+
+    /// The same resources for who only tries what definitions would do: what is converted by those that are made of it is
+    /// not counted with the conversions of clients.
+    pub(crate) fn uncounted(&self) -> Catalog {
+        Catalog { conversion_tallies: Arc::default(), ..self.clone() }
     }
 
     /// A number for a state of a definition and its conversion that no other state has.

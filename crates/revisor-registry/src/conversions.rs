@@ -8,7 +8,7 @@
 mod stake;
 mod verdict;
 
-pub(crate) use verdict::{Verdict, judge, known};
+pub(crate) use verdict::{Verdict, compile, is_accepted, judge, known};
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -19,7 +19,7 @@ use revisor_catalog::Resource;
 use revisor_object::{FieldError, Object, Value};
 
 use self::stake::Stake;
-use self::verdict::{Accepted, is_accepted};
+use self::verdict::Accepted;
 use crate::admission::Attributes;
 use crate::definitions::is_definitions;
 use crate::workbench::off_the_workers;

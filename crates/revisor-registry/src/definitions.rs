@@ -306,7 +306,10 @@ impl Keeper {
         }
         let (group, plural) = (definition.group.clone(), definition.accepted.plural.clone());
         let is_being_cleaned = self.installed.get(name).is_some_and(|installed| installed.is_being_cleaned);
+        let versions = definition.versions.iter().map(|version| version.name.as_str());
+        let hidden: Vec<&str> = versions.filter(|_| resources.served.is_empty()).collect();
         registry.serve_custom(&group, &plural, resources.served);
+        registry.hide_custom(&group, &plural, &hidden);
         registry.register_custom(&group).await;
         if definition.is_terminating && !is_being_cleaned {
             let (definitions, registry) = (self.definitions.clone(), self.registry.clone());
@@ -367,6 +370,7 @@ impl Keeper {
         }
         if let Some(Installed { group, plural, prefix, .. }) = self.installed.remove(name) {
             registry.serve_custom(&group, &plural, Vec::new());
+            registry.hide_custom(&group, &plural, &[]);
             registry.register_custom(&group).await;
             registry.remove_custom_cache(&prefix);
             if let Err(error) = registry.forget_version_usage(&prefix).await {

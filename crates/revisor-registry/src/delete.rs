@@ -5,7 +5,7 @@ mod plan;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_catalog::{Catalog, DeleteAnswer, Resource};
+use revisor_catalog::{Catalog, Custom, DeleteAnswer, Resource};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 use revisor_store::{Change, Entry, Expect, Write};
 
@@ -302,7 +302,8 @@ impl Registry {
     ) -> Result<Vec<Bytes>, RegistryError> {
         options.validate()?;
         let resource = request.resource;
-        let items = match self.list(request).await?.items {
+        let asks_others = resource.custom().is_some_and(Custom::asks_others);
+        let items = match self.list_to_delete(request).await?.items {
             ListItems::Page(items) => items,
             ListItems::All { snapshot, prefix, after, filter } => {
                 let all = snapshot.range(&prefix, after.as_deref());
@@ -316,11 +317,16 @@ impl Registry {
                 Place { resource, namespace: Some(namespace).filter(|_| resource.namespaced), name: Some(name) };
             match self.delete_admitted(target, options, Some(Request { write, is_collection: true })).await {
                 Ok(Deleted::Gone { bytes, .. }) if resource.rules.delete_answer == DeleteAnswer::Status => {
-                    deleted.push(self.show(resource, &bytes).await?);
+                    match self.show(resource, &bytes).await {
+                        Err(RegistryError::Conversion(_)) if !asks_others => {}
+                        shown => deleted.push(shown?),
+                    }
                 }
                 Ok(Deleted::Gone { bytes, .. } | Deleted::Marked(bytes)) => deleted.push(bytes),
                 // Somebody else deleted it in between, which is as good.
                 Err(RegistryError::NotFound { .. }) => {}
+                // It is marked, and cannot be shown. The others are not kept for that.
+                Err(RegistryError::Conversion(_)) if !asks_others => {}
                 Err(error) => return Err(error),
             }
         }

@@ -278,6 +278,17 @@ impl Registry {
         self.served.send_modify(|served| *served = Arc::new(served.with_custom(group, plural, resources)));
     }
 
+    /// Remembers all versions of a definition that serves none of them; none if it serves some, or is gone.
+    pub(crate) fn hide_custom(&self, group: &str, plural: &str, versions: &[&str]) {
+        self.served.send_if_modified(|served| {
+            let is_news = !versions.is_empty() || served.hides(group, plural);
+            if is_news {
+                *served = Arc::new(served.with_hidden(group, plural, versions));
+            }
+            is_news
+        });
+    }
+
     /// The part of the cache that holds a resource: an empty one if nothing is stored of it, or no longer.
     pub fn cache_of(&self, resource: &Resource) -> Arc<ResourceCache> {
         if let Some(cache) = self.caches.get(&resource.prefix) {

@@ -254,12 +254,7 @@ impl Registry {
         if options.subresource != Some("status") {
             count_generation(resource, &mut object, old);
         }
-        let metadata = object.object("metadata").unwrap_or(&empty);
-        let mut errors = check_metadata(shown, metadata);
-        if shown.rules.validates_metadata {
-            let old_metadata = old.object("metadata").unwrap_or(&empty);
-            errors.extend(validate_metadata_update(metadata, old_metadata));
-        }
+        let mut errors = check_updated_metadata(shown, &object, old);
         let validated =
             shown.strategy.validate_update_warning(&object, old, options.part(), circumstances, &mut warnings);
         errors.extend(validated);
@@ -391,6 +386,17 @@ fn count_generation(resource: &Resource, object: &mut Object, old: &Object) {
         let before = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
         object.object_mut("metadata").insert("generation", before + 1);
     }
+}
+
+/// What is wrong with the metadata of an object in place of the old one.
+pub(crate) fn check_updated_metadata(resource: &Resource, object: &Object, old: &Object) -> FieldErrors {
+    let empty = Object::new();
+    let metadata = object.object("metadata").unwrap_or(&empty);
+    let mut errors = check_metadata(resource, metadata);
+    if resource.rules.validates_metadata {
+        errors.extend(validate_metadata_update(metadata, old.object("metadata").unwrap_or(&empty)));
+    }
+    errors
 }
 
 fn check_metadata(resource: &Resource, metadata: &Object) -> FieldErrors {

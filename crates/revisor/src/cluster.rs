@@ -48,7 +48,6 @@ pub(crate) struct Cluster {
 
 /// What is sent with a request.
 #[derive(Debug, Clone, Copy)]
-#[allow(dead_code, reason = "for commands that change something")]
 pub(crate) enum Payload<'a> {
     /// An object.
     Json(&'a Value),
@@ -105,6 +104,23 @@ impl Cluster {
         path: &str,
         payload: Option<Payload<'_>>,
     ) -> Result<Object, ClusterError> {
+        let body = self.answer(method, path, payload).await?;
+        let url = format!("{}{path}", self.url());
+        match parse_json(&body).map(|parsed| parsed.value) {
+            Ok(Value::Object(object)) => Ok(object),
+            Ok(_) => Err(ClusterError::net(&url, "the answer is no object")),
+            Err(error) => Err(ClusterError::net(&url, format!("the answer is no JSON: {error}"))),
+        }
+    }
+
+    /// The text at a path.
+    pub(crate) async fn text(&self, path: &str) -> Result<String, ClusterError> {
+        let body = self.answer(Method::GET, path, None).await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// Sends a request and answers what comes back.
+    async fn answer(&self, method: Method, path: &str, payload: Option<Payload<'_>>) -> Result<Bytes, ClusterError> {
         let url = format!("{}{path}", self.url());
         let asked = tokio::time::timeout(TIMEOUT, async {
             let (head, body, connection) = self.ask(&method, path, payload).await?;
@@ -118,11 +134,7 @@ impl Cluster {
         if !head.status.is_success() {
             return Err(ClusterError::refused(&method, &url, head.status, &body));
         }
-        match parse_json(&body).map(|parsed| parsed.value) {
-            Ok(Value::Object(object)) => Ok(object),
-            Ok(_) => Err(ClusterError::net(&url, "the answer is no object")),
-            Err(error) => Err(ClusterError::net(&url, format!("the answer is no JSON: {error}"))),
-        }
+        Ok(body)
     }
 
     /// Follows what happens to the objects at a path, which may have a query.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use revisor_api::TransportDirective;
-use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, Revoked};
+use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, Revoked, TlsOptions};
 use revisor_catalog::{BINARY, Catalog, CatalogOptions, RuntimeConfig};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
@@ -17,6 +17,7 @@ use crate::crd::{CheckFlags, MigrateFlags, UsageFlags};
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
+use crate::rehearse::RehearseFlags;
 use crate::service_accounts::parse_jwks_uri;
 
 /// A Kubernetes API server in one program, built around versions.
@@ -44,6 +45,14 @@ pub(crate) enum Command {
     /// Check and use Conversions between the versions of a custom resource, without a server.
     #[command(subcommand)]
     Crd(CrdCommand),
+    /// Tell what a release, definitions and Conversions that are to come would do to what is stored, and change nothing.
+    ///
+    /// Every stored object is looked at: whether its next write would be refused or draw a warning, whether it would be
+    /// shown with less, stored otherwise, or be gone; and which of the requests that were made lately would fail. Ends with
+    /// 0 if nothing is in the way, with 1 if something would be refused, shown with less or gone, and with 2 if it could
+    /// not be found out.
+    #[command(after_help = REHEARSE_EXAMPLE)]
+    Rehearse(Box<RehearseFlags>),
     /// Convert custom objects by Conversions in files, for a cluster whose servers do not know them.
     ///
     /// Serves ConversionReviews over TLS at /convert, beside /healthz, /readyz and /metrics. What a version cannot say
@@ -80,6 +89,21 @@ Examples:
   revisor crd check old.yaml new.yaml
   revisor crd check origin/main:config/crd config/crd -o github
   revisor crd check --context=staging --live config/crd";
+
+const REHEARSE_EXAMPLE: &str = "\
+Before an upgrade, on a copy of the folder, with the definitions that come with it:
+
+  cp -r revisor-data copy
+  revisor rehearse --data-dir copy --emulation-version 1.36 --definitions new/
+
+For a program: {\"findings\": [{\"resource\", \"namespace\", \"name\", \"effect\", \"message\"}]}, where the effect is
+refused, shows less, gone, warned or stored otherwise, and findings without a name are about requests:
+
+  revisor rehearse --data-dir copy --definitions new/ -o json
+
+A server that runs, through its API, as the administrator:
+
+  revisor rehearse --kubeconfig revisor-data/kubeconfig --definitions new/";
 
 const CREDENTIALS_EXAMPLE: &str = "\
 A copy of the kubeconfig got into the wrong hands:
@@ -161,8 +185,8 @@ pub(crate) enum CrdCommand {
     /// Convert the objects of a YAML stream from standard input to another version.
     ///
     /// What that version cannot say travels in the annotation versioning.revisor.dev/kept and is there again on the way
-    /// back. Objects of other kinds pass as they are. Ends with 1, and prints no objects, if one cannot be converted, and
-    /// with 2 if the files cannot be read.
+    /// back. Objects of other kinds pass as they are. Ends with 0 if all is converted, with 1, and prints no objects, if one
+    /// cannot be converted, and with 2 if the files cannot be read.
     #[command(
         after_help = "Example: revisor crd convert --crd crd.yaml --conversion conversion.yaml --to v1 < objects.yaml"
     )]
@@ -241,6 +265,16 @@ pub(crate) struct ConvertFlags {
     /// The version to convert to
     #[arg(long, value_name = "VERSION")]
     pub(crate) to: String,
+
+    /// How to print the objects: as they were written, or all in one list of JSON
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "yaml")]
+    pub(crate) output: ObjectFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ObjectFormat {
+    Yaml,
+    Json,
 }
 
 /// Puts `serve` where no command is named.
@@ -351,6 +385,42 @@ impl ServeFlags {
     }
 }
 
+/// What everything that serves is told: how to speak TLS, how long to take, how to stop, and what to log.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServingFlags {
+    /// The oldest version of TLS to speak: VersionTLS12 or VersionTLS13 [default: VersionTLS12]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) tls_min_version: Option<MinTlsVersion>,
+
+    /// The ciphers to use with TLS 1.2, by the names that Go gives them; those of TLS 1.3 cannot be chosen [default: all
+    /// that are safe]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) tls_cipher_suites: Vec<CipherSuite>,
+
+    /// How long a request may take that is not a watch, to the last byte of its answer
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_duration)]
+    pub(crate) request_timeout: Duration,
+
+    /// How long to go on serving after the signal to stop, with /readyz failing
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
+    pub(crate) shutdown_delay_duration: Duration,
+
+    /// How much to log: 0 to 3 for what an operator wants to know, 4 for every request, 6 for everything
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
+    pub(crate) verbosity: u8,
+
+    /// How to write the log
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) logging_format: LoggingFormat,
+}
+
+impl ServingFlags {
+    /// How to speak TLS.
+    pub(crate) fn tls(&self) -> anyhow::Result<TlsOptions> {
+        Ok(TlsOptions::new(self.tls_min_version.unwrap_or_default(), self.tls_cipher_suites.clone())?)
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ServeFlags {
     /// The folder that keeps all state: objects, certificates, the kubeconfig. It must belong to whoever runs the
@@ -405,15 +475,6 @@ pub(crate) struct ServeFlags {
     /// has, CERTIFICATE,KEY:NAME,… for these, which may begin with `*.`. Can be given several times
     #[arg(long, value_name = "FILES")]
     pub(crate) tls_sni_cert_key: Vec<NamedFiles>,
-
-    /// The oldest version of TLS to speak: VersionTLS12 or VersionTLS13 [default: VersionTLS12]
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) tls_min_version: Option<MinTlsVersion>,
-
-    /// The ciphers to use with TLS 1.2, by the names that Go gives them; those of TLS 1.3 cannot be chosen [default: all
-    /// that are safe]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) tls_cipher_suites: Vec<CipherSuite>,
 
     /// What browsers are told about how to come back: max-age=SECONDS, includeSubDomains, preload
     #[arg(long, value_name = "DIRECTIVES", value_delimiter = ',')]
@@ -539,17 +600,9 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
     pub(crate) http2_max_streams_per_connection: u32,
 
-    /// How long a request may take that is not a watch, to the last byte of its answer
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_duration)]
-    pub(crate) request_timeout: Duration,
-
     /// How many seconds a watch lasts at least if the client does not say
     #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
     pub(crate) min_request_timeout: u32,
-
-    /// How long to go on serving after the signal to stop, with /readyz failing
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
-    pub(crate) shutdown_delay_duration: Duration,
 
     /// Admission plugins that are asked beside those that are on by default. Which they are is in the README; the order
     /// in which they are asked is always the same
@@ -580,13 +633,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) event_ttl: Duration,
 
-    /// How much to log: 0 to 3 for what an operator wants to know, 4 for every request, 6 for everything
-    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
-    pub(crate) verbosity: u8,
-
-    /// How to write the log
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) logging_format: LoggingFormat,
+    #[command(flatten)]
+    pub(crate) serving: ServingFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

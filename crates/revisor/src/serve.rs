@@ -12,7 +12,7 @@ use revisor_api::{
     ServerOptions, StatusPages, StoreSample, StrictTransportSecurity,
 };
 use revisor_auth::{
-    Anonymous, Authenticator, LiveCertificates, LiveOptions, ServingFiles, TlsOptions, TokenFile, server_names,
+    Anonymous, Authenticator, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile, server_names,
 };
 use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
@@ -50,7 +50,7 @@ const ADVERTISING: Duration = Duration::from_secs(10);
 
 /// Serves until a signal comes. `shown` are the flags as the server shows them to those who ask.
 pub(crate) fn serve(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Result<()> {
-    logging::start(flags.verbosity, flags.logging_format);
+    logging::start(flags.serving.verbosity, flags.serving.logging_format);
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     threads.enable_all().thread_stack_size(THREAD_STACK);
     threads.build().context("cannot start threads")?.block_on(run(flags, shown))
@@ -125,7 +125,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         tls: certificates.tls(),
         strict_transport_security: StrictTransportSecurity::new(&flags.strict_transport_security_directives),
         metrics: metrics.clone(),
-        shutdown_delay: flags.shutdown_delay_duration,
+        shutdown_delay: flags.serving.shutdown_delay_duration,
         limits: connection_limits(&flags, raise_open_files()),
     })
     .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
@@ -162,7 +162,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
             has_statusz: options.gates.is_enabled(Feature::ComponentStatusz.name()),
             flags: options.gates.is_enabled(Feature::ComponentFlagz.name()).then_some(shown),
         },
-        request_timeout: flags.request_timeout,
+        request_timeout: flags.serving.request_timeout,
         min_request_timeout: Duration::from_secs(flags.min_request_timeout.into()),
     }));
 
@@ -204,7 +204,7 @@ fn connection_limits(flags: &ServeFlags, open_files: OpenFiles) -> Limits {
         connections,
         newcomers,
         streams: if streams == 0 { limits.unauthenticated_streams } else { streams },
-        answer_timeout: flags.request_timeout,
+        answer_timeout: flags.serving.request_timeout,
         ..limits
     }
 }
@@ -302,7 +302,8 @@ fn certificates(flags: &ServeFlags) -> anyhow::Result<LiveCertificates> {
         serving: ServingFiles::from_flags(flags.tls_cert_file.clone(), flags.tls_private_key_file.clone())?,
         named: flags.tls_sni_cert_key.clone(),
         client_authorities: flags.client_ca_file.clone(),
-        tls: TlsOptions::new(flags.tls_min_version.unwrap_or_default(), flags.tls_cipher_suites.clone())?,
+        tls: flags.serving.tls()?,
+        holdings: Holdings::ControlPlane,
     };
     Ok(LiveCertificates::open(options, SystemTime::now())?)
 }

@@ -32,3 +32,10 @@ pub(crate) struct ClusterFlags {
     #[arg(long, conflicts_with = "certificate_authority")]
     pub(crate) insecure_skip_tls_verify: bool,
 }
+
+impl ClusterFlags {
+    /// Whether any of them is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.server.is_some() || self.kubeconfig.is_some() || self.context.is_some() || self.token.is_some()
+    }
+}

@@ -14,6 +14,7 @@ mod rehearsing;
 mod restarts;
 mod retiring;
 mod rules;
+mod rules_around;
 mod semver;
 mod usage;
 

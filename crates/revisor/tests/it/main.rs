@@ -32,6 +32,7 @@ mod odd_input;
 mod policies;
 mod python_client;
 mod quota;
+mod rehearse;
 mod reviews;
 mod roles;
 mod runtime_config;
