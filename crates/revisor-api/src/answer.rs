@@ -122,9 +122,10 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
             }
             status
         }
-        RegistryError::ManyBudgets | RegistryError::Conversion(_) | RegistryError::Untyped { .. } => {
-            Status::unexplained(error.to_string())
-        }
+        RegistryError::ManyBudgets
+        | RegistryError::Conversion(_)
+        | RegistryError::Undecided(_)
+        | RegistryError::Untyped { .. } => Status::unexplained(error.to_string()),
         RegistryError::OtherType { group, kind, name, errors } => {
             Status::invalid(KindRef { group, kind }, name, errors)
         }
@@ -136,6 +137,7 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
             Status::invalid(KindRef { group, kind }, "", errors)
         }
         RegistryError::BadRequest(message) => Status::bad_request(message.clone()),
+        RegistryError::Denied(status) => (**status).clone(),
         RegistryError::Forbidden { resource, name, why, terminating_namespace } => {
             let mut status = Status::forbidden(resource_ref(resource), name, why);
             if let (Some(namespace), Some(details)) = (terminating_namespace, &mut status.details) {
@@ -145,6 +147,19 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
                     field: "metadata.namespace".to_owned(),
                 });
             }
+            status
+        }
+        RegistryError::ForbiddenBecause { resource, name, why, cause } => {
+            let mut status = Status::forbidden(resource_ref(resource), name, why);
+            if let Some(details) = &mut status.details {
+                let (message, field) = (String::new(), String::new());
+                details.causes.push(StatusCause { reason: (*cause).into(), message, field });
+            }
+            status
+        }
+        RegistryError::TooManyRequests(_) => {
+            let mut status = Status::too_many_requests(error.to_string(), 0);
+            status.details = None;
             status
         }
         RegistryError::Expired { message, continue_token } => {
@@ -318,6 +333,19 @@ mod tests {
                 "Forbidden",
                 "leases.coordination.k8s.io \"a\" is forbidden: why",
             ),
+            (
+                RegistryError::ForbiddenBecause {
+                    resource: resource(),
+                    name: name(),
+                    why: "why".to_owned(),
+                    cause: "NodeCapacity",
+                },
+                403,
+                "Forbidden",
+                "leases.coordination.k8s.io \"a\" is forbidden: why",
+            ),
+            (RegistryError::TooManyRequests("slower".to_owned()), 429, "TooManyRequests", "Too many requests: slower"),
+            (RegistryError::Undecided("odd".to_owned()), 500, "", "odd"),
             (RegistryError::Expired { message: "too old".to_owned(), continue_token: None }, 410, "Expired", "too old"),
             (
                 RegistryError::TooLargeResourceVersion { asked: 9, current: 5 },

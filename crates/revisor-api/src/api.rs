@@ -148,17 +148,10 @@ impl Api {
         let series = self.options.metrics.requests(&asked.labels(&route));
         let wants_gzip = self.features().has(Feature::APIResponseCompression) && accepts_gzip(request.headers());
         let warning = authorization_warning(request.headers());
-        let is_write = asked.kind() == RequestKind::Mutating && matches!(route, Route::Objects(_));
 
         let (mut response, place) = self.admit(client, route, &asked, request).await;
         if let Some(warning) = warning {
             answer::add_warnings(&mut response, [warning.to_owned()]);
-        }
-        if is_write
-            && response.status().is_success()
-            && let Some(warning) = self.options.registry.uncalled_admission()
-        {
-            answer::add_warnings(&mut response, [warning]);
         }
         let is_watch = asked.verb == Some(Verb::Watch) && response.status() == StatusCode::OK;
         if !is_watch {

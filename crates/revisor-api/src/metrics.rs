@@ -1,10 +1,13 @@
 //! [`Metrics`]: what the server counts, and the text in which it tells.
 //!
 //! Names, labels and buckets are the original's, so that dashboards and alerts made for it work here. Four parts:
-//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`, `store`, `conversions`), what
+//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`, `store`, `conversions`,
+//! `policies`, `admission`), what
 //! releases and features are in force (`versions`), and what the operating system knows about the process (`process`).
 
+mod admission;
 mod conversions;
+mod policies;
 mod process;
 mod requests;
 mod resources;
@@ -15,11 +18,14 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response};
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 use revisor_catalog::ConversionSample;
+use revisor_registry::{AdmissionSample, PolicySample};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::body::Body;
 use crate::inflight::RequestKind;
+use admission::AdmissionCollector;
 use conversions::ConversionCollector;
+use policies::PolicyCollector;
 use process::ProcessCollector;
 use requests::RequestMetrics;
 pub use requests::{LongRunningGuard, RequestLabels, RequestSeries};
@@ -141,6 +147,16 @@ impl Metrics {
     /// Has the catalog asked at every scrape how custom objects were converted.
     pub fn ask_conversions(&self, conversions: impl Fn() -> Vec<ConversionSample> + Send + Sync + 'static) {
         registered(&self.registry, Ok(ConversionCollector::new(conversions)));
+    }
+
+    /// Has the registry asked at every scrape how validating and mutating policies were evaluated.
+    pub fn ask_policies(&self, policies: impl Fn() -> [Vec<PolicySample>; 2] + Send + Sync + 'static) {
+        registered(&self.registry, Ok(PolicyCollector::new(policies)));
+    }
+
+    /// Has the registry asked at every scrape how admission went.
+    pub fn ask_admission(&self, admission: impl Fn() -> Vec<AdmissionSample> + Send + Sync + 'static) {
+        registered(&self.registry, Ok(AdmissionCollector::new(admission)));
     }
 
     /// Says what the server is, `binary` with all that belongs to its version, and which features are on.

@@ -16,8 +16,8 @@ use revisor_catalog::{DeleteAnswer, Feature, Moment, ObjectRoute, Requester, Res
 use revisor_object::names::NameRule;
 use revisor_object::{Status, StatusDetails};
 use revisor_registry::{
-    Decoded, DeleteOptions, Deleted, Format, GetRequest, ListRequest, PatchKind, Place, RegistryError, Saved,
-    Selection, WatchRequest, Watched, WriteOptions, cbor_as_json, is_light,
+    AdmissionNotes, Decoded, DeleteOptions, Deleted, Format, GetRequest, Got, ListRequest, PatchKind, Place,
+    RegistryError, Saved, Selection, SentOptions, WatchRequest, Watched, WriteOptions, cbor_as_json, is_light,
 };
 
 use crate::content_type::SentPatch;
@@ -104,26 +104,28 @@ impl Api {
         if let Some(status) = unusable_name(&route) {
             return representation.status(&status);
         }
+        let notes = AdmissionNotes::default();
         // All but the smallest and most frequent are boxed: a request is as large as the largest of what it may turn out
         // to be, and is moved several times before it begins.
         let served = match verb {
             verb if pod_actions::is_pod_action(&route, verb) => {
-                Box::pin(self.serve_pod_action(&route, verb, request, representation)).await
+                Box::pin(self.serve_pod_action(&route, verb, request, &notes, representation)).await
             }
             Verb::Get => self.get(&route, &request, representation).await,
             Verb::List => Box::pin(self.list(&route, &request, representation)).await,
             Verb::Watch => Box::pin(self.watch(&route, &request, representation)).await,
-            Verb::Create => Box::pin(self.create(&route, request, representation)).await,
-            Verb::Update => Box::pin(self.update(&route, request, representation)).await,
-            Verb::Patch => Box::pin(self.patch(&route, request, representation)).await,
-            Verb::Delete => Box::pin(self.delete(&route, request, representation)).await,
-            Verb::DeleteCollection => Box::pin(self.delete_collection(&route, request, representation)).await,
+            Verb::Create => Box::pin(self.create(&route, request, &notes, representation)).await,
+            Verb::Update => Box::pin(self.update(&route, request, &notes, representation)).await,
+            Verb::Patch => Box::pin(self.patch(&route, request, &notes, representation)).await,
+            Verb::Delete => Box::pin(self.delete(&route, request, &notes, representation)).await,
+            Verb::DeleteCollection => Box::pin(self.delete_collection(&route, request, &notes, representation)).await,
         };
         let mut response = match served {
             Ok(response) => response,
             Err(refusal) => refusal.response(representation),
         };
         let deprecation = route.resource.deprecation.as_ref().map(|notice| notice.warning.clone());
+        answer::add_warnings(&mut response, notes.take_warnings());
         answer::add_warnings(&mut response, deprecation);
         response
     }
@@ -146,6 +148,9 @@ impl Api {
         };
         let got = match route.subresource.as_deref() {
             Some("scale") => Box::pin(registry.get_scale(place)).await?,
+            Some("fields") if route.is_about("versioning.revisor.dev", "versionreports") => {
+                Box::pin(self.version_fields(place, request)).await?
+            }
             _ => registry.get(place).await?,
         };
         let write = || representation.object(StatusCode::OK, got.bytes.clone(), got.item.as_deref(), now());
@@ -156,6 +161,14 @@ impl Api {
             Box::pin(self.workbench.run(user, async { write() })).await?
         };
         Ok(answer::served_at(response, got.served_at))
+    }
+
+    /// How the fields of a definition's versions are used: every object of it is looked at.
+    async fn version_fields(&self, place: GetRequest<'_>, request: &Request<UnreadBody>) -> Result<Got, Refusal> {
+        let registry = &self.options.registry;
+        let user = request.extensions().get::<Identity>().map_or("", Identity::name);
+        let work = pin!(registry.version_fields(place.resource, place.name));
+        Ok(self.at_the_bench(user, registry.version_fields_weight(place.name), work).await?)
     }
 
     async fn list(
@@ -289,24 +302,25 @@ impl Api {
         &self,
         route: &ObjectRoute,
         request: Request<UnreadBody>,
+        notes: &AdmissionNotes,
         representation: &Representation,
     ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         representation.require(Answer::Object)?;
-        let options = write_options("CreateOptions", route, &query, &parts)?;
+        let options = write_options("CreateOptions", route, &query, &parts, notes)?;
         let format = body_format(&parts.headers, representation)?;
         let text = self.read(body).await?;
         let work = pin!(async {
             if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
-                let saved = self.request_token(route, format, &text, options.validation).await?;
+                let saved = self.request_token(route, format, &text, options).await?;
                 return Ok(answer_saved(representation, saved)?);
             }
             let decoded = Decoded::read(&route.resource, format, &text, options.validation)?;
             if !route.resource.is_stored() {
                 let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
                 let warnings = decoded.warnings.clone();
-                let bytes = self.review(route, &user, decoded.into_object())?;
+                let bytes = self.review(route, &user, decoded.into_object(), options).await?;
                 return Ok(answer_saved(representation, Saved::new(bytes, true, warnings))?);
             }
             let saved = self.options.registry.create(place(route), decoded, options).await?;
@@ -319,12 +333,13 @@ impl Api {
         &self,
         route: &ObjectRoute,
         request: Request<UnreadBody>,
+        notes: &AdmissionNotes,
         representation: &Representation,
     ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         representation.require(Answer::Object)?;
-        let options = write_options("UpdateOptions", route, &query, &parts)?;
+        let options = write_options("UpdateOptions", route, &query, &parts, notes)?;
         let format = body_format(&parts.headers, representation)?;
         let text = self.read(body).await?;
         let resource = self.options.registry.body_resource(&route.resource, options.subresource);
@@ -340,12 +355,13 @@ impl Api {
         &self,
         route: &ObjectRoute,
         request: Request<UnreadBody>,
+        notes: &AdmissionNotes,
         representation: &Representation,
     ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         representation.require(Answer::Object)?;
-        let options = write_options("PatchOptions", route, &query, &parts)?;
+        let options = write_options("PatchOptions", route, &query, &parts, notes)?;
         let is_custom = route.resource.custom().is_some();
         let has_cbor = representation.encodings().contains(&Encoding::Cbor);
         let sent = content_type::patch_kind(&parts.headers, has_cbor)
@@ -372,14 +388,16 @@ impl Api {
         &self,
         route: &ObjectRoute,
         request: Request<UnreadBody>,
+        notes: &AdmissionNotes,
         representation: &Representation,
     ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         representation.require(Answer::Object)?;
         let options = self.delete_options(&parts, body, representation).await?;
-        let work = pin!(self.options.registry.delete(place(route), &options));
+        let write = deletion(&parts, notes);
+        let work = pin!(self.options.registry.delete_for(place(route), &options, write));
         let deleted =
-            self.at_the_bench(requester(&parts).name, self.options.registry.weight(place(route), 0), work).await?;
+            self.at_the_bench(write.requester.name, self.options.registry.weight(place(route), 0), work).await?;
         match deleted {
             Deleted::Marked(bytes) => Ok(representation.object(StatusCode::OK, bytes, None, now())?),
             Deleted::Gone { bytes, uid } => match route.resource.rules.delete_answer {
@@ -402,6 +420,7 @@ impl Api {
         &self,
         route: &ObjectRoute,
         request: Request<UnreadBody>,
+        notes: &AdmissionNotes,
         representation: &Representation,
     ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
@@ -411,9 +430,15 @@ impl Api {
         let limit = query.number("limit")?.unwrap_or_default();
         let options = self.delete_options(&parts, body, representation).await?;
         let registry = &self.options.registry;
-        let (resource, namespace) = (&route.resource, route.namespace.as_deref());
-        let deleted =
-            registry.delete_collection(resource, namespace, &selection, query.versions(), limit, &options).await?;
+        let resource = &route.resource;
+        let selected = ListRequest {
+            resource,
+            namespace: route.namespace.as_deref(),
+            selection: &selection,
+            versions: query.versions(),
+            limit,
+        };
+        let deleted = registry.delete_collection(selected, &options, deletion(&parts, notes)).await?;
         let shape = representation.list(resource, now())?;
         let revision = registry.cache().revision().map_or(0, |revision| revision.get());
         let list = whole_list(&shape, &deleted, &format!("{{\"resourceVersion\":\"{revision}\"}}"));
@@ -488,12 +513,23 @@ fn requester(parts: &http::request::Parts) -> Requester<'_> {
     })
 }
 
+/// Who deletes, and where what they should be told is left. How is said by the options of the deletion.
+fn deletion<'a>(parts: &'a http::request::Parts, notes: &'a AdmissionNotes) -> WriteOptions<'a> {
+    WriteOptions {
+        requester: requester(parts),
+        deadline: parts.extensions.get::<Deadline>().map(|deadline| deadline.0),
+        notes: Some(notes),
+        ..WriteOptions::default()
+    }
+}
+
 /// What a request says about the way it writes; `kind` is how these options are called.
 fn write_options<'a>(
     kind: &'static str,
     route: &'a ObjectRoute,
     query: &'a Query<'_>,
     parts: &'a http::request::Parts,
+    notes: &'a AdmissionNotes,
 ) -> Result<WriteOptions<'a>, RegistryError> {
     let (dry_run, validation) = query.write_options(kind)?;
     Ok(WriteOptions {
@@ -503,6 +539,12 @@ fn write_options<'a>(
         requester: requester(parts),
         field_manager: field_manager(query, parts),
         deadline: parts.extensions.get::<Deadline>().map(|deadline| deadline.0),
+        sent: SentOptions {
+            dry_run,
+            field_manager: query.text("fieldManager"),
+            field_validation: query.text("fieldValidation"),
+        },
+        notes: Some(notes),
         ..WriteOptions::default()
     })
 }
@@ -519,7 +561,7 @@ fn field_manager<'a>(query: &'a Query<'_>, parts: &'a http::request::Parts) -> &
     }
 }
 
-fn place(route: &ObjectRoute) -> Place<'_> {
+pub(crate) fn place(route: &ObjectRoute) -> Place<'_> {
     Place { resource: &route.resource, namespace: route.namespace.as_deref(), name: route.name.as_deref() }
 }
 
@@ -573,15 +615,19 @@ mod tests {
         size_of::<F>()
     }
 
+    fn notes() -> &'static AdmissionNotes {
+        Box::leak(Box::default())
+    }
+
     #[test]
     fn requests_take_little_room() {
         for (name, room, most) in [
             ("all", room(|api, route, request, how| api.serve_objects(route.clone(), Verb::Get, request, how)), 2048),
             ("get", room(|api, route, request, how| async move { api.get(route, &request, how).await.is_ok() }), 2048),
-            ("create", room(|api, route, request, how| api.create(route, request, how)), 8192),
-            ("update", room(|api, route, request, how| api.update(route, request, how)), 8192),
-            ("patch", room(|api, route, request, how| api.patch(route, request, how)), 8192),
-            ("delete", room(|api, route, request, how| api.delete(route, request, how)), 8192),
+            ("create", room(|api, route, request, how| api.create(route, request, notes(), how)), 8192),
+            ("update", room(|api, route, request, how| api.update(route, request, notes(), how)), 8192),
+            ("patch", room(|api, route, request, how| api.patch(route, request, notes(), how)), 8192),
+            ("delete", room(|api, route, request, how| api.delete(route, request, notes(), how)), 8192),
         ] {
             assert!(room <= most, "{name} takes {room} bytes, which are moved with every request");
         }

@@ -88,6 +88,11 @@ impl<'a> Query<'a> {
         if errors.is_empty() { Ok((dry_run, validation)) } else { Err(RegistryError::InvalidOptions { kind, errors }) }
     }
 
+    /// Every value that a name is given.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.pairs.iter().filter(move |(known, _)| known == name).map(|(_, value)| &**value)
+    }
+
     fn dry_run(&self, errors: &mut FieldErrors) -> bool {
         let values: Vec<&str> =
             self.pairs.iter().filter(|(name, _)| name == "dryRun").map(|(_, value)| &**value).collect();

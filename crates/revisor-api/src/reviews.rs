@@ -7,32 +7,41 @@ use bytes::Bytes;
 use revisor_auth::{AccessRules, Attributes, Claims, Identity, PolicyRule, ResourceAttributes};
 use revisor_catalog::{ObjectRoute, Resource};
 use revisor_object::{FieldSelector, KindRef, LabelOperator, LabelSelector, Object, Requirement, Status, Value};
+use revisor_registry::{Operation, Place, UnstoredWrite, WriteOptions};
 use revisor_schema::{Precision, format_timestamp};
 
 use crate::Api;
+use crate::objects::Refusal;
 
 impl Api {
     /// The answer to a question, in the shape of the question.
-    pub(crate) fn review(
+    pub(crate) async fn review(
         &self,
         route: &ObjectRoute,
         user: &Identity,
         mut question: Object,
-    ) -> Result<Bytes, Box<Status>> {
+        options: WriteOptions<'_>,
+    ) -> Result<Bytes, Refusal> {
         let resource = &route.resource;
         take_namespace(&mut question, route.namespace.as_deref())?;
+        let name = question.at(&["metadata", "name"]).and_then(Value::as_str).map(str::to_owned);
+        let place = Place { resource, namespace: route.namespace.as_deref(), name: name.as_deref() };
+        let write = UnstoredWrite { place, own_kind: None, operation: Operation::Create, options };
+        let registry = &self.options.registry;
+        registry.admit_unstored(&write, &mut question).await?;
         let errors = resource.strategy.validate(&question);
         if !errors.is_empty() {
             // As in the original, such a refusal does not name the kind.
-            return Err(Box::new(Status::invalid(KindRef { group: &resource.group, kind: "" }, "", &errors)));
+            return Err(Box::new(Status::invalid(KindRef { group: &resource.group, kind: "" }, "", &errors)).into());
         }
+        registry.validate_unstored(&write, &question).await?;
         let answer = match resource.plural.as_str() {
             "selfsubjectreviews" => self.who_am_i(user),
             "tokenreviews" => self.whose_token(question)?,
             "selfsubjectaccessreviews" => self.may(user, question),
             "subjectaccessreviews" | "localsubjectaccessreviews" => self.may(&subject(&question), question),
             "selfsubjectrulesreviews" => self.what_may(user, &question)?,
-            _ => return Err(Box::new(Status::method_not_allowed())),
+            _ => return Err(Box::new(Status::method_not_allowed()).into()),
         };
         Ok(encode(resource, &answer))
     }

@@ -6,13 +6,15 @@ use std::time::{Duration, SystemTime};
 use revisor_auth::{LiveObject, NewToken, ObjectLookup, ServiceAccounts, TokenObject, TokenSubject};
 use revisor_catalog::{Feature, ObjectRoute, Resource};
 use revisor_object::{FieldError, FieldErrors, KindRef, Object, ResourceRef, Status, Value, Warnings};
-use revisor_registry::{Decoded, FieldValidation, Format, Registry, RegistryError, Saved};
+use revisor_registry::{
+    Decoded, Format, GroupVersionKind, Operation, Registry, RegistryError, Saved, UnstoredWrite, WriteOptions,
+};
 use revisor_schema::{Precision, format_timestamp};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::Api;
-use crate::objects::Refusal;
+use crate::objects::{Refusal, place};
 use crate::reviews::take_namespace;
 
 const MIN_SECONDS: i64 = 10 * 60;
@@ -43,7 +45,7 @@ impl Api {
         route: &ObjectRoute,
         format: Format,
         text: &[u8],
-        validation: FieldValidation,
+        options: WriteOptions<'_>,
     ) -> Result<Saved, Refusal> {
         let registry = &self.options.registry;
         let part = route.subresource.as_deref().and_then(|name| route.resource.subresource(name));
@@ -52,13 +54,24 @@ impl Api {
         let (Some(kind), Some(accounts)) = (kind, self.options.authenticator.service_accounts()) else {
             return Err(Box::new(Status::method_not_allowed()).into());
         };
-        let decoded = Decoded::read(kind, format, text, validation)?;
+        let decoded = Decoded::read(kind, format, text, options.validation)?;
         let warnings = decoded.warnings.clone();
         let mut request = decoded.into_object();
         kind.default(&mut request);
+        take_namespace(&mut request, route.namespace.as_deref())?;
+        let write = UnstoredWrite {
+            place: place(route),
+            own_kind: Some(GroupVersionKind { group: &kind.group, version: &kind.version, kind: &kind.kind }),
+            operation: Operation::Create,
+            options,
+        };
+        registry.admit_unstored(&write, &mut request).await?;
         registry.cache().freshen().await.map_err(RegistryError::from)?;
         let asked = Asked { registry, accounts, kind, now: SystemTime::now() };
-        let mut saved = asked.answer(route, request)?;
+        let mut warnings_of_request = Warnings::default();
+        asked.complete(route, &mut request, &mut warnings_of_request)?;
+        registry.validate_unstored(&write, &request).await?;
+        let mut saved = asked.answer(route, request, warnings_of_request)?;
         saved.warnings = warnings.into_iter().chain(saved.warnings).collect();
         Ok(saved)
     }
@@ -73,15 +86,15 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn answer(&self, route: &ObjectRoute, mut request: Object) -> Result<Saved, Refusal> {
+    /// Fills in what a request leaves out, and refuses one that cannot be granted.
+    fn complete(&self, route: &ObjectRoute, request: &mut Object, warnings: &mut Warnings) -> Result<(), Refusal> {
         let namespace = route.namespace.as_deref().unwrap_or_default();
         let name = route.name.as_deref().unwrap_or_default();
-        take_namespace(&mut request, Some(namespace))?;
-        self.check_name(&request, name)?;
+        take_namespace(request, Some(namespace))?;
+        self.check_name(request, name)?;
         let account = self.find("serviceaccounts", Some(namespace), name)?;
         let uid = uid_of(&account);
         let metadata = request.object_mut("metadata");
-        let mut warnings = Warnings::default();
         let named = metadata.str("uid").unwrap_or_default().to_owned();
         if named.is_empty() {
             metadata.insert("uid", &*uid);
@@ -102,7 +115,17 @@ impl Asked<'_> {
             spec.insert("audiences", self.accounts.audiences().iter().map(|one| (&**one).into()).collect::<Vec<_>>());
         }
         let seconds = spec.get("expirationSeconds").and_then(Value::as_i64).unwrap_or_default();
-        self.check_expiration(seconds)?;
+        request.remove("status");
+        self.check_expiration(seconds)
+    }
+
+    /// Makes the token, and answers the request with it.
+    fn answer(&self, route: &ObjectRoute, mut request: Object, mut warnings: Warnings) -> Result<Saved, Refusal> {
+        let namespace = route.namespace.as_deref().unwrap_or_default();
+        let name = route.name.as_deref().unwrap_or_default();
+        let uid = uid_of(&self.find("serviceaccounts", Some(namespace), name)?);
+        let spec = request.object_mut("spec");
+        let seconds = spec.get("expirationSeconds").and_then(Value::as_i64).unwrap_or_default();
         let mut subject = TokenSubject {
             namespace: namespace.to_owned(),
             serviceaccount: TokenObject { name: name.to_owned(), uid },

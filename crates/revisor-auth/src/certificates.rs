@@ -8,6 +8,8 @@
 //! | `credentials.json` | what was issued to administrators, and what of it was revoked | there is none, and with every certificate of an administrator |
 //! | `sa.key`, `sa.pub` | what the tokens of service accounts are signed and checked with | there is none |
 //!
+//! A folder may hold less ([`Holdings`]): whoever only has to show a certificate gets no administrator and signs no tokens.
+//!
 //! A private key that is there is never replaced unasked: to renew is to issue a new certificate for the same key, which
 //! is the replacement of one file and so cannot be interrupted half-way. That holds for the authority too: with its old
 //! key, the new certificate vouches for all that the old one did. A key takes its place before its certificate, so a key
@@ -39,8 +41,27 @@ const MAX_BYTES: u64 = 1 << 20;
 const END_OF_CERTIFICATE: &str = "-----END CERTIFICATE-----";
 
 /// The files of the folder.
-pub(crate) const FILES: [&str; 9] =
+const FILES: [&str; 9] =
     ["admin.crt", "admin.key", "apiserver.crt", "apiserver.key", "ca.crt", "ca.key", LEDGER, "sa.key", "sa.pub"];
+
+/// What a folder is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holdings {
+    /// All that a control plane needs.
+    ControlPlane,
+    /// An authority and the certificate that is shown, for those who are only called.
+    Serving,
+}
+
+impl Holdings {
+    /// The files that are looked at.
+    pub(crate) fn files(self) -> &'static [&'static str] {
+        match self {
+            Holdings::ControlPlane => &FILES,
+            Holdings::Serving => &["apiserver.crt", "apiserver.key", "ca.crt", "ca.key"],
+        }
+    }
+}
 
 /// The file that remembers what was issued.
 const LEDGER: &str = "credentials.json";
@@ -52,15 +73,22 @@ pub struct Certificates {
     authority_pem: String,
     authorities: Vec<CertificateDer<'static>>,
     server: PemPair,
-    admin: PemPair,
     ledger: CredentialLedger,
     renewal: SystemTime,
+    /// What only a control plane has.
+    issued: Issued,
+}
+
+/// What only a control plane issues; empty for others.
+#[derive(Clone, PartialEq, Default)]
+struct Issued {
+    admin: PemPair,
     service_account_key_pem: String,
     service_account_public_pem: String,
 }
 
 /// A certificate and its key, as they stand in their files.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Default)]
 struct PemPair {
     certificate: String,
     key: String,
@@ -225,14 +253,26 @@ impl Certificates {
         names: &[ServerName<'static>],
         now: SystemTime,
     ) -> Result<Certificates, CertificateError> {
+        Certificates::open(folder, names, Holdings::ControlPlane, now)
+    }
+
+    /// The same of a folder that is for this.
+    pub(crate) fn open(
+        folder: &Path,
+        names: &[ServerName<'static>],
+        holdings: Holdings,
+        now: SystemTime,
+    ) -> Result<Certificates, CertificateError> {
         std::fs::create_dir_all(folder).map_err(|source| CertificateError::io("made", folder, source))?;
         // Of two servers that start in one folder, the second finds what the first made.
         let _lock = lock(folder)?;
         let mut opening = Opening::new(folder, now)?;
         let (authority, authority_pem) = opening.authority()?;
         let (server, server_renewal) = opening.pair("apiserver", &authority, Purpose::Server(names))?;
-        let (admin, admin_renewal) = opening.admin(&authority)?;
-        let (service_account_key_pem, service_account_public_pem) = opening.service_account_keys()?;
+        let (issued, admin_renewal) = match holdings {
+            Holdings::ControlPlane => opening.issued(&authority)?,
+            Holdings::Serving => (Issued::default(), None),
+        };
         credential_file::write_all(&opening.new)?;
         let renewals = [Some(server_renewal), admin_renewal, authority.renewal()];
         Ok(Certificates {
@@ -240,11 +280,9 @@ impl Certificates {
             authority_pem,
             authorities: authority.certificates().to_vec(),
             server,
-            admin,
             ledger: opening.ledger,
             renewal: renewals.into_iter().flatten().min().unwrap_or(server_renewal),
-            service_account_key_pem,
-            service_account_public_pem,
+            issued,
         })
     }
 
@@ -277,22 +315,22 @@ impl Certificates {
 
     /// The certificate of the administrator, in PEM.
     pub fn admin_certificate_pem(&self) -> &str {
-        &self.admin.certificate
+        &self.issued.admin.certificate
     }
 
     /// The private key of the administrator, in PEM.
     pub fn admin_key_pem(&self) -> &str {
-        &self.admin.key
+        &self.issued.admin.key
     }
 
     /// The key that tokens of service accounts are signed with, in PEM.
     pub fn service_account_key_pem(&self) -> &str {
-        &self.service_account_key_pem
+        &self.issued.service_account_key_pem
     }
 
     /// The key that tokens of service accounts are checked with, in PEM.
     pub fn service_account_public_pem(&self) -> &str {
-        &self.service_account_public_pem
+        &self.issued.service_account_public_pem
     }
 }
 
@@ -389,6 +427,13 @@ impl Opening<'_> {
         let renewal = authority.serves_until(purpose, &certificate_path, &issued, self.now)?;
         self.add(&certificate_path, &certificate, Standing::Replaced);
         Ok((PemPair { certificate, key: key.pem }, renewal.unwrap_or(self.now)))
+    }
+
+    /// What a control plane issues, and when it is to be renewed.
+    fn issued(&mut self, authority: &Authority) -> Result<(Issued, Option<SystemTime>), CertificateError> {
+        let (admin, renewal) = self.admin(authority)?;
+        let (service_account_key_pem, service_account_public_pem) = self.service_account_keys()?;
+        Ok((Issued { admin, service_account_key_pem, service_account_public_pem }, renewal))
     }
 
     /// What the administrator shows, and when it is to be renewed: never once it was revoked, for a credential that was

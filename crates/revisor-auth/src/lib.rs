@@ -33,7 +33,7 @@ pub use anonymous::Anonymous;
 pub use attributes::{Attributes, Forbidden, ResourceAttributes, why_forbidden};
 pub use authenticator::{Authenticator, Unauthenticated, authorization_warning};
 pub use authorizer::{AccessRules, AuthorizationMode, AuthorizationModes, Authorizer, Decision, ModesError};
-pub use certificates::{CertificateError, Certificates, ServingFiles, server_names};
+pub use certificates::{CertificateError, Certificates, Holdings, ServingFiles, server_names};
 pub use client_trust::ClientTrust;
 pub use credential_ledger::{Credential, NotASerial, Serial, TooManyCredentials};
 pub use credentials::{ListedCredential, Revoked, list_credentials, renew_administrator, revoke_credentials};

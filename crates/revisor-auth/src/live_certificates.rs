@@ -13,7 +13,7 @@ use rustls_pki_types::{CertificateDer, ServerName};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::certificates::{CertificateError, Certificates, FILES, ServingFiles, lock, read_required};
+use crate::certificates::{CertificateError, Certificates, Holdings, ServingFiles, lock, read_required};
 use crate::credential_file::write_all;
 use crate::kubeconfig::{kubeconfig, kubeconfig_file};
 use crate::peer::PeerVerifier;
@@ -39,6 +39,8 @@ pub struct LiveOptions {
     pub client_authorities: Option<PathBuf>,
     /// How to speak TLS.
     pub tls: TlsOptions,
+    /// What the folder is for.
+    pub holdings: Holdings,
 }
 
 /// The keys and certificates of a server that runs.
@@ -148,11 +150,11 @@ impl LiveCertificates {
 }
 
 fn own_paths(options: &LiveOptions) -> Vec<PathBuf> {
-    FILES.iter().map(|name| options.folder.join(name)).collect()
+    options.holdings.files().iter().map(|name| options.folder.join(name)).collect()
 }
 
 fn load_own(options: &LiveOptions, now: SystemTime) -> Result<Certificates, CertificateError> {
-    Certificates::load_or_create(&options.folder, &options.names, now)
+    Certificates::open(&options.folder, &options.names, options.holdings, now)
 }
 
 fn watch_pair(files: &ServingFiles) -> Result<Watched<Shown>, CertificateError> {

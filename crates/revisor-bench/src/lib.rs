@@ -4,7 +4,8 @@
 //! reader of HTTP/1.1 that knows just what API servers send. It counts the server's CPU time from outside, which says
 //! more than throughput on a machine where client and server compete.
 //!
-//! `options` says what to do, `run` does it in order, `workload` and `fan_out` hold the phases, `report` prints.
+//! `options` says what to do, `run` does it in order, `workload`, `fan_out` and `migrate` hold the phases, `report`
+//! prints.
 
 mod connection;
 mod converter;
@@ -12,8 +13,10 @@ mod endpoint;
 mod fan_out;
 mod http;
 mod latency;
+mod migrate;
 mod objects;
 mod options;
+mod policies;
 mod process;
 mod report;
 mod run;

@@ -41,6 +41,9 @@ pub struct Options {
     /// With --kind widgets: work in another version than the one that is stored, and convert like this
     #[arg(long, value_enum, requires = "kind")]
     pub conversion: Option<Conversion>,
+    /// Validating policies of five expressions each that every write of the load has to pass
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub policies: u32,
     /// Objects to create
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=2_000_000))]
     pub objects: u32,
@@ -68,6 +71,10 @@ pub struct Options {
     #[arg(long, requires = "scale")]
     pub million: bool,
 
+    /// Measure a migration of everything that is stored, and what others notice of it (with --conversion)
+    #[arg(long, requires = "conversion", conflicts_with = "scale")]
+    pub migrate: bool,
+
     /// Write the figures to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -93,6 +100,10 @@ mod tests {
             ("--kind widgets --conversion rules", true),
             ("--conversion rules", false),
             ("--kind widgets --conversion magic", false),
+            ("--kind widgets --conversion rules --migrate --objects 100000", true),
+            ("--migrate", false),
+            ("--policies 10", true),
+            ("--policies 100000", false),
             ("--scale --million", true),
             ("--scale --sizes 10,200", true),
             ("--scale --sizes 0", false),

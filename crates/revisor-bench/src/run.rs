@@ -14,13 +14,16 @@ use crate::server::OwnServer;
 use crate::widgets::Conversion;
 use crate::worker::{Operation, Worker};
 use crate::workload::{Outcome, Plan};
-use crate::{Endpoint, Options, fan_out, scale, workload};
+use crate::{Endpoint, Options, fan_out, migrate, policies, scale, workload};
 
 /// Workers that list everything at the same time. More would only wait for each other's megabytes.
 const LISTERS: usize = 4;
 
 /// The longest time to set a server up: connections, namespace.
 const SETUP: Duration = Duration::from_secs(60);
+
+/// How long policies are waited for.
+const POLICIES: Duration = Duration::from_secs(3);
 
 /// Measures what the options ask for. Lines about the progress go to `progress`.
 pub async fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report> {
@@ -40,7 +43,8 @@ pub async fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Re
         _ => {
             let Some(binary) = &options.binary else { bail!("give either --server or --binary") };
             progress("starting a server on an empty folder");
-            let server = OwnServer::start(binary).await?;
+            let flags = if options.migrate { &migrate::FLAGS[..] } else { &["--controllers=none"] };
+            let server = OwnServer::start(binary, flags).await?;
             let processes = Processes::new(vec![server.pid()]);
             let mut report = measure("revisor", server.endpoint.clone(), processes, options, progress).await?;
             report.ready_seconds = Some(server.ready.as_secs_f64());
@@ -60,13 +64,15 @@ async fn measure(
     options: &Options,
     progress: &mut dyn FnMut(&str),
 ) -> Result<ServerReport> {
-    let mut drive = tokio::time::timeout(SETUP, Drive::open(endpoint, processes, options))
+    let mut drive = tokio::time::timeout(SETUP, Drive::open(endpoint.clone(), processes, options))
         .await
         .with_context(|| format!("{name} does not answer"))?
         .with_context(|| format!("{name} cannot be set up"))?;
     let mut report = ServerReport { name: name.to_owned(), idle_bytes: drive.resident()?, ..ServerReport::default() };
     let phases = if options.scale {
         scale::phases(&mut drive, options, &mut |line| progress(&format!("{name}: {line}"))).await
+    } else if options.migrate {
+        migrate::phases(&mut drive, &endpoint, options, &mut |line| progress(&format!("{name}: {line}"))).await
     } else {
         phases(&mut drive, options, &mut report, &mut |line| progress(&format!("{name}: {line}"))).await
     };
@@ -145,6 +151,8 @@ pub(crate) struct Drive {
     _converter: Option<Converter>,
     /// Objects below this number have been created.
     numbers: u32,
+    /// So many policies are in force.
+    policies: u32,
 }
 
 impl Drive {
@@ -168,7 +176,9 @@ impl Drive {
         }
         let first = workers.first_mut().context("there is no worker")?;
         first.call("POST", "/api/v1/namespaces", &namespace.manifest()).await?;
-        for (path, name, need) in namespace.needs(converter.as_ref().map(|converter| &converter.client_config)) {
+        let mut needs = namespace.needs(converter.as_ref().map(|converter| &converter.client_config));
+        needs.extend(policies::policies(&namespace, options.policies));
+        for (path, name, need) in needs {
             // If it is there already, that is as good.
             let made = first.call("POST", &path, &need).await;
             if first.call("GET", &format!("{path}/{name}"), "").await.is_err() {
@@ -176,7 +186,43 @@ impl Drive {
             }
         }
         until_served(first, &namespace).await?;
-        Ok(Self { connector, namespace, processes, workers, _converter: converter, numbers: 0 })
+        if options.policies > 0 {
+            // The original takes up to a second to put them in force.
+            tokio::time::sleep(POLICIES).await;
+        }
+        Ok(Self {
+            connector,
+            namespace,
+            processes,
+            workers,
+            _converter: converter,
+            numbers: 0,
+            policies: options.policies,
+        })
+    }
+
+    /// Another kind of objects on the same server.
+    pub(crate) async fn beside(&self, endpoint: Endpoint, options: &Options) -> Result<Self> {
+        Drive::open(endpoint, self.processes.clone(), options).await
+    }
+
+    /// One more connection, which has no objects.
+    pub(crate) async fn worker(&self, endpoint: &Endpoint) -> Result<Worker> {
+        Worker::connect(&Connector::new(endpoint.clone())?, &self.namespace, 0, 1).await
+    }
+
+    /// Hands the workers over to somebody who gives them back.
+    pub(crate) fn take_workers(&mut self) -> Vec<Worker> {
+        std::mem::take(&mut self.workers)
+    }
+
+    pub(crate) fn give_workers(&mut self, workers: Vec<Worker>) {
+        self.workers = workers;
+    }
+
+    /// The CPU time of the server so far, if its processes are known.
+    pub(crate) fn cpu(&self) -> Result<Option<Duration>> {
+        self.processes.cpu()
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -231,10 +277,17 @@ impl Drive {
     }
 
     /// Leaves the server as it was found. The figures are in already, so a failure here does not matter.
-    async fn close(mut self) {
-        let path = format!("/api/v1/namespaces/{}", self.namespace.name);
+    pub(crate) async fn close(mut self) {
+        let namespace = format!("/api/v1/namespaces/{}", self.namespace.name);
+        let policies = policies::policies(&self.namespace, self.policies);
+        let policies = policies.into_iter().map(|(collection, name, _)| format!("{collection}/{name}"));
         if let Some(worker) = self.workers.first_mut() {
-            let _ = tokio::time::timeout(SETUP, worker.call("DELETE", &path, "")).await;
+            let all = async {
+                for path in policies.chain([namespace]) {
+                    let _ = worker.call("DELETE", &path, "").await;
+                }
+            };
+            let _ = tokio::time::timeout(SETUP, all).await;
         }
     }
 }

@@ -30,8 +30,8 @@ pub(crate) struct OwnServer {
 }
 
 impl OwnServer {
-    /// Starts the binary and waits until it is ready.
-    pub(crate) async fn start(binary: &Path) -> Result<Self> {
+    /// Starts the binary with these flags and waits until it is ready.
+    pub(crate) async fn start(binary: &Path, flags: &[&str]) -> Result<Self> {
         let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
         let token = format!("bench-{}", std::process::id());
         let tokens = folder.path().join("tokens.csv");
@@ -47,7 +47,8 @@ impl OwnServer {
             .arg(format!("--data-dir={}", folder.path().join("data").display()))
             .arg(format!("--cert-dir={}", folder.path().join("certs").display()))
             .arg(format!("--token-auth-file={}", tokens.display()))
-            .args(["--authorization-mode=RBAC", "--controllers=none"])
+            .arg("--authorization-mode=RBAC")
+            .args(flags)
             .current_dir(folder.path())
             .stdin(Stdio::null())
             .stdout(log.try_clone().context("cannot share the log")?)
@@ -115,8 +116,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_does_not_start_is_an_error() {
-        let error = OwnServer::start(Path::new("/bin/false")).await.err().expect("it does not start");
+        let error = OwnServer::start(Path::new("/bin/false"), &[]).await.err().expect("it does not start");
         assert!(format!("{error:#}").contains("ended with exit status: 1"), "{error:#}");
-        assert!(OwnServer::start(Path::new("/nonexistent/binary")).await.is_err());
+        assert!(OwnServer::start(Path::new("/nonexistent/binary"), &[]).await.is_err());
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(crate) const PLURAL: &str = "widgets";
 
 /// The version that is stored, and the other one.
-const STORED: &str = "v1";
+pub(crate) const STORED: &str = "v1";
 pub(crate) const OTHER: &str = "v2";
 
 /// What the other version calls two fields of each part, where it has names of its own: twenty in all.

@@ -173,6 +173,21 @@ impl Worker {
         self.send(method, path, WHOLE, body).await
     }
 
+    /// The object at a path.
+    pub(crate) async fn read(&mut self, path: &str) -> Result<serde_json::Value> {
+        self.call("GET", path, "").await?;
+        Ok(serde_json::from_slice(&self.response)?)
+    }
+
+    /// Lets objects be stored in another version of their definition.
+    pub(crate) async fn store_as(&mut self, definition: &str, storage: &str) -> Result<()> {
+        let mut defined = self.read(definition).await?;
+        for version in defined["spec"]["versions"].as_array_mut().into_iter().flatten() {
+            version["storage"] = (version["name"] == storage).into();
+        }
+        self.call("PUT", definition, &defined.to_string()).await
+    }
+
     async fn send(&mut self, method: &str, path: &str, media_type: &str, body: &str) -> Result<()> {
         self.connector.request(&mut self.request, method, path, media_type, body.as_bytes());
         self.response.clear();

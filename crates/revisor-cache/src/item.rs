@@ -18,8 +18,8 @@ pub struct Item {
     view: OnceLock<Box<View>>,
     // What it is, only readers know. It goes with the object, so nothing has to be invalidated.
     remembered: OnceLock<Box<Remembered>>,
-    // In other shapes than the stored one. Most objects are never shown in one.
-    shown: OnceLock<Box<Shown>>,
+    // In other shapes than the stored one, and as the server itself reads it. Most objects are asked for in neither.
+    kept: OnceLock<Box<Mutex<Kept>>>,
     // In other encodings than the stored one.
     encodings: OnceLock<Box<Encodings>>,
 }
@@ -30,8 +30,14 @@ struct Remembered {
     others: Mutex<Vec<(Shape, Arc<dyn Any + Send + Sync>)>>,
 }
 
-/// Encoded objects by their shape.
-type Shown = Mutex<Vec<(Shape, Bytes)>>;
+/// What is made of an object for others than selectors and tables.
+#[derive(Default)]
+struct Kept {
+    /// Encoded objects by their shape.
+    shown: Vec<(Shape, Bytes)>,
+    /// What the server reads of it.
+    read: Option<Arc<dyn Any + Send + Sync>>,
+}
 
 /// In how many other shapes an object is kept. Who changes a definition again and again leaves shapes behind.
 const MAX_SHOWN: usize = 8;
@@ -52,7 +58,7 @@ impl Item {
             entry,
             view: OnceLock::new(),
             remembered: OnceLock::new(),
-            shown: OnceLock::new(),
+            kept: OnceLock::new(),
             encodings: OnceLock::new(),
         })
     }
@@ -120,18 +126,32 @@ impl Item {
 
     /// The object in another shape, if it was kept in it.
     pub fn shown(&self, shape: Shape) -> Option<Bytes> {
-        let shown = self.shown.get()?.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.iter().find(|(known, _)| *known == shape).map(|(_, bytes)| bytes.clone())
+        let kept = self.kept.get()?.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.shown.iter().find(|(known, _)| *known == shape).map(|(_, bytes)| bytes.clone())
     }
 
     /// Keeps the object in another shape while it lives. Only what is finished is kept: whoever finds it sends it.
     pub fn keep_shown(&self, shape: Shape, bytes: Bytes) {
-        let mut shown = self.shown.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = &mut kept.shown;
         shown.retain(|(known, _)| *known != shape);
         if shown.len() == MAX_SHOWN {
             shown.remove(0);
         }
         shown.push((shape, bytes));
+    }
+
+    /// What the server itself reads of the object, kept while it lives; `make` makes it from the bytes. All callers of
+    /// one resource should pass the same making: what is of another type than what is kept is made for each of them.
+    pub fn keep_read<T: Any + Send + Sync>(&self, make: impl FnOnce(&Bytes) -> T) -> Arc<T> {
+        let lock = || self.kept.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().read.clone().and_then(|known| known.downcast().ok()) {
+            return known;
+        }
+        // Made without the lock: it may take long, and to make it twice is no harm.
+        let made = Arc::new(make(self.entry.bytes()));
+        lock().read.get_or_insert_with(|| made.clone());
+        made
     }
 
     /// What readers remember of the object in the shape in which nearly all see it, if they do already.

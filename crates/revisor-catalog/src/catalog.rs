@@ -1,7 +1,7 @@
 //! [`Catalog`]: all resources that are served, found by group, version and name.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -87,6 +87,8 @@ pub struct Catalog {
     group_versions: Vec<Arc<GroupVersion>>,
     /// How many of them are built in.
     built_in: usize,
+    /// What the objects of built-in resources are stored as, whether or not any version of them is served.
+    stored_kinds: Vec<Arc<Resource>>,
     /// What subresources speak of, where that is another kind.
     other_kinds: Vec<Arc<Resource>>,
     types: Arc<Types>,
@@ -100,6 +102,8 @@ pub struct Catalog {
     scale: Arc<Resource>,
     conversions: Arc<Resource>,
     version_reports: Arc<Resource>,
+    /// The versions of definitions that serve none of them, by group and plural.
+    pub(crate) hidden: BTreeMap<(CompactString, CompactString), Vec<CompactString>>,
     /// How many states of definitions there have been, for all catalogs that were made of one.
     states: Arc<AtomicU64>,
     /// How their objects were converted, likewise.
@@ -207,10 +211,12 @@ impl Catalog {
             storage_versions,
             built_in: group_versions.len(),
             group_versions,
+            stored_kinds: stored.into_values().filter(|resource| resource.is_stored()).collect(),
             other_kinds,
             scale: Arc::new(scale_resource(&types, &terms)),
             conversions,
             version_reports,
+            hidden: BTreeMap::new(),
             states: Arc::default(),
             conversion_tallies: Arc::default(),
             types,
@@ -230,6 +236,35 @@ impl Catalog {
         let mut catalog = self.clone();
         catalog.group_versions.splice(before..after, of_group.into_iter().map(Arc::new));
         catalog
+    }
+
+    /// This catalog with all versions of a definition that serves none of them: clients who ask for one are told so.
+    /// Without any, nothing is known of it.
+    pub fn with_hidden(&self, group: &str, plural: &str, versions: &[&str]) -> Catalog {
+        let mut catalog = self.clone();
+        let name = (group.into(), plural.into());
+        if versions.is_empty() {
+            catalog.hidden.remove(&name);
+        } else {
+            catalog.hidden.insert(name, versions.iter().map(|version| (*version).into()).collect());
+        }
+        catalog
+    }
+
+    /// Whether there is a definition of this name that serves none of its versions.
+    pub fn hides(&self, group: &str, plural: &str) -> bool {
+        self.hidden.contains_key(&(group.into(), plural.into()))
+    }
+
+    /// Whether there is one of this group.
+    pub(crate) fn hides_in(&self, group: &str) -> bool {
+        self.hidden.keys().any(|(known, _)| known == group)
+    }
+
+    /// The same resources for who only tries what definitions would do: what is converted by those that are made of it is
+    /// not counted with the conversions of clients.
+    pub(crate) fn uncounted(&self) -> Catalog {
+        Catalog { conversion_tallies: Arc::default(), ..self.clone() }
     }
 
     /// A number for a state of a definition and its conversion that no other state has.
@@ -320,6 +355,14 @@ impl Catalog {
         revisor_convert::Definition::read(definition, &self.rule_environment, self.formats.minor.into())
     }
 
+    /// A definition as it is compared with another one.
+    ///
+    /// # Errors
+    /// If the object is no definition.
+    pub fn comparable(&self, definition: &Object) -> Result<revisor_check::Crd, revisor_check::CrdError> {
+        revisor_check::Crd::read(definition, &self.rule_environment, self.formats.minor.into())
+    }
+
     /// The type of all scales, as a resource. It is not served by itself: its objects are parts of others.
     pub fn scale(&self) -> &Arc<Resource> {
         &self.scale
@@ -334,6 +377,17 @@ impl Catalog {
     /// The reports on the versions of custom resources. They are served beside these, as long as there are any.
     pub fn version_reports(&self) -> &Arc<Resource> {
         &self.version_reports
+    }
+
+    /// Everything built in that can be stored, also what is not served: what the server's own rules look at does not
+    /// depend on that.
+    pub fn stored_kinds(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.stored_kinds.iter()
+    }
+
+    /// The built-in resource `plural` of a group, as it is stored.
+    pub fn stored_kind(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.stored_kinds.iter().find(|resource| resource.name() == (group, plural))
     }
 
     /// The resource with this name in paths.

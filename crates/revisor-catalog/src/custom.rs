@@ -7,15 +7,19 @@
 mod change;
 mod conversion;
 mod conversion_tally;
+mod field_tally;
 mod resources;
 mod stored;
+mod writes_under_way;
 
-pub use change::{DefinitionChange, DefinitionState, Extent};
+pub use change::{DefinitionChange, DefinitionState, Effect, Extent, FieldEffect};
 pub use conversion::{CustomConversion, Unconverted};
 pub use conversion_tally::{ConversionSample, ConversionWay};
 pub(crate) use conversion_tally::{ConversionTallies, ConversionTally};
+pub use field_tally::{FieldTally, FieldUse};
 pub use resources::CustomResources;
 pub use stored::{Beneath, LaidDown};
+pub use writes_under_way::{WriteUnderWay, WritesUnderWay};
 
 use std::sync::Arc;
 
@@ -45,6 +49,7 @@ pub(crate) struct Family {
     /// How objects get from one of them to another.
     pub(crate) conversion: CustomConversion,
     pub(crate) tally: Arc<ConversionTally>,
+    pub(crate) writes: WritesUnderWay,
     /// Whether objects keep what their schemas do not know.
     pub(crate) preserves_unknown_fields: bool,
     /// The built-in types, and that of metadata among them.
@@ -111,6 +116,28 @@ impl Custom {
         self.weight
     }
 
+    /// The API version that this is.
+    pub fn api_version(&self) -> &str {
+        &self.api_version
+    }
+
+    /// All versions of the definition, served or not, for who looks at objects and does not write any.
+    pub fn every_version(&self) -> Vec<Custom> {
+        let version = |(api_version, schema): &(CompactString, Arc<CustomSchema>)| Custom {
+            fields: Vec::new(),
+            is_terminating: self.is_terminating,
+            frozen: None,
+            family: self.family.clone(),
+            api_version: api_version.clone(),
+            schema: schema.clone(),
+            rules: None,
+            weight: self.weight,
+            has_status: false,
+            scale: None,
+        };
+        self.family.versions.iter().map(version).collect()
+    }
+
     /// The schema of this version.
     pub fn schema(&self) -> &CustomSchema {
         &self.schema
@@ -135,6 +162,11 @@ impl Custom {
     /// The API version in which objects are stored.
     pub fn storage_version(&self) -> &str {
         &self.family.versions[self.family.storage].0
+    }
+
+    /// The writes that are under way by this state of the definition.
+    pub fn writes(&self) -> &WritesUnderWay {
+        &self.family.writes
     }
 
     /// Makes what a client sent fit this version.

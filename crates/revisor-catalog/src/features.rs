@@ -32,6 +32,8 @@ features! {
     APIResponseCompression,
     /// Servers tell by a Lease that they are there.
     APIServerIdentity,
+    /// Nodes may ask for certificates in other names than their own.
+    AllowInsecureKubeletCertificateSigningRequests,
     /// Requests may be anonymous at some paths only.
     AnonymousAuthConfigurableEndpoints,
     /// Objects are read and written in CBOR.
@@ -126,6 +128,8 @@ features! {
     MutablePodResourcesForSuspendedJobs,
     /// What places the pods of a job may change whenever it is suspended.
     MutableSchedulingDirectivesForSuspendedJobs,
+    /// Policies change what is written.
+    MutatingAdmissionPolicy,
     /// Nodes declare the features that they have.
     NodeDeclaredFeatures,
     /// Descriptions of types name the values that fields can have.
@@ -170,6 +174,8 @@ features! {
     SELinuxMount,
     /// The same for volumes that only one pod uses.
     SELinuxMountReadWriteOncePod,
+    /// Nodes get tokens only for the audiences that their pods name.
+    ServiceAccountNodeAudienceRestriction,
     /// The status of ranges of addresses is only written apart from them.
     ServiceCIDRStatusFieldWiping,
     /// Discovery tells the versions that objects are stored in apart.
@@ -202,6 +208,8 @@ features! {
     WatchList,
     /// Workloads and groups of pods have a priority, and are disrupted as a whole.
     WorkloadAwarePreemption,
+    /// Jobs have groups of pods made for them.
+    WorkloadWithJob,
 }
 
 impl Feature {

@@ -10,7 +10,7 @@ mod authentication;
 mod authorization;
 mod autoscaling;
 mod batch;
-mod certificates;
+pub(crate) mod certificates;
 pub(crate) mod conditions;
 mod coordination;
 pub(crate) mod core;

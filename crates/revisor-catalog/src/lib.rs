@@ -33,7 +33,8 @@ pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
 pub use custom::{
     Beneath, ConversionSample, ConversionWay, Custom, CustomConversion, CustomField, CustomResources, DefinitionChange,
-    DefinitionState, Extent, LaidDown, Unconverted,
+    DefinitionState, Effect, Extent, FieldEffect, FieldTally, FieldUse, LaidDown, Unconverted, WriteUnderWay,
+    WritesUnderWay,
 };
 pub use custom_columns::PrinterColumn;
 pub use features::{Feature, Features};
@@ -42,6 +43,7 @@ pub use kinds::apiextensions::{
     NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Names, TERMINATING, TakenNames, api_approval, settle_status,
 };
 pub use kinds::apiregistration::{custom_registration, is_custom_registration, is_own_registration};
+pub use kinds::certificates::certificate_signing_request::RequestedSubject;
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
 pub use metadata::{validate_field_manager, validate_known_finalizers, validate_metadata, validate_metadata_update};
 pub use moment::Moment;

@@ -38,7 +38,7 @@ pub enum Verb {
 
 impl Verb {
     /// The verb with this name.
-    pub(crate) fn parse(name: &str) -> Option<Verb> {
+    pub fn parse(name: &str) -> Option<Verb> {
         use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
         [Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch]
             .into_iter()

@@ -82,7 +82,8 @@ impl Route {
         };
         if catalog.group_version(group, version).is_none() {
             // An unknown group could be anything; an unknown version of a known group is an API that is not served.
-            return if catalog.has_group(group) { missing() } else { Route::Other };
+            // A definition that serves none of its versions makes no group; who asks for one is told so all the same.
+            return if catalog.has_group(group) || catalog.hides_in(group) { missing() } else { Route::Other };
         }
         if rest.is_empty() {
             return Route::Resources { group: group.to_owned(), version: (*version).to_owned() };

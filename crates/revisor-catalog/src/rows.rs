@@ -254,7 +254,7 @@ pub(crate) fn scale_resource(types: &Arc<Types>, terms: &Terms) -> Resource {
 /// as there are definitions, and a server without any shows the groups of the original and nothing else.
 const VERSIONING: [&str; 2] = [
     "versioning.revisor.dev,v1alpha1,conversions,Conversion,conversion,conv,,,usual,status=get+patch+update,,,,,",
-    "versioning.revisor.dev,v1alpha1,versionreports,VersionReport,versionreport,vr,,,get+list,,,,,,",
+    "versioning.revisor.dev,v1alpha1,versionreports,VersionReport,versionreport,vr,,,get+list,fields=get:.VersionFields,,,,,",
 ];
 
 /// The conversions between versions of custom resources, and the reports on these.

@@ -23,8 +23,11 @@ pub struct Unserved {
 impl fmt::Display for Unserved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Unserved { api_version, plural, served } = self;
-        let served = served.join(", ");
-        write!(f, "{plural} of {api_version} are defined but not served; versions that are served: {served}")
+        write!(f, "{plural} of {api_version} are defined but not served; ")?;
+        match &served[..] {
+            [] => f.write_str("no version of them is"),
+            served => write!(f, "versions that are served: {}", served.join(", ")),
+        }
     }
 }
 
@@ -50,6 +53,13 @@ impl Catalog {
                         served: vec![known.version.clone()],
                     }),
                 }
+            }
+        }
+        for ((known_group, known), versions) in &self.hidden {
+            let is_wanted = known_group == group && plural.is_none_or(|plural| known == plural);
+            if is_wanted && versions.iter().any(|defined| defined == version) {
+                let (api_version, plural) = (api_version.clone(), known.clone());
+                found.push(Unserved { api_version, plural, served: Vec::new() });
             }
         }
         found

@@ -42,7 +42,8 @@ pub struct Environment {
     variables: BTreeMap<String, Type>,
     objects: BTreeMap<Arc<str>, Arc<ObjectType>>,
     patch_types: bool,
-    schema: Option<(String, Arc<SchemaType>)>,
+    /// Schemas by the names of the types that they describe.
+    schemas: Vec<(String, Arc<SchemaType>)>,
 }
 
 /// A type with fields.
@@ -138,7 +139,7 @@ impl Environment {
             variables: BTreeMap::new(),
             objects: BTreeMap::new(),
             patch_types: false,
-            schema: None,
+            schemas: Vec::new(),
         }
     }
 
@@ -177,7 +178,8 @@ impl Environment {
     ///
     /// Expressions cannot say the names of these types.
     pub fn with_schema(mut self, name: &str, schema: &Arc<SchemaType>) -> Environment {
-        self.schema = Some((name.to_string(), Arc::clone(schema)));
+        self.schemas.retain(|(known, _)| known != name);
+        self.schemas.push((name.to_string(), Arc::clone(schema)));
         self
     }
 
@@ -215,7 +217,7 @@ impl Environment {
         }
         // Schemas bring short names for two types. They pass the check only: no program can be made of them.
         match name {
-            _ if self.schema.is_none() => None,
+            _ if self.schemas.is_empty() => None,
             "timestamp" => Some(Type::type_of(Type::Timestamp)),
             "duration" => Some(Type::type_of(Type::Duration)),
             _ => None,
@@ -228,10 +230,9 @@ impl Environment {
     }
 
     pub(crate) fn field(&self, object: &str, field: &str) -> Field {
-        if let Some((name, schema)) = &self.schema
-            && let Some(path) = object.strip_prefix(name.as_str())
-            && let Some(found) = schema.named(path)
-        {
+        let described =
+            self.schemas.iter().find_map(|(name, schema)| schema.named(object.strip_prefix(name.as_str())?));
+        if let Some(found) = described {
             // From this release on, words that are reserved may stand for fields without being escaped.
             let is_short = is_reserved(field) && self.release >= Release { major: 1, minor: 31 };
             let name = if is_short { format!("__{field}__") } else { field.to_string() };

@@ -3,11 +3,11 @@
 //! The sizes are for the estimate of costs (`cost.rs`). Objects get their names from the place where they stand below
 //! the value that is spoken of, so that one tree serves all rules of a schema, wherever in it they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use revisor_object::Value;
-use revisor_schema::{Additional, Checks, JsonType, Structural};
+use revisor_schema::{Additional, Checks, JsonType, Shape, StructId, Structural, Types};
 
 use crate::eval::escaping::escape;
 use crate::types::Type;
@@ -98,6 +98,12 @@ impl SchemaType {
         })
     }
 
+    /// What a table of types says of a built-in type. Of what it does not describe, and of types that contain themselves,
+    /// nothing is known.
+    pub fn of_built_in(types: &Types, id: StructId) -> Arc<SchemaType> {
+        BuiltInTypes { types, known: HashMap::new() }.of_struct(id)
+    }
+
     fn simple(kind: Type, most: i64, smallest: i64) -> Arc<SchemaType> {
         Arc::new(SchemaType { shape: SchemaShape::Simple(kind), most, smallest })
     }
@@ -156,6 +162,59 @@ impl SchemaType {
     /// Whether it is a map.
     pub(crate) fn is_map(&self) -> bool {
         matches!(self.shape, SchemaShape::Map(_))
+    }
+}
+
+/// The types of a table, each described once.
+struct BuiltInTypes<'a> {
+    types: &'a Types,
+    /// Nothing while a type is being described.
+    known: HashMap<StructId, Option<Arc<SchemaType>>>,
+}
+
+impl BuiltInTypes<'_> {
+    fn of_struct(&mut self, id: StructId) -> Arc<SchemaType> {
+        if let Some(known) = self.known.get(&id) {
+            return known.clone().unwrap_or_else(|| SchemaType::simple(Type::Dyn, LARGEST_REQUEST, 1));
+        }
+        self.known.insert(id, None);
+        let mut fields = BTreeMap::new();
+        for field in &self.types.get(id).fields {
+            let found = self.of_shape(&field.shape);
+            if let Some(name) = escape(&field.name) {
+                fields.insert(name.into_owned(), found);
+            }
+        }
+        let shape = SchemaShape::Object { fields, unnamed: BTreeMap::new() };
+        let found = Arc::new(SchemaType { shape, most: 0, smallest: 2 });
+        self.known.insert(id, Some(found.clone()));
+        found
+    }
+
+    fn of_shape(&mut self, shape: &Shape) -> Arc<SchemaType> {
+        let long = LARGEST_REQUEST - 2;
+        match shape {
+            Shape::String | Shape::Duration => SchemaType::simple(Type::String, long, 2),
+            Shape::Bool => SchemaType::simple(Type::Bool, 0, 4),
+            Shape::Int32 | Shape::Int64 => SchemaType::simple(Type::Int, 0, 1),
+            Shape::Double => SchemaType::simple(Type::Double, 0, 1),
+            Shape::Bytes => SchemaType::simple(Type::Bytes, long, 2),
+            Shape::Time | Shape::MicroTime => SchemaType::simple(Type::Timestamp, 32, 21),
+            Shape::Quantity | Shape::IntOrString | Shape::Any | Shape::Either(..) => {
+                SchemaType::simple(Type::Dyn, long, 1)
+            }
+            Shape::List(element) => {
+                let element = self.of_shape(element);
+                let most = long / element.smallest.saturating_add(1);
+                Arc::new(SchemaType { shape: SchemaShape::List(element), most, smallest: 2 })
+            }
+            Shape::Map(element) => {
+                let element = self.of_shape(element);
+                let most = long / element.smallest.saturating_add(6);
+                Arc::new(SchemaType { shape: SchemaShape::Map(element), most, smallest: 2 })
+            }
+            Shape::Struct(id) => self.of_struct(*id),
+        }
     }
 }
 

@@ -14,8 +14,11 @@ use crate::cluster_role_aggregation::ClusterRoleAggregation;
 use crate::garbage::GarbageCollector;
 use crate::in_every_namespace::InEveryNamespace;
 use crate::namespace::NamespaceController;
+use crate::resource_quota::ResourceQuotaController;
 use crate::root_ca::RootCa;
 use crate::service_account::DefaultServiceAccount;
+use crate::storage_version_migrator::StorageVersionMigrator;
+use crate::validating_admission_policy_status::ValidatingAdmissionPolicyStatus;
 use crate::{Clock, event_expiry};
 
 /// The resources that exist. Whoever adds some sends the longer list; the registry must have them first.
@@ -33,20 +36,29 @@ pub enum Controller {
     GarbageCollector,
     /// Empties namespaces that are being deleted, and lets them go.
     Namespace,
+    /// Counts what the namespaces of quotas hold.
+    ResourceQuota,
     /// Keeps the certificates of the server in every namespace.
     RootCaPublisher,
     /// Keeps a service account in every namespace.
     ServiceAccount,
+    /// Stores anew what is stored otherwise than it would be today.
+    StorageVersionMigrator,
+    /// Says in the status of validating policies what is odd about their expressions.
+    ValidatingAdmissionPolicyStatus,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Controller; 5] = [
+    pub const ALL: [Controller; 8] = [
         Controller::ClusterRoleAggregation,
         Controller::GarbageCollector,
         Controller::Namespace,
+        Controller::ResourceQuota,
         Controller::RootCaPublisher,
         Controller::ServiceAccount,
+        Controller::StorageVersionMigrator,
+        Controller::ValidatingAdmissionPolicyStatus,
     ];
 
     /// Its name in kube-controller-manager.
@@ -55,19 +67,25 @@ impl Controller {
             Controller::ClusterRoleAggregation => "clusterrole-aggregation-controller",
             Controller::GarbageCollector => "garbage-collector-controller",
             Controller::Namespace => "namespace-controller",
+            Controller::ResourceQuota => "resourcequota-controller",
             Controller::RootCaPublisher => "root-ca-certificate-publisher-controller",
             Controller::ServiceAccount => "serviceaccount-controller",
+            Controller::StorageVersionMigrator => "storage-version-migrator-controller",
+            Controller::ValidatingAdmissionPolicyStatus => "validatingadmissionpolicy-status-controller",
         }
     }
 
-    /// Its older name, which kube-controller-manager still understands.
+    /// Its older name, which kube-controller-manager still understands; its name if it has none.
     pub fn alias(self) -> &'static str {
         match self {
             Controller::ClusterRoleAggregation => "clusterrole-aggregation",
             Controller::GarbageCollector => "garbagecollector",
             Controller::Namespace => "namespace",
+            Controller::ResourceQuota => "resourcequota",
             Controller::RootCaPublisher => "root-ca-cert-publisher",
             Controller::ServiceAccount => "serviceaccount",
+            Controller::StorageVersionMigrator => self.name(),
+            Controller::ValidatingAdmissionPolicyStatus => "validatingadmissionpolicy-status",
         }
     }
 }
@@ -120,11 +138,20 @@ impl Controllers {
                 Controller::Namespace => {
                     tasks.spawn(NamespaceController::new(registry, resources.clone(), clock).run());
                 }
+                Controller::ResourceQuota => {
+                    tasks.spawn(ResourceQuotaController::new(registry, resources.clone(), clock).run());
+                }
                 Controller::RootCaPublisher => {
                     tasks.spawn(InEveryNamespace::new(registry, clock, RootCa::new(root_ca.clone())).run());
                 }
                 Controller::ServiceAccount => {
                     tasks.spawn(InEveryNamespace::new(registry, clock, DefaultServiceAccount).run());
+                }
+                Controller::StorageVersionMigrator => {
+                    tasks.spawn(StorageVersionMigrator::new(registry, clock).run());
+                }
+                Controller::ValidatingAdmissionPolicyStatus => {
+                    tasks.spawn(ValidatingAdmissionPolicyStatus::new(registry, clock).run());
                 }
             }
         }

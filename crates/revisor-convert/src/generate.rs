@@ -11,7 +11,7 @@ mod scalars;
 mod shrink;
 
 pub use dice::Dice;
-pub(crate) use shrink::shrink;
+pub use shrink::shrink;
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -103,7 +103,7 @@ impl<'s> Generator<'s> {
     }
 
     /// Looks at no more than so many values to find valid objects.
-    pub(crate) fn look_at_most(&mut self, values: usize) {
+    pub fn look_at_most(&mut self, values: usize) {
         self.most_checked = values.min(MAX_CHECKED);
     }
 
@@ -160,11 +160,37 @@ impl<'s> Generator<'s> {
             set(self, &mut object, path, value);
             self.extra = extra;
         }
-        self.mend(object)
+        self.mend(object, None)
+    }
+
+    /// A valid object with this value at a path, and little else; nothing if none was found.
+    pub fn holding(&mut self, path: &Path, value: &Value) -> Option<Value> {
+        for measure in [Measure::Least, Measure::Most, Measure::Some, Measure::Some] {
+            let mut object = self.object(measure);
+            if !path.is_root() {
+                set(self, &mut object, path, value.clone());
+            }
+            if let Some(object) = self.mend(object, Some(path)).filter(|object| path.find(object).is_some()) {
+                return Some(object);
+            }
+        }
+        None
+    }
+
+    /// Values that are worth a try where a schema stands: its bounds, and what else makes a difference. All of them are
+    /// valid by the schema.
+    pub fn values(&mut self, schema: &Structural) -> Vec<Value> {
+        self.find_candidates(schema)
+    }
+
+    /// The simplest value of a schema.
+    pub fn least(&mut self, schema: &Structural) -> Value {
+        self.made = 0;
+        self.value(schema, Measure::Least, 4)
     }
 
     fn offer(&mut self, object: Value, take: &mut dyn FnMut(Value) -> bool) -> bool {
-        match self.mend(object) {
+        match self.mend(object, None) {
             Some(object) => take(object),
             None => self.checked < self.most_checked,
         }
@@ -182,13 +208,16 @@ impl<'s> Generator<'s> {
         Value::Object(object)
     }
 
-    /// Makes an object valid: by its defaults, and by changing it here and there.
-    fn mend(&mut self, mut object: Value) -> Option<Value> {
+    /// Makes an object valid: by its defaults, and by changing it here and there, but not where it is to stay.
+    fn mend(&mut self, mut object: Value, stays: Option<&Path>) -> Option<Value> {
         let mut faults = self.faults(&mut object)?;
         if faults == 0 {
             return Some(object);
         }
-        let places = places(self.version.structural());
+        let mut places = places(self.version.structural());
+        if let Some(stays) = stays.filter(|stays| !stays.is_root()) {
+            places.retain(|(path, _)| !path.covers(stays) && !stays.covers(path));
+        }
         if places.is_empty() {
             return None;
         }

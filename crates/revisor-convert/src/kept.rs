@@ -179,7 +179,10 @@ impl KeepObject {
             part(name, None, Some(value));
         }
         parts.sort_by(|(one, _), (other, _)| one.cmp(other));
-        (!parts.is_empty() || (self.is_own && !was_made)).then_some(Kept::Object(parts))
+        // One that both know may be empty in this version and not be there in the other: it was there only for the sake
+        // of what a rule has elsewhere, and that was taken out of it.
+        let is_missing = !was_made && (self.is_own || real.is_empty());
+        (!parts.is_empty() || is_missing).then_some(Kept::Object(parts))
     }
 
     fn restore(&self, kept: &Kept, place: &mut Option<Value>) {
@@ -198,7 +201,7 @@ impl KeepObject {
             }
             Kept::Value(value) if self.is_own => *place = Some(value.clone()),
             Kept::Object(parts) => {
-                if place.is_none() && self.is_own {
+                if place.is_none() && (self.is_own || parts.is_empty()) {
                     *place = Some(Value::Object(Object::new()));
                 }
                 let Some(Value::Object(object)) = place else { return };

@@ -25,7 +25,7 @@ mod stored;
 
 pub use conversion::{Conversion, ConvertError, Opened, Written};
 pub use definition::{Definition, DefinitionError};
-pub use generate::{Dice, Generator};
+pub use generate::{Dice, Generator, shrink};
 pub use infer::{Inference, InferredRules, Proposal, Sureness, version_order};
 pub use kept::{Items, Kept, KeptError};
 pub use laws::{Broken, Effort, Law, Report, StepReport, Verdict};

@@ -111,6 +111,13 @@ impl VersionSchema {
         errors
     }
 
+    /// What the rules in CEL say of an object that takes the place of another. Where it is the same as before, nothing.
+    pub fn validate_transition(&self, object: &Value, old: &Value) -> FieldErrors {
+        let subject = Subject { schema: &self.own, object, old: Some(old), ratcheting: true };
+        let rules = self.rules.as_ref();
+        rules.map(|rules| rules.validate(&subject, &FieldPath::none(), OBJECT_BUDGET).errors).unwrap_or_default()
+    }
+
     /// Whether an object is valid.
     pub fn is_valid(&self, object: &Value) -> bool {
         self.validate(object).is_empty()

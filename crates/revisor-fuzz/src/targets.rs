@@ -7,6 +7,7 @@ mod languages;
 mod objects;
 mod patches;
 mod paths;
+mod policies;
 mod records;
 mod resources;
 mod selectors;
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "object", run: objects::write },
     Target { name: "path", run: paths::route },
     Target { name: "pattern", run: languages::pattern },
+    Target { name: "policy", run: policies::policy },
     Target { name: "protobuf", run: text::protobuf },
     Target { name: "scalar", run: languages::scalar },
     Target { name: "stored_record", run: records::stored },

@@ -74,6 +74,8 @@ impl Server {
                 patience: Duration::from_secs(1),
                 services: ServiceNetwork::default(),
                 authorization: Default::default(),
+                server: "server".to_owned(),
+                admission: Default::default(),
             };
             let cache = Cache::start(Arc::new(store), CacheOptions::default());
             Registry::start(cache, options).await.context("cannot start a registry")

@@ -1,6 +1,7 @@
 //! Who manages which field of an object: [`FieldSet`] is a set of places in it, [`Comparison`] tells which of them a write
 //! changed, and [`ManagedFields`] keeps who last did.
 
+mod atomics;
 mod compare;
 mod conflict;
 #[cfg(test)]
@@ -18,9 +19,11 @@ mod versions;
 #[cfg(test)]
 mod versions_tests;
 
+pub use atomics::atomic_places;
 pub use compare::Comparison;
 pub use conflict::{Conflict, describe_conflicts};
 pub use field_set::FieldSet;
 pub use managed_fields::{ManagedFields, Manager, Operation};
+pub use overlay::overlay;
 pub use server_side_apply::{Application, Applied, ApplyError, server_side_apply};
 pub use versions::{Replacement, Unconvertible, Versions};

@@ -10,7 +10,7 @@
 use revisor_object::{Object, Value};
 
 use crate::PatchError;
-use crate::json_pointer::Pointer;
+use crate::json_pointer::{Pointer, Usage};
 use crate::patch_meter::Meter;
 
 /// A JSON patch that can be applied to any number of values.
@@ -102,33 +102,33 @@ impl Operation {
             "copy" => Ok(Operation::Copy { from: pointer("from", from)?, path: pointer("path", path)? }),
             "test" => Ok(Operation::Test { path: pointer("path", path)?, value }),
             // The name is the client's and can be as long as its request.
-            unknown => Err(PatchError::NotApplicable(format!("there is no operation \"{unknown:.40}\""))),
+            unknown => Err(PatchError::NotApplicable(format!("Unexpected kind: {unknown:.40}"))),
         }
     }
 
     fn apply(&self, target: &mut Value, meter: &mut Meter) -> Result<(), PatchError> {
         match self {
-            Operation::Add { path, value } => path.resolve(target)?.add(value.clone(), meter),
-            Operation::Remove { path } => path.resolve(target)?.remove(meter).map(drop),
-            Operation::Replace { path, value } if path.is_root() => replace_root(target, path, value, meter),
-            Operation::Replace { path, value } => path.resolve(target)?.replace(value.clone(), meter),
+            Operation::Add { path, value } => path.resolve(target, Usage::Add)?.add(value.clone(), meter),
+            Operation::Remove { path } => path.resolve(target, Usage::Remove)?.remove(meter).map(drop),
+            Operation::Replace { path, value } if path.is_root() => replace_root(target, value, meter),
+            Operation::Replace { path, value } => path.resolve(target, Usage::Replace)?.replace(value.clone(), meter),
             Operation::Move { from, path } => {
                 // Where it goes is looked up when it is gone, so nothing can be moved into itself.
-                let value = from.resolve(target)?.remove(meter)?;
-                path.resolve(target)?.add(value, meter)
+                let value = from.resolve(target, Usage::MoveFrom)?.remove(meter)?;
+                path.resolve(target, Usage::MoveTo)?.add(value, meter)
             }
             Operation::Copy { from, path } => {
-                let value = match from.resolve(target)?.get()? {
+                let value = match from.resolve(target, Usage::CopyFrom)?.get()? {
                     Some(value) => {
                         meter.copy(value)?;
                         value.clone()
                     }
                     None => Value::Null,
                 };
-                path.resolve(target)?.add(value, meter)
+                path.resolve(target, Usage::CopyTo)?.add(value, meter)
             }
             Operation::Test { path, value } => {
-                let found = if path.is_root() { Some(&*target) } else { path.resolve(target)?.get()? };
+                let found = if path.is_root() { Some(&*target) } else { path.resolve(target, Usage::Test)?.get()? };
                 match found.map_or(value.is_null(), |found| found == value) {
                     true => Ok(()),
                     false => Err(PatchError::TestFailed { path: path.shown() }),
@@ -138,9 +138,9 @@ impl Operation {
     }
 }
 
-fn replace_root(target: &mut Value, path: &Pointer, value: &Value, meter: &mut Meter) -> Result<(), PatchError> {
+fn replace_root(target: &mut Value, value: &Value, meter: &mut Meter) -> Result<(), PatchError> {
     if !matches!(value, Value::Object(_) | Value::Array(_)) {
-        return Err(path.refuse("the whole document can be replaced by an object or an array only"));
+        return Err(PatchError::NotApplicable("replace operation value must be object or array".to_owned()));
     }
     meter.nest(value, 0)?;
     *target = value.clone();

@@ -35,23 +35,29 @@ impl Pointer {
         format!("{:.SHOWN_CHARS$}", self.text)
     }
 
-    /// That this pointer cannot be used, and why.
-    pub(crate) fn refuse(&self, why: &str) -> PatchError {
-        PatchError::NotApplicable(format!("path \"{}\": {why}", self.shown()))
+    /// That there is nothing that could hold what this pointer means.
+    fn no_holder(&self, usage: Usage) -> PatchError {
+        let path = self.shown();
+        let missing = match usage {
+            Usage::Add | Usage::Remove => format!("doc is missing path: \"{path}\""),
+            Usage::Replace => format!("doc is missing path: {path}"),
+            Usage::Test => format!("is missing path: {path}"),
+            Usage::MoveFrom | Usage::CopyFrom => format!("doc is missing from path: {path}"),
+            Usage::MoveTo | Usage::CopyTo => format!("doc is missing destination path: {path}"),
+        };
+        PatchError::NotApplicable(format!("{} operation does not apply: {missing}: missing value", usage.operation()))
     }
 
     /// Follows this pointer up to its last token. All that it passes must exist; what the last token names need not.
     ///
     /// What is written before the first slash is ignored, as in Kubernetes: `spec/x` means `/x`.
-    pub(crate) fn resolve<'v>(&self, root: &'v mut Value) -> Result<Place<'v, '_>, PatchError> {
-        let Some((_, tokens)) = self.text.split_once('/') else {
-            return Err(self.refuse("it names no member or element"));
-        };
+    pub(crate) fn resolve<'v>(&self, root: &'v mut Value, usage: Usage) -> Result<Place<'v, '_>, PatchError> {
+        let missing = || self.no_holder(usage);
+        let (_, tokens) = self.text.split_once('/').ok_or_else(missing)?;
         let (parents, last) = match tokens.rsplit_once('/') {
             Some((parents, last)) => (Some(parents), last),
             None => (None, tokens),
         };
-        let missing = || self.refuse("the document has no object or array that could hold it");
         let mut holder = root;
         let mut depth = 1;
         for token in parents.into_iter().flat_map(|parents| parents.split('/')) {
@@ -63,7 +69,7 @@ impl Pointer {
             Value::Array(items) => Holder::Array(items),
             Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => return Err(missing()),
         };
-        Ok(Place { holder, token: unescape(last), depth, pointer: self })
+        Ok(Place { holder, token: unescape(last), depth, pointer: self, usage })
     }
 }
 
@@ -75,6 +81,34 @@ pub(crate) struct Place<'v, 'p> {
     /// How many objects and arrays are around it.
     depth: usize,
     pointer: &'p Pointer,
+    usage: Usage,
+}
+
+/// For what a pointer is followed. Errors are told in the words of the library that the original uses, and they depend
+/// on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Usage {
+    Add,
+    Remove,
+    Replace,
+    Test,
+    MoveFrom,
+    MoveTo,
+    CopyFrom,
+    CopyTo,
+}
+
+impl Usage {
+    fn operation(self) -> &'static str {
+        match self {
+            Usage::Add => "add",
+            Usage::Remove => "remove",
+            Usage::Replace => "replace",
+            Usage::Test => "test",
+            Usage::MoveFrom | Usage::MoveTo => "move",
+            Usage::CopyFrom | Usage::CopyTo => "copy",
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -89,7 +123,8 @@ impl<'v> Place<'v, '_> {
         match self.holder {
             Holder::Object(object) => Ok(object.get(&self.token)),
             Holder::Array(items) => {
-                let at = index(&self.token, items.len()).ok_or_else(|| no_element(self.pointer))?;
+                let at = index(&self.token, items.len());
+                let at = at.ok_or_else(|| no_element(self.pointer, &self.token, self.usage))?;
                 Ok(items.get(at))
             }
         }
@@ -104,7 +139,9 @@ impl<'v> Place<'v, '_> {
                 let at = match &*self.token {
                     "-" => items.len(),
                     // A negative index counts from the end of the array as it will be: -1 appends.
-                    token => index(token, items.len() + 1).ok_or_else(|| no_element(self.pointer))?,
+                    token => {
+                        index(token, items.len() + 1).ok_or_else(|| no_element(self.pointer, token, self.usage))?
+                    }
                 };
                 meter.shift(items.len() - at)?;
                 items.insert(at, value);
@@ -120,7 +157,8 @@ impl<'v> Place<'v, '_> {
             // The RFC wants the member to exist. Kubernetes never did, and clients send such patches.
             Holder::Object(object) => set_member(object, &self.token, value, meter),
             Holder::Array(items) => {
-                let at = index(&self.token, items.len()).ok_or_else(|| no_element(self.pointer))?;
+                let at = index(&self.token, items.len());
+                let at = at.ok_or_else(|| no_element(self.pointer, &self.token, self.usage))?;
                 items[at] = value;
                 Ok(())
             }
@@ -132,10 +170,14 @@ impl<'v> Place<'v, '_> {
         match self.holder {
             Holder::Object(object) => {
                 meter.shift(object.len())?;
-                object.remove(&self.token).ok_or_else(|| self.pointer.refuse("the object has no such member"))
+                object.remove(&self.token).ok_or_else(|| {
+                    let why = format!("Unable to remove nonexistent key: {:.SHOWN_CHARS$}: missing value", self.token);
+                    misplaced(self.pointer, &self.token, self.usage, &why)
+                })
             }
             Holder::Array(items) => {
-                let at = index(&self.token, items.len()).ok_or_else(|| no_element(self.pointer))?;
+                let at = index(&self.token, items.len());
+                let at = at.ok_or_else(|| no_element(self.pointer, &self.token, self.usage))?;
                 meter.shift(items.len() - at)?;
                 Ok(items.remove(at))
             }
@@ -143,8 +185,33 @@ impl<'v> Place<'v, '_> {
     }
 }
 
-fn no_element(pointer: &Pointer) -> PatchError {
-    pointer.refuse("the array has no such element")
+/// That an array has no such element.
+fn no_element(pointer: &Pointer, token: &str, usage: Usage) -> PatchError {
+    if usage == Usage::Replace {
+        let path = pointer.shown();
+        let why = format!("replace operation does not apply: doc is missing key: {path}: missing value");
+        return PatchError::NotApplicable(why);
+    }
+    let no_number = || format!("strconv.Atoi: parsing \"{token:.SHOWN_CHARS$}\": invalid syntax");
+    let why = match (token.parse::<i64>(), usage) {
+        (Ok(index), _) => format!("Unable to access invalid index: {index}: invalid index referenced"),
+        (Err(_), Usage::Add | Usage::MoveTo | Usage::CopyTo) => {
+            format!("value was not a proper array index: '{token:.SHOWN_CHARS$}': {}", no_number())
+        }
+        (Err(_), _) => no_number(),
+    };
+    misplaced(pointer, token, usage, &why)
+}
+
+/// That what a pointer means is not where it should be.
+fn misplaced(pointer: &Pointer, token: &str, usage: Usage, why: &str) -> PatchError {
+    let (operation, path) = (usage.operation(), pointer.shown());
+    PatchError::NotApplicable(match usage {
+        Usage::MoveFrom => format!("error in move for path: '{token:.SHOWN_CHARS$}': {why}"),
+        Usage::CopyFrom => format!("error in copy for from: '{path}': {why}"),
+        Usage::CopyTo => format!("error while adding value during copy: {why}"),
+        _ => format!("error in {operation} for path: '{path}': {why}"),
+    })
 }
 
 fn set_member(object: &mut Object, name: &str, value: Value, meter: &mut Meter) -> Result<(), PatchError> {
@@ -235,7 +302,7 @@ mod tests {
 
     #[test]
     fn long_pointers_are_cut_short_in_errors() {
-        let error = Pointer::new("é".repeat(1_000_000)).refuse("why");
+        let error = Pointer::new("é".repeat(1_000_000)).no_holder(Usage::Add);
         assert!(error.to_string().len() < 3 * SHOWN_CHARS, "{error}");
     }
 }

@@ -19,7 +19,7 @@ mod strategic_merge;
 
 pub use apply::{
     Application, Applied, ApplyError, Comparison, Conflict, FieldSet, ManagedFields, Manager, Operation, Replacement,
-    Unconvertible, Versions, describe_conflicts, server_side_apply,
+    Unconvertible, Versions, atomic_places, describe_conflicts, overlay, server_side_apply,
 };
 pub use json_patch::JsonPatch;
 pub use merge_patch::merge_patch;

@@ -61,6 +61,6 @@ pub use time_zone::{is_time_zone, time_zone_problems};
 pub use url::{Url, unescape_query};
 pub use value::{Object, Value};
 pub use warnings::Warnings;
-pub use yaml::{YamlError, parse_yaml};
+pub use yaml::{YamlError, parse_yaml, parse_yaml_file};
 pub use yaml_keys::repeated_yaml_keys;
 pub use yaml_order::KeyOrder;

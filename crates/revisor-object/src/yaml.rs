@@ -39,8 +39,17 @@ pub enum YamlError {
 
 /// Reads the first document of `text`. An empty stream is `null`.
 pub fn parse_yaml(text: &[u8]) -> Result<Parsed, YamlError> {
+    read(text, Builder::default())
+}
+
+/// As [`parse_yaml`], of a file that somebody wrote with whatever they have: `y` and `n` are texts, as they are to all
+/// that write YAML today. To the original they are booleans, so a field that is called so has another name there.
+pub fn parse_yaml_file(text: &[u8]) -> Result<Parsed, YamlError> {
+    read(text, Builder { letters_are_texts: true, ..Builder::default() })
+}
+
+fn read(text: &[u8], mut builder: Builder) -> Result<Parsed, YamlError> {
     let text = std::str::from_utf8(text).map_err(|error| YamlError::NotUtf8(error.valid_up_to()))?;
-    let mut builder = Builder::default();
     for event in Parser::new(StrInput::new(text)) {
         let (event, span) = event
             .map_err(|error| YamlError::Syntax { line: error.marker().line(), problem: error.info().to_owned() })?;
@@ -58,6 +67,7 @@ struct Builder {
     aliased: usize,
     duplicates: Vec<String>,
     root: Option<Value>,
+    letters_are_texts: bool,
 }
 
 /// A mapping or sequence whose end has not come yet.
@@ -81,7 +91,8 @@ impl Builder {
     fn take(&mut self, event: Event<'_>, line: usize) -> Result<bool, YamlError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let plain = style == ScalarStyle::Plain;
+                let is_letter = self.letters_are_texts && matches!(&*text, "y" | "Y" | "n" | "N");
+                let plain = style == ScalarStyle::Plain && !is_letter;
                 if plain && text == "<<" && self.expects_key() {
                     self.set_key(Key::Merge);
                     return Ok(false);
@@ -330,6 +341,13 @@ mod tests {
     #[track_caller]
     fn check(text: &str, want: &str) {
         assert_eq!(parse_yaml(text.as_bytes()).expect("is YAML").value.to_json(), want, "{text}");
+    }
+
+    #[test]
+    fn letters_are_texts_in_files() {
+        let text = b"{n: y, no: yes, 'y': n}";
+        assert_eq!(parse_yaml_file(text).expect("is YAML").value.to_json(), r#"{"false":true,"n":"y","y":"n"}"#);
+        assert_eq!(parse_yaml(text).expect("is YAML").value.to_json(), r#"{"false":true,"y":false}"#);
     }
 
     #[test]

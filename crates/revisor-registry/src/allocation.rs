@@ -28,7 +28,7 @@ use self::fill_in::{keep_allocated, match_cluster_ips};
 use self::node_ports::NodePorts;
 use self::reservation::{Claim, Left};
 pub(crate) use self::reservation::{Outcome, Reservation};
-use crate::admission::Review;
+use crate::admission::Attributes;
 use crate::{Registry, RegistryError};
 
 /// From where services get their addresses and ports.
@@ -87,19 +87,20 @@ impl Registry {
     /// what became of the write.
     pub(crate) async fn reserve(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         object: &mut Object,
         dry_run: bool,
     ) -> Result<Reservation<'_>, RegistryError> {
-        let Some(mut reservation) = self.reservation_for(review.resource, review.namespace, review.name, dry_run)
+        let Some(mut reservation) =
+            self.reservation_for(attributes.resource, attributes.namespace, attributes.name, dry_run)
         else {
             return Ok(Reservation::nothing(self));
         };
-        if review.subresource.is_some() {
+        if attributes.subresource.is_some() {
             return Ok(reservation);
         }
         self.collect_left().await?;
-        match self.allocate(review, object, &mut reservation).await {
+        match self.allocate(attributes, object, &mut reservation).await {
             Ok(()) => Ok(reservation),
             Err(error) => {
                 reservation.settle(Outcome::Failed).await;
@@ -110,20 +111,28 @@ impl Registry {
 
     async fn allocate(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         service: &mut Object,
         reservation: &mut Reservation<'_>,
     ) -> Result<(), RegistryError> {
-        let invalid =
-            |errors| RegistryError::Invalid { resource: review.resource.clone(), name: review.name.to_owned(), errors };
-        if let Some(old) = review.old {
+        let invalid = |errors| RegistryError::Invalid {
+            resource: attributes.resource.clone(),
+            name: attributes.name.to_owned(),
+            errors,
+        };
+        if let Some(old) = attributes.old {
             keep_allocated(service, old);
         }
-        match_cluster_ips(service, review.old);
-        initialize_families(service, review.old, &self.allocation.families, self.catalog.features())
+        match_cluster_ips(service, attributes.old);
+        initialize_families(service, attributes.old, &self.allocation.families, self.catalog.features())
             .map_err(invalid)?;
-        self.allocate_cluster_ips(service, review.old, reservation).await.map_err(|error| error.named(review))?;
-        self.allocation.node_ports.allocate(service, review.old, reservation).map_err(|error| error.named(review))
+        self.allocate_cluster_ips(service, attributes.old, reservation)
+            .await
+            .map_err(|error| error.named(attributes))?;
+        self.allocation
+            .node_ports
+            .allocate(service, attributes.old, reservation)
+            .map_err(|error| error.named(attributes))
     }
 }
 
@@ -139,11 +148,11 @@ enum Unavailable {
 }
 
 impl Unavailable {
-    fn named(self, review: &Review<'_>) -> RegistryError {
+    fn named(self, attributes: &Attributes<'_>) -> RegistryError {
         match self {
             Unavailable::Invalid(error) => RegistryError::Invalid {
-                resource: review.resource.clone(),
-                name: review.name.to_owned(),
+                resource: attributes.resource.clone(),
+                name: attributes.name.to_owned(),
                 errors: FieldErrors::from([error]),
             },
             Unavailable::Exhausted(message) => RegistryError::Internal(message),

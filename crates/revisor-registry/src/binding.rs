@@ -3,18 +3,33 @@
 use revisor_catalog::{Feature, Features};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
-use crate::admission::copy_labels;
 use crate::overwrite::{require, set_condition};
 use crate::write::match_namespace;
-use crate::{Decoded, Place, Preconditions, Registry, RegistryError};
+use crate::{
+    Decoded, GroupVersionKind, Operation, Place, Preconditions, Registry, RegistryError, UnstoredWrite, WriteOptions,
+};
 
 impl Registry {
     /// Puts a pod on a node. The place is that of the pod, or of the collection of bindings, where the binding itself
     /// names the pod.
-    pub async fn bind(&self, place: Place<'_>, binding: Decoded, dry_run: bool) -> Result<(), RegistryError> {
-        let Some(pods) = self.catalog.resource("", "v1", "pods") else { return Err(RegistryError::Unreadable) };
+    pub async fn bind(
+        &self,
+        place: Place<'_>,
+        binding: Decoded,
+        options: WriteOptions<'_>,
+    ) -> Result<(), RegistryError> {
+        let Some(pods) = self.known("", "v1", "pods") else { return Err(RegistryError::Unreadable) };
         let Place { namespace, name, .. } = place;
         let mut binding = binding.object;
+        match_namespace(pods, binding.object_mut("metadata"), namespace)?;
+        let name_in_body = binding.at(&["metadata", "name"]).and_then(Value::as_str).map(str::to_owned);
+        let write = UnstoredWrite {
+            place: Place { name: name.or(name_in_body.as_deref()), ..place },
+            own_kind: Some(GroupVersionKind { group: "", version: "v1", kind: "Binding" }),
+            operation: Operation::Create,
+            options: WriteOptions { subresource: (place.resource.plural == "pods").then_some("binding"), ..options },
+        };
+        self.admit_unstored(&write, &mut binding).await?;
         let metadata = binding.object_mut("metadata");
         match_namespace(pods, metadata, namespace)?;
         let named = metadata.str("name").unwrap_or_default().to_owned();
@@ -37,12 +52,10 @@ impl Registry {
         }
         let node = target.str("name").unwrap_or_default();
         let features = self.catalog.features();
-        if target.str("kind") == Some("Node") {
-            copy_labels(self, node, binding.object_mut("metadata"));
-        }
+        self.validate_unstored(&write, &binding).await?;
         let metadata = binding.object("metadata").unwrap_or(&empty);
         let now = self.environment.timestamp();
-        self.overwrite(pods, namespace, &named, dry_run, |entry, pod| {
+        self.overwrite(pods, namespace, &named, options.dry_run, |entry, pod| {
             require(pods, entry, pod, &preconditions)?;
             assign(pod, node, metadata, features, &now).map_err(|why| RegistryError::SubresourceConflict {
                 resource: pods.clone(),

@@ -67,10 +67,9 @@ impl Registry {
     pub(crate) async fn read_stored(&self, resource: &Arc<Resource>, stored: &[u8]) -> Result<Current, RegistryError> {
         let object = Decoded::stored(stored)?;
         let Some(custom) = resource.custom() else { return Ok(Current { object, beneath: Beneath::Nothing }) };
-        let (shown, beneath) = custom.show_to_write(object);
-        let mut object = match shown {
-            Ok(object) => object,
-            Err(unconverted) => self.take_in(custom, resource, unconverted).await?,
+        let (mut object, beneath) = match custom.show_to_write(object) {
+            (Ok(object), beneath) => (object, beneath),
+            (Err(unconverted), _) => self.take_in(custom, resource, unconverted).await?,
         };
         object.remove("apiVersion");
         object.remove("kind");
@@ -108,7 +107,7 @@ impl Registry {
             Ok(laid_down) => laid_down,
             Err(unconverted) => {
                 let converted = self.await_one(custom, unconverted, custom.storage_version()).await?;
-                custom.lay_down_converted(converted, beneath).into()
+                custom.lay_down_converted(converted).into()
             }
         };
         let drafted = Drafted { stored: encode(resource, &stored), shown: shown.map(|shown| encode(resource, &shown)) };
@@ -121,7 +120,7 @@ impl Registry {
         match (show_now(resource, stored), resource.custom()) {
             (Ok(shown), _) => Ok(shown),
             (Err(unconverted), Some(custom)) => {
-                let object = self.take_in(custom, resource, unconverted).await?;
+                let (object, _) = self.take_in(custom, resource, unconverted).await?;
                 Ok(encode_shown(resource, &object, stored))
             }
             (Err(unconverted), None) => Err(failed(unconverted)),
@@ -170,7 +169,7 @@ impl Registry {
                 missing.drain(..missing.len().min(BATCH)).unzip();
             let converted = self.await_converted(custom, unconverted, &resource.api_version).await?;
             for (at, mut object) in places.into_iter().zip(converted) {
-                custom.take_in(&mut object);
+                let _ = custom.take_in(&mut object);
                 let bytes = encode_shown(resource, &object, items[at].bytes());
                 items[at].keep_shown(resource.shape, bytes.clone());
                 shown[at] = bytes;
@@ -179,16 +178,16 @@ impl Registry {
         Ok(shown)
     }
 
-    /// An object that could not be shown at once, when it has come.
+    /// An object that could not be shown at once, when it has come, and what came beneath it.
     async fn take_in(
         &self,
         custom: &Custom,
         resource: &Resource,
         unconverted: Unconverted,
-    ) -> Result<Object, RegistryError> {
+    ) -> Result<(Object, Beneath), RegistryError> {
         let mut object = self.await_one(custom, unconverted, &resource.api_version).await?;
-        custom.take_in(&mut object);
-        Ok(object)
+        let beneath = custom.take_in(&mut object);
+        Ok((object, beneath))
     }
 
     /// Waits for one object that somebody else converts.
@@ -203,7 +202,7 @@ impl Registry {
     }
 
     /// Waits for objects that somebody else converts. If one of them cannot be converted, none is.
-    async fn await_converted(
+    pub(crate) async fn await_converted(
         &self,
         custom: &Custom,
         unconverted: Vec<Unconverted>,

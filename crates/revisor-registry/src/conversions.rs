@@ -8,7 +8,7 @@
 mod stake;
 mod verdict;
 
-pub(crate) use verdict::{Verdict, judge, known};
+pub(crate) use verdict::{Verdict, compile, is_accepted, judge, known};
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -19,8 +19,8 @@ use revisor_catalog::Resource;
 use revisor_object::{FieldError, Object, Value};
 
 use self::stake::Stake;
-use self::verdict::{Accepted, is_accepted};
-use crate::admission::Review;
+use self::verdict::Accepted;
+use crate::admission::Attributes;
 use crate::definitions::is_definitions;
 use crate::workbench::off_the_workers;
 use crate::write::{encode, is_free_to_go, reject_invalid};
@@ -130,37 +130,37 @@ impl Registry {
     /// says in the status of a Conversion what is known. Nothing is asked of other objects.
     pub(crate) async fn judge(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         object: &mut Object,
         options: WriteOptions<'_>,
     ) -> Result<Judged<'_>, RegistryError> {
-        let resource = review.resource;
+        let resource = attributes.resource;
         let is_conversion = is_conversions(resource);
         if options.subresource.is_some() || !(is_conversion || is_definitions(resource)) {
             return Ok(Judged::default());
         }
-        if is_conversion && review.old.is_some_and(|old| is_free_to_go(resource, object, old)) {
-            self.refuse_needed(resource, review.name).await?;
+        if is_conversion && attributes.old.is_some_and(|old| is_free_to_go(resource, object, old)) {
+            self.refuse_needed(resource, attributes.name).await?;
         }
         // Compared as what is stored: written and read again.
         let new = Decoded::stored(encode(resource, object).bytes())?;
-        if review.old.is_some_and(|old| old.get("spec") == new.get("spec")) {
+        if attributes.old.is_some_and(|old| old.get("spec") == new.get("spec")) {
             return Ok(Judged::default());
         }
         // Upholds V4.
-        let turn = self.conversions.turn(review.name).await;
+        let turn = self.conversions.turn(attributes.name).await;
         let mut rules = None;
         let warnings = if is_conversion {
-            let definition = self.stored_definition(review.name);
-            let verdict = self.judge_conversion(review, &new, definition.as_ref(), options)?;
+            let definition = self.stored_definition(attributes.name);
+            let verdict = self.judge_conversion(attributes, &new, definition.as_ref(), options)?;
             verdict.tell(object, definition.as_ref(), &self.now());
-            verdict.warnings(review.name)
+            verdict.warnings(attributes.name)
         } else {
-            match self.judge_definition(review, &new, options)? {
+            match self.judge_definition(attributes, &new, options)? {
                 Some(verdict) => {
                     rules = verdict.rules();
-                    let warnings = verdict.warnings(review.name).into_iter();
-                    warnings.map(|warning| format!("Conversion {}: {warning}", review.name)).collect()
+                    let warnings = verdict.warnings(attributes.name).into_iter();
+                    warnings.map(|warning| format!("Conversion {}: {warning}", attributes.name)).collect()
                 }
                 None => Vec::new(),
             }
@@ -170,24 +170,24 @@ impl Registry {
 
     fn judge_conversion(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         conversion: &Object,
         definition: Option<&Object>,
         options: WriteOptions<'_>,
     ) -> Result<Verdict, RegistryError> {
-        let name = review.name;
+        let name = attributes.name;
         let Some(definition) = definition else { return Ok(Verdict::Waiting) };
         let verdict = self.found(conversion, definition, options)?;
         match &verdict {
             Verdict::Waiting => {}
-            Verdict::Refused(errors) => reject_invalid(review.resource, name, errors.clone())?,
+            Verdict::Refused(errors) => reject_invalid(attributes.resource, name, errors.clone())?,
             Verdict::Accepted(accepted) => {
-                if let Some(old) = review.old.filter(|old| is_accepted(old))
+                if let Some(old) = attributes.old.filter(|old| is_accepted(old))
                     && let Some(stake) = Stake::of(self, definition)
                 {
                     let losing = off_the_workers(|| stake.losing(old, &accepted.rules));
                     let what = ["would lose something by this change"; 2];
-                    refuse_loss(review.resource, name, losing, what)?;
+                    refuse_loss(attributes.resource, name, losing, what)?;
                 }
                 if !options.dry_run {
                     self.conversions.remember(name, [conversion, definition], accepted.clone());
@@ -199,22 +199,22 @@ impl Registry {
 
     fn judge_definition(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         definition: &Object,
         options: WriteOptions<'_>,
     ) -> Result<Option<Verdict>, RegistryError> {
-        let name = review.name;
+        let name = attributes.name;
         let Some(conversion) = self.stored_conversion(name) else { return Ok(None) };
         let verdict = self.found(&conversion, definition, options)?;
         match &verdict {
             Verdict::Waiting => {}
             // What was never in force for this definition holds nobody up.
-            Verdict::Refused(errors) if review.old.is_some() && is_accepted(&conversion) => {
+            Verdict::Refused(errors) if attributes.old.is_some() && is_accepted(&conversion) => {
                 let told = errors.iter().map(|error| FieldError {
                     detail: format!("in Conversion {name}: {}", error.detail),
                     ..error.clone()
                 });
-                reject_invalid(review.resource, name, told.collect())?;
+                reject_invalid(attributes.resource, name, told.collect())?;
             }
             Verdict::Accepted(accepted) if !options.dry_run => {
                 self.conversions.remember(name, [&conversion, definition], accepted.clone());

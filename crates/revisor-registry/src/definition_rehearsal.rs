@@ -14,7 +14,7 @@ use revisor_convert::Conversion;
 use revisor_object::Object;
 use tokio::task::yield_now;
 
-use crate::admission::Review;
+use crate::admission::Attributes;
 use crate::workbench::off_the_workers;
 use crate::write::encode;
 use crate::{Decoded, Registry, WriteOptions};
@@ -29,23 +29,23 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const GO: usize = 256 * 1024;
 
 impl Registry {
-    /// What whoever changes a definition should know about the objects that are stored. The review is of a definition.
+    /// What whoever changes a definition should know about the objects that are stored. The write is of a definition.
     /// `rules` are those of its Conversion beside what it is to be.
     pub(crate) async fn rehearse(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         new: &Object,
         rules: Option<Arc<Conversion>>,
         options: WriteOptions<'_>,
     ) -> Vec<String> {
-        let Some(old) = review.old.filter(|_| options.subresource.is_none()) else {
+        let Some(old) = attributes.old.filter(|_| options.subresource.is_none()) else {
             return Vec::new();
         };
-        let Some(stored) = self.defined_objects(review.name).filter(|stored| stored.total > 0) else {
+        let Some(stored) = self.defined_objects(attributes.name).filter(|stored| stored.total > 0) else {
             return Vec::new();
         };
         // Compared as what is stored: written and read again.
-        let Ok(new) = Decoded::stored(encode(review.resource, new).bytes()) else { return Vec::new() };
+        let Ok(new) = Decoded::stored(encode(attributes.resource, new).bytes()) else { return Vec::new() };
         let before = DefinitionState { object: old, rules: self.catalog().rules_in_use(old) };
         let after = DefinitionState { object: &new, rules };
         let change = off_the_workers(|| DefinitionChange::between([before, after], &self.catalog));

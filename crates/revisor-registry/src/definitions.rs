@@ -299,13 +299,17 @@ impl Keeper {
         let compiled = at_leisure(bytes, || definition.resources(&registry.catalog, rules));
         let Some(resources) = compiled else { return };
         let prefix = resources.storage.prefix.clone();
-        if let Err(error) = registry.add_custom_cache(&prefix, definition.namespaced).await {
+        let uid = basis.uid.as_ref().and_then(Value::as_str).unwrap_or_default();
+        if let Err(error) = registry.add_custom_cache(&resources.storage, uid).await {
             tracing::error!(definition = name, %error, "the objects of a definition cannot be read");
             return;
         }
         let (group, plural) = (definition.group.clone(), definition.accepted.plural.clone());
         let is_being_cleaned = self.installed.get(name).is_some_and(|installed| installed.is_being_cleaned);
+        let versions = definition.versions.iter().map(|version| version.name.as_str());
+        let hidden: Vec<&str> = versions.filter(|_| resources.served.is_empty()).collect();
         registry.serve_custom(&group, &plural, resources.served);
+        registry.hide_custom(&group, &plural, &hidden);
         registry.register_custom(&group).await;
         if definition.is_terminating && !is_being_cleaned {
             let (definitions, registry) = (self.definitions.clone(), self.registry.clone());
@@ -366,8 +370,12 @@ impl Keeper {
         }
         if let Some(Installed { group, plural, prefix, .. }) = self.installed.remove(name) {
             registry.serve_custom(&group, &plural, Vec::new());
+            registry.hide_custom(&group, &plural, &[]);
             registry.register_custom(&group).await;
             registry.remove_custom_cache(&prefix);
+            if let Err(error) = registry.forget_version_usage(&prefix).await {
+                tracing::warn!(definition = name, %error, "who asked for a definition that is gone is still written down");
+            }
         }
         let Some(group) = self.names.iter().find(|(_, names)| names.contains_key(name)).map(|(group, _)| group.clone())
         else {

@@ -5,26 +5,22 @@ mod plan;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_catalog::{Catalog, DeleteAnswer, Resource};
+use revisor_catalog::{Catalog, Custom, DeleteAnswer, Resource};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
-use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
+use revisor_store::{Change, Entry, Expect, Write};
 
 use self::plan::{Plan, plan};
 use crate::allocation::{Outcome, Reservation};
 use crate::body::{BodyType, Unread};
-use crate::bootstrap::IMMORTAL_NAMESPACES;
 use crate::conversion::Current;
 use crate::conversions::is_conversions;
-use crate::present::{Presented, named_as, present_item};
+use crate::present::{Presented, named_as};
 use crate::selection::place;
-use crate::{Decoded, Format, ListItems, ListRequest, ListVersions, Place, Registry, RegistryError, Selection};
+use crate::{Decoded, Format, ListItems, ListRequest, Place, Registry, RegistryError, WriteOptions};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 const POLICIES: [&str; 4] = ["Foreground", "Background", "Orphan", "nil"];
-
-/// How often a deletion is tried anew because others changed the object in between.
-const MAX_ATTEMPTS: usize = 100;
 
 /// What must be true of an object for it to be deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,6 +44,14 @@ pub struct DeleteOptions {
     pub propagation_policy: Option<String>,
     /// What must be true of the object.
     pub preconditions: Preconditions,
+}
+
+/// The request that a deletion is made by.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) write: WriteOptions<'a>,
+    /// Whether it is about a collection.
+    pub(crate) is_collection: bool,
 }
 
 /// A deletion that was done or has begun.
@@ -176,12 +180,33 @@ impl DeleteOptions {
 }
 
 impl Registry {
-    /// Deletes an object, or marks it where something holds it.
+    /// Deletes an object for the server itself, or marks it where something holds it.
     pub async fn delete(&self, target: Place<'_>, options: &DeleteOptions) -> Result<Deleted, RegistryError> {
+        self.delete_for(target, options, WriteOptions::default()).await
+    }
+
+    /// Deletes an object for a client, or marks it where something holds it.
+    pub async fn delete_for(
+        &self,
+        target: Place<'_>,
+        options: &DeleteOptions,
+        write: WriteOptions<'_>,
+    ) -> Result<Deleted, RegistryError> {
+        self.delete_admitted(target, options, Some(Request { write, is_collection: false })).await
+    }
+
+    /// Deletes an object. What somebody admitted already under another name has no request of its own.
+    pub(crate) async fn delete_admitted(
+        &self,
+        target: Place<'_>,
+        options: &DeleteOptions,
+        request: Option<Request<'_>>,
+    ) -> Result<Deleted, RegistryError> {
         let newest = self.newest(target.resource);
         let shown = &newest;
         let stored = Place { resource: shown.working(), ..target };
-        let mut deleted = self.delete_stored(stored, options).await.map_err(|error| named_as(shown, error))?;
+        let mut deleted =
+            self.delete_stored(stored, shown, options, request).await.map_err(|error| named_as(shown, error))?;
         match &mut deleted {
             Deleted::Gone { bytes, .. } => {
                 if is_conversions(shown) && !options.dry_run {
@@ -203,33 +228,35 @@ impl Registry {
     pub(crate) async fn delete_stored(
         &self,
         target: Place<'_>,
+        shown: &Arc<Resource>,
         options: &DeleteOptions,
+        request: Option<Request<'_>>,
     ) -> Result<Deleted, RegistryError> {
         let Place { resource, namespace, name } = target;
         let name = name.unwrap_or_default();
         options.validate()?;
-        if resource.kind == "Namespace" && resource.group.is_empty() && IMMORTAL_NAMESPACES.contains(&name) {
-            return Err(RegistryError::Forbidden {
-                resource: resource.clone(),
-                name: name.to_owned(),
-                why: "this namespace may not be deleted".to_owned(),
-                terminating_namespace: None,
-            });
-        }
-        let key = Key::new(resource.key(namespace, name));
-        self.cache.freshen().await?;
-        let mut entry = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
         let mut preconditions = options.preconditions.clone();
         let mut last_seen: Option<Arc<Entry>> = None;
-        for _ in 0..MAX_ATTEMPTS {
-            let Some(current) = entry else {
+        let mut attempts = self.attempts(resource, namespace, name).await?;
+        loop {
+            let current = match (attempts.current(), &last_seen) {
                 // If it was marked here and somebody else removed it, it is as gone as it should be.
-                let Some(marked) = last_seen else { return Err(RegistryError::not_found(resource, name)) };
-                let uid = uid_of(&Decoded::stored(marked.bytes())?).to_owned();
-                return Ok(Deleted::Gone { bytes: marked.bytes().clone(), uid });
+                (Err(RegistryError::NotFound { .. }), Some(marked)) => {
+                    let uid = uid_of(&Decoded::stored(marked.bytes())?).to_owned();
+                    return Ok(Deleted::Gone { bytes: marked.bytes().clone(), uid });
+                }
+                (current, _) => current?,
             };
             let Current { object: old, beneath } = self.read_to_delete(resource, current.bytes()).await?;
             check_preconditions(resource, name, &current, &old, &preconditions)?;
+            // Who marked it was asked about that already.
+            if let Some(Request { write, is_collection }) = request.filter(|_| last_seen.is_none()) {
+                let place = Place { resource: shown, namespace, name: (!is_collection).then_some(name) };
+                let attributes = write.deletion(place, &old, options);
+                self.admit(&attributes, &mut Object::new()).await?;
+                self.validate_admission(&attributes, &Object::new()).await?;
+                write.in_time()?;
+            }
             let uid = uid_of(&old).to_owned();
             if is_conversions(resource) && old.at(&["metadata", "deletionTimestamp"]).is_none() {
                 self.refuse_needed(resource, name).await?;
@@ -254,43 +281,37 @@ impl Registry {
                 .filter(|_| matches!(change, Change::Delete))
                 .unwrap_or_else(|| Reservation::nothing(self));
             reservation.give_up_all(&old);
-            let write = Write { key: key.clone(), expect: Expect::At(current.revision()), change };
+            let write = Write { key: attempts.key().clone(), expect: Expect::At(current.revision()), change };
             let written = self.cache.store().write(write).await;
             reservation.settle(if written.is_ok() { Outcome::Removed } else { Outcome::Failed }).await;
-            match written {
-                Ok(event) => match event.new {
-                    None => return Ok(Deleted::Gone { bytes: current.reading_at(event.revision), uid }),
-                    Some(marked) if !is_removed => return Ok(Deleted::Marked(marked.bytes().clone())),
-                    Some(marked) => {
-                        // Its time is up now, so the next round removes it. Who insisted on a version insisted on the
-                        // one before the mark.
-                        if let Some(version) = &mut preconditions.resource_version {
-                            *version = marked.revision().to_string();
-                        }
-                        last_seen = Some(marked.clone());
-                        entry = Some(marked);
+            let Some(event) = attempts.settle(written)? else { continue };
+            match event.new {
+                None => return Ok(Deleted::Gone { bytes: current.reading_at(event.revision), uid }),
+                Some(marked) if !is_removed => return Ok(Deleted::Marked(marked.bytes().clone())),
+                Some(marked) => {
+                    // Its time is up now, so the next round removes it. Who insisted on a version insisted on the one
+                    // before the mark.
+                    if let Some(version) = &mut preconditions.resource_version {
+                        *version = marked.revision().to_string();
                     }
-                },
-                Err(StoreError::Conflict { current, .. }) => entry = current,
-                Err(error) => return Err(error.into()),
+                    last_seen = Some(marked.clone());
+                    attempts.go_on_with(Some(marked));
+                }
             }
         }
-        Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
     }
 
     /// Deletes every object of a collection that is selected; answers what they were.
     pub async fn delete_collection(
         &self,
-        resource: &Arc<Resource>,
-        namespace: Option<&str>,
-        selection: &Selection,
-        versions: ListVersions<'_>,
-        limit: i64,
+        request: ListRequest<'_>,
         options: &DeleteOptions,
+        write: WriteOptions<'_>,
     ) -> Result<Vec<Bytes>, RegistryError> {
         options.validate()?;
-        let request = ListRequest { resource, namespace, selection, versions, limit };
-        let items = match self.list(request).await?.items {
+        let resource = request.resource;
+        let asks_others = resource.custom().is_some_and(Custom::asks_others);
+        let items = match self.list_to_delete(request).await?.items {
             ListItems::Page(items) => items,
             ListItems::All { snapshot, prefix, after, filter } => {
                 let all = snapshot.range(&prefix, after.as_deref());
@@ -302,11 +323,19 @@ impl Registry {
             let (namespace, name) = place(resource, item.key().as_str());
             let target =
                 Place { resource, namespace: Some(namespace).filter(|_| resource.namespaced), name: Some(name) };
-            match self.delete(target, options).await {
-                // They are told of as they were listed.
-                Ok(_) => deleted.push(shown.unwrap_or_else(|| present_item(resource, &item).into_owned())),
+            match self.delete_admitted(target, options, Some(Request { write, is_collection: true })).await {
+                // They are told of as they were listed, or as they were if they were listed without being shown.
+                Ok(_) => match shown {
+                    Some(shown) => deleted.push(shown),
+                    None => match self.show_item(resource, &item).await {
+                        Err(RegistryError::Conversion(_)) if !asks_others => {}
+                        shown => deleted.push(shown?),
+                    },
+                },
                 // Somebody else deleted it in between, which is as good.
                 Err(RegistryError::NotFound { .. }) => {}
+                // It is marked, and cannot be shown. The others are not kept for that.
+                Err(RegistryError::Conversion(_)) if !asks_others => {}
                 Err(error) => return Err(error),
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use revisor_catalog::Resource;
 use revisor_merge::{Conflict, describe_conflicts};
-use revisor_object::FieldErrors;
+use revisor_object::{FieldErrors, Status};
 use revisor_store::StoreError;
 use revisor_version::Revision;
 
@@ -127,6 +127,27 @@ pub enum RegistryError {
         /// The namespace, if the reason is that it is being deleted.
         terminating_namespace: Option<String>,
     },
+    /// A webhook or a policy refuses it, in words of its own.
+    #[error("{}", .0.message)]
+    Denied(Box<Status>),
+    /// The object may not be made so, for a reason that has a name of its own.
+    #[error("{} {name:?} is forbidden: {why}", resource.qualified_name())]
+    ForbiddenBecause {
+        /// Of this resource.
+        resource: Arc<Resource>,
+        /// The name of the object.
+        name: String,
+        /// Why not.
+        why: String,
+        /// The name of the reason.
+        cause: &'static str,
+    },
+    /// A plugin lets no more of these through at the moment.
+    #[error("Too many requests: {0}")]
+    TooManyRequests(String),
+    /// A plugin could not come to a decision.
+    #[error("{0}")]
+    Undecided(String),
     /// The namespace of the request does not exist.
     #[error("namespace {0:?} not found")]
     NoSuchNamespace(String),

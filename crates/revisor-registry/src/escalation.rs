@@ -3,12 +3,13 @@
 //! to make it.
 
 use revisor_auth::{
-    Attributes, Claims, Decision, Identity, PolicyRule, ResourceAttributes, RoleKind, RoleRef, why_forbidden,
+    Attributes as Question, Claims, Decision, Identity, PolicyRule, ResourceAttributes, RoleKind, RoleRef,
+    why_forbidden,
 };
 use revisor_catalog::Requester;
 use revisor_object::{Object, Value};
 
-use crate::admission::Review;
+use crate::admission::Attributes;
 use crate::role_book::GROUP;
 use crate::{Registry, RegistryError, WriteOptions};
 
@@ -19,34 +20,34 @@ impl Registry {
     /// Refuses a role or a binding that grants more than its writer has.
     pub(crate) fn refuse_escalation(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         object: &Object,
         options: WriteOptions<'_>,
     ) -> Result<(), RegistryError> {
-        if review.resource.group != GROUP {
+        if attributes.resource.group != GROUP {
             return Ok(());
         }
         let Some(user) = user(options.requester).filter(|user| !user.is_master()) else { return Ok(()) };
-        match review.resource.plural.as_str() {
+        match attributes.resource.plural.as_str() {
             "clusterroles" | "roles" => {
                 // Only who changes a role speaks of it by its name; who makes one does not.
-                let is_addressed = review.old.is_some() || options.is_addressed;
-                let name = is_addressed.then_some(review.name);
-                let resource = ResourceAttributes { resource: &review.resource.plural, name, ..of(review) };
-                if self.allows(&user, "escalate", resource) || is_bookkeeping(review, object) {
+                let is_addressed = attributes.old.is_some() || options.is_addressed;
+                let name = is_addressed.then_some(attributes.name);
+                let resource = ResourceAttributes { resource: &attributes.resource.plural, name, ..of(attributes) };
+                if self.allows(&user, "escalate", resource) || is_bookkeeping(attributes, object) {
                     return Ok(());
                 }
-                self.refuse_granting(review, &user, &PolicyRule::all_of(object))?;
-                if gathers(object) || review.old.is_some_and(gathers) {
+                self.refuse_granting(attributes, &user, &PolicyRule::all_of(object))?;
+                if gathers(object) || attributes.old.is_some_and(gathers) {
                     // What is gathered may be anything.
-                    let refused = self.authorizer.refuse_escalation(&user, review.namespace, &everything(), "");
+                    let refused = self.authorizer.refuse_escalation(&user, attributes.namespace, &everything(), "");
                     let why = "must have cluster-admin privileges to use the aggregationRule";
-                    refused.map_err(|_| review.forbidden(why))?;
+                    refused.map_err(|_| attributes.forbidden(why))?;
                 }
                 Ok(())
             }
             "clusterrolebindings" | "rolebindings" => {
-                if is_bookkeeping(review, object) {
+                if is_bookkeeping(attributes, object) {
                     return Ok(());
                 }
                 // What is of no kind that there is, is not valid and grants nothing.
@@ -56,18 +57,18 @@ impl Registry {
                     RoleKind::Role => "roles",
                 };
                 let group = object.at(&["roleRef", "apiGroup"]).and_then(Value::as_str).unwrap_or_default();
-                let resource = ResourceAttributes { group, resource: plural, name: Some(&role.name), ..of(review) };
+                let resource = ResourceAttributes { group, resource: plural, name: Some(&role.name), ..of(attributes) };
                 if self.allows(&user, "bind", resource) {
                     return Ok(());
                 }
-                if role.kind == RoleKind::Role && review.namespace.is_none() {
+                if role.kind == RoleKind::Role && attributes.namespace.is_none() {
                     return Err(RegistryError::BadRequest("Namespace parameter required.".to_owned()));
                 }
-                let rules = self.authorizer.grants().read().role(&role, review.namespace).cloned();
+                let rules = self.authorizer.grants().read().role(&role, attributes.namespace).cloned();
                 match rules {
-                    Some(rules) => self.refuse_granting(review, &user, &rules),
+                    Some(rules) => self.refuse_granting(attributes, &user, &rules),
                     // As in the original, what is missing is called by the resource of the request.
-                    None => Err(RegistryError::not_found(review.resource, &role.name)),
+                    None => Err(RegistryError::not_found(attributes.resource, &role.name)),
                 }
             }
             _ => Ok(()),
@@ -77,47 +78,47 @@ impl Registry {
     /// Refuses to make an object for one who may only change it.
     pub(crate) fn require_right_to_create(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         options: WriteOptions<'_>,
     ) -> Result<(), RegistryError> {
         if !options.is_addressed {
             return Ok(());
         }
         let Some(user) = user(options.requester).filter(|user| !user.is_master()) else { return Ok(()) };
-        let shown = review.shown;
+        let shown = attributes.shown;
         let resource = ResourceAttributes {
             version: &shown.version,
             resource: &shown.plural,
-            name: Some(review.name),
-            ..of(review)
+            name: Some(attributes.name),
+            ..of(attributes)
         };
-        let asked = Attributes { user: &user, verb: "create", path: "", resource: Some(resource) };
+        let asked = Question { user: &user, verb: "create", path: "", resource: Some(resource) };
         match self.authorizer.authorize(&asked) {
             Decision::Allow => Ok(()),
-            Decision::Forbidden { reason } => Err(review.forbidden(why_forbidden(&asked, &reason))),
+            Decision::Forbidden { reason } => Err(attributes.forbidden(why_forbidden(&asked, &reason))),
         }
     }
 
-    fn allows(&self, user: &Identity, verb: &str, resource: ResourceAttributes<'_>) -> bool {
-        let asked = Attributes { user, verb, path: "", resource: Some(resource) };
+    pub(crate) fn allows(&self, user: &Identity, verb: &str, resource: ResourceAttributes<'_>) -> bool {
+        let asked = Question { user, verb, path: "", resource: Some(resource) };
         self.authorizer.authorize(&asked) == Decision::Allow
     }
 
     fn refuse_granting(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         user: &Identity,
         granted: &[PolicyRule],
     ) -> Result<(), RegistryError> {
-        let plural = &review.resource.plural;
-        let refused = self.authorizer.refuse_escalation(user, review.namespace, granted, plural);
-        refused.map_err(|escalation| review.forbidden(escalation.to_string()))
+        let plural = &attributes.resource.plural;
+        let refused = self.authorizer.refuse_escalation(user, attributes.namespace, granted, plural);
+        refused.map_err(|escalation| attributes.forbidden(escalation.to_string()))
     }
 }
 
 /// Who writes; `None` if it is the server itself. Everybody else is in a group: that of those who are known or that of
 /// those who are not.
-fn user(requester: Requester<'_>) -> Option<Identity> {
+pub(crate) fn user(requester: Requester<'_>) -> Option<Identity> {
     if requester.name.is_empty() && requester.groups.is_empty() {
         return None;
     }
@@ -130,11 +131,11 @@ fn user(requester: Requester<'_>) -> Option<Identity> {
 }
 
 /// What all questions about a write have in common.
-fn of<'a>(review: &Review<'a>) -> ResourceAttributes<'a> {
+fn of<'a>(attributes: &Attributes<'a>) -> ResourceAttributes<'a> {
     ResourceAttributes {
-        group: &review.resource.group,
+        group: &attributes.resource.group,
         version: "*",
-        namespace: review.namespace,
+        namespace: attributes.namespace,
         ..ResourceAttributes::default()
     }
 }
@@ -150,8 +151,8 @@ fn everything() -> [PolicyRule; 2] {
 }
 
 /// Whether a write changes nothing but who depends on the object: that grants nothing.
-fn is_bookkeeping(review: &Review<'_>, object: &Object) -> bool {
-    let Some(old) = review.old else { return false };
+pub(crate) fn is_bookkeeping(attributes: &Attributes<'_>, object: &Object) -> bool {
+    let Some(old) = attributes.old else { return false };
     let bare = |object: &Object| {
         let mut object = object.clone();
         for name in ["kind", "apiVersion"] {

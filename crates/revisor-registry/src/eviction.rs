@@ -8,7 +8,11 @@ use revisor_object::{Object, StructuredLabelSelector, Value};
 use crate::body::{BodyType, Unread};
 use crate::delete::check_preconditions;
 use crate::overwrite::set_condition;
-use crate::{Decoded, DeleteOptions, Format, Place, Registry, RegistryError};
+use crate::write::match_namespace;
+use crate::{
+    Decoded, DeleteOptions, Format, GroupVersionKind, Operation, Place, Registry, RegistryError, UnstoredWrite,
+    WriteOptions,
+};
 
 const KIND: &str = "Eviction";
 
@@ -25,11 +29,7 @@ const RETRY_SECONDS: u32 = 10;
 
 /// A request to evict a pod.
 #[derive(Debug, Clone, Default)]
-pub struct Eviction {
-    name: String,
-    options: DeleteOptions,
-    names_dry_run: bool,
-}
+pub struct Eviction(Object);
 
 impl Eviction {
     /// Reads the body of an eviction.
@@ -54,23 +54,49 @@ impl Eviction {
                 version.rsplit('/').next().unwrap_or_default()
             )));
         }
-        let options = object.object("deleteOptions").map(DeleteOptions::of).transpose()?.unwrap_or_default();
-        let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default().to_owned();
-        Ok(Eviction { name, names_dry_run: options.dry_run, options })
+        let eviction = Eviction(object);
+        eviction.options()?;
+        Ok(eviction)
+    }
+
+    fn name(&self) -> &str {
+        name_of(&self.0)
+    }
+
+    /// How the pod is to be deleted.
+    fn options(&self) -> Result<DeleteOptions, RegistryError> {
+        self.0.object("deleteOptions").map(DeleteOptions::of).transpose().map(Option::unwrap_or_default)
     }
 }
 
 impl Registry {
     /// Deletes a pod if the budgets that select it allow it.
-    pub async fn evict(&self, place: Place<'_>, eviction: Eviction, dry_run: bool) -> Result<(), RegistryError> {
+    pub async fn evict(
+        &self,
+        place: Place<'_>,
+        mut eviction: Eviction,
+        write: WriteOptions<'_>,
+    ) -> Result<(), RegistryError> {
         let Place { resource: pods, namespace, name } = place;
         let name = name.unwrap_or_default();
-        if eviction.name != name {
+        let unstored = UnstoredWrite {
+            place,
+            own_kind: Some(GroupVersionKind { group: "policy", version: "v1", kind: KIND }),
+            operation: Operation::Create,
+            options: WriteOptions { subresource: Some("eviction"), ..write },
+        };
+        for name in ["kind", "apiVersion"] {
+            eviction.0.remove(name);
+        }
+        match_namespace(pods, eviction.0.object_mut("metadata"), namespace)?;
+        self.admit_unstored(&unstored, &mut eviction.0).await?;
+        if eviction.name() != name {
             let message = "name in URL does not match name in Eviction object";
             return Err(RegistryError::BadRequest(message.to_owned()));
         }
-        let mut options = eviction.options;
-        options.dry_run = eviction.names_dry_run || dry_run;
+        let mut options = eviction.options()?;
+        options.dry_run |= write.dry_run;
+        self.validate_unstored(&unstored, &eviction.0).await?;
         let insists = options.preconditions.resource_version.is_some();
         let mut last = RegistryError::Contended { resource: pods.clone(), name: name.to_owned() };
         for _ in 0..MAX_ATTEMPTS {
@@ -114,9 +140,7 @@ impl Registry {
         if phase == "Pending" {
             return Ok(Protection::Unfinished);
         }
-        let Some(budgets) = self.catalog.resource("policy", "v1", "poddisruptionbudgets") else {
-            return Ok(Protection::None);
-        };
+        let Some(budgets) = self.known("policy", "v1", "poddisruptionbudgets") else { return Ok(Protection::None) };
         let all = self.all_stored("policy", "v1", "poddisruptionbudgets", namespace);
         let mut selecting = all.iter().filter(|budget| selects(budget, pod));
         let Some(budget) = selecting.next() else { return Ok(Protection::None) };
@@ -155,7 +179,8 @@ impl Registry {
                 options.preconditions.resource_version = Some(version);
             }
         }
-        self.delete(place, &options).await.map(drop)
+        // The eviction was admitted; the deletion is its doing.
+        self.delete_admitted(place, &options, None).await.map(drop)
     }
 }
 

@@ -25,23 +25,34 @@ mod lasting;
 mod managed_fields;
 mod overwrite;
 mod patch;
+mod policy_book;
+mod policy_tally;
+mod policy_types;
 mod present;
 mod quota;
 mod read;
 mod read_plan;
 mod registry;
+mod rehearsal;
+mod rewrite;
 mod role_book;
 mod scale;
 mod scale_fields;
 mod selection;
+mod semver_policy;
 mod server_identity;
 mod service_addresses;
-mod uncalled_admission;
+mod version_fields;
 mod version_reports;
 mod version_usage;
 mod workbench;
 mod write;
 
+pub use admission::{
+    AdmissionConfig, AdmissionFamily, AdmissionNotes, AdmissionOptions, AdmissionPlugin, AdmissionSample,
+    AuditAnnotation, EventLimit, EventLimitType, ImagePolicyConfig, LimitedResource, Operation, PodSecurityConfig,
+    PodSecurityLevel, SentOptions, TolerationDefaults, TolerationSeconds, validate_node_selector,
+};
 pub use allocation::ServiceNetwork;
 pub use body::{Decoded, FieldValidation, Format, cbor_as_json};
 pub use bootstrap::Advertised;
@@ -51,11 +62,16 @@ pub use event_stream::{EventStream, StreamItem};
 pub use eviction::Eviction;
 pub use identity::Environment;
 pub use patch::PatchKind;
+pub use policy_tally::{POLICY_BUCKETS, PolicySample};
 pub use present::{Presented, present, present_item};
+pub use quota::{Evaluator, Recount};
 pub use read::{GetRequest, Got, ListItems, ListRequest, Listed, WatchRequest, Watched};
 pub use read_plan::{ListPlan, ListVersions, WatchPlan, plan_list, plan_watch};
 pub use registry::{Registry, RegistryOptions};
+pub use rehearsal::{Rehearsal, RehearsalEffect, RehearsalFinding, SeenRequests, Stored, ToCome};
+pub use revisor_admission::GroupVersionKind;
+pub use rewrite::MigrationStage;
 pub use selection::Selection;
 pub use server_identity::{KnownServer, ServerIdentity};
-pub use workbench::{Workbench, is_light};
-pub use write::{Place, Saved, WriteOptions};
+pub use workbench::{Workbench, is_light, off_the_workers};
+pub use write::{Place, Saved, UnstoredWrite, WriteOptions};

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use revisor_catalog::Resource;
 use revisor_object::{Object, Value};
-use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
+use revisor_store::{Change, Entry, Expect, Write};
 
 use crate::write::encode;
 use crate::{Decoded, Preconditions, Registry, RegistryError};
-
-/// How often a change is tried anew because others changed the object in between.
-const MAX_ATTEMPTS: usize = 100;
 
 impl Registry {
     /// Changes an object of which `change` sees the newest state, again and again until nobody else was faster. What
@@ -23,25 +20,21 @@ impl Registry {
         dry_run: bool,
         change: impl Fn(&Entry, &mut Object) -> Result<(), RegistryError>,
     ) -> Result<String, RegistryError> {
-        let key = Key::new(resource.key(namespace, name));
-        self.cache.freshen().await?;
-        let mut entry = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
-        for _ in 0..MAX_ATTEMPTS {
-            let Some(current) = entry else { return Err(RegistryError::not_found(resource, name)) };
+        let mut attempts = self.attempts(resource, namespace, name).await?;
+        loop {
+            let current = attempts.current()?;
             let mut object = Decoded::stored(current.bytes())?;
             change(&current, &mut object)?;
             let draft = encode(resource, &object);
             if dry_run || current.same_content(&draft) {
                 return Ok(current.revision().to_string());
             }
-            let write = Write { key: key.clone(), expect: Expect::At(current.revision()), change: Change::Put(draft) };
-            match self.cache.store().write(write).await {
-                Ok(event) => return Ok(event.revision.to_string()),
-                Err(StoreError::Conflict { current, .. }) => entry = current,
-                Err(error) => return Err(error.into()),
+            let key = attempts.key().clone();
+            let write = Write { key, expect: Expect::At(current.revision()), change: Change::Put(draft) };
+            if let Some(event) = attempts.settle(self.cache.store().write(write).await)? {
+                return Ok(event.revision.to_string());
             }
         }
-        Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
     }
 }
 

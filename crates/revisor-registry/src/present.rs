@@ -120,6 +120,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::VersionRequired { resource, .. }
         | RegistryError::Conflict { resource, .. }
         | RegistryError::Forbidden { resource, .. }
+        | RegistryError::ForbiddenBecause { resource, .. }
         | RegistryError::Contended { resource, .. } => {
             // Errors about other objects than the one that was asked for keep their name.
             if Arc::ptr_eq(resource, shown.working()) {
@@ -130,6 +131,7 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         RegistryError::Invalid { .. }
         | RegistryError::InvalidOptions { .. }
         | RegistryError::BadRequest(_)
+        | RegistryError::Denied(_)
         | RegistryError::NoSuchNamespace(_)
         | RegistryError::NoSuchComponent(_)
         | RegistryError::Expired { .. }
@@ -143,6 +145,8 @@ pub(crate) fn named_as(shown: &Arc<Resource>, mut error: RegistryError) -> Regis
         | RegistryError::OtherType { .. }
         | RegistryError::Untyped { .. }
         | RegistryError::Conversion(_)
+        | RegistryError::TooManyRequests(_)
+        | RegistryError::Undecided(_)
         | RegistryError::TimedOut
         | RegistryError::Internal(_)
         | RegistryError::Unreadable

@@ -2,10 +2,16 @@
 //! it is stored, and given back if it is not stored after all: also if its client goes in the middle of it.
 //!
 //! A charge is a compare-and-set on the status of the quota, checked against its newest state: of two writers that both
-//! want the last place, one gets it. What a quota already counts is said by its status; who keeps that up to date is not
-//! of interest here, and a quota whose status is empty is not enforced.
+//! want the last place, one gets it. What a quota already counts is said by its status, and a quota whose status is empty
+//! is not enforced. `recount` says what the status should be; when it is asked for that is the matter of a controller.
 
-mod usage;
+mod evaluator;
+mod ledger;
+mod pods;
+mod recount;
+mod resource_claims;
+mod services;
+mod volume_claims;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -14,8 +20,12 @@ use revisor_catalog::Resource;
 use revisor_object::{Object, Quantity, Value};
 use revisor_store::{Committed, StoreError, Write};
 
-use self::usage::{Measure, Usage};
-use crate::admission::{Operation, Review};
+pub use self::evaluator::Evaluator;
+use self::evaluator::{Usage, quantities};
+pub(crate) use self::ledger::Ledger;
+use self::ledger::Pending;
+pub use self::recount::Recount;
+use crate::admission::{Attributes, Operation};
 use crate::lasting::Lasting;
 use crate::{Registry, RegistryError};
 
@@ -25,7 +35,14 @@ use crate::{Registry, RegistryError};
 pub(crate) struct Charges {
     registry: Weak<Registry>,
     namespace: Option<String>,
-    quotas: Vec<(String, Usage)>,
+    quotas: Vec<Charge>,
+}
+
+/// What one quota was charged. It counts as being under way until it is dropped.
+struct Charge {
+    quota: String,
+    added: Usage,
+    _pending: Pending,
 }
 
 impl Charges {
@@ -53,6 +70,19 @@ impl Drop for Charges {
     }
 }
 
+/// What nobody has without a quota for it, as the configuration of the plugin says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LimitedResource {
+    /// The group of the resource.
+    pub group: String,
+    /// The resource.
+    pub plural: String,
+    /// Parts of the names of the amounts that are limited.
+    pub match_contains: Vec<String>,
+    /// Scopes that are limited, each with `scopeName`, `operator` and `values`.
+    pub match_scopes: Vec<Object>,
+}
+
 /// What a write would add to one quota.
 struct Claim {
     quota: String,
@@ -63,27 +93,32 @@ impl Registry {
     /// Charges a write to the quotas of its namespace, or refuses it. A dry run only asks.
     pub(crate) async fn charge_quotas(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         object: &Object,
         dry_run: bool,
     ) -> Result<Charges, RegistryError> {
-        let Some(measure) = Measure::of(review, object) else { return Ok(Charges::default()) };
-        let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
-        let stored = self.all_stored("", "v1", "resourcequotas", review.namespace);
-        let claims = stored.iter().map(|quota| claim(review, &measure, quota, object));
+        let Some(limited) = &self.quotas else { return Ok(Charges::default()) };
+        let Some(evaluator) = Evaluator::of_write(attributes, object) else { return Ok(Charges::default()) };
+        let Some(quotas) = self.known("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
+        let stored = self.all_stored("", "v1", "resourcequotas", attributes.namespace);
+        let claims = stored.iter().map(|quota| self.claim(attributes, &evaluator, quota, object));
         let claims: Vec<Claim> = claims.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        if !limited.is_empty() {
+            self.require_quota(attributes, &evaluator, limited, &stored, object)?;
+        }
         // All are asked before any is charged, so that a refusal seldom leaves something to give back.
         for claim in &claims {
             let newest = stored.iter().find(|quota| name_of(quota) == claim.quota);
             newest
                 .map_or(Ok(()), |quota| raised(quota, &claim.added).map(drop))
-                .map_err(|why| review.forbidden(why))?;
+                .map_err(|why| attributes.forbidden(why))?;
         }
         let Some(registry) = self.itself.upgrade().filter(|_| !dry_run && !claims.is_empty()) else {
             return Ok(Charges::default());
         };
-        let namespace = review.namespace.map(str::to_owned);
-        let (resource, name) = (review.resource.clone(), review.name.to_owned());
+        let namespace = attributes.namespace.map(str::to_owned);
+        let target = ledger::Target::new(attributes);
+        let (resource, name) = (attributes.resource.clone(), attributes.name.to_owned());
         let refuse = move |why| RegistryError::Forbidden {
             resource: resource.clone(),
             name: name.clone(),
@@ -91,25 +126,31 @@ impl Registry {
             terminating_namespace: None,
         };
         // Whether a charge was made is known at its end. If nobody waits for that, it is given back with the answer.
-        Lasting::new(&self.runtime, registry.charge(quotas.clone(), namespace, claims, refuse)).await
+        Lasting::new(&self.runtime, registry.charge(quotas.clone(), namespace, target, claims, refuse)).await
     }
 
     async fn charge(
         self: Arc<Self>,
         quotas: Arc<Resource>,
         namespace: Option<String>,
+        target: ledger::Target,
         claims: Vec<Claim>,
         refuse: impl Fn(String) -> RegistryError + Send + Sync,
     ) -> Result<Charges, RegistryError> {
         let mut charges = Charges { registry: Arc::downgrade(&self), namespace, quotas: Vec::new() };
         for Claim { quota: name, added } in claims {
+            // From here on until it is known what becomes of the write, a count of what is stored lacks this.
+            let charging = self.quota_ledger.charging().await;
+            let pending = self.quota_ledger.begin(quotas.key(charges.namespace.as_deref(), &name), &target, &added);
             let charged = self.overwrite(&quotas, charges.namespace.as_deref(), &name, false, |_, quota| {
                 let used = raised(quota, &added).map_err(&refuse)?;
                 quota.object_mut("status").insert("used", shown(&used));
                 Ok(())
             });
-            match charged.await {
-                Ok(_) => charges.quotas.push((name, added)),
+            let charged = charged.await;
+            drop(charging);
+            match charged {
+                Ok(_) => charges.quotas.push(Charge { quota: name, added, _pending: pending }),
                 // A quota that was deleted in between limits nothing.
                 Err(RegistryError::NotFound { resource, .. }) if Arc::ptr_eq(&resource, &quotas) => {}
                 Err(error) => {
@@ -140,12 +181,14 @@ impl Registry {
     }
 
     /// Gives back what a write was charged that was not done.
-    async fn refund_quotas(&self, namespace: Option<&str>, charged: Vec<(String, Usage)>) {
-        let Some(quotas) = self.catalog.resource("", "v1", "resourcequotas") else { return };
-        for (name, added) in charged {
-            let refunded = self.overwrite(quotas, namespace, &name, false, |_, quota| {
+    async fn refund_quotas(&self, namespace: Option<&str>, charged: Vec<Charge>) {
+        let Some(quotas) = self.known("", "v1", "resourcequotas") else { return };
+        for charge in charged {
+            let _charging = self.quota_ledger.charging().await;
+            let Charge { quota: name, added, .. } = &charge;
+            let refunded = self.overwrite(quotas, namespace, name, false, |_, quota| {
                 let mut used = amounts(quota, "used");
-                for (resource, amount) in &added {
+                for (resource, amount) in added {
                     if let Some(known) = used.get_mut(resource) {
                         let less = known.sub(amount);
                         *known = if less.is_negative() { Quantity::ZERO } else { less };
@@ -168,9 +211,7 @@ fn name_of(quota: &Object) -> &str {
 
 /// The amounts of one part of a quota's status.
 fn amounts(quota: &Object, part: &str) -> Usage {
-    let list = quota.at(&["status", part]).and_then(Value::as_object).into_iter().flat_map(Object::iter);
-    let parse = |value: &Value| value.as_str().and_then(|text| Quantity::parse(text).ok());
-    list.filter_map(|(name, value)| Some((name.to_owned(), parse(value)?))).collect()
+    quantities(quota.at(&["status", part]).and_then(Value::as_object))
 }
 
 fn shown(usage: &Usage) -> Object {
@@ -182,43 +223,98 @@ fn listed<'a>(usage: impl IntoIterator<Item = (&'a String, &'a Quantity)>) -> St
     parts.join(",")
 }
 
-/// What a write adds to a quota; `None` if the quota does not care.
-fn claim(
-    review: &Review<'_>,
-    measure: &Measure,
-    quota: &Object,
-    object: &Object,
-) -> Result<Option<Claim>, RegistryError> {
-    let hard = amounts(quota, "hard");
-    let watched: Vec<&str> = hard.keys().map(String::as_str).filter(|name| measure.counts(name)).collect();
-    if watched.is_empty() || !measure.is_in_scope(quota, object) {
-        return Ok(None);
-    }
-    let name = name_of(quota);
-    if let Err(why) = measure.require(&watched, object) {
-        return Err(review.forbidden(format!("failed quota: {name}: {why}")));
-    }
-    let used = amounts(quota, "used");
-    if watched.iter().any(|resource| !used.contains_key(*resource)) {
-        let why = format!("status unknown for quota: {name}, resources: {}", watched.join(","));
-        return Err(review.forbidden(why));
-    }
-    let mut added = measure.usage(object);
-    if let Some(negative) = negative(&added) {
-        return Err(review.forbidden(format!("quota usage is negative for resource(s): {negative}")));
-    }
-    // What the old object held counts already, if it counted at all.
-    let old = review.old.filter(|old| review.operation == Operation::Update && measure.is_in_scope(quota, old));
-    if let Some(old) = old {
-        for (resource, amount) in measure.usage(old) {
-            if let Some(known) = added.get_mut(&resource) {
-                let more = known.sub(&amount);
-                *known = if more.is_negative() { Quantity::ZERO } else { more };
+impl Registry {
+    /// Refuses what the configuration says that nobody has without a quota for it.
+    fn require_quota(
+        &self,
+        attributes: &Attributes<'_>,
+        evaluator: &Evaluator,
+        limited: &[LimitedResource],
+        quotas: &[Object],
+        object: &Object,
+    ) -> Result<(), RegistryError> {
+        let (group, plural) = attributes.resource.name();
+        let of_resource = || limited.iter().filter(|it| it.group == group && it.plural == plural);
+        if of_resource().next().is_some() {
+            let usage = evaluator.usage(self, object, self.environment.now());
+            let is_limited =
+                |name: &String| of_resource().any(|it| it.match_contains.iter().any(|part| name.contains(part)));
+            let is_covered = |name: &String| {
+                let matching = quotas.iter().filter(|quota| evaluator.is_in_scope(quota, object));
+                matching.into_iter().any(|quota| amounts(quota, "hard").contains_key(name))
+            };
+            let missing: Vec<&str> =
+                usage.keys().filter(|name| is_limited(name) && !is_covered(name)).map(String::as_str).collect();
+            if !missing.is_empty() {
+                return Err(attributes.forbidden(format!("insufficient quota to consume: {}", missing.join(","))));
             }
         }
+        let scopes = limited.iter().flat_map(|it| &it.match_scopes);
+        let missing: Vec<String> = scopes
+            .filter(|selector| evaluator.matches_scope(scope_name(selector), Some(selector), object))
+            .filter(|selector| {
+                let name = scope_name(selector);
+                !quotas.iter().any(|quota| evaluator.names_scope(quota, name, object))
+            })
+            .map(shown_scope)
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(RegistryError::Undecided(format!("insufficient quota to match these scopes: [{}]", missing.join(" "))))
     }
-    added.retain(|resource, amount| hard.contains_key(resource) && !amount.is_zero());
-    Ok((!added.is_empty()).then(|| Claim { quota: name.to_owned(), added }))
+
+    /// What a write adds to a quota; `None` if the quota does not care.
+    fn claim(
+        &self,
+        attributes: &Attributes<'_>,
+        evaluator: &Evaluator,
+        quota: &Object,
+        object: &Object,
+    ) -> Result<Option<Claim>, RegistryError> {
+        let now = self.environment.now();
+        let hard = amounts(quota, "hard");
+        let watched: Vec<&str> = hard.keys().map(String::as_str).filter(|name| evaluator.counts(self, name)).collect();
+        if watched.is_empty() || !evaluator.is_in_scope(quota, object) {
+            return Ok(None);
+        }
+        let name = name_of(quota);
+        if let Err(why) = evaluator.require(&watched, object) {
+            return Err(attributes.forbidden(format!("failed quota: {name}: {why}")));
+        }
+        let used = amounts(quota, "used");
+        if watched.iter().any(|resource| !used.contains_key(*resource)) {
+            let why = format!("status unknown for quota: {name}, resources: {}", watched.join(","));
+            return Err(attributes.forbidden(why));
+        }
+        let mut added = evaluator.usage(self, object, now);
+        if let Some(negative) = negative(&added) {
+            return Err(attributes.forbidden(format!("quota usage is negative for resource(s): {negative}")));
+        }
+        // What the old object held counts already, if it counted at all.
+        let old =
+            attributes.old.filter(|old| attributes.operation == Operation::Update && evaluator.is_in_scope(quota, old));
+        if let Some(old) = old {
+            for (resource, amount) in evaluator.usage(self, old, now) {
+                if let Some(known) = added.get_mut(&resource) {
+                    let more = known.sub(&amount);
+                    *known = if more.is_negative() { Quantity::ZERO } else { more };
+                }
+            }
+        }
+        added.retain(|resource, amount| hard.contains_key(resource) && !amount.is_zero());
+        Ok((!added.is_empty()).then(|| Claim { quota: name.to_owned(), added }))
+    }
+}
+
+fn scope_name(selector: &Object) -> &str {
+    selector.str("scopeName").unwrap_or_default()
+}
+
+/// A selector of scopes as Go prints it.
+fn shown_scope(selector: &Object) -> String {
+    let values: Vec<&str> = selector.array("values").iter().filter_map(Value::as_str).collect();
+    format!("{{{} {} [{}]}}", scope_name(selector), selector.str("operator").unwrap_or_default(), values.join(" "))
 }
 
 fn negative(usage: &Usage) -> Option<String> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_cache::{Expired, Filter, Footprint, Item, PastError, Scope, Snapshot, WatchStart};
-use revisor_catalog::{Feature, Resource};
+use revisor_catalog::{Custom, Feature, Resource};
 use revisor_object::{ContinueToken, FieldError, FieldErrors, FieldPath, ListScope};
 use revisor_store::Key;
 use revisor_version::Revision;
@@ -12,7 +12,7 @@ use revisor_version::Revision;
 use crate::component_status::is_found_out;
 use crate::conversion::BATCH;
 use crate::event_stream::EventStream;
-use crate::present::Presented;
+use crate::present::{Presented, show_item_now};
 use crate::read_plan::{invalid_version, parse_version};
 use crate::version_reports::is_reports;
 use crate::{ListPlan, ListVersions, Registry, RegistryError, Selection, WatchPlan, plan_list, plan_watch};
@@ -200,6 +200,17 @@ impl Registry {
 
     /// Reads a collection.
     pub async fn list(&self, request: ListRequest<'_>) -> Result<Listed, RegistryError> {
+        self.list_for(request, Purpose::Show).await
+    }
+
+    /// The same of a collection that is to be deleted, without showing it where that may fail: to delete takes no more of
+    /// an object than every version has. Only who has to be asked is asked, as in the original.
+    pub(crate) async fn list_to_delete(&self, request: ListRequest<'_>) -> Result<Listed, RegistryError> {
+        let asks_others = request.resource.custom().is_some_and(Custom::asks_others);
+        self.list_for(request, if asks_others { Purpose::Show } else { Purpose::Delete }).await
+    }
+
+    async fn list_for(&self, request: ListRequest<'_>, purpose: Purpose) -> Result<Listed, RegistryError> {
         let ListRequest { resource, namespace, selection, versions, limit } = request;
         if is_found_out(resource) {
             return Ok(self.component_statuses(resource, selection).await);
@@ -259,7 +270,7 @@ impl Registry {
         let filter = SharedFilter(selection.filter(resource));
         // One more than is wanted, to know whether there is more.
         let most = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
-        let select = Select { registry: self, resource, selection, filter: &filter };
+        let select = Select { registry: self, resource, selection, filter: &filter, purpose };
         let (mut page, all) = match source {
             Source::Memory(snapshot) if limit.is_none() && resource.is_certain() => {
                 let items = ListItems::All { snapshot, prefix, after, filter };
@@ -305,7 +316,9 @@ impl Registry {
             let token = ContinueToken { revision, start_after, remaining: listed.remaining, scope };
             listed.continue_token = Some(self.sealer.seal(&token));
         }
-        self.show_page(resource, &mut page).await?;
+        if purpose == Purpose::Show {
+            self.show_page(resource, &mut page).await?;
+        }
         listed.items = ListItems::Page(page);
         Ok(listed)
     }
@@ -404,12 +417,20 @@ impl Source {
     }
 }
 
+/// What a list is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Show,
+    Delete,
+}
+
 /// Which objects of a list are wanted.
 struct Select<'a> {
     registry: &'a Registry,
     resource: &'a Arc<Resource>,
     selection: &'a Selection,
     filter: &'a SharedFilter,
+    purpose: Purpose,
 }
 
 impl Select<'_> {
@@ -419,7 +440,7 @@ impl Select<'_> {
         mut candidates: impl Iterator<Item = Arc<Item>> + Send,
         most: usize,
     ) -> Result<Vec<Presented>, RegistryError> {
-        let Select { registry, resource, selection, filter } = *self;
+        let Select { resource, selection, filter, .. } = *self;
         if resource.is_certain() || !selection.reads_objects() {
             return Ok(candidates.filter(|item| filter.admits(item)).take(most).map(Presented::from).collect());
         }
@@ -430,15 +451,30 @@ impl Select<'_> {
             if batch.is_empty() {
                 break;
             }
-            let shown = registry.show_items(resource, &batch).await?;
+            let shown = self.show(&batch).await?;
             for (item, shown) in batch.into_iter().zip(shown) {
-                if selection.admits(resource, &item, &shown) {
-                    selected.push(Presented { item, shown: Some(shown) });
+                let is_selected = match &shown {
+                    Some(shown) => selection.admits(resource, &item, shown),
+                    None => filter.admits(&item),
+                };
+                if is_selected {
+                    selected.push(Presented { item, shown });
                 }
             }
         }
         selected.truncate(most);
         Ok(selected)
+    }
+
+    /// The objects as they are shown. For who deletes them, those that cannot be are told apart as they are stored.
+    async fn show(&self, items: &[Arc<Item>]) -> Result<Vec<Option<Bytes>>, RegistryError> {
+        let Select { registry, resource, .. } = *self;
+        match (registry.show_items(resource, items).await, self.purpose) {
+            (Err(RegistryError::Conversion(_)), Purpose::Delete) => {
+                Ok(items.iter().map(|item| show_item_now(resource, item).ok()).collect())
+            }
+            (shown, _) => Ok(shown?.into_iter().map(Some).collect()),
+        }
     }
 }
 

@@ -1,26 +1,30 @@
 //! [`Registry`]: the resources of the catalog, each with its part of the cache.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Arc, RwLock, Weak};
 use std::time::Duration;
 
+use revisor_admission::AdmissionEnvironment;
 use revisor_auth::{AuthorizationModes, Authorizer};
-use revisor_cache::{Cache, ResourceCache};
-use revisor_catalog::{Catalog, Resource};
+use revisor_cache::{Cache, ResourceCache, Snapshot};
+use revisor_catalog::{Catalog, Resource, WriteUnderWay, WritesUnderWay};
 use revisor_object::TokenSealer;
 use revisor_webhook::{Limits, WebhookClient};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::admission::{Admission, chain};
+use crate::admission::{Admission, AdmissionMetrics, AdmissionOptions, AdmissionPlugin, Webhooks, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
+use crate::policy_book::PolicyBook;
+use crate::policy_tally::{PolicySample, PolicyTally};
+use crate::quota::{Ledger, LimitedResource};
 use crate::role_book::RoleBook;
 use crate::service_addresses::ServiceAddresses;
-use crate::uncalled_admission::UncalledAdmission;
 use crate::version_reports::stored_version;
-use crate::version_usage::VersionUsage;
+use crate::version_usage::{RECORDS, VersionUsage};
 use crate::{Environment, RegistryError};
 
 /// What a registry is made of.
@@ -38,6 +42,10 @@ pub struct RegistryOptions {
     pub services: ServiceNetwork,
     /// Who may do what.
     pub authorization: AuthorizationModes,
+    /// What tells this server from others on the same store. It is the same after a restart.
+    pub server: String,
+    /// Which plugins are asked about writes.
+    pub admission: AdmissionOptions,
 }
 
 /// What the keys of a resource begin with that has no objects and never will.
@@ -58,23 +66,56 @@ pub struct Registry {
     pub(crate) sealer: TokenSealer,
     pub(crate) patience: Duration,
     pub(crate) admission: Vec<Box<dyn Admission>>,
+    pub(crate) admission_metrics: AdmissionMetrics,
+    /// The webhooks that are asked about writes.
+    pub(crate) admission_webhooks: Webhooks,
+    /// What the stored expressions of webhooks and policies may speak of.
+    pub(crate) expressions: AdmissionEnvironment,
     pub(crate) allocation: Allocation,
+    /// What nobody has without a quota for it; `None` if writes are not charged to quotas at all.
+    pub(crate) quotas: Option<Vec<LimitedResource>>,
+    /// What quotas were charged for writes that are under way.
+    pub(crate) quota_ledger: Ledger,
     pub(crate) authorizer: Authorizer,
     caches: HashMap<String, Arc<ResourceCache>>,
     /// Those of custom resources.
-    custom_caches: RwLock<HashMap<String, Arc<ResourceCache>>>,
+    custom_caches: RwLock<HashMap<String, CustomCache>>,
     /// What is left of a resource that is gone, for requests that still hold it.
     nothing: Arc<ResourceCache>,
-    /// What is stored to be asked about writes, and is not.
-    pub(crate) uncalled: UncalledAdmission,
+    /// The policies that are asked about writes.
+    pub(crate) policies: PolicyBook,
+    pub(crate) policy_tally: PolicyTally,
     /// How far definitions and conversions have taken effect.
     pub(crate) definitions: Progress,
     /// What is known of conversions between two requests.
     pub(crate) conversions: Conversions,
     /// Who asks for which versions of custom resources.
     pub(crate) usage: VersionUsage,
-    /// Converts custom objects whose definitions say so.
+    /// Asks webhooks: about writes, and to convert custom objects whose definitions say so.
     pub(crate) webhooks: WebhookClient,
+}
+
+/// The objects of a custom resource.
+struct CustomCache {
+    cache: Arc<ResourceCache>,
+    /// The resource in the version in which they are stored, whether clients can use it or not.
+    storage: Arc<Resource>,
+    /// What may be written by former states of the definition; those that are over are forgotten in time.
+    former: Vec<WritesUnderWay>,
+}
+
+/// The resource as its definition has it now, while something is written by that.
+pub(crate) struct Newest {
+    resource: Arc<Resource>,
+    _write: Option<WriteUnderWay>,
+}
+
+impl Deref for Newest {
+    type Target = Arc<Resource>;
+
+    fn deref(&self) -> &Arc<Resource> {
+        &self.resource
+    }
 }
 
 impl Registry {
@@ -84,8 +125,9 @@ impl Registry {
     /// If there is no tokio runtime on which definitions can be followed.
     pub async fn start(cache: Arc<Cache>, options: RegistryOptions) -> Result<Arc<Registry>, RegistryError> {
         let mut caches = HashMap::new();
-        // Conversions are kept also while they are not served.
-        let resources = options.catalog.resources().chain([options.catalog.conversions()]);
+        // What the server's own rules look at is kept also while it is not served, and so are conversions.
+        let catalog = &options.catalog;
+        let resources = catalog.resources().chain(catalog.stored_kinds()).chain([catalog.conversions()]);
         for resource in resources.filter(|resource| resource.is_stored()) {
             // Versions of one resource share what is stored.
             if !caches.contains_key(&resource.prefix) {
@@ -94,31 +136,43 @@ impl Registry {
             }
         }
         let nothing = cache.add(NOTHING, false).await?;
+        let usage = VersionUsage::new(options.server, cache.add(RECORDS, false).await?);
         let roles = RoleBook::new(&options.catalog, &caches);
-        let uncalled = UncalledAdmission::new(&options.catalog, &caches);
+        let admission_webhooks = Webhooks::new(&options.catalog, &caches, &options.admission.config);
+        let admission = chain(&options.admission);
+        let policies = PolicyBook::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
             itself: registry.clone(),
             runtime: Handle::current(),
             webhooks: WebhookClient::new(Arc::new(ServiceAddresses(registry.clone())), Limits::default()),
+            expressions: AdmissionEnvironment::new(options.catalog.rule_environment().clone()),
             served: watch::Sender::new(options.catalog.clone()),
             catalog: options.catalog,
             nothing,
-            uncalled,
+            policies,
+            policy_tally: PolicyTally::default(),
             custom_caches: RwLock::default(),
             definitions: Progress::default(),
             conversions: Conversions::default(),
-            usage: VersionUsage::new(options.environment.now()),
+            usage,
             cache,
             environment: options.environment,
             sealer: options.sealer,
             patience: options.patience,
-            admission: chain(),
+            admission_metrics: AdmissionMetrics::new(admission.iter().map(|plugin| plugin.name()).collect()),
+            admission_webhooks,
+            admission,
+            quotas: options
+                .admission
+                .has(AdmissionPlugin::ResourceQuota)
+                .then_some(options.admission.config.limited_resources),
             allocation: Allocation::new(options.services),
+            quota_ledger: Ledger::default(),
             authorizer: Authorizer::new(options.authorization, Arc::new(roles)),
             caches,
         });
         registry.bootstrap().await?;
-        registry.log_uncalled_admission();
+        registry.compile_all_policies();
         registry.follow_definitions().await;
         registry.reconcile_registrations().await?;
         Ok(registry)
@@ -144,6 +198,11 @@ impl Registry {
         &self.authorizer
     }
 
+    /// What was counted of the evaluations of validating and of mutating policies.
+    pub fn policy_samples(&self) -> [Vec<PolicySample>; 2] {
+        self.policy_tally.samples()
+    }
+
     /// The cache that reads are served from.
     pub fn cache(&self) -> &Arc<Cache> {
         &self.cache
@@ -151,19 +210,34 @@ impl Registry {
 
     /// The resource as its definition has it now. Who holds one for long may hold one of the past, and what is written
     /// by that would be stored as it was then.
-    pub(crate) fn newest(&self, resource: &Arc<Resource>) -> Arc<Resource> {
+    pub(crate) fn newest(&self, resource: &Arc<Resource>) -> Newest {
         if resource.custom().is_none() {
-            return resource.clone();
+            return Newest { resource: resource.clone(), _write: None };
         }
+        // Held until the write is known of: nobody can begin one unseen by a state that is not served any more.
         let served = self.served.borrow();
-        served.resource(&resource.group, &resource.version, &resource.plural).unwrap_or(resource).clone()
+        let newest = served.resource(&resource.group, &resource.version, &resource.plural).unwrap_or(resource);
+        Newest { resource: newest.clone(), _write: newest.custom().map(|custom| custom.writes().begin()) }
     }
 
-    /// Begins to follow a custom resource, and to count its objects by the version in which they are stored.
-    pub(crate) async fn add_custom_cache(&self, prefix: &str, namespaced: bool) -> Result<(), RegistryError> {
-        let added = self.cache.add_tallied(prefix, namespaced, stored_version).await?;
-        self.usage.begin(prefix);
-        self.custom_caches.write().expect("no holder of the caches panics").insert(prefix.to_owned(), added);
+    /// Begins to follow a custom resource, and to count its objects by the version in which they are stored. `definition`
+    /// is the identity of what defines it.
+    pub(crate) async fn add_custom_cache(
+        &self,
+        storage: &Arc<Resource>,
+        definition: &str,
+    ) -> Result<(), RegistryError> {
+        let prefix = &storage.prefix;
+        let cache = self.cache.add_tallied(prefix, storage.namespaced, stored_version).await?;
+        self.usage.begin(prefix, definition, self.environment.now());
+        let mut caches = self.custom_caches.write().expect("no holder of the caches panics");
+        let mut former = Vec::new();
+        if let Some(known) = caches.remove(prefix) {
+            former = known.former;
+            former.retain(|writes| !writes.are_over());
+            former.extend(known.storage.custom().map(|custom| custom.writes().clone()));
+        }
+        caches.insert(prefix.to_owned(), CustomCache { cache, storage: storage.clone(), former });
         Ok(())
     }
 
@@ -176,12 +250,43 @@ impl Registry {
 
     /// The part of the cache that holds the custom resource with these keys, if it is followed.
     pub(crate) fn custom_cache(&self, prefix: &str) -> Option<Arc<ResourceCache>> {
-        self.custom_caches.read().expect("no holder of the caches panics").get(prefix).cloned()
+        let custom = self.custom_caches.read().expect("no holder of the caches panics");
+        custom.get(prefix).map(|custom| custom.cache.clone())
+    }
+
+    /// The same, and the resource in the version in which its objects are stored.
+    pub(crate) fn custom_storage(&self, prefix: &str) -> Option<(Arc<Resource>, Snapshot)> {
+        let custom = self.custom_caches.read().expect("no holder of the caches panics");
+        custom.get(prefix).map(|custom| (custom.storage.clone(), custom.cache.snapshot()))
+    }
+
+    /// Whether somebody still writes by a former state of the definition of a custom resource, and may store an object
+    /// in a version that is not stored any more. Such a write ends with the time of its request.
+    pub fn has_former_writes(&self, resource: &Resource) -> bool {
+        let custom = self.custom_caches.read().expect("no holder of the caches panics");
+        custom.get(&resource.prefix).is_some_and(|custom| custom.former.iter().any(|writes| !writes.are_over()))
+    }
+
+    /// The resource in the version in which its objects are stored now, whether clients can use that or not.
+    pub fn storage_of(&self, resource: &Arc<Resource>) -> Arc<Resource> {
+        let custom = self.custom_caches.read().expect("no holder of the caches panics");
+        custom.get(&resource.prefix).map_or_else(|| resource.storage().clone(), |custom| custom.storage.clone())
     }
 
     /// Serves these as all versions of a custom resource.
     pub(crate) fn serve_custom(&self, group: &str, plural: &str, resources: Vec<Arc<Resource>>) {
         self.served.send_modify(|served| *served = Arc::new(served.with_custom(group, plural, resources)));
+    }
+
+    /// Remembers all versions of a definition that serves none of them; none if it serves some, or is gone.
+    pub(crate) fn hide_custom(&self, group: &str, plural: &str, versions: &[&str]) {
+        self.served.send_if_modified(|served| {
+            let is_news = !versions.is_empty() || served.hides(group, plural);
+            if is_news {
+                *served = Arc::new(served.with_hidden(group, plural, versions));
+            }
+            is_news
+        });
     }
 
     /// The part of the cache that holds a resource: an empty one if nothing is stored of it, or no longer.
@@ -190,7 +295,7 @@ impl Registry {
             return cache.clone();
         }
         let custom = self.custom_caches.read().expect("no holder of the caches panics");
-        custom.get(&resource.prefix).unwrap_or(&self.nothing).clone()
+        custom.get(&resource.prefix).map_or(&self.nothing, |custom| &custom.cache).clone()
     }
 }
 

@@ -12,6 +12,7 @@ use revisor_object::names::NameRule;
 use revisor_object::{FieldError, Object, Value};
 use revisor_version::Revision;
 
+use crate::admission::{Attributes, kind_of};
 use crate::apply;
 use crate::body::fit;
 use crate::patch::{apply_patch, unfit_patch, with_type};
@@ -148,6 +149,39 @@ impl Registry {
             return Err(RegistryError::Invalid { resource: scale, name: name.to_owned(), errors });
         }
         Ok(())
+    }
+
+    /// The mutating pass over a write of a scale, which sees scales. `object` is what the write makes of the object.
+    pub(crate) async fn admit_scale(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &mut Object,
+    ) -> Result<(), RegistryError> {
+        let [old, mut scale] = self.scales(attributes, object)?;
+        let shown = Attributes { own_kind: Some(kind_of(self.catalog.scale())), old: Some(&old), ..*attributes };
+        if self.admit(&shown, &mut scale).await? {
+            self.check_scale(attributes.shown, &scale)?;
+            *object = rescaled(attributes.shown, object, &scale);
+        }
+        Ok(())
+    }
+
+    /// The validating pass over a write of a scale.
+    pub(crate) async fn validate_scale_admission(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &Object,
+    ) -> Result<(), RegistryError> {
+        let [old, scale] = self.scales(attributes, object)?;
+        let shown = Attributes { own_kind: Some(kind_of(self.catalog.scale())), old: Some(&old), ..*attributes };
+        self.validate_admission(&shown, &scale).await
+    }
+
+    /// The scales of what is there and of what is to be there.
+    fn scales(&self, attributes: &Attributes<'_>, object: &Object) -> Result<[Object; 2], RegistryError> {
+        let empty = Object::new();
+        let scale = |object| self.scale_object(attributes.shown, &in_version(attributes.shown, object));
+        Ok([scale(attributes.old.unwrap_or(&empty))?, scale(object)?])
     }
 
     fn saved_scale(&self, resource: &Resource, saved: Saved) -> Result<Saved, RegistryError> {

@@ -42,6 +42,11 @@ impl Selection {
         Ok(Selection { labels, fields })
     }
 
+    /// The selection of the objects that have such labels.
+    pub(crate) fn of_labels(labels: &LabelSelector) -> Selection {
+        Selection { labels: labels.clone(), fields: FieldSelector::everything() }
+    }
+
     /// Whether every object is selected.
     pub fn is_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_everything()
@@ -85,7 +90,8 @@ impl Selection {
         })
     }
 
-    fn matches(&self, resource: &Arc<Resource>, item: &Item) -> bool {
+    /// Whether an object of a resource is selected, by what is stored of it.
+    pub(crate) fn matches(&self, resource: &Arc<Resource>, item: &Item) -> bool {
         let (namespace, name) = place(resource, item.key().as_str());
         // Versions of one resource share its items, so all read them in one way.
         let stored = resource.storage();

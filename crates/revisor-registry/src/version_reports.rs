@@ -1,8 +1,8 @@
 //! Version reports: a resource without storage. Whoever asks is told, for each definition of a custom resource, how many
 //! objects are stored in each of its versions, who asks for which, and which of them could be dropped.
 //!
-//! The counts are exact: the cache keeps them with every write. The requests are those of this server since it started
-//! ([`VersionUsage`](crate::version_usage::VersionUsage)).
+//! The counts are exact: the cache keeps them with every write. The requests are those of all servers on the store, as far
+//! as they are remembered ([`VersionUsage`](crate::version_usage::VersionUsage)).
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -52,7 +52,7 @@ pub(crate) fn stored_version(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// `v1` of `example.com/v1`.
-fn version_of(api_version: &str) -> &str {
+pub(crate) fn version_of(api_version: &str) -> &str {
     api_version.rsplit_once('/').map_or("", |(_, version)| version)
 }
 
@@ -61,9 +61,8 @@ impl Registry {
     pub(crate) async fn version_report(&self, resource: &Arc<Resource>, name: &str) -> Result<Got, RegistryError> {
         self.cache.freshen().await?;
         let not_found = || RegistryError::not_found(resource, name);
-        let definitions = self.definitions_resource().ok_or_else(not_found)?;
         let served_at = self.cache.revision();
-        let item = self.cache_of(definitions).get(&definitions.key(None, name)).ok_or_else(not_found)?;
+        let item = self.definition_item(name).ok_or_else(not_found)?;
         let report = self.report_on(&item).ok_or(RegistryError::Unreadable)?;
         Ok(Got { bytes: encode(resource, &report).bytes().clone(), item: None, served_at })
     }
@@ -109,6 +108,12 @@ impl Registry {
         versions
     }
 
+    /// The definition with this name.
+    pub(crate) fn definition_item(&self, name: &str) -> Option<Arc<Item>> {
+        let definitions = self.definitions_resource()?;
+        self.cache_of(definitions).get(&definitions.key(None, name))
+    }
+
     fn definitions_resource(&self) -> Option<&Arc<Resource>> {
         self.catalog.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     }
@@ -119,11 +124,12 @@ impl Registry {
         let (group, plural) = (text(&["spec", "group"]), text(&["status", "acceptedNames", "plural"]));
         let prefix = format!("/registry/{group}/{plural}/");
         let counts = is_established(&definition).then(|| self.custom_cache(&prefix)).flatten();
+        let usage = self.usage.of(&prefix);
         let facts = Facts {
             definition: &definition,
             counts: counts.map(|cache| cache.counts()),
-            used: self.usage.of(&prefix),
-            since: self.usage.since(),
+            since: usage.as_ref().map(|usage| usage.since),
+            used: usage.map(|usage| usage.versions).unwrap_or_default(),
             now: self.environment.now(),
         };
         Some(facts.report())
@@ -146,8 +152,8 @@ struct Facts<'a> {
     /// How many objects are stored in which versions; `None` if nobody counts them.
     counts: Option<Vec<(Box<str>, u64)>>,
     used: Vec<UsedVersion>,
-    /// Since when requests are known.
-    since: OffsetDateTime,
+    /// Since when requests are known; `None` if nobody counts them.
+    since: Option<OffsetDateTime>,
     now: OffsetDateTime,
 }
 
@@ -181,7 +187,7 @@ impl Facts<'_> {
         status.insert("storedVersions", self.stored_versions().map(Value::from).collect::<Vec<_>>());
         status.insert("objects", number(objects));
         status.insert("droppableVersions", droppable);
-        status.insert("requestsSince", time(self.since));
+        status.set("requestsSince", self.since.map(time));
         status.insert("versions", uses.into_iter().map(Value::Object).collect::<Vec<_>>());
         report
     }

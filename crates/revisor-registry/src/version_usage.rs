@@ -1,15 +1,21 @@
-//! [`VersionUsage`]: who asks for which versions of the custom resources, since the server started.
+//! [`VersionUsage`]: who asks for which versions of the custom resources.
 //!
-//! It is kept in memory only, and bounded: per version the clients that asked last. A request costs two short locks,
-//! of which one is shared and one belongs to its resource, and no memory unless the client is new.
+//! It is counted in memory, and bounded: per version the clients that asked last. A request costs two short locks, of
+//! which one is shared and one belongs to its resource, and no memory unless the client is new. What was counted is
+//! written down now and then ([`records`]), each server its own, so that it outlives the server and can be summed.
+
+mod records;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, RwLock};
 
+use revisor_cache::ResourceCache;
 use revisor_catalog::{Resource, Verb};
 use time::OffsetDateTime;
 
 use crate::Registry;
+
+pub(crate) use self::records::RECORDS;
 
 /// How many clients of a version are remembered: those that asked last.
 const MAX_CLIENTS: usize = 20;
@@ -20,6 +26,14 @@ const MAX_VERSIONS: usize = 32;
 
 /// How much of what a client calls itself is remembered.
 const MAX_AGENT: usize = 256;
+
+/// The requests for the versions of one resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Since when they are remembered.
+    pub(crate) since: OffsetDateTime,
+    pub(crate) versions: Vec<UsedVersion>,
+}
 
 /// The requests for one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,30 +60,86 @@ pub(crate) struct Client {
     pub(crate) verb: Verb,
 }
 
-type Versions = Arc<Mutex<Vec<UsedVersion>>>;
+impl Usage {
+    fn since(since: OffsetDateTime) -> Usage {
+        Usage { since, versions: Vec::new() }
+    }
+
+    /// Adds requests of a client, or of so many that nobody knows whose they were.
+    fn add(&mut self, version: &str, requests: u64, last: OffsetDateTime, client: Option<Client>) {
+        let versions = &mut self.versions;
+        let at = versions.iter().position(|known| known.version == version).unwrap_or_else(|| {
+            forget_oldest(versions, MAX_VERSIONS, |known| known.last);
+            versions.push(UsedVersion { version: version.to_owned(), requests: 0, last, clients: Vec::new() });
+            versions.len() - 1
+        });
+        let used = &mut versions[at];
+        used.requests = used.requests.saturating_add(requests);
+        used.last = last.max(used.last);
+        let Some(client) = client else { return };
+        match used.clients.iter_mut().find(|known| known.agent == client.agent) {
+            Some(known) => {
+                known.requests = known.requests.saturating_add(client.requests);
+                if client.last >= known.last {
+                    known.verb = client.verb;
+                }
+                known.last = client.last.max(known.last);
+            }
+            None => {
+                forget_oldest(&mut used.clients, MAX_CLIENTS, |known| known.last);
+                used.clients.push(client);
+            }
+        }
+    }
+
+    /// Adds what another server counted.
+    fn add_all(&mut self, other: Usage) {
+        self.since = self.since.min(other.since);
+        for used in other.versions {
+            self.add(&used.version, used.requests, used.last, None);
+            for client in used.clients {
+                self.add(&used.version, 0, client.last, Some(client));
+            }
+        }
+    }
+}
+
+/// What this server counted for one resource.
+struct Counted {
+    /// The identity of the definition: another one of the same name begins anew.
+    definition: String,
+    usage: Usage,
+    /// Whether there is something that was not written down yet.
+    has_news: bool,
+}
 
 /// Who asks for which versions.
 pub(crate) struct VersionUsage {
-    since: OffsetDateTime,
+    /// Who this server is among those that write down what they counted.
+    server: String,
+    /// What all servers have written down.
+    records: Arc<ResourceCache>,
     /// By what the keys of a resource begin with. Only those that are served are there.
-    resources: RwLock<HashMap<String, Versions>>,
+    resources: RwLock<HashMap<String, Arc<Mutex<Counted>>>>,
 }
 
 impl VersionUsage {
-    /// Nobody has asked for anything yet.
-    pub(crate) fn new(since: OffsetDateTime) -> VersionUsage {
-        VersionUsage { since, resources: RwLock::default() }
+    /// Goes on where the server with this name left off.
+    pub(crate) fn new(server: String, records: Arc<ResourceCache>) -> VersionUsage {
+        VersionUsage { server, records, resources: RwLock::default() }
     }
 
-    /// Since when requests are remembered.
-    pub(crate) fn since(&self) -> OffsetDateTime {
-        self.since
-    }
-
-    /// Remembers the requests for a resource from now on.
-    pub(crate) fn begin(&self, prefix: &str) {
+    /// Remembers the requests for a resource from now on, if it does not already. `definition` is the identity of what
+    /// defines it.
+    pub(crate) fn begin(&self, prefix: &str, definition: &str, now: OffsetDateTime) {
         let mut resources = self.resources.write().expect("no holder of the resources panics");
-        resources.entry(prefix.to_owned()).or_default();
+        let known = resources.get(prefix).map(|counted| locked(counted).definition.clone());
+        if known.as_deref() != Some(definition) {
+            let own = self.record(prefix, &self.server).filter(|record| record.definition == definition);
+            let usage = own.map_or_else(|| Usage::since(now), |record| record.usage);
+            let counted = Counted { definition: definition.to_owned(), usage, has_news: false };
+            resources.insert(prefix.to_owned(), Arc::new(Mutex::new(counted)));
+        }
     }
 
     /// Forgets a resource.
@@ -77,41 +147,49 @@ impl VersionUsage {
         self.resources.write().expect("no holder of the resources panics").remove(prefix);
     }
 
-    /// The requests for the versions of a resource.
-    pub(crate) fn of(&self, prefix: &str) -> Vec<UsedVersion> {
-        let versions = self.versions(prefix);
-        versions.map(|versions| versions.lock().expect("no holder of the versions panics").clone()).unwrap_or_default()
+    /// The requests for the versions of a resource, those that other servers counted among them; nothing if it is not
+    /// served.
+    pub(crate) fn of(&self, prefix: &str) -> Option<Usage> {
+        let (definition, mut usage) = {
+            let counted = self.counted(prefix)?;
+            let counted = locked(&counted);
+            (counted.definition.clone(), counted.usage.clone())
+        };
+        for record in self.others(prefix).filter(|record| record.definition == definition) {
+            usage.add_all(record.usage);
+        }
+        Some(usage)
     }
 
     /// Notes a request.
     pub(crate) fn note(&self, prefix: &str, version: &str, agent: &str, verb: Verb, now: OffsetDateTime) {
-        let Some(versions) = self.versions(prefix) else { return };
+        let Some(counted) = self.counted(prefix) else { return };
         let agent = shortened(agent);
-        let mut versions = versions.lock().expect("no holder of the versions panics");
-        let at = versions.iter().position(|known| known.version == version).unwrap_or_else(|| {
-            forget_oldest(&mut versions, MAX_VERSIONS, |known| known.last);
-            versions.push(UsedVersion { version: version.to_owned(), requests: 0, last: now, clients: Vec::new() });
-            versions.len() - 1
-        });
-        let UsedVersion { requests, last, clients, .. } = &mut versions[at];
-        *requests += 1;
-        *last = now.max(*last);
-        match clients.iter_mut().find(|client| client.agent == agent) {
-            Some(client) => {
-                client.requests += 1;
-                client.last = now.max(client.last);
-                client.verb = verb;
-            }
-            None => {
-                forget_oldest(clients, MAX_CLIENTS, |client| client.last);
-                clients.push(Client { agent: agent.to_owned(), requests: 1, last: now, verb });
-            }
+        let mut counted = locked(&counted);
+        counted.has_news = true;
+        // Nearly always it is known, and then nothing is copied.
+        let used = counted.usage.versions.iter_mut().find(|known| known.version == version);
+        if let Some(used) = used
+            && let Some(known) = used.clients.iter_mut().find(|known| known.agent == agent)
+        {
+            used.requests = used.requests.saturating_add(1);
+            used.last = now.max(used.last);
+            known.requests = known.requests.saturating_add(1);
+            known.last = now.max(known.last);
+            known.verb = verb;
+            return;
         }
+        let client = Client { agent: agent.to_owned(), requests: 1, last: now, verb };
+        counted.usage.add(version, 1, now, Some(client));
     }
 
-    fn versions(&self, prefix: &str) -> Option<Versions> {
+    fn counted(&self, prefix: &str) -> Option<Arc<Mutex<Counted>>> {
         self.resources.read().expect("no holder of the resources panics").get(prefix).cloned()
     }
+}
+
+fn locked(counted: &Mutex<Counted>) -> std::sync::MutexGuard<'_, Counted> {
+    counted.lock().expect("no holder of what is counted panics")
 }
 
 /// Makes room for one more.
@@ -144,87 +222,4 @@ impl Registry {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    const PREFIX: &str = "/registry/example.com/widgets/";
-
-    fn at(seconds: u64) -> OffsetDateTime {
-        OffsetDateTime::UNIX_EPOCH + Duration::from_secs(seconds)
-    }
-
-    fn usage() -> VersionUsage {
-        let usage = VersionUsage::new(at(0));
-        usage.begin(PREFIX);
-        usage
-    }
-
-    #[test]
-    fn requests_are_counted_by_version_and_client() {
-        let usage = usage();
-        for (second, version, agent, verb) in [
-            (1, "v1", "kubectl", Verb::Get),
-            (2, "v1", "operator", Verb::Watch),
-            (3, "v1beta1", "kubectl", Verb::List),
-            (4, "v1", "kubectl", Verb::Update),
-        ] {
-            usage.note(PREFIX, version, agent, verb, at(second));
-        }
-        let client = |agent: &str, requests, last, verb| Client { agent: agent.to_owned(), requests, last, verb };
-        let [v1, v1beta1] = &usage.of(PREFIX)[..] else { panic!("two versions were asked for") };
-        assert_eq!((v1.version.as_str(), v1.requests, v1.last), ("v1", 3, at(4)));
-        assert_eq!(v1.clients, [client("kubectl", 2, at(4), Verb::Update), client("operator", 1, at(2), Verb::Watch)]);
-        assert_eq!((v1beta1.version.as_str(), v1beta1.requests), ("v1beta1", 1));
-        assert_eq!(v1beta1.clients, [client("kubectl", 1, at(3), Verb::List)]);
-    }
-
-    #[test]
-    fn what_is_remembered_is_bounded() {
-        let usage = usage();
-        for number in 0..100 {
-            usage.note(PREFIX, "v1", &format!("client-{number}"), Verb::Get, at(number));
-            // One that asks again and again stays.
-            usage.note(PREFIX, "v1", "client-0", Verb::Get, at(number));
-        }
-        let [v1] = &usage.of(PREFIX)[..] else { panic!("one version was asked for") };
-        assert_eq!((v1.clients.len(), v1.requests), (MAX_CLIENTS, 200));
-        let is_known = |agent: &str| v1.clients.iter().any(|client| client.agent == agent);
-        assert!(is_known("client-0") && is_known("client-99") && !is_known("client-50"));
-
-        for number in 0..100 {
-            usage.note(PREFIX, &format!("v{number}"), "x", Verb::Get, at(200 + number));
-        }
-        let versions = usage.of(PREFIX);
-        assert_eq!(versions.len(), MAX_VERSIONS);
-        assert!(versions.iter().any(|known| known.version == "v99"));
-
-        let long = "ä".repeat(1000);
-        usage.note(PREFIX, "v1", &long, Verb::Get, at(1000));
-        usage.note(PREFIX, "v1", &long, Verb::Get, at(1000));
-        let versions = usage.of(PREFIX);
-        let client = versions.iter().flat_map(|known| &known.clients).find(|client| client.agent.starts_with('ä'));
-        assert_eq!(client.map(|client| (client.agent.len(), client.requests)), Some((MAX_AGENT, 2)));
-    }
-
-    #[test]
-    fn nothing_is_remembered_of_what_is_not_served() {
-        let usage = usage();
-        usage.note("/registry/example.com/gadgets/", "v1", "kubectl", Verb::Get, at(1));
-        assert_eq!(usage.of("/registry/example.com/gadgets/"), []);
-        usage.note(PREFIX, "v1", "kubectl", Verb::Get, at(1));
-        usage.end(PREFIX);
-        usage.begin(PREFIX);
-        assert_eq!(usage.of(PREFIX), [], "a definition of the same name is another one");
-    }
-
-    #[test]
-    fn a_clock_that_goes_back_does_not_make_requests_older() {
-        let usage = usage();
-        usage.note(PREFIX, "v1", "kubectl", Verb::Get, at(9));
-        usage.note(PREFIX, "v1", "kubectl", Verb::Get, at(5));
-        let [v1] = &usage.of(PREFIX)[..] else { panic!("one version was asked for") };
-        assert_eq!((v1.last, v1.clients[0].last), (at(9), at(9)));
-    }
-}
+mod tests;

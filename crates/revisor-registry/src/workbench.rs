@@ -137,7 +137,7 @@ impl Drop for Seat {
 }
 
 /// Computes while another thread takes over what else this one had to do.
-pub(crate) fn off_the_workers<T>(work: impl FnOnce() -> T) -> T {
+pub fn off_the_workers<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
         // There is no other thread, or nobody to hold up.

@@ -2,10 +2,12 @@
 //! what an object says of its own place in [`address`](self::address).
 
 mod address;
+mod attempts;
 mod create;
+mod options;
+mod unstored;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use revisor_catalog::{
@@ -15,70 +17,21 @@ use revisor_catalog::{
 use revisor_merge::ManagedFields;
 use revisor_object::names::NameRule;
 use revisor_object::{FieldError, FieldErrors, Object, Value, Warnings};
-use revisor_store::{Change, Draft, Entry, Expect, Key, StoreError, Write};
+use revisor_store::{Change, Draft, Entry, Expect, StoreError, Write};
 
 pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
-use crate::admission::{Operation, Review};
+pub use self::options::{Place, WriteOptions};
+pub use self::unstored::UnstoredWrite;
+use crate::admission::Attributes;
 use crate::allocation::{Outcome, Reservation};
 use crate::conversion::Current;
 use crate::definitions::is_definitions;
 use crate::present::named_as;
 use crate::scale::scale_of;
-use crate::{Decoded, FieldValidation, Registry, RegistryError, managed_fields};
-
-/// How often a write is tried anew because others changed the object in between. Each time somebody succeeded, so a
-/// client that comes to this bound has met a hundred others.
-const MAX_ATTEMPTS: usize = 100;
+use crate::{Decoded, Registry, RegistryError, managed_fields};
 
 /// What every conflict over a resource version says.
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
-
-/// Where a write goes.
-#[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
-    /// To this resource.
-    pub resource: &'a Arc<Resource>,
-    /// In this namespace.
-    pub namespace: Option<&'a str>,
-    /// To the object with this name, where the address has one.
-    pub name: Option<&'a str>,
-}
-
-/// What goes for every write.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct WriteOptions<'a> {
-    /// Go through everything, but store nothing.
-    pub dry_run: bool,
-    /// The subresource that is written to.
-    pub subresource: Option<&'a str>,
-    /// What to do about odd fields; for patches, which are only read here.
-    pub validation: FieldValidation,
-    /// Who writes.
-    pub requester: Requester<'a>,
-    /// In whose name managed fields are kept; empty for the server itself.
-    pub field_manager: &'a str,
-    /// Whether the object is applied: its writer comes to manage what it says.
-    pub is_apply: bool,
-    /// Whether an applier takes over what others manage.
-    pub force: bool,
-    /// Whether a new object is made at an address of its own, by a write that could as well have changed one. Set by
-    /// the registry itself.
-    pub is_addressed: bool,
-    /// When the time of the request is over: nothing is stored after that.
-    pub deadline: Option<Instant>,
-}
-
-impl<'a> WriteOptions<'a> {
-    pub(crate) fn part(&self) -> Part<'a> {
-        self.subresource.map_or(Part::Whole, Part::Subresource)
-    }
-
-    /// Refuses to go on when the time is over. Asked before each step that may take long, and before anything is stored.
-    pub(crate) fn in_time(&self) -> Result<(), RegistryError> {
-        let is_over = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if is_over { Err(RegistryError::TimedOut) } else { Ok(()) }
-    }
-}
 
 /// A write that was done.
 #[derive(Debug, Clone)]
@@ -184,6 +137,7 @@ impl Registry {
         let mut saved =
             self.change_stored(place, options, propose).await.map_err(|error| named_as(place.resource, error))?;
         self.await_definition(place.resource, &saved.bytes).await;
+        self.compile_policies(place.resource);
         self.show_saved(place.resource, &mut saved).await?;
         Ok(saved)
     }
@@ -198,11 +152,9 @@ impl Registry {
         let Place { resource: shown, namespace, name } = place;
         let resource = shown.working();
         let name = name.unwrap_or_default();
-        let key = Key::new(resource.key(namespace, name));
-        self.cache.freshen().await?;
-        let mut entry = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
-        for _ in 0..MAX_ATTEMPTS {
-            let Some(current) = entry else { return Err(RegistryError::not_found(resource, name)) };
+        let mut attempts = self.attempts(resource, namespace, name).await?;
+        loop {
+            let current = attempts.current()?;
             let Current { object: old, beneath } = self.read_stored(resource, current.bytes()).await?;
             let Proposal { mut object, warnings, is_conditional, managed } = propose(&old)?;
             let metadata = object.object_mut("metadata");
@@ -216,18 +168,11 @@ impl Registry {
             } else if named != version {
                 return Err(RegistryError::conflict(resource, name, MODIFIED));
             }
-            let review = Review {
-                resource,
-                shown,
-                namespace,
-                name,
-                subresource: options.subresource,
-                operation: Operation::Update,
-                old: Some(&old),
-            };
+            let attributes = options.attributes(shown, namespace, name, Some(&old));
             // Where it is known already who manages what, nobody sent it.
             let begun = managed.is_none().then(|| managed_fields::begin(resource, &object, &old, options));
             restore_metadata(&mut object, &old);
+            object.object_mut("metadata").remove("managedFields");
             resource.default(&mut object);
             let now = self.now();
             // Where nobody was recorded, recording begins with the next apply.
@@ -236,13 +181,17 @@ impl Registry {
                 _ => managed.unwrap_or_default(),
             };
             object.object_mut("metadata").set("managedFields", managed.into_value());
-            self.admit(&review, &mut object)?;
+            if scale_of(shown, options.subresource).is_some() {
+                self.admit_scale(&attributes, &mut object).await?;
+            } else if self.admit_keeping_managers(&attributes, &mut object).await? {
+                restore_metadata(&mut object, &old);
+            }
             // What is stored was written and read again. Only as if it had been, too, the new object can be compared.
             resource.complete(&mut object);
-            self.refuse_escalation(&review, &object, options)?;
-            let mut reservation = self.reserve(&review, &mut object, options.dry_run).await?;
+            self.refuse_escalation(&attributes, &object, options)?;
+            let mut reservation = self.reserve(&attributes, &mut object, options.dry_run).await?;
             let candidate = Candidate { object, beneath, warnings, is_conditional };
-            let attempt = self.store_changed(&review, &current, candidate, options, &mut reservation).await;
+            let attempt = self.store_changed(&attributes, &current, candidate, options, &mut reservation).await;
             let outcome = match &attempt {
                 Ok(Attempt::Saved(_)) => Outcome::Stored,
                 Ok(Attempt::Removed(_)) => Outcome::Removed,
@@ -251,25 +200,53 @@ impl Registry {
             reservation.settle(outcome).await;
             match attempt? {
                 Attempt::Saved(saved) | Attempt::Removed(saved) => return Ok(saved),
-                Attempt::Overtaken(newest) => entry = newest,
+                Attempt::Overtaken(newest) => attempts.go_on_with(newest),
             }
         }
-        Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
+    }
+
+    /// The mutating pass over an object of which it is known who manages what. Webhooks may change that, but only to
+    /// something that can be read (upstream: `managedFieldsValidatingAdmissionController`). Answers whether others
+    /// changed the object.
+    pub(crate) async fn admit_keeping_managers(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &mut Object,
+    ) -> Result<bool, RegistryError> {
+        // Most servers have nobody who could change it, and need not remember it.
+        let may_change = self.admission_webhooks.may_change(&self.expressions)
+            || self.policies.mutating(&self.expressions).is_some();
+        let known = object.at(&["metadata", "managedFields"]).filter(|_| may_change).cloned();
+        let has_changed = self.admit(attributes, object).await?;
+        if has_changed && may_change {
+            let metadata = object.object_mut("metadata");
+            if metadata.get("managedFields") != known.as_ref()
+                && ManagedFields::read(metadata.array("managedFields")).is_none()
+            {
+                metadata.set("managedFields", known);
+                attributes.warn(
+                    ".metadata.managedFields was in an invalid state after admission; this could be caused by an \
+                     outdated mutating admission controller; please fix your requests: metadata.managedFields cannot \
+                     be read",
+                );
+            }
+        }
+        Ok(has_changed)
     }
 
     /// Prepares, validates and stores an object in place of the current one.
     async fn store_changed(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         current: &Entry,
         candidate: Candidate,
         options: WriteOptions<'_>,
         reservation: &mut Reservation<'_>,
     ) -> Result<Attempt, RegistryError> {
-        let Review { resource, shown, name, .. } = *review;
+        let Attributes { resource, shown, name, .. } = *attributes;
         let Candidate { mut object, beneath, mut warnings, is_conditional } = candidate;
         let empty = Object::new();
-        let old = review.old.unwrap_or(&empty);
+        let old = attributes.old.unwrap_or(&empty);
         let now = self.environment.timestamp();
         let circumstances = Circumstances { now: &now, requester: options.requester };
         options.in_time()?;
@@ -277,25 +254,24 @@ impl Registry {
         if options.subresource != Some("status") {
             count_generation(resource, &mut object, old);
         }
-        let metadata = object.object("metadata").unwrap_or(&empty);
-        let mut errors = check_metadata(shown, metadata);
-        if shown.rules.validates_metadata {
-            let old_metadata = old.object("metadata").unwrap_or(&empty);
-            errors.extend(validate_metadata_update(metadata, old_metadata));
-        }
+        let mut errors = check_updated_metadata(shown, &object, old);
         let validated =
             shown.strategy.validate_update_warning(&object, old, options.part(), circumstances, &mut warnings);
         errors.extend(validated);
         reject_invalid(resource, name, errors)?;
-        self.validate_admission(review, &object)?;
-        let judged = self.judge(review, &mut object, options).await?;
+        if scale_of(shown, options.subresource).is_some() {
+            self.validate_scale_admission(attributes, &object).await?;
+        } else {
+            self.validate_admission(attributes, &object).await?;
+        }
+        let judged = self.judge(attributes, &mut object, options).await?;
         if is_definitions(resource) {
+            warnings.extend(self.check_semver(review, &object, judged.rules.as_deref(), options)?);
             // Boxed: all others would carry the room for it about.
-            warnings.extend(Box::pin(self.rehearse(review, &object, judged.rules.clone(), options)).await);
+            warnings.extend(Box::pin(self.rehearse(attributes, &object, judged.rules.clone(), options)).await);
         }
         options.in_time()?;
-        let charges = self.charge_quotas(review, &object, options.dry_run).await?;
-        warnings.extend(self.admission_warnings(review, &object));
+        let charges = self.charge_quotas(attributes, &object, options.dry_run).await?;
         warnings.extend(match options.part() {
             Part::Whole => resource.strategy.warnings(&object, Some(old)),
             Part::Subresource(_) => resource.strategy.subresource_warnings(&object, old),
@@ -393,7 +369,6 @@ fn restore_metadata(object: &mut Object, old: &Object) {
     metadata.set("generation", old_metadata.get("generation").cloned());
     metadata.set("creationTimestamp", old_metadata.get("creationTimestamp").cloned());
     metadata.remove("selfLink");
-    metadata.remove("managedFields");
     if metadata.str("uid").unwrap_or_default().is_empty() {
         metadata.set("uid", old_metadata.get("uid").cloned());
     }
@@ -411,6 +386,17 @@ fn count_generation(resource: &Resource, object: &mut Object, old: &Object) {
         let before = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
         object.object_mut("metadata").insert("generation", before + 1);
     }
+}
+
+/// What is wrong with the metadata of an object in place of the old one.
+pub(crate) fn check_updated_metadata(resource: &Resource, object: &Object, old: &Object) -> FieldErrors {
+    let empty = Object::new();
+    let metadata = object.object("metadata").unwrap_or(&empty);
+    let mut errors = check_metadata(resource, metadata);
+    if resource.rules.validates_metadata {
+        errors.extend(validate_metadata_update(metadata, old.object("metadata").unwrap_or(&empty)));
+    }
+    errors
 }
 
 fn check_metadata(resource: &Resource, metadata: &Object) -> FieldErrors {

@@ -24,6 +24,7 @@ pub use structural::correlation::{Compared, Correlation, KeyedList};
 pub use structural::custom_schema::{CustomSchema, Misfit, blocks_rules};
 pub use structural::format::is_known_format;
 pub use structural::metadata::{Malformed, MetadataType};
+pub use structural::pattern::difference::{UndecidedPatterns, pattern_difference};
 pub use structural::pattern::walk::PatternWalk;
 pub use structural::pattern::{MAX_PATTERN_BYTES, Pattern, PatternError};
 pub use structural::validator::Validator;

@@ -4,6 +4,7 @@
 //! read of it goes to disk (`view`), and an index of history (`index`), by which reads of the past find their records
 //! (`past`). One thread puts writes in order (`sequencer`), another removes what history no longer needs (`sweeper`).
 
+mod copy;
 mod folder;
 mod gaps;
 mod index;
@@ -38,6 +39,7 @@ use std::time::SystemTime;
 use revisor_version::Revision;
 use tokio::sync::{Semaphore, oneshot, watch};
 
+pub use copy::copy_store;
 pub use open_error::OpenError;
 pub use options::{Clock, EmbeddedOptions, HistoryLimits, ShareOf, Tuning, resource_of};
 pub use usage::Usage;

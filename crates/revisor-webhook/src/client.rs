@@ -18,7 +18,9 @@ use crate::location::{Dial, Location};
 use crate::media_type::media_type;
 use crate::pool::Pool;
 use crate::trust::Trust;
-use crate::{Answer, CallError, ClientConfig, ClientConfigError, Endpoint, NetError, ServiceResolver, StatusAnswer};
+use crate::{
+    Answer, CallError, ClientConfig, ClientConfigError, Credentials, Endpoint, NetError, ServiceResolver, StatusAnswer,
+};
 
 /// How often a call is made again because the webhook asks for it.
 const MAX_RETRIES: usize = 10;
@@ -72,12 +74,15 @@ struct Inner {
 
 #[derive(Default)]
 struct Pools {
-    by_config: HashMap<ClientConfig, Remembered>,
+    by_config: HashMap<Account, Remembered>,
     /// Counts the calls, to tell which webhook was called last.
     calls: u64,
     /// Whether a task looks after connections that grow old.
     is_swept: bool,
 }
+
+/// A webhook, and who the server is to it.
+type Account = (ClientConfig, Option<Arc<Credentials>>);
 
 struct Remembered {
     pool: Arc<Pool>,
@@ -100,6 +105,18 @@ impl WebhookClient {
         self.post_for(config, body, timeout, usize::MAX).await
     }
 
+    /// The same, showing these credentials, for an answer that has no reason to be larger than `most` bytes.
+    pub async fn post_as(
+        &self,
+        config: &ClientConfig,
+        credentials: Option<&Arc<Credentials>>,
+        body: Bytes,
+        timeout: Duration,
+        most: usize,
+    ) -> Result<Answer, CallError> {
+        self.post_account(&(config.clone(), credentials.cloned()), body, timeout, most).await
+    }
+
     /// The same, for an answer that has no reason to be larger than `most` bytes, whatever the limit.
     pub(crate) async fn post_for(
         &self,
@@ -108,8 +125,18 @@ impl WebhookClient {
         timeout: Duration,
         most: usize,
     ) -> Result<Answer, CallError> {
+        self.post_account(&(config.clone(), None), body, timeout, most).await
+    }
+
+    async fn post_account(
+        &self,
+        account: &Account,
+        body: Bytes,
+        timeout: Duration,
+        most: usize,
+    ) -> Result<Answer, CallError> {
         let most = most.min(self.inner.limits.max_response_bytes);
-        let pool = self.inner.pool(config)?;
+        let pool = self.inner.pool(account)?;
         let deadline = Instant::now() + timeout.min(MAX_TIMEOUT);
         let url = pool.location.url(timeout);
         let net = |cause| CallError::Net { url: url.clone(), cause };
@@ -117,6 +144,7 @@ impl WebhookClient {
             authority: pool.location.authority.clone(),
             path_and_query: pool.location.path_and_query(timeout),
             user_agent: self.inner.user_agent.clone(),
+            authorization: account.1.as_deref().map_or(Ok(None), Credentials::authorization)?,
             body,
         };
         let timed_out = |_| net(NetError::Timeout);
@@ -125,7 +153,7 @@ impl WebhookClient {
 
         let mut retries = 0;
         loop {
-            let asked = timeout_at(deadline, self.inner.ask(config, &pool, &outgoing)).await.map_err(timed_out)?;
+            let asked = timeout_at(deadline, self.inner.ask(account, &pool, &outgoing)).await.map_err(timed_out)?;
             let (response, connection) = asked.map_err(|failure| match failure {
                 AskError::Config(error) => CallError::Config(error),
                 AskError::Net(cause) => net(cause),
@@ -160,29 +188,29 @@ enum AskError {
 
 impl Inner {
     /// What is remembered of this webhook.
-    fn pool(&self, config: &ClientConfig) -> Result<Arc<Pool>, ClientConfigError> {
+    fn pool(&self, account: &Account) -> Result<Arc<Pool>, ClientConfigError> {
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         pools.calls += 1;
         let last_call = pools.calls;
-        if let Some(remembered) = pools.by_config.get_mut(config) {
+        if let Some(remembered) = pools.by_config.get_mut(account) {
             remembered.last_call = last_call;
             return Ok(remembered.pool.clone());
         }
-        let location = Location::of(&config.target)?;
+        let location = Location::of(&account.0.target)?;
         let pool = Arc::new(Pool::new(location, self.limits.max_calls, self.limits.max_idle_connections));
         while pools.by_config.len() >= self.limits.max_webhooks.max(1) {
             let oldest = pools.by_config.iter().min_by_key(|(_, remembered)| remembered.last_call);
             let Some(oldest) = oldest.map(|(config, _)| config.clone()) else { break };
             pools.by_config.remove(&oldest);
         }
-        pools.by_config.insert(config.clone(), Remembered { pool: pool.clone(), last_call });
+        pools.by_config.insert(account.clone(), Remembered { pool: pool.clone(), last_call });
         Ok(pool)
     }
 
     /// Sends a request on a connection that waited, or on a new one.
     async fn ask(
         &self,
-        config: &ClientConfig,
+        account: &Account,
         pool: &Pool,
         outgoing: &Outgoing,
     ) -> Result<(Response<Incoming>, Connection), AskError> {
@@ -195,7 +223,7 @@ impl Inner {
                 Err(Unanswered { error, .. }) => return Err(AskError::Net(error)),
             }
         }
-        let mut connection = self.connect(config, pool).await?;
+        let mut connection = self.connect(account, pool).await?;
         if let Some(shared) = connection.share() {
             pool.give(shared);
         }
@@ -205,14 +233,15 @@ impl Inner {
         }
     }
 
-    async fn connect(&self, config: &ClientConfig, pool: &Pool) -> Result<Connection, AskError> {
+    async fn connect(&self, (config, credentials): &Account, pool: &Pool) -> Result<Connection, AskError> {
         let tls = pool.tls.get_or_try_init(async || {
             let trust = if config.ca_bundle.is_empty() {
                 self.system_trust().await?
             } else {
                 Arc::new(Trust::bundle(&config.ca_bundle)?)
             };
-            trust.client_config(pool.location.offers_http2).map(Arc::new)
+            let identity = credentials.as_deref().map_or(Ok(None), Credentials::identity)?;
+            trust.client_config(pool.location.offers_http2, identity).map(Arc::new)
         });
         let tls = tls.await.map_err(AskError::Config)?.clone();
         let Endpoint { host, port } = match &pool.location.dial {

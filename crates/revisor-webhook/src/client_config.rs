@@ -54,6 +54,9 @@ pub enum ClientConfigError {
     /// The bundle holds no certificate that could be used.
     #[error("unable to load root certificates: {0}")]
     CaBundle(String),
+    /// What the server would show to say who it is cannot be used.
+    #[error("unable to use the client's credentials: {0}")]
+    Credentials(String),
 }
 
 impl ClientConfig {

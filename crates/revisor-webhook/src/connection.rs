@@ -57,6 +57,7 @@ pub(crate) struct Outgoing {
     pub(crate) authority: String,
     pub(crate) path_and_query: String,
     pub(crate) user_agent: HeaderValue,
+    pub(crate) authorization: Option<HeaderValue>,
     pub(crate) body: Bytes,
 }
 
@@ -151,6 +152,9 @@ impl Outgoing {
             uri = uri.scheme(Scheme::HTTPS).authority(authority);
         } else {
             request = request.header(header::HOST, &self.authority);
+        }
+        if let Some(authorization) = &self.authorization {
+            request = request.header(header::AUTHORIZATION, authorization);
         }
         request
             .method(Method::POST)

@@ -10,19 +10,21 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{WantsClientCert, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::ParsedCertificate;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme, version,
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, OtherError, RootCertStore,
+    SignatureScheme, version,
 };
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::oid_registry::{OID_KEY_TYPE_EC_PUBLIC_KEY, OID_PKCS1_RSAENCRYPTION, OID_PKCS1_SHA1WITHRSA};
 use x509_parser::parse_x509_certificate;
 
+use crate::credentials::Identity;
 use crate::{ClientConfigError, X509Error};
 
 /// How many certificates a bundle may hold. Those of operating systems have about 150.
@@ -71,18 +73,24 @@ impl Trust {
     }
 
     /// The client's side of TLS with this trust: versions 1.2 and 1.3, and HTTP/2 before HTTP/1.1 if it is offered.
-    pub(crate) fn client_config(self: Arc<Trust>, offers_http2: bool) -> Result<ClientConfig, ClientConfigError> {
-        let mut config = ClientConfig::builder_with_provider(self.provider.clone())
-            .with_protocol_versions(&[&version::TLS13, &version::TLS12])
-            .map_err(|error| ClientConfigError::CaBundle(error.to_string()))?
-            .dangerous()
-            .with_custom_certificate_verifier(self)
-            .with_no_client_auth();
+    pub(crate) fn client_config(
+        self: Arc<Trust>,
+        offers_http2: bool,
+        identity: Option<Identity>,
+    ) -> Result<ClientConfig, ClientConfigError> {
+        let mut config = with_identity(self.verifying()?, identity)?;
         config.alpn_protocols = match offers_http2 {
             true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
             false => vec![b"http/1.1".to_vec()],
         };
         Ok(config)
+    }
+
+    fn verifying(self: Arc<Trust>) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, ClientConfigError> {
+        let builder = ClientConfig::builder_with_provider(self.provider.clone())
+            .with_protocol_versions(&[&version::TLS13, &version::TLS12])
+            .map_err(|error| ClientConfigError::CaBundle(error.to_string()))?;
+        Ok(builder.dangerous().with_custom_certificate_verifier(self))
     }
 
     fn judge(
@@ -151,6 +159,29 @@ impl Trust {
             }
         }
         Err(X509Error::UnknownAuthority { candidate })
+    }
+}
+
+/// The client's side of TLS for those who call something else than a webhook and trust in the same way: the certificates
+/// of a bundle in PEM, or those that the machine trusts. `identity` is what the client shows of itself.
+pub fn tls_client_config(
+    ca_bundle: Option<&[u8]>,
+    identity: Option<Identity>,
+) -> Result<ClientConfig, ClientConfigError> {
+    let trust = Arc::new(ca_bundle.map_or_else(Trust::system, Trust::bundle)?);
+    with_identity(trust.verifying()?, identity)
+}
+
+/// What a client shows of itself, if it shows anything.
+fn with_identity(
+    builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+    identity: Option<Identity>,
+) -> Result<ClientConfig, ClientConfigError> {
+    match identity {
+        None => Ok(builder.with_no_client_auth()),
+        Some((chain, key)) => {
+            builder.with_client_auth_cert(chain, key).map_err(|error| ClientConfigError::Credentials(error.to_string()))
+        }
     }
 }
 

@@ -4,22 +4,21 @@
 //! and it refuses to start rather than let in nobody whom they would. The file is read once, at the start; in the
 //! original too, what it says about anonymous requests cannot change while a server runs.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use revisor_auth::{Anonymous, AuthorizationModes};
 use revisor_catalog::Feature;
-use revisor_object::{BadValue, FieldError, Object, Parsed, Value, aggregate_message, parse_json, parse_yaml};
+use revisor_object::{BadValue, FieldError, Object, Value, aggregate_message};
 use revisor_version::FeatureGates;
 
-const KIND: &str = "AuthenticationConfiguration";
-const VERSIONS: [&str; 3] =
-    ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1", "apiserver.config.k8s.io/v1alpha1"];
+use crate::config_file::{Kind, Member, Type, read};
 
-/// Far above any real configuration; a wrong path must not fill the memory.
-const MAX_BYTES: u64 = 1 << 20;
+const KIND: Kind = Kind {
+    name: "AuthenticationConfiguration",
+    versions: &["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1", "apiserver.config.k8s.io/v1alpha1"],
+    members: MEMBERS,
+};
 
 /// What an authentication configuration says.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,7 +41,7 @@ impl AuthenticationConfig {
     pub(crate) fn load(path: &Path, gates: &FeatureGates) -> anyhow::Result<AuthenticationConfig> {
         let gate = Feature::StructuredAuthenticationConfiguration.name();
         anyhow::ensure!(gates.is_enabled(gate), "set --feature-gates={gate}=true to use authentication-config file");
-        let decoded = read(path).and_then(|text| decode(&text));
+        let decoded = read(path).and_then(|text| KIND.decode(&text));
         let object =
             decoded.with_context(|| format!("failed to load authentication configuration from file {path:?}"))?;
         AuthenticationConfig::of(&object, gates)
@@ -117,27 +116,6 @@ fn path_of(condition: &Value) -> &str {
     condition.as_object().and_then(|condition| condition.str("path")).unwrap_or_default()
 }
 
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut text)?;
-    anyhow::ensure!(text.len() as u64 <= MAX_BYTES, "it is longer than {MAX_BYTES} bytes");
-    Ok(text)
-}
-
-/// A member of an object: its name, what it must be, and the members of the objects in it.
-struct Member(&'static str, Type, &'static [Member]);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Type {
-    Text,
-    Bool,
-    Object,
-    /// A list of objects.
-    List,
-    /// Whatever it is, nobody here reads it.
-    Any,
-}
-
 const MEMBERS: &[Member] = &[
     Member("apiVersion", Type::Text, &[]),
     Member("kind", Type::Text, &[]),
@@ -148,56 +126,6 @@ const MEMBERS: &[Member] = &[
         &[Member("enabled", Type::Bool, &[]), Member("conditions", Type::List, &[Member("path", Type::Text, &[])])],
     ),
 ];
-
-/// The object that `text` holds, in JSON or YAML, with no member that does not belong there.
-fn decode(text: &[u8]) -> anyhow::Result<Object> {
-    anyhow::ensure!(!text.is_empty(), "empty config data");
-    let Parsed { value, duplicates } = match parse_json(text) {
-        Ok(parsed) => parsed,
-        Err(error) if text.trim_ascii_start().starts_with(b"{") => return Err(error.into()),
-        Err(_) => parse_yaml(text)?,
-    };
-    let Value::Object(object) = value else {
-        bail!("couldn't get version/kind: it is a {} and no object", value.type_name());
-    };
-    let (kind, version) = (object.str("kind").unwrap_or_default(), object.str("apiVersion").unwrap_or_default());
-    anyhow::ensure!(!kind.is_empty(), "Object 'Kind' is missing");
-    if kind != KIND || !VERSIONS.contains(&version) {
-        bail!("no kind {kind:?} is registered for version {version:?}");
-    }
-    let mut problems: Vec<String> = duplicates.iter().map(|name| format!("duplicate field {name:?}")).collect();
-    check_members(&object, MEMBERS, "", &mut problems)?;
-    anyhow::ensure!(problems.is_empty(), "strict decoding error: {}", problems.join(", "));
-    Ok(object)
-}
-
-/// Notes members that do not belong there; one that is of another type is an error at once.
-fn check_members(object: &Object, members: &[Member], path: &str, problems: &mut Vec<String>) -> anyhow::Result<()> {
-    for (name, value) in object.iter() {
-        let place = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
-        let Some(Member(_, wanted, inner)) = members.iter().find(|Member(known, ..)| *known == name) else {
-            problems.push(format!("unknown field {place:?}"));
-            continue;
-        };
-        match (wanted, value) {
-            (_, Value::Null) | (Type::Any, _) | (Type::Text, Value::String(_)) | (Type::Bool, Value::Bool(_)) => {}
-            (Type::Object, Value::Object(object)) => check_members(object, inner, &place, problems)?,
-            (Type::List, Value::Array(items)) => {
-                for (number, item) in items.iter().enumerate() {
-                    let place = format!("{place}[{number}]");
-                    let Value::Object(item) = item else { bail!(mismatch(item, &place)) };
-                    check_members(item, inner, &place, problems)?;
-                }
-            }
-            (_, other) => bail!(mismatch(other, &place)),
-        }
-    }
-    Ok(())
-}
-
-fn mismatch(value: &Value, place: &str) -> String {
-    format!("json: cannot unmarshal {} into Go struct field {KIND}.{place}", value.type_name())
-}
 
 #[cfg(test)]
 mod tests {

@@ -50,7 +50,14 @@ fn controller(name: &str) -> Result<Controller, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Controller::{ClusterRoleAggregation, GarbageCollector, Namespace, RootCaPublisher, ServiceAccount};
+    use Controller::{
+        ClusterRoleAggregation, GarbageCollector, Namespace, ResourceQuota, RootCaPublisher, ServiceAccount,
+    };
+
+    /// All but the publisher of certificates.
+    fn all_but_publisher() -> Vec<Controller> {
+        Controller::ALL.into_iter().filter(|controller| *controller != RootCaPublisher).collect()
+    }
 
     #[test]
     fn controllers_are_named_as_kube_controller_manager_names_them() {
@@ -62,15 +69,12 @@ mod tests {
             ("namespace", Some(vec![Namespace])),
             ("serviceaccount-controller, garbagecollector", Some(vec![GarbageCollector, ServiceAccount])),
             ("clusterrole-aggregation", Some(vec![ClusterRoleAggregation])),
-            (
-                "*,-root-ca-certificate-publisher-controller",
-                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount]),
-            ),
-            (
-                "-root-ca-cert-publisher,*",
-                Some(vec![ClusterRoleAggregation, GarbageCollector, Namespace, ServiceAccount]),
-            ),
+            ("*,-root-ca-certificate-publisher-controller", Some(all_but_publisher())),
+            ("-root-ca-cert-publisher,*", Some(all_but_publisher())),
+            ("validatingadmissionpolicy-status", Some(vec![Controller::ValidatingAdmissionPolicyStatus])),
+            ("storage-version-migrator-controller", Some(vec![Controller::StorageVersionMigrator])),
             ("root-ca-cert-publisher,-namespace", Some(vec![RootCaPublisher])),
+            ("resourcequota", Some(vec![ResourceQuota])),
             ("-namespace", Some(vec![])),
             ("nothing-we-know", None),
             ("*,-nothing-we-know", None),

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use revisor_api::{HealthCheck, HealthChecks, Limits, Metrics, Server, ServerOptions};
-use revisor_auth::{LiveCertificates, LiveOptions, ServingFiles, TlsOptions, server_names};
+use revisor_auth::{Holdings, LiveCertificates, LiveOptions, ServingFiles, server_names};
 use rustls_pki_types::ServerName;
 use tokio::sync::watch;
 
@@ -40,7 +40,7 @@ const LOOKING: Duration = Duration::from_secs(1);
 
 /// Serves until a signal comes, or installs what is needed for that.
 pub(crate) fn run(flags: ConversionWebhookFlags) -> anyhow::Result<()> {
-    logging::start(flags.verbosity, flags.logging_format);
+    logging::start(flags.serving.verbosity, flags.serving.logging_format);
     let files = SourceFile::read_all(&flags.files)?;
     let book = RuleBook::read(&files).map_err(|problems| anyhow::anyhow!(problems.join("\n")))?;
     let certificates = certificates(&flags)?;
@@ -68,8 +68,8 @@ async fn serve(
         tls: certificates.tls(),
         strict_transport_security: None,
         metrics: metrics.clone(),
-        shutdown_delay: flags.shutdown_delay_duration,
-        limits: Limits { connections, newcomers, answer_timeout: flags.request_timeout, ..defaults },
+        shutdown_delay: flags.serving.shutdown_delay_duration,
+        limits: Limits { connections, newcomers, answer_timeout: flags.serving.request_timeout, ..defaults },
     })
     .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
     let (rules, in_use) = watch::channel(Arc::new(book));
@@ -78,7 +78,7 @@ async fn serve(
     let check = HealthCheck::alarm("conversions", move || trouble.borrow().clone().map_or(Ok(()), Err));
     let limits = ReviewLimits {
         bytes: flags.max_review_bytes as usize,
-        time: flags.request_timeout,
+        time: flags.serving.request_timeout,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
     };
     let health = HealthChecks::new(server.drain(), vec![check]);
@@ -147,7 +147,8 @@ fn certificates(flags: &ConversionWebhookFlags) -> anyhow::Result<LiveCertificat
         serving: ServingFiles::from_flags(flags.tls_cert_file.clone(), flags.tls_private_key_file.clone())?,
         named: Vec::new(),
         client_authorities: None,
-        tls: TlsOptions::new(flags.tls_min_version.unwrap_or_default(), flags.tls_cipher_suites.clone())?,
+        tls: flags.serving.tls()?,
+        holdings: Holdings::Serving,
     };
     Ok(LiveCertificates::open(options, SystemTime::now())?)
 }

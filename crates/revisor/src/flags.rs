@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use revisor_api::TransportDirective;
-use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, Revoked};
+use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, Revoked, TlsOptions};
 use revisor_catalog::{BINARY, Catalog, CatalogOptions, RuntimeConfig};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
+use crate::crd::{CheckFlags, MigrateFlags, UsageFlags};
 use crate::duration::parse_duration;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
+use crate::rehearse::RehearseFlags;
 use crate::service_accounts::parse_jwks_uri;
 
 /// A Kubernetes API server in one program, built around versions.
@@ -43,6 +45,14 @@ pub(crate) enum Command {
     /// Check and use Conversions between the versions of a custom resource, without a server.
     #[command(subcommand)]
     Crd(CrdCommand),
+    /// Tell what a release, definitions and Conversions that are to come would do to what is stored, and change nothing.
+    ///
+    /// Every stored object is looked at: whether its next write would be refused or draw a warning, whether it would be
+    /// shown with less, stored otherwise, or be gone; and which of the requests that were made lately would fail. Ends with
+    /// 0 if nothing is in the way, with 1 if something would be refused, shown with less or gone, and with 2 if it could
+    /// not be found out.
+    #[command(after_help = REHEARSE_EXAMPLE)]
+    Rehearse(Box<RehearseFlags>),
     /// Convert custom objects by Conversions in files, for a cluster whose servers do not know them.
     ///
     /// Serves ConversionReviews over TLS at /convert, beside /healthz, /readyz and /metrics. What a version cannot say
@@ -73,6 +83,27 @@ In a cluster, behind the service `conversions` of the namespace `apps`:
 What the cluster has to know of it, with the same folder of certificates:
 
   revisor conversion-webhook -f conversions/ --service=apps/conversions:9443 --install | kubectl apply -f -";
+
+const CHECK_EXAMPLE: &str = "\
+Examples:
+  revisor crd check old.yaml new.yaml
+  revisor crd check origin/main:config/crd config/crd -o github
+  revisor crd check --context=staging --live config/crd";
+
+const REHEARSE_EXAMPLE: &str = "\
+Before an upgrade, on a copy of the folder, with the definitions that come with it:
+
+  cp -r revisor-data copy
+  revisor rehearse --data-dir copy --emulation-version 1.36 --definitions new/
+
+For a program: {\"findings\": [{\"resource\", \"namespace\", \"name\", \"effect\", \"message\"}]}, where the effect is
+refused, shows less, gone, warned or stored otherwise, and findings without a name are about requests:
+
+  revisor rehearse --data-dir copy --definitions new/ -o json
+
+A server that runs, through its API, as the administrator:
+
+  revisor rehearse --kubeconfig revisor-data/kubeconfig --definitions new/";
 
 const CREDENTIALS_EXAMPLE: &str = "\
 A copy of the kubeconfig got into the wrong hands:
@@ -134,6 +165,15 @@ fn certificates_folder(data: &Path, certificates: Option<&Path>) -> PathBuf {
 /// What is done with definitions and Conversions in files.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CrdCommand {
+    /// Tell what a change of definitions breaks, and for whom.
+    ///
+    /// Compares definitions version by version, and the versions that are served with each other. What breaks somebody is
+    /// shown by the smallest object found that was accepted and is refused, or that shows something else. Sources are
+    /// files, folders, `REV:path` of the git repository that one stands in, `-` for standard input, and, if OLD is left
+    /// out, what the cluster has. Ends with 0 if nothing breaks or the annotation versioning.revisor.dev/semver declares a
+    /// step that is large enough, with 1 if something breaks, and with 2 if the sources cannot be compared.
+    #[command(after_help = CHECK_EXAMPLE)]
+    Check(Box<CheckFlags>),
     /// Look for an object that a Conversion would lose or spoil.
     ///
     /// Prints what is known of each step: Proved if the shapes of both versions decide it, Tested with the number of
@@ -145,8 +185,8 @@ pub(crate) enum CrdCommand {
     /// Convert the objects of a YAML stream from standard input to another version.
     ///
     /// What that version cannot say travels in the annotation versioning.revisor.dev/kept and is there again on the way
-    /// back. Objects of other kinds pass as they are. Ends with 1, and prints no objects, if one cannot be converted, and
-    /// with 2 if the files cannot be read.
+    /// back. Objects of other kinds pass as they are. Ends with 0 if all is converted, with 1, and prints no objects, if one
+    /// cannot be converted, and with 2 if the files cannot be read.
     #[command(
         after_help = "Example: revisor crd convert --crd crd.yaml --conversion conversion.yaml --to v1 < objects.yaml"
     )]
@@ -159,6 +199,19 @@ pub(crate) enum CrdCommand {
     /// be read. A version that looks otherwise in both definitions gets rules for its canonical form.
     #[command(after_help = "Example: revisor crd infer old.yaml new.yaml > conversion.yaml")]
     Infer(InferFlags),
+    /// Show which fields of each version objects set, how many, and who manages them.
+    ///
+    /// A server that has version reports is asked for them. Of any other cluster all objects are read in each version
+    /// that is served, and counted here. Ends with 2 if it cannot be found out.
+    #[command(after_help = "Example: revisor crd usage widgets.example.com")]
+    Usage(UsageFlags),
+    /// Store all objects of a resource anew, in the version that is stored now, and wait until that is done.
+    ///
+    /// Makes a StorageVersionMigration, which the cluster must have (storagemigration.k8s.io/v1beta1), and shows how far
+    /// it is. Ends with 0 when everything is stored anew, with 1 if that failed, and with 2 if it is not known what
+    /// became of it.
+    #[command(after_help = "Example: revisor crd migrate widgets.example.com")]
+    Migrate(MigrateFlags),
 }
 
 #[derive(Debug, Args)]
@@ -212,6 +265,16 @@ pub(crate) struct ConvertFlags {
     /// The version to convert to
     #[arg(long, value_name = "VERSION")]
     pub(crate) to: String,
+
+    /// How to print the objects: as they were written, or all in one list of JSON
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "yaml")]
+    pub(crate) output: ObjectFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ObjectFormat {
+    Yaml,
+    Json,
 }
 
 /// Puts `serve` where no command is named.
@@ -322,6 +385,42 @@ impl ServeFlags {
     }
 }
 
+/// What everything that serves is told: how to speak TLS, how long to take, how to stop, and what to log.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServingFlags {
+    /// The oldest version of TLS to speak: VersionTLS12 or VersionTLS13 [default: VersionTLS12]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) tls_min_version: Option<MinTlsVersion>,
+
+    /// The ciphers to use with TLS 1.2, by the names that Go gives them; those of TLS 1.3 cannot be chosen [default: all
+    /// that are safe]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) tls_cipher_suites: Vec<CipherSuite>,
+
+    /// How long a request may take that is not a watch, to the last byte of its answer
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_duration)]
+    pub(crate) request_timeout: Duration,
+
+    /// How long to go on serving after the signal to stop, with /readyz failing
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
+    pub(crate) shutdown_delay_duration: Duration,
+
+    /// How much to log: 0 to 3 for what an operator wants to know, 4 for every request, 6 for everything
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
+    pub(crate) verbosity: u8,
+
+    /// How to write the log
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) logging_format: LoggingFormat,
+}
+
+impl ServingFlags {
+    /// How to speak TLS.
+    pub(crate) fn tls(&self) -> anyhow::Result<TlsOptions> {
+        Ok(TlsOptions::new(self.tls_min_version.unwrap_or_default(), self.tls_cipher_suites.clone())?)
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ServeFlags {
     /// The folder that keeps all state: objects, certificates, the kubeconfig. It must belong to whoever runs the
@@ -376,15 +475,6 @@ pub(crate) struct ServeFlags {
     /// has, CERTIFICATE,KEY:NAME,… for these, which may begin with `*.`. Can be given several times
     #[arg(long, value_name = "FILES")]
     pub(crate) tls_sni_cert_key: Vec<NamedFiles>,
-
-    /// The oldest version of TLS to speak: VersionTLS12 or VersionTLS13 [default: VersionTLS12]
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) tls_min_version: Option<MinTlsVersion>,
-
-    /// The ciphers to use with TLS 1.2, by the names that Go gives them; those of TLS 1.3 cannot be chosen [default: all
-    /// that are safe]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) tls_cipher_suites: Vec<CipherSuite>,
 
     /// What browsers are told about how to come back: max-age=SECONDS, includeSubDomains, preload
     #[arg(long, value_name = "DIRECTIVES", value_delimiter = ',')]
@@ -510,17 +600,30 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
     pub(crate) http2_max_streams_per_connection: u32,
 
-    /// How long a request may take that is not a watch, to the last byte of its answer
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_duration)]
-    pub(crate) request_timeout: Duration,
-
     /// How many seconds a watch lasts at least if the client does not say
     #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
     pub(crate) min_request_timeout: u32,
 
-    /// How long to go on serving after the signal to stop, with /readyz failing
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
-    pub(crate) shutdown_delay_duration: Duration,
+    /// Admission plugins that are asked beside those that are on by default. Which they are is in the README; the order
+    /// in which they are asked is always the same
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) enable_admission_plugins: Vec<String>,
+
+    /// Admission plugins that are not asked although they are on by default
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) disable_admission_plugins: Vec<String>,
+
+    /// An AdmissionConfiguration (apiserver.config.k8s.io/v1), which tells admission plugins how to do their work
+    #[arg(long, value_name = "FILE")]
+    pub(crate) admission_control_config_file: Option<PathBuf>,
+
+    /// How many seconds a pod stays on a node that is not ready, unless it says otherwise
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub(crate) default_not_ready_toleration_seconds: i64,
+
+    /// How many seconds a pod stays on a node that cannot be reached, unless it says otherwise
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub(crate) default_unreachable_toleration_seconds: i64,
 
     /// The controllers to run: '*' for all, 'none', a name, or '-' and a name to leave one out
     #[arg(long, value_name = "NAMES", default_value = "*", allow_hyphen_values = true)]
@@ -530,13 +633,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) event_ttl: Duration,
 
-    /// How much to log: 0 to 3 for what an operator wants to know, 4 for every request, 6 for everything
-    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
-    pub(crate) verbosity: u8,
-
-    /// How to write the log
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) logging_format: LoggingFormat,
+    #[command(flatten)]
+    pub(crate) serving: ServingFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -1,8 +1,12 @@
 //! The program: its sub-commands, and what becomes of their errors.
 
 mod addresses;
+mod admission_config;
+mod admission_plugins;
 mod authentication_config;
 mod certificate_keeper;
+mod cluster;
+mod config_file;
 mod controllers;
 mod conversion_webhook;
 mod crd;
@@ -18,9 +22,11 @@ mod open_files;
 mod port_range;
 mod presence;
 mod private_folder;
+mod rehearse;
 mod reports;
 mod serve;
 mod service_accounts;
+mod usage_keeper;
 mod version;
 
 use std::io::Write;
@@ -44,7 +50,7 @@ fn main() -> ExitCode {
         .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return refuse(&error.format(&mut command)),
+        Err(error) => return refuse(&error.format(&mut command), std::env::args().nth(1).as_deref()),
     };
     let done = match arguments.command {
         Command::Serve(mut flags) => {
@@ -58,6 +64,7 @@ fn main() -> ExitCode {
         Command::Gates(flags) => reports::gates(&flags).and_then(|text| print(&text)),
         Command::StorageVersions(flags) => reports::storage_versions(&flags).and_then(|text| print(&text)),
         Command::Crd(command) => return crd::run(&command),
+        Command::Rehearse(flags) => return rehearse::run(&flags),
         Command::ConversionWebhook(flags) => conversion_webhook::run(*flags),
         Command::Credentials { command } => credentials::run(&command).and_then(|text| print(&text)),
         Command::Version => print(&version::text()),
@@ -76,11 +83,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help is no error; everything else that is wrong with the flags ends the program with code 1.
-fn refuse(error: &clap::Error) -> ExitCode {
+/// Help is no error. Everything else that is wrong with the flags ends the program with code 1, and with 2 where 1 tells
+/// what was found.
+fn refuse(error: &clap::Error, command: Option<&str>) -> ExitCode {
     if error.use_stderr() {
         complain(error.to_string().trim_end());
-        return ExitCode::FAILURE;
+        let has_findings = matches!(command, Some("crd" | "rehearse"));
+        return if has_findings { ExitCode::from(crd::UNREADABLE) } else { ExitCode::FAILURE };
     }
     match print(&error.to_string()) {
         Ok(()) => ExitCode::SUCCESS,

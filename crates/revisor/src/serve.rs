@@ -12,26 +12,31 @@ use revisor_api::{
     ServerOptions, StatusPages, StoreSample, StrictTransportSecurity,
 };
 use revisor_auth::{
-    Anonymous, Authenticator, LiveCertificates, LiveOptions, ServingFiles, TlsOptions, TokenFile, server_names,
+    Anonymous, Authenticator, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile, server_names,
 };
 use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
 use revisor_controllers::{Controllers, ControllersOptions, SystemClock};
 use revisor_object::{Cidr, TokenSealer};
-use revisor_registry::{Advertised, Environment, Registry, RegistryOptions, ServerIdentity, ServiceNetwork};
+use revisor_registry::{
+    AdmissionConfig, AdmissionOptions, AdmissionPlugin, Advertised, Environment, Registry, RegistryOptions,
+    ServerIdentity, ServiceNetwork, TolerationSeconds,
+};
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
 use revisor_store::{Store, StoreError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::addresses::{advertised, external_address};
+use crate::admission_plugins::enabled_plugins;
 use crate::authentication_config::{AnonymousFlag, AuthenticationConfig};
 use crate::certificate_keeper::CertificateKeeper;
 use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
 use crate::open_files::{OpenFiles, raise_open_files};
 use crate::presence::{Presence, hostname};
-use crate::{logging, machine, private_folder, service_accounts, version};
+use crate::usage_keeper::{UsageKeeper, server_name};
+use crate::{admission_config, logging, machine, private_folder, service_accounts, version};
 
 /// The stack of each thread. What is sent may nest, a write may lead to another one, and frames that were not optimised are
 /// ten times the size of real ones; memory is only taken for as much of it as was ever used.
@@ -45,7 +50,7 @@ const ADVERTISING: Duration = Duration::from_secs(10);
 
 /// Serves until a signal comes. `shown` are the flags as the server shows them to those who ask.
 pub(crate) fn serve(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Result<()> {
-    logging::start(flags.verbosity, flags.logging_format);
+    logging::start(flags.serving.verbosity, flags.serving.logging_format);
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     threads.enable_all().thread_stack_size(THREAD_STACK);
     threads.build().context("cannot start threads")?.block_on(run(flags, shown))
@@ -58,6 +63,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let catalog = Arc::new(Catalog::build(&options)?);
     warn_about(&options);
     let anonymous = anonymous(&flags, &options)?;
+    let admission = admission(&flags)?;
     private_folder::secure(&flags.data_dir)?;
     if let Some(folder) = flags.cert_dir.as_ref().filter(|folder| !folder.starts_with(&flags.data_dir)) {
         private_folder::secure_keys(folder)?;
@@ -87,6 +93,8 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
             patience: PATIENCE,
             services: service_network(&flags)?,
             authorization: flags.authorization_mode.clone(),
+            server: server_name(&flags.data_dir)?,
+            admission,
         },
     )
     .await
@@ -103,13 +111,21 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let registry = registry.clone();
         move || registry.built_in().conversion_samples()
     });
+    metrics.ask_policies({
+        let registry = registry.clone();
+        move || registry.policy_samples()
+    });
+    metrics.ask_admission({
+        let registry = registry.clone();
+        move || registry.admission_samples()
+    });
     metrics.tell_version(&version::binary_version(), options.version, &options.gates);
     let server = Server::bind(ServerOptions {
         address: SocketAddr::new(flags.bind_address, flags.secure_port),
         tls: certificates.tls(),
         strict_transport_security: StrictTransportSecurity::new(&flags.strict_transport_security_directives),
         metrics: metrics.clone(),
-        shutdown_delay: flags.shutdown_delay_duration,
+        shutdown_delay: flags.serving.shutdown_delay_duration,
         limits: connection_limits(&flags, raise_open_files()),
     })
     .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
@@ -146,7 +162,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
             has_statusz: options.gates.is_enabled(Feature::ComponentStatusz.name()),
             flags: options.gates.is_enabled(Feature::ComponentFlagz.name()).then_some(shown),
         },
-        request_timeout: flags.request_timeout,
+        request_timeout: flags.serving.request_timeout,
         min_request_timeout: Duration::from_secs(flags.min_request_timeout.into()),
     }));
 
@@ -157,6 +173,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let process = uuid::Uuid::new_v4().to_string();
         Presence::begin(registry.clone(), ServerIdentity::new(&hostname(), &process, options.version))
     });
+    let usage = UsageKeeper::begin(registry.clone());
     let controllers = start_controllers(&flags, registry, certificates.root_ca());
     let keeping = tokio::spawn(certificates.run());
     let names = flags.controllers.enabled().iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",");
@@ -172,6 +189,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         presence.end().await;
     }
     controllers.stop().await;
+    usage.end().await;
     store.close().await;
     tracing::info!("stopped");
     Ok(())
@@ -186,7 +204,7 @@ fn connection_limits(flags: &ServeFlags, open_files: OpenFiles) -> Limits {
         connections,
         newcomers,
         streams: if streams == 0 { limits.unauthenticated_streams } else { streams },
-        answer_timeout: flags.request_timeout,
+        answer_timeout: flags.serving.request_timeout,
         ..limits
     }
 }
@@ -221,6 +239,24 @@ fn anonymous(flags: &ServeFlags, options: &CatalogOptions) -> anyhow::Result<Ano
     };
     let flag = AnonymousFlag { is_allowed: flags.anonymous_auth, is_given: flags.anonymous_auth_given };
     config.anonymous(flag, &flags.authorization_mode)
+}
+
+/// Which plugins are asked about writes, and what they were told.
+fn admission(flags: &ServeFlags) -> anyhow::Result<AdmissionOptions> {
+    let plugins = enabled_plugins(&flags.enable_admission_plugins, &flags.disable_admission_plugins)
+        .map_err(|problems| anyhow::anyhow!(problems.join("; ")))?;
+    for plugin in
+        plugins.iter().filter(|plugin| matches!(plugin, AdmissionPlugin::AlwaysAdmit | AdmissionPlugin::AlwaysDeny))
+    {
+        tracing::warn!(%plugin, "this admission plugin is deprecated and of no use");
+    }
+    let toleration_seconds = TolerationSeconds {
+        not_ready: flags.default_not_ready_toleration_seconds,
+        unreachable: flags.default_unreachable_toleration_seconds,
+    };
+    let config = AdmissionConfig { toleration_seconds, ..AdmissionConfig::default() };
+    let config = admission_config::load(flags.admission_control_config_file.as_deref(), &plugins, config)?;
+    Ok(AdmissionOptions { plugins, config })
 }
 
 async fn open_store(flags: &ServeFlags) -> anyhow::Result<EmbeddedStore> {
@@ -266,7 +302,8 @@ fn certificates(flags: &ServeFlags) -> anyhow::Result<LiveCertificates> {
         serving: ServingFiles::from_flags(flags.tls_cert_file.clone(), flags.tls_private_key_file.clone())?,
         named: flags.tls_sni_cert_key.clone(),
         client_authorities: flags.client_ca_file.clone(),
-        tls: TlsOptions::new(flags.tls_min_version.unwrap_or_default(), flags.tls_cipher_suites.clone())?,
+        tls: flags.serving.tls()?,
+        holdings: Holdings::ControlPlane,
     };
     Ok(LiveCertificates::open(options, SystemTime::now())?)
 }

@@ -6,9 +6,12 @@
 use http::{Request, Response, StatusCode};
 use revisor_catalog::{ObjectRoute, Verb};
 use revisor_object::{FieldError, FieldErrors, KindRef, Object, Status, StatusDetails, Value, parse_json};
-use revisor_registry::{Decoded, Eviction, GetRequest, RegistryError};
+use revisor_registry::{
+    AdmissionNotes, Decoded, Eviction, GetRequest, GroupVersionKind, Operation, RegistryError, UnstoredWrite,
+    WriteOptions,
+};
 
-use super::{Refusal, body_format, place};
+use super::{Refusal, body_format, deletion, place, write_options};
 use crate::query::Query;
 use crate::representation::{Answer, Representation};
 use crate::unread_body::UnreadBody;
@@ -44,6 +47,47 @@ impl PodAction {
     }
 }
 
+/// What a client that is to be connected says of how, as admission sees it.
+struct Connection {
+    kind: &'static str,
+    options: Object,
+}
+
+impl Connection {
+    fn of(route: &ObjectRoute, action: PodAction, query: &Query<'_>) -> Option<Connection> {
+        let kind = match (action, route.subresource.as_deref()) {
+            (PodAction::EnterContainer, Some("attach")) => "PodAttachOptions",
+            (PodAction::EnterContainer, _) => "PodExecOptions",
+            (PodAction::ForwardPort, _) => "PodPortForwardOptions",
+            (PodAction::Proxy, _) => "PodProxyOptions",
+            (PodAction::Bind | PodAction::Evict | PodAction::Log, _) => return None,
+        };
+        let mut options = Object::new();
+        if action == PodAction::EnterContainer {
+            for name in ["stdin", "stdout", "stderr", "tty"] {
+                options.set(name, query.truth(name).filter(|truth| *truth).map(Value::from));
+            }
+            let container = query.text("container");
+            options.set("container", (!container.is_empty()).then(|| Value::from(container)));
+        }
+        for name in ["command", "ports"] {
+            let given = query.all(name);
+            let value = |text: &str| match name {
+                "ports" => text.parse::<i64>().map_or_else(|_| Value::from(text), Value::from),
+                _ => Value::from(text),
+            };
+            let values: Vec<Value> = given.map(value).collect();
+            let is_ours = matches!((kind, name), ("PodExecOptions", "command") | ("PodPortForwardOptions", "ports"));
+            options.set(name, (is_ours && !values.is_empty()).then(|| Value::from(values)));
+        }
+        if action == PodAction::Proxy {
+            let path = query.text("path");
+            options.set("path", (!path.is_empty()).then(|| Value::from(path)));
+        }
+        Some(Connection { kind, options })
+    }
+}
+
 /// Whether a request is about something that is done to a pod.
 pub(super) fn is_pod_action(route: &ObjectRoute, verb: Verb) -> bool {
     PodAction::of(route, verb).is_some()
@@ -56,6 +100,7 @@ impl Api {
         route: &ObjectRoute,
         verb: Verb,
         request: Request<UnreadBody>,
+        notes: &AdmissionNotes,
         representation: &Representation,
     ) -> Result<Response<Body>, Refusal> {
         let Some(action) = PodAction::of(route, verb) else { return Err(Box::new(Status::no_such_resource()).into()) };
@@ -64,7 +109,7 @@ impl Api {
         match action {
             PodAction::Bind | PodAction::Evict => {
                 representation.require(Answer::Object)?;
-                let (dry_run, validation) = query.write_options("CreateOptions")?;
+                let options = write_options("CreateOptions", route, &query, &parts, notes)?;
                 let format = body_format(&parts.headers, representation)?;
                 let text = self.read(body).await?;
                 let registry = &self.options.registry;
@@ -72,19 +117,44 @@ impl Api {
                     let Some(bindings) = registry.built_in().resource("", "v1", "bindings") else {
                         return Err(Box::new(Status::no_such_resource()).into());
                     };
-                    let binding = Decoded::read(bindings, format, &text, validation)?;
-                    registry.bind(place(route), binding, dry_run).await?;
+                    let binding = Decoded::read(bindings, format, &text, options.validation)?;
+                    registry.bind(place(route), binding, options).await?;
                 } else {
                     let eviction = Eviction::read(registry, format, &text)?;
-                    registry.evict(place(route), eviction, dry_run).await?;
+                    registry.evict(place(route), eviction, options).await?;
                 }
                 let mut done = Status::success(StatusDetails::default());
                 done.details = None;
                 done.code = StatusCode::CREATED.as_u16();
                 Ok(representation.done(StatusCode::CREATED, &done))
             }
-            _ => self.enter(route, action, &query).await,
+            _ => {
+                if let Some(connection) = Connection::of(route, action, &query) {
+                    let options = WriteOptions { subresource: route.subresource.as_deref(), ..deletion(&parts, notes) };
+                    self.admit_connection(route, connection, options).await?;
+                }
+                self.enter(route, action, &query).await
+            }
         }
+    }
+
+    /// Both passes of admission over a connection (upstream: `ConnectResource`).
+    async fn admit_connection(
+        &self,
+        route: &ObjectRoute,
+        connection: Connection,
+        options: WriteOptions<'_>,
+    ) -> Result<(), RegistryError> {
+        let Connection { kind, options: mut object } = connection;
+        let write = UnstoredWrite {
+            place: place(route),
+            own_kind: Some(GroupVersionKind { group: "", version: "v1", kind }),
+            operation: Operation::Connect,
+            options,
+        };
+        let registry = &self.options.registry;
+        registry.admit_unstored(&write, &mut object).await?;
+        registry.validate_unstored(&write, &object).await
     }
 
     /// A way into a pod, as far as it can be gone.

@@ -50,6 +50,17 @@ fn changed(before: &[(String, String)], after: &[(String, String)]) -> Vec<Strin
 }
 
 #[test]
+fn who_only_serves_gets_only_what_is_shown() {
+    let folder = folder();
+    let open = || Certificates::open(folder.path(), &server_names([]), Holdings::Serving, start());
+    let made = open().expect("the folder is empty");
+    let names: Vec<_> = contents(folder.path()).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, Holdings::Serving.files());
+    assert!(made.shown().is_ok() && made.admin_key_pem().is_empty() && made.service_account_key_pem().is_empty());
+    assert_eq!(open().expect("is there").authority_pem(), made.authority_pem());
+}
+
+#[test]
 fn an_empty_folder_gets_everything_and_all_of_it_private() {
     let folder = folder();
     // Folders on the way are made too.

@@ -42,6 +42,7 @@ impl Brought {
             named: Vec::new(),
             client_authorities: None,
             tls: TlsOptions::default(),
+            holdings: Holdings::ControlPlane,
         }
     }
 

@@ -8,7 +8,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
 use revisor_auth::{
-    Anonymous, Authenticator, Identity, LiveCertificates, LiveOptions, PeerIdentity, TlsOptions, TokenFile,
+    Anonymous, Authenticator, Holdings, Identity, LiveCertificates, LiveOptions, PeerIdentity, TlsOptions, TokenFile,
     Unauthenticated, crypto_provider, server_names,
 };
 use rustls::client::ResolvesClientCert;
@@ -46,6 +46,7 @@ impl Fixture {
             named: Vec::new(),
             client_authorities: None,
             tls: TlsOptions::default(),
+            holdings: Holdings::ControlPlane,
         };
         let certificates = LiveCertificates::open(options, SystemTime::now()).expect("the folder is empty");
         let config = certificates.tls().config(IpAddr::from([127, 0, 0, 1]));

@@ -12,6 +12,7 @@
 //! Objects are shown as they are to clients, by name or by rules. What only a webhook can convert is looked at in the
 //! version in which it is stored.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use compact_str::CompactString;
@@ -68,12 +69,45 @@ pub enum Extent {
     CutShort(usize),
 }
 
+/// What a change does to the objects that have a field.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldEffect<'c> {
+    /// What befalls them, as the end of a sentence.
+    pub what: &'static str,
+    /// Whether they are refused; otherwise they show less.
+    pub is_refusal: bool,
+    /// The field.
+    pub path: &'c str,
+    /// The versions that it is so in.
+    pub versions: &'c [CompactString],
+    /// How many objects there are.
+    pub objects: usize,
+    /// Some of them, with their namespaces.
+    pub names: &'c [String],
+}
+
 /// What a change does to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effect {
+pub enum Effect {
+    /// It would no longer validate.
     Invalid,
+    /// A version would not show a field of it any more.
     ShowsLess,
+    /// The same, once it is written.
     ShowsLessOnceWritten,
+}
+
+/// What a change does to one field of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldEffect {
+    /// What befalls the object.
+    pub effect: Effect,
+    /// By which field, as rules write it.
+    pub path: String,
+    /// In which versions.
+    pub versions: Vec<CompactString>,
+    /// What whoever writes the object would be told; empty where it is not refused.
+    pub refusal: String,
 }
 
 /// The objects that one effect befalls.
@@ -98,11 +132,19 @@ struct FoundField {
 impl DefinitionChange {
     /// The change from one state of a definition to another; `None` if it is none for its objects: what they look like,
     /// in which versions they are shown and stored, and how they get from one to another stays as it is.
-    pub fn between([before, after]: [DefinitionState<'_>; 2], catalog: &Catalog) -> Option<DefinitionChange> {
+    pub fn between(states: [DefinitionState<'_>; 2], catalog: &Catalog) -> Option<DefinitionChange> {
+        let [before, after] = &states;
         if matters(before.object) == matters(after.object) {
             return None;
         }
-        let made = |state: DefinitionState<'_>| Definition::read(state.object).resources(catalog, state.rules);
+        DefinitionChange::of(states, catalog)
+    }
+
+    /// The same, also if it changes nothing; `None` if one of them says of no version that it is stored.
+    pub fn of([before, after]: [DefinitionState<'_>; 2], catalog: &Catalog) -> Option<DefinitionChange> {
+        // What is only tried is no conversion that anybody asked for, and is not counted as one.
+        let catalog = catalog.uncounted();
+        let made = |state: DefinitionState<'_>| Definition::read(state.object).resources(&catalog, state.rules);
         let (before, after) = (made(before)?, made(after)?);
         let origin = |resource: &Arc<Resource>| {
             let at = same_version(resource, &before.served)?;
@@ -114,9 +156,25 @@ impl DefinitionChange {
         Some(DefinitionChange { before, after, origins, looked_at: 0, found: Default::default() })
     }
 
-    /// Looks at an object as it is stored.
+    /// The resources before the change.
+    pub fn before(&self) -> &CustomResources {
+        &self.before
+    }
+
+    /// The resources after it.
+    pub fn after(&self) -> &CustomResources {
+        &self.after
+    }
+
+    /// Looks at an object as it is stored, and counts what the change does to it.
     pub fn look_at(&mut self, name: &str, stored: &Object) {
         self.looked_at += 1;
+        let effects = self.effects_on(stored);
+        self.count(name, &effects);
+    }
+
+    /// What the change does to an object, as it is stored.
+    pub fn effects_on(&self, stored: &Object) -> Vec<FieldEffect> {
         let show = |resources: &CustomResources| -> Vec<Option<Object>> {
             resources.served.iter().map(|resource| shown(resource, stored)).collect()
         };
@@ -129,17 +187,21 @@ impl DefinitionChange {
                 continue;
             }
             let before = before.map(|(origin, object)| (&self.before.served[origin.at], object));
-            for path in newly_invalid((resource, object), before) {
-                effects.add(Effect::Invalid, path, &resource.version);
+            for (path, refusal) in newly_invalid((resource, object), before) {
+                effects.add(Effect::Invalid, path, &resource.version, refusal);
             }
         }
         for (resource, object) in self.before.served.iter().zip(&shown_before) {
             let Some(object) = object else { continue };
             let Some(at) = same_version(resource, &self.after.served) else {
-                // Whoever asked for this version will have to ask for another.
-                let others: Option<Vec<&Object>> = shown_after.iter().map(Option::as_ref).collect();
+                // Whoever asked for this version will have to ask for another, which may call things by other names.
+                let others = self.after.served.iter().zip(&shown_after);
+                let others: Option<Vec<Object>> = others
+                    .map(|(other, shown)| Some(in_version(other, shown.as_ref()?, &resource.api_version)))
+                    .collect();
+                let others = others.as_ref().map(|others| others.iter().collect::<Vec<_>>());
                 for path in others.map(|others| missing(object, &others)).unwrap_or_default() {
-                    effects.add(Effect::ShowsLess, path, &resource.version);
+                    effects.add(Effect::ShowsLess, path, &resource.version, String::new());
                 }
                 continue;
             };
@@ -147,14 +209,14 @@ impl DefinitionChange {
             let less = missing(object, &[after]);
             for path in less_once_written(stored, (resource, object), (&self.after.served[at], after)) {
                 if !less.contains(&path) {
-                    effects.add(Effect::ShowsLessOnceWritten, path, &resource.version);
+                    effects.add(Effect::ShowsLessOnceWritten, path, &resource.version, String::new());
                 }
             }
             for path in less {
-                effects.add(Effect::ShowsLess, path, &resource.version);
+                effects.add(Effect::ShowsLess, path, &resource.version, String::new());
             }
         }
-        self.count(name, effects);
+        effects.0
     }
 
     /// What whoever makes the change should know.
@@ -175,6 +237,25 @@ impl DefinitionChange {
         warnings
     }
 
+    /// How many objects were looked at.
+    pub fn looked_at(&self) -> usize {
+        self.looked_at
+    }
+
+    /// What the change does to the objects, field by field, for those who want no sentences.
+    pub fn effects(&self) -> impl Iterator<Item = FieldEffect<'_>> {
+        Effect::ALL.into_iter().zip(&self.found).flat_map(|(effect, found)| {
+            found.fields.iter().map(move |field| FieldEffect {
+                what: effect.as_str(),
+                is_refusal: effect == Effect::Invalid,
+                path: &field.path,
+                versions: &field.versions,
+                objects: field.objects,
+                names: &field.names,
+            })
+        })
+    }
+
     /// How many objects something befalls, in words.
     fn counted(&self, objects: usize, extent: Extent) -> String {
         let (plural, seen) = (&self.after.storage.plural, self.looked_at);
@@ -188,13 +269,13 @@ impl DefinitionChange {
         }
     }
 
-    fn count(&mut self, name: &str, Effects(effects): Effects) {
+    fn count(&mut self, name: &str, effects: &[FieldEffect]) {
         for effect in Effect::ALL {
             let found = &mut self.found[effect as usize];
             let mut is_counted = false;
-            for (_, path, versions) in effects.iter().filter(|(of, ..)| *of == effect) {
+            for field in effects.iter().filter(|field| field.effect == effect) {
                 is_counted = true;
-                found.add(name, path, versions);
+                found.add(name, &field.path, &field.versions);
             }
             found.objects += usize::from(is_counted);
         }
@@ -228,14 +309,14 @@ impl Effect {
 
 /// What a change does to one object: by which fields, and in which versions.
 #[derive(Default)]
-struct Effects(Vec<(Effect, String, Vec<CompactString>)>);
+struct Effects(Vec<FieldEffect>);
 
 impl Effects {
-    fn add(&mut self, effect: Effect, path: String, version: &CompactString) {
-        match self.0.iter().position(|(of, known, _)| *of == effect && *known == path) {
-            Some(at) if self.0[at].2.contains(version) => {}
-            Some(at) => self.0[at].2.push(version.clone()),
-            None => self.0.push((effect, path, vec![version.clone()])),
+    fn add(&mut self, effect: Effect, path: String, version: &CompactString, refusal: String) {
+        match self.0.iter_mut().find(|known| known.effect == effect && known.path == path) {
+            Some(known) if known.versions.contains(version) => {}
+            Some(known) => known.versions.push(version.clone()),
+            None => self.0.push(FieldEffect { effect, path, versions: vec![version.clone()], refusal }),
         }
     }
 }
@@ -305,6 +386,12 @@ fn shown(resource: &Resource, stored: &Object) -> Option<Object> {
     resource.custom()?.show(stored.clone()).ok()
 }
 
+/// What a version says of an object, in the words of another one; in its own if nothing is known of that.
+fn in_version(resource: &Resource, shown: &Object, api_version: &str) -> Object {
+    let converted = resource.custom().and_then(|custom| custom.convert(shown.clone(), api_version).ok());
+    converted.unwrap_or_else(|| shown.clone())
+}
+
 /// What a version shows of a stored object once that was written through it; `None` if that is the same, or not known.
 fn rewritten(resource: &Resource, stored: &Object) -> Option<Object> {
     let custom = resource.custom().filter(|custom| custom.storage_version() != resource.api_version)?;
@@ -330,22 +417,22 @@ fn less_once_written(
     fields
 }
 
-/// The fields for which an object is refused, and was not before.
+/// The fields for which an object is refused, and was not before, each with what is wrong with it.
 fn newly_invalid(
     (resource, object): (&Arc<Resource>, &Object),
     before: Option<(&Arc<Resource>, &Object)>,
-) -> Vec<String> {
-    let faults = |resource: &Resource, object: &Object| -> Vec<String> {
-        let errors = resource.strategy.validate(object);
-        let mut fields: Vec<String> = errors.iter().map(|error| general(&error.field)).collect();
-        fields.sort_unstable();
-        fields.dedup();
+) -> Vec<(String, String)> {
+    let faults = |resource: &Resource, object: &Object| -> BTreeMap<String, String> {
+        let mut fields = BTreeMap::new();
+        for error in &resource.strategy.validate(object) {
+            fields.entry(general(&error.field)).or_insert_with(|| error.to_string());
+        }
         fields
     };
-    let mut found = faults(resource, object);
+    let mut found: Vec<(String, String)> = faults(resource, object).into_iter().collect();
     if let Some((resource, object)) = before.filter(|_| !found.is_empty()) {
         let known = faults(resource, object);
-        found.retain(|path| known.binary_search(path).is_err());
+        found.retain(|(path, _)| !known.contains_key(path));
     }
     found.truncate(MAX_FIELDS + 1);
     found

@@ -8,7 +8,7 @@ use revisor_object::Shape;
 use revisor_object::names::NameRule;
 use revisor_schema::{CustomSchema, MetadataType};
 
-use super::{Custom, CustomField, CustomStrategy, Family};
+use super::{Custom, CustomField, CustomStrategy, Family, WritesUnderWay};
 use crate::kinds::apiextensions::definition::segments;
 use crate::resource::Nature;
 use crate::{
@@ -78,6 +78,7 @@ impl Definition {
             storage,
             conversion: self.conversion.with_rules(rules),
             tally: catalog.conversion_tally(&format!("{}.{}", self.accepted.plural, self.group)),
+            writes: WritesUnderWay::default(),
             preserves_unknown_fields: self.preserves_unknown_fields,
             types: types.clone(),
             metadata,

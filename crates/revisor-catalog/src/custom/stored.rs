@@ -1,8 +1,9 @@
 //! How custom objects are stored: in one version, with what other versions say beyond it beside them.
 //!
 //! What lies [`Beneath`] an object is in an annotation of the stored bytes. No version shows it and nobody can send it;
-//! whatever converts the object, it is there again after the object was written (V3). The steps of a read: take away the
-//! annotation, bring the object into its canonical form, bring it up to the schema of its version, convert it. Those of a
+//! whatever converts the object, it is there again after the object was written (V3). Only a webhook sees it: as on every
+//! other cluster the annotation goes with the object that it is asked for, and comes back with its answer, which may hold
+//! another one or none. The steps of a read: take away the annotation, bring the object into its canonical form, bring it up to the schema of its version, convert it. Those of a
 //! write, in its own version before it is validated: ignore the annotation, bring it into its canonical form, prune; and
 //! after that: convert it, put back what lies beneath.
 
@@ -22,7 +23,7 @@ pub enum Beneath {
     /// Nothing, and the object is stored in the version that is to be stored.
     #[default]
     Nothing,
-    /// The annotation as it is: nobody reads it at present.
+    /// The annotation as it is: nobody reads it at present but a webhook, if one is asked.
     Annotation(Value),
     /// Everything, by rules: what is stored, and what is kept beside it.
     Stored(Opened),
@@ -54,6 +55,11 @@ impl Custom {
         self.family.conversion.is_certain()
     }
 
+    /// Whether versions differ by nothing but their names and schemas.
+    pub fn is_by_name(&self) -> bool {
+        matches!(self.family.conversion, CustomConversion::ByName)
+    }
+
     /// Whether somebody else may have to be asked for an object in another version.
     pub fn asks_others(&self) -> bool {
         self.family.conversion.asks_others()
@@ -82,7 +88,11 @@ impl Custom {
             Some(rules) => self.open_by_rules(rules, stored, annotation, is_written),
             None => {
                 self.family.settle(&mut stored);
-                (self.show_settled(stored), annotation.map_or(Beneath::Nothing, Beneath::Annotation))
+                let beneath = annotation.map_or(Beneath::Nothing, Beneath::Annotation);
+                if self.asks_others() && stored.str("apiVersion") != Some(&*self.api_version) {
+                    stored = with_annotation(stored, &beneath);
+                }
+                (self.show_settled(stored), beneath)
             }
         }
     }
@@ -174,7 +184,8 @@ impl Custom {
     fn take_in_by_rules(&self, rules: &revisor_convert::Conversion, mut made: Value) -> Result<Object, Unconverted> {
         rules.canonicalize(short(&self.api_version), &mut made).map_err(failed)?;
         let mut shown = into_object(Ok(made))?;
-        self.take_in(&mut shown);
+        // Rules answer what lies beneath an object beside it.
+        let _ = self.take_in(&mut shown);
         Ok(shown)
     }
 
@@ -186,7 +197,8 @@ impl Custom {
         }
         self.converted(&version, || {
             let mut shown = self.family.conversion.convert(settled, &self.api_version)?;
-            self.take_in(&mut shown);
+            // Nobody else has converted it, so that nothing new lies beneath it.
+            let _ = self.take_in(&mut shown);
             Ok(shown)
         })
     }
@@ -210,10 +222,13 @@ impl Custom {
         self.family.tally.count(short(from), short(to), self.family.conversion.way(), time);
     }
 
-    /// Brings an object that came from another version into the shape of this one.
-    pub fn take_in(&self, converted: &mut Object) {
+    /// Brings an object that came from another version into the shape of this one. Answers what lies beneath it now, if
+    /// somebody else has converted it.
+    pub fn take_in(&self, converted: &mut Object) -> Beneath {
+        let annotation = take_annotation(converted);
         converted.insert("apiVersion", self.api_version.as_str());
         self.family.shape(&self.schema, converted);
+        annotation.map_or(Beneath::Nothing, Beneath::Annotation)
     }
 
     /// Brings an object to another version, for those who compare what managers see of it.
@@ -245,10 +260,15 @@ impl Custom {
                 "what other versions keep beside the object cannot be read and would be lost: {why}"
             ))),
             (CustomConversion::ByRules(rules), _) => self.lay_down_by_rules(rules, object, beneath),
-            (conversion, _) => {
+            // The webhook gets what lies beneath along with the object, and answers what is to lie there.
+            (conversion @ CustomConversion::ByWebhook(_), _) => {
+                let converted = conversion.convert(with_annotation(object, beneath), self.storage_version())?;
+                Ok(self.lay_down_converted(converted).into())
+            }
+            (conversion @ (CustomConversion::ByName | CustomConversion::Impossible(_)), _) => {
                 let begun = Instant::now();
                 let converted = conversion.convert(object, self.storage_version())?;
-                let stored = self.lay_down_converted(converted, beneath);
+                let stored = with_annotation(self.lay_down_converted(converted), beneath);
                 self.count(&self.api_version, self.storage_version(), begun.elapsed());
                 Ok(stored.into())
             }
@@ -287,11 +307,11 @@ impl Custom {
     }
 
     /// The same of an object that somebody else has brought to the version that is stored.
-    pub fn lay_down_converted(&self, mut converted: Object, beneath: &Beneath) -> Object {
+    pub fn lay_down_converted(&self, mut converted: Object) -> Object {
         let (version, schema) = &self.family.versions[self.family.storage];
         converted.insert("apiVersion", version.as_str());
         self.family.shape(schema, &mut converted);
-        with_annotation(converted, beneath)
+        converted
     }
 
     /// Takes what a client sent: what it cannot set is ignored, and what it says in an old way is said in the canonical

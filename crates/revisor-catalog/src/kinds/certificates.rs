@@ -1,6 +1,6 @@
 //! `certificates.k8s.io`: who asks for a certificate, who lets them have it, the certificate, and whom to trust.
 
-mod certificate_signing_request;
+pub(crate) mod certificate_signing_request;
 mod cluster_trust_bundle;
 pub(super) mod pem;
 mod pod_certificate_request;

@@ -115,10 +115,16 @@ pub(super) fn is_true(object: &Object, path: &str, kind: &str) -> bool {
     condition(object, path, kind).is_some_and(|condition| text(condition, "status") == "True")
 }
 
-/// The first of a list, and how many more there are.
-pub(super) fn first_of(list: &[String], shown: usize, between: &str, nothing: &str) -> String {
-    let first = list[..list.len().min(shown)].join(between);
-    match list.len().saturating_sub(shown) {
+/// The first of a list of so many, and how many more there are. Only those are made that are shown.
+pub(super) fn first_of(
+    list: impl Iterator<Item = String>,
+    many: usize,
+    shown: usize,
+    between: &str,
+    nothing: &str,
+) -> String {
+    let first = list.take(shown).collect::<Vec<_>>().join(between);
+    match many.saturating_sub(shown) {
         0 if first.is_empty() => nothing.to_owned(),
         0 => first,
         more => format!("{first} + {more} more..."),

@@ -60,21 +60,24 @@ fn load_balancer(here: &Object) -> String {
 }
 
 pub(super) fn endpoints(endpoints: &Object, now: Moment) -> Vec<Value> {
-    let mut list = Vec::new();
-    for subset in objects(endpoints, "subsets") {
+    // Every address is there at every port, and few are shown.
+    let list = objects(endpoints, "subsets").flat_map(|subset| {
+        let portless = array(subset, "ports").is_empty().then_some(None).into_iter();
+        let ports = portless.chain(objects(subset, "ports").map(|port| Some(number(port, "port"))));
         let addresses = || objects(subset, "addresses").map(|address| text(address, "ip"));
-        if array(subset, "ports").is_empty() {
-            list.extend(addresses().map(str::to_owned));
-        }
-        for port in objects(subset, "ports").map(|port| number(port, "port")) {
-            list.extend(addresses().map(|address| match address.contains(':') {
-                true => format!("[{address}]:{port}"),
-                false => format!("{address}:{port}"),
-            }));
-        }
-    }
+        ports.flat_map(move |port| {
+            addresses().map(move |address| match port {
+                None => address.to_owned(),
+                Some(port) if address.contains(':') => format!("[{address}]:{port}"),
+                Some(port) => format!("{address}:{port}"),
+            })
+        })
+    });
+    let many = objects(endpoints, "subsets")
+        .map(|subset| array(subset, "ports").len().max(1).saturating_mul(array(subset, "addresses").len()))
+        .sum();
     let nothing = if array(endpoints, "subsets").is_empty() { "<none>" } else { "" };
-    cells![name(endpoints), first_of(&list, SHOWN, ",", nothing), age(endpoints, now)]
+    cells![name(endpoints), first_of(list, many, SHOWN, ",", nothing), age(endpoints, now)]
 }
 
 pub(super) fn endpoint_slice(slice: &Object, now: Moment) -> Vec<Value> {
@@ -83,14 +86,14 @@ pub(super) fn endpoint_slice(slice: &Object, now: Moment) -> Vec<Value> {
         (None, Some(_)) => text(port, "name").to_owned(),
         (None, None) => "*".to_owned(),
     };
-    let ports: Vec<String> = objects(slice, "ports").map(port).collect();
-    let addresses = objects(slice, "endpoints").flat_map(|endpoint| texts(endpoint, "addresses"));
-    let addresses: Vec<String> = addresses.map(str::to_owned).collect();
+    let ports = objects(slice, "ports").map(port);
+    let addresses = || objects(slice, "endpoints").flat_map(|endpoint| texts(endpoint, "addresses"));
+    let many = addresses().count();
     cells![
         name(slice),
         text(slice, "addressType"),
-        first_of(&ports, SHOWN, ",", "<unset>"),
-        first_of(&addresses, SHOWN, ",", "<unset>"),
+        first_of(ports, array(slice, "ports").len(), SHOWN, ",", "<unset>"),
+        first_of(addresses().map(str::to_owned), many, SHOWN, ",", "<unset>"),
         age(slice, now),
     ]
 }

@@ -64,8 +64,7 @@ fn targets(specs: &[Value], statuses: &[Value]) -> String {
         let nothing = Object::new();
         target(spec.as_object().unwrap_or(&nothing), statuses.get(at).and_then(Value::as_object))
     };
-    let shown: Vec<String> = specs.iter().enumerate().map(target).collect();
-    first_of(&shown, SHOWN, ", ", "<none>")
+    first_of(specs.iter().enumerate().map(target), specs.len(), SHOWN, ", ", "<none>")
 }
 
 fn target(spec: &Object, status: Option<&Object>) -> String {

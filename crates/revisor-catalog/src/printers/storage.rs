@@ -126,11 +126,12 @@ pub(super) fn driver(driver: &Object, now: Moment) -> Vec<Value> {
 
 pub(super) fn storage_version(version: &Object, now: Moment) -> Vec<Value> {
     let of_server = |server: &Object| format!("{}={}", text(server, "apiServerID"), text(server, "encodingVersion"));
-    let versions: Vec<String> = objects(version, "status.storageVersions").map(of_server).collect();
+    let versions = objects(version, "status.storageVersions").map(of_server);
+    let many = array(version, "status.storageVersions").len();
     cells![
         name(version),
         number_or_text(version, "status.commonEncodingVersion", "<unset>"),
-        first_of(&versions, 3, ",", "<unset>"),
+        first_of(versions, many, 3, ",", "<unset>"),
         age(version, now),
     ]
 }

@@ -1,6 +1,6 @@
 //! Conversions between the versions of custom resources, and reports on these.
 
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Seen, Value};
 
 use super::cells;
 use super::fields::{age, name, number, objects, or, text, texts, truth};
@@ -9,12 +9,8 @@ use crate::Moment;
 pub(super) fn conversion(conversion: &Object, now: Moment) -> Vec<Value> {
     let steps = objects(conversion, "spec.steps").flat_map(|step| [text(step, "from"), text(step, "to")]);
     let canonical = objects(conversion, "spec.canonicalize").map(|entry| text(entry, "version"));
-    let mut versions: Vec<&str> = Vec::new();
-    for version in steps.chain(canonical) {
-        if !versions.contains(&version) {
-            versions.push(version);
-        }
-    }
+    let mut seen = Seen::default();
+    let versions: Vec<&str> = steps.chain(canonical).filter(|version| seen.is_new(*version)).collect();
     // Of several the one that says least.
     let verdicts: Vec<&str> = objects(conversion, "status.steps").map(|step| text(step, "verdict")).collect();
     let verdict = ["Tolerated", "Tested", "Proved"].into_iter().find(|verdict| verdicts.contains(verdict));

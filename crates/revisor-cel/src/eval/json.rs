@@ -40,8 +40,13 @@ impl<'a> CelValue<'a> {
             Value::Float(number) => CelValue::Double(*number),
             Value::String(text) => CelValue::String(Text::Borrowed(text)),
             Value::Array(elements) => CelValue::List(List::json(elements, Seen::Dynamic, Order::Plain)),
-            Value::Object(object) => CelValue::Map(Map::json(object, Seen::Dynamic)),
+            Value::Object(object) => CelValue::object(object),
         }
+    }
+
+    /// An object, without a schema.
+    pub fn object(object: &'a Object) -> CelValue<'a> {
+        CelValue::Map(Map::json(object, Seen::Dynamic))
     }
 
     /// A value of a custom resource, as its schema sees it. Fails if the value is not what the schema says, which
@@ -87,11 +92,16 @@ impl<'a> CelValue<'a> {
                     Value::Object(object)
                 }
             },
-            CelValue::Double(_)
-            | CelValue::Type(_)
-            | CelValue::Optional(None)
-            | CelValue::Opaque(_)
-            | CelValue::Structure(_) => return Err(no_json(self)),
+            CelValue::Structure(structure) => {
+                let mut object = Object::new();
+                for (name, value) in &structure.fields {
+                    object.insert(name, value.to_json()?);
+                }
+                Value::Object(object)
+            }
+            CelValue::Double(_) | CelValue::Type(_) | CelValue::Optional(None) | CelValue::Opaque(_) => {
+                return Err(no_json(self));
+            }
         })
     }
 }

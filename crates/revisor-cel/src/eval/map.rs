@@ -21,6 +21,8 @@ pub struct Map<'a>(Entries<'a>);
 #[derive(Debug, Clone)]
 enum Entries<'a> {
     Json(&'a Object, Seen<'a>),
+    /// An object of the API that is kept without its type, which stands beside it.
+    Typed(&'a Object, [(&'static str, &'a str); 2]),
     Made(Arc<Made<'a>>),
 }
 
@@ -85,6 +87,11 @@ impl<'a> Map<'a> {
         Map(Entries::Json(object, seen))
     }
 
+    /// An object of the API that does not say of itself what it is. Nothing is known of its fields.
+    pub fn typed(object: &'a Object, api_version: &'a str, kind: &'a str) -> Map<'a> {
+        Map(Entries::Typed(object, [("apiVersion", api_version), ("kind", kind)]))
+    }
+
     /// A map without entries.
     pub fn empty() -> Map<'a> {
         Map(Entries::Made(Arc::default()))
@@ -103,6 +110,9 @@ impl<'a> Map<'a> {
     pub fn len(&self) -> usize {
         match &self.0 {
             Entries::Json(object, _) => object.len(),
+            Entries::Typed(object, beside) => {
+                object.len() + beside.iter().filter(|(name, _)| !object.contains(name)).count()
+            }
             Entries::Made(made) => made.entries.len(),
         }
     }
@@ -116,8 +126,8 @@ impl<'a> Map<'a> {
     /// no key has.
     pub fn get(&self, key: &CelValue<'a>) -> Result<Option<CelValue<'a>>, EvalError> {
         match (&self.0, key) {
-            (Entries::Json(_, _), CelValue::String(name)) => self.field(name),
-            (Entries::Json(_, Seen::Dynamic), _) => Ok(None),
+            (Entries::Json(..) | Entries::Typed(..), CelValue::String(name)) => self.field(name),
+            (Entries::Json(_, Seen::Dynamic) | Entries::Typed(..), _) => Ok(None),
             (Entries::Json(..), _) => Err(EvalError::no_such_overload()),
             (Entries::Made(made), key) => {
                 Ok(Key::of(key).and_then(|key| made.places.get(&key)).map(|at| made.entries[*at].1.clone()))
@@ -129,6 +139,12 @@ impl<'a> Map<'a> {
     pub fn field(&self, name: &str) -> Result<Option<CelValue<'a>>, EvalError> {
         let (object, seen) = match &self.0 {
             Entries::Json(object, seen) => (*object, *seen),
+            Entries::Typed(object, beside) => {
+                return Ok(match beside.iter().find(|(beside, _)| *beside == name) {
+                    Some((_, text)) => Some(CelValue::String(Text::Borrowed(text))),
+                    None => object.get(name).map(CelValue::dynamic),
+                });
+            }
             Entries::Made(made) if made.entries.len() <= FEW => {
                 let entry = made.entries.iter().find(|(key, _)| key.as_str() == Some(name));
                 return Ok(entry.map(|(_, value)| value.clone()));
@@ -160,6 +176,10 @@ impl<'a> Map<'a> {
                     _ => CelValue::String(Text::Borrowed(name)),
                 })
                 .collect(),
+            Entries::Typed(object, beside) => {
+                let beside = beside.iter().map(|(name, _)| *name).filter(|name| !object.contains(name));
+                beside.chain(object.iter().map(|(name, _)| name)).map(|name| CelValue::String(name.into())).collect()
+            }
             Entries::Made(made) => made.entries.iter().map(|(key, _)| key.clone()).collect(),
         }
     }
@@ -168,7 +188,7 @@ impl<'a> Map<'a> {
     pub(crate) fn as_json(&self) -> Option<(&'a Object, Seen<'a>)> {
         match &self.0 {
             Entries::Json(object, seen) => Some((object, *seen)),
-            Entries::Made(_) => None,
+            Entries::Typed(..) | Entries::Made(_) => None,
         }
     }
 
@@ -179,7 +199,7 @@ impl<'a> Map<'a> {
         }
         let mut made = match self.0 {
             Entries::Made(made) => made,
-            Entries::Json(..) => {
+            Entries::Json(..) | Entries::Typed(..) => {
                 let mut made = Made::default();
                 for key in self.keys() {
                     if let Some(value) = self.get(&key)? {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use revisor_cache::{Cache, CacheOptions, Scope, WatchItem, WatchRequest, WatchStart};
-use revisor_catalog::{Catalog, Resource};
+use revisor_catalog::{Catalog, CatalogOptions, Resource};
 use revisor_controllers::{Clock, Controller, Controllers, ControllersOptions, Sleep};
 use revisor_object::{Object, TokenSealer, Value, parse_json};
 use revisor_registry::{
@@ -141,7 +141,17 @@ impl Fixture {
         Fixture::with(options, HistoryLimits { events: 0, ..HistoryLimits::default() }).await
     }
 
+    /// One that serves everything there is, also what is off by default.
+    pub(crate) async fn everything() -> Fixture {
+        let catalog = Catalog::build(&CatalogOptions::everything()).expect("there is all of it");
+        Fixture::of(catalog, CacheOptions::default(), HistoryLimits::default()).await
+    }
+
     pub(crate) async fn with(options: CacheOptions, history: HistoryLimits) -> Fixture {
+        Fixture::of(Catalog::default(), options, history).await
+    }
+
+    async fn of(catalog: Catalog, options: CacheOptions, history: HistoryLimits) -> Fixture {
         let folder = tempfile::tempdir().expect("a folder");
         let mut options_of_store = EmbeddedOptions::new(folder.path().join("store"));
         options_of_store.history = history;
@@ -150,7 +160,7 @@ impl Fixture {
         let (counter, time) = (AtomicU64::new(0), clock.clone());
         let environment =
             Environment::new(move || time.now(), move || u128::from(counter.fetch_add(1, Ordering::Relaxed)));
-        let catalog = Arc::new(Catalog::default());
+        let catalog = Arc::new(catalog);
         let all: Arc<[Arc<Resource>]> = catalog.resources().filter(|resource| resource.is_stored()).cloned().collect();
         let options_of_registry = RegistryOptions {
             catalog,
@@ -159,6 +169,8 @@ impl Fixture {
             patience: Duration::from_millis(50),
             services: ServiceNetwork::default(),
             authorization: Default::default(),
+            server: "server".to_owned(),
+            admission: Default::default(),
         };
         let registry = Registry::start(Cache::start(Arc::new(store), options), options_of_registry).await;
         let registry = registry.expect("a new registry");

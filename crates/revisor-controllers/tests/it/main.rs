@@ -5,4 +5,6 @@ mod events;
 mod fixture;
 mod garbage;
 mod in_every_namespace;
+mod migrations;
 mod namespaces;
+mod resource_quotas;

@@ -8,7 +8,7 @@ use crate::schema::META;
 const MAX_ATTEMPTS: usize = 3000;
 
 /// The smallest object found for which `shows` still answers `true`.
-pub(crate) fn shrink(object: Value, shows: &mut dyn FnMut(&Value) -> bool) -> Value {
+pub fn shrink(object: Value, shows: &mut dyn FnMut(&Value) -> bool) -> Value {
     let mut best = object;
     let mut attempts = 0;
     loop {
@@ -123,7 +123,8 @@ fn smaller_texts(text: &str) -> Vec<String> {
     }
     for at in 0..characters.len().min(32) {
         for simple in ['a', '0'] {
-            if characters[at] > simple && !(simple == '0' && characters[at] == 'a') {
+            let is_odd = characters[at] > simple || characters[at].is_control();
+            if is_odd && !(simple == '0' && characters[at] == 'a') {
                 let mut changed = characters.clone();
                 changed[at] = simple;
                 found.push(changed.into_iter().collect());

@@ -43,6 +43,7 @@ fn an_object_of_its_own_stays_and_a_shared_one_goes_if_it_was_not_there() {
     check(&own, r#"{"own":{"x":1}}"#, "{}", Some(r#"{".own":{".x":[1]}}"#), r#"{"n":1}"#, r#"{"n":1,"own":{"x":1}}"#);
     check(&own, r#"{"own":{}}"#, "{}", Some(r#"{".own":{}}"#), "{}", r#"{"own":{}}"#);
     let shared = object(&[("s", object(&[("fill", Keep::Whole)], false))], false);
+    check(&shared, r#"{"s":{}}"#, "{}", Some(r#"{".s":{}}"#), r#"{"n":1}"#, r#"{"n":1,"s":{}}"#);
     check(&shared, "{}", r#"{"s":{"fill":1}}"#, Some(r#"{".s":[]}"#), r#"{"s":{"fill":1,"n":2}}"#, r#"{"s":{"n":2}}"#);
 }
 

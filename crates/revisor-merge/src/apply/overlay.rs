@@ -11,7 +11,7 @@ use super::item_step::item_step;
 
 /// Puts every value of `config` into `live`, both of type `id`. Objects and maps are merged member by member, lists
 /// that are told apart by item item by item in the order of the configuration, everything else is replaced.
-pub(crate) fn overlay(types: &Types, id: StructId, live: &mut Object, config: &Object) {
+pub fn overlay(types: &Types, id: StructId, live: &mut Object, config: &Object) {
     overlay_members(live, config, |name, there, value| match types.get(id).member(name) {
         Some(field) => overlay_field(types, field, there, value),
         None => *there = value.clone(),

@@ -104,7 +104,7 @@ fn applies_the_examples_of_the_rfc() {
 #[test]
 fn refuses_the_bad_examples_of_the_rfc() {
     let failed = |path: &str| PatchError::TestFailed { path: path.to_owned() };
-    let refused = |path: &str, why: &str| Pointer::new(path.to_owned()).refuse(why);
+    let refused = |why: &str| PatchError::NotApplicable(why.to_owned());
     for (name, target, patch, want) in [
         (
             "A.9 testing a value: error",
@@ -116,13 +116,13 @@ fn refuses_the_bad_examples_of_the_rfc() {
             "A.12 adding to a nonexistent target",
             r#"{"foo":"bar"}"#,
             r#"[{"op":"add","path":"/baz/bat","value":"qux"}]"#,
-            refused("/baz/bat", "the document has no object or array that could hold it"),
+            refused("add operation does not apply: doc is missing path: \"/baz/bat\": missing value"),
         ),
         (
             "A.13 invalid JSON patch document: the last of two operations counts",
             r#"{"foo":"bar"}"#,
             r#"[{"op":"add","path":"/baz","value":"qux","op":"remove"}]"#,
-            refused("/baz", "the object has no such member"),
+            refused("error in remove for path: '/baz': Unable to remove nonexistent key: baz: missing value"),
         ),
         (
             "A.15 comparing strings and numbers",
@@ -260,7 +260,7 @@ fn wrong_types_are_malformed() {
 fn a_patch_that_fails_says_which_operation_is_unknown_in_few_words() {
     let patch = format!(r#"[{{"op":"{}","path":"/s"}}]"#, "x".repeat(1_000_000));
     let error = JsonPatch::parse(json(&patch)).expect_err("there is no such operation");
-    assert_eq!(error, PatchError::NotApplicable(format!("there is no operation \"{}\"", "x".repeat(40))));
+    assert_eq!(error, PatchError::NotApplicable(format!("Unexpected kind: {}", "x".repeat(40))));
 }
 
 #[test]
@@ -428,5 +428,54 @@ proptest! {
         let outcome = one("test", &[("path", &path.into()), ("value", &value)]).apply(&mut tested);
         prop_assert_eq!(&tested, &target);
         prop_assert!(!matches!(outcome, Err(PatchError::Malformed(_))));
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_told_in_the_words_of_the_original() {
+    for (operation, want) in [
+        (r#"{"op":"frob","path":"/a"}"#, "Unexpected kind: frob"),
+        (
+            r#"{"op":"add","path":"/x/y","value":1}"#,
+            r#"add operation does not apply: doc is missing path: "/x/y": missing value"#,
+        ),
+        (
+            r#"{"op":"add","path":"/list/5","value":1}"#,
+            "error in add for path: '/list/5': Unable to access invalid index: 5: invalid index referenced",
+        ),
+        (
+            r#"{"op":"add","path":"/list/x","value":1}"#,
+            "error in add for path: '/list/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": \
+             invalid syntax",
+        ),
+        (
+            r#"{"op":"remove","path":"/a~1b"}"#,
+            "error in remove for path: '/a~1b': Unable to remove nonexistent key: a/b: missing value",
+        ),
+        (
+            r#"{"op":"replace","path":"/x/y","value":1}"#,
+            "replace operation does not apply: doc is missing path: /x/y: missing value",
+        ),
+        (
+            r#"{"op":"replace","path":"/list/5","value":1}"#,
+            "replace operation does not apply: doc is missing key: /list/5: missing value",
+        ),
+        (
+            r#"{"op":"move","from":"/x","path":"/y"}"#,
+            "error in move for path: 'x': Unable to remove nonexistent key: x: missing value",
+        ),
+        (
+            r#"{"op":"move","from":"/list","path":"/x/y"}"#,
+            "move operation does not apply: doc is missing destination path: /x/y: missing value",
+        ),
+        (
+            r#"{"op":"copy","from":"/x/y","path":"/z"}"#,
+            "copy operation does not apply: doc is missing from path: /x/y: missing value",
+        ),
+    ] {
+        let patch = parse_json(format!("[{operation}]").as_bytes()).expect(operation).value;
+        let mut target = parse_json(br#"{"list":[0]}"#).expect("is JSON").value;
+        let applied = JsonPatch::parse(patch).and_then(|patch| patch.apply(&mut target));
+        assert_eq!(applied, Err(PatchError::NotApplicable(want.to_owned())), "{operation}");
     }
 }

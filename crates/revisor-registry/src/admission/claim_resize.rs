@@ -2,25 +2,33 @@
 
 use revisor_object::{Object, Quantity, Value};
 
-use super::{Admission, Operation, Review, claim_class};
+use super::{Admission, Attributes, Operation, claim_class};
 use crate::{Registry, RegistryError};
 
 pub(super) struct ClaimResize;
 
 impl Admission for ClaimResize {
-    fn validate(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
-        let Some(old) = review.old else { return Ok(()) };
-        if review.operation != Operation::Update || !review.is_about("", "persistentvolumeclaims") {
+    fn name(&self) -> &'static str {
+        "PersistentVolumeClaimResize"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        operation == Operation::Update
+    }
+
+    fn validate(&self, registry: &Registry, attributes: &Attributes<'_>, object: &Object) -> Result<(), RegistryError> {
+        let Some(old) = attributes.old else { return Ok(()) };
+        if attributes.operation != Operation::Update || !attributes.is_about("", "persistentvolumeclaims") {
             return Ok(());
         }
         if size(object) <= size(old) {
             return Ok(());
         }
         if old.at(&["status", "phase"]).and_then(Value::as_str) != Some("Bound") {
-            return Err(review.forbidden("Only bound persistent volume claims can be expanded"));
+            return Err(attributes.forbidden("Only bound persistent volume claims can be expanded"));
         }
         if !allows_expansion(registry, object, old) {
-            return Err(review.forbidden(
+            return Err(attributes.forbidden(
                 "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
                  support resize",
             ));
@@ -39,6 +47,6 @@ fn allows_expansion(registry: &Registry, claim: &Object, old: &Object) -> bool {
     if claim_class(old) != Some(class) {
         return false;
     }
-    let class = registry.stored("storage.k8s.io", "v1", "storageclasses", None, class);
+    let class = registry.read_once("storage.k8s.io", "v1", "storageclasses", None, class);
     class.is_some_and(|class| class.get("allowVolumeExpansion").and_then(Value::as_bool) == Some(true))
 }

@@ -2,7 +2,7 @@
 
 use revisor_object::{Object, Value};
 
-use super::{Admission, Operation, Review};
+use super::{Admission, Attributes, Operation};
 use crate::{Decoded, Registry, RegistryError};
 
 /// Marks a class as the default.
@@ -14,12 +14,25 @@ const CLASS: &str = "kubernetes.io/ingress.class";
 pub(super) struct DefaultIngressClass;
 
 impl Admission for DefaultIngressClass {
-    fn admit(&self, registry: &Registry, review: &Review<'_>, object: &mut Object) -> Result<(), RegistryError> {
+    fn name(&self) -> &'static str {
+        "DefaultIngressClass"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        operation == Operation::Create
+    }
+
+    fn admit(
+        &self,
+        registry: &Registry,
+        attributes: &Attributes<'_>,
+        object: &mut Object,
+    ) -> Result<(), RegistryError> {
         let names_class = |object: &Object| {
             object.at(&["spec", "ingressClassName"]).is_some()
                 || object.at(&["metadata", "annotations", CLASS]).is_some()
         };
-        let is_new = review.is_about("networking.k8s.io", "ingresses") && review.operation == Operation::Create;
+        let is_new = attributes.is_about("networking.k8s.io", "ingresses") && attributes.operation == Operation::Create;
         if is_new
             && !names_class(object)
             && let Some(class) = default_class(registry)
@@ -31,7 +44,7 @@ impl Admission for DefaultIngressClass {
 }
 
 fn default_class(registry: &Registry) -> Option<String> {
-    let classes = registry.catalog.resource("networking.k8s.io", "v1", "ingressclasses")?;
+    let classes = registry.known("networking.k8s.io", "v1", "ingressclasses")?;
     let snapshot = registry.cache_of(classes).snapshot();
     let marked = snapshot.range(&classes.prefix, None).filter_map(|item| {
         let class = Decoded::stored(item.bytes()).ok()?;

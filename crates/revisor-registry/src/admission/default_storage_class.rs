@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use revisor_object::{Object, Value};
 use sonic_rs::JsonValueTrait;
 
-use super::{Admission, Operation, Review, claim_class};
+use super::{Admission, Attributes, Operation, claim_class};
 use crate::{Registry, RegistryError};
 
 /// What marks a class as the default.
@@ -15,8 +15,21 @@ const MARKS: [&str; 2] =
 pub(super) struct DefaultStorageClass;
 
 impl Admission for DefaultStorageClass {
-    fn admit(&self, registry: &Registry, review: &Review<'_>, object: &mut Object) -> Result<(), RegistryError> {
-        if review.operation != Operation::Create || !review.is_about("", "persistentvolumeclaims") {
+    fn name(&self) -> &'static str {
+        "DefaultStorageClass"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        operation == Operation::Create
+    }
+
+    fn admit(
+        &self,
+        registry: &Registry,
+        attributes: &Attributes<'_>,
+        object: &mut Object,
+    ) -> Result<(), RegistryError> {
+        if attributes.operation != Operation::Create || !attributes.is_about("", "persistentvolumeclaims") {
             return Ok(());
         }
         if claim_class(object).is_none()
@@ -30,7 +43,7 @@ impl Admission for DefaultStorageClass {
 
 /// The name of the default class; of several the newest, and of those the first by name.
 fn default_class(registry: &Registry) -> Option<String> {
-    let classes = registry.catalog.resource("storage.k8s.io", "v1", "storageclasses")?;
+    let classes = registry.known("storage.k8s.io", "v1", "storageclasses")?;
     let snapshot = registry.cache_of(classes).snapshot();
     let text = |bytes: &[u8], path: &[&str]| {
         sonic_rs::get(bytes, path).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use revisor_object::{FieldError, FieldErrors, Object, Value};
 
-use super::{Admission, Operation, Review};
+use super::{Admission, Attributes, Operation};
 use crate::{Registry, RegistryError};
 
 /// The label that marks a namespace.
@@ -11,32 +11,40 @@ const LABEL: &str = "resource.kubernetes.io/admin-access";
 pub(super) struct DeviceAdminAccess;
 
 impl Admission for DeviceAdminAccess {
-    fn validate(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
-        if review.resource.group != "resource.k8s.io" {
+    fn name(&self) -> &'static str {
+        "DeviceAdminAccess"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        matches!(operation, Operation::Create | Operation::Update)
+    }
+
+    fn validate(&self, registry: &Registry, attributes: &Attributes<'_>, object: &Object) -> Result<(), RegistryError> {
+        if attributes.resource.group != "resource.k8s.io" {
             return Ok(());
         }
-        let Some(path) = requested(review, object) else { return Ok(()) };
-        let namespace = review.namespace.unwrap_or_default();
-        let namespace = registry.stored("", "v1", "namespaces", None, namespace);
+        let Some(path) = requested(attributes, object) else { return Ok(()) };
+        let namespace = attributes.namespace.unwrap_or_default();
+        let namespace = registry.read_once("", "v1", "namespaces", None, namespace);
         let label = namespace.as_ref().and_then(|namespace| namespace.at(&["metadata", "labels", LABEL]));
         if label.and_then(Value::as_str) == Some("true") {
             return Ok(());
         }
         let detail = format!("admin access to devices requires the `{LABEL}: true` label on the containing namespace");
         Err(RegistryError::Invalid {
-            resource: review.resource.clone(),
-            name: review.name.to_owned(),
+            resource: attributes.resource.clone(),
+            name: attributes.name.to_owned(),
             errors: FieldErrors::from([FieldError::forbidden(path, detail)]),
         })
     }
 }
 
 /// Where such access is asked for, if it was not given before.
-fn requested(review: &Review<'_>, object: &Object) -> Option<String> {
+fn requested(attributes: &Attributes<'_>, object: &Object) -> Option<String> {
     let is_set = |holder: &Object| holder.get("adminAccess").and_then(Value::as_bool) == Some(true);
-    match (review.operation, review.resource.plural.as_str(), review.subresource) {
+    match (attributes.operation, attributes.resource.plural.as_str(), attributes.subresource) {
         (Operation::Create, "resourceclaims" | "resourceclaimtemplates", None) => {
-            let spec = match review.resource.plural.as_str() {
+            let spec = match attributes.resource.plural.as_str() {
                 "resourceclaims" => object.object("spec")?,
                 _ => object.object("spec")?.object("spec")?,
             };
@@ -51,7 +59,7 @@ fn requested(review: &Review<'_>, object: &Object) -> Option<String> {
                 let results = claim.at(&["status", "allocation", "devices", "results"]).and_then(Value::as_array)?;
                 results.iter().position(|result| result.as_object().is_some_and(is_set))
             };
-            if review.old.and_then(position).is_some() {
+            if attributes.old.and_then(position).is_some() {
                 return None;
             }
             position(object).map(|at| format!("status.allocation.devices.results[{at}].adminAccess"))

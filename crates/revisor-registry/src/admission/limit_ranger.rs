@@ -1,11 +1,12 @@
 //! LimitRanger: the limit ranges of a namespace fill in what containers ask for, and bound it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use revisor_object::{Object, Quantity, Value};
 
 use super::pod_fields::{objects, objects_mut, spec, text};
-use super::{Admission, Operation, Review};
+use super::{Admission, Attributes, Operation};
 use crate::{Registry, RegistryError};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
@@ -18,24 +19,32 @@ pub(crate) type Amounts = BTreeMap<String, Quantity>;
 pub(crate) struct LimitRanger;
 
 impl Admission for LimitRanger {
-    fn admit(&self, registry: &Registry, review: &Review<'_>, pod: &mut Object) -> Result<(), RegistryError> {
-        if concerns(review) == Some("Pod") {
-            for range in ranges(registry, review) {
+    fn name(&self) -> &'static str {
+        "LimitRanger"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        matches!(operation, Operation::Create | Operation::Update)
+    }
+
+    fn admit(&self, registry: &Registry, attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), RegistryError> {
+        if concerns(attributes) == Some("Pod") {
+            for range in ranges(registry, attributes) {
                 fill_in(&range, pod);
             }
         }
         Ok(())
     }
 
-    fn validate(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
-        let Some(kind) = concerns(review) else { return Ok(()) };
-        for range in ranges(registry, review) {
+    fn validate(&self, registry: &Registry, attributes: &Attributes<'_>, object: &Object) -> Result<(), RegistryError> {
+        let Some(kind) = concerns(attributes) else { return Ok(()) };
+        for range in ranges(registry, attributes) {
             let problems = match kind {
                 "Pod" => pod_problems(&range, object),
                 _ => claim_problems(&range, object),
             };
             if !problems.is_empty() {
-                return Err(review.forbidden(aggregate(problems)));
+                return Err(attributes.forbidden(aggregate(problems)));
             }
         }
         Ok(())
@@ -43,21 +52,21 @@ impl Admission for LimitRanger {
 }
 
 /// The kind of object that the write is about, where limit ranges have a say in it.
-fn concerns(review: &Review<'_>) -> Option<&'static str> {
-    if review.old.and_then(|old| old.at(&["metadata", "deletionTimestamp"])).is_some() {
+fn concerns(attributes: &Attributes<'_>) -> Option<&'static str> {
+    if attributes.old.and_then(|old| old.at(&["metadata", "deletionTimestamp"])).is_some() {
         return None;
     }
-    let is_pod = review.resource.group.is_empty() && review.resource.plural == "pods";
-    match review.operation {
-        Operation::Update if is_pod && review.subresource == Some("resize") => Some("Pod"),
-        Operation::Create if review.is_about("", "pods") => Some("Pod"),
-        _ if review.is_about("", "persistentvolumeclaims") => Some("PersistentVolumeClaim"),
+    let is_pod = attributes.resource.group.is_empty() && attributes.resource.plural == "pods";
+    match attributes.operation {
+        Operation::Update if is_pod && attributes.subresource == Some("resize") => Some("Pod"),
+        Operation::Create if attributes.is_about("", "pods") => Some("Pod"),
+        _ if attributes.is_about("", "persistentvolumeclaims") => Some("PersistentVolumeClaim"),
         _ => None,
     }
 }
 
-fn ranges(registry: &Registry, review: &Review<'_>) -> Vec<Object> {
-    registry.all_stored("", "v1", "limitranges", review.namespace)
+fn ranges(registry: &Registry, attributes: &Attributes<'_>) -> Vec<Arc<Object>> {
+    registry.all_read_once("", "v1", "limitranges", attributes.namespace)
 }
 
 fn limits_of<'a>(range: &'a Object, kind: &str) -> impl Iterator<Item = &'a Object> {
@@ -221,8 +230,7 @@ fn amounts(list: Option<&Object>) -> Amounts {
 
 /// What a pod needs as a whole: containers run side by side, init containers one after the other, sidecars from their
 /// start to the end. What is said for the pod as a whole counts instead.
-pub(crate) fn pod_total(spec: &Object, list: &str) -> Amounts {
-    let of = |container: &Object| amounts(container.object("resources").and_then(|resources| resources.object(list)));
+pub(crate) fn pod_total_of(spec: &Object, list: &str, of: impl Fn(&Object) -> Amounts) -> Amounts {
     let mut total = Amounts::new();
     objects(spec, "containers").for_each(|container| add(&mut total, of(container)));
     let (mut sidecars, mut most) = (Amounts::new(), Amounts::new());
@@ -243,8 +251,22 @@ pub(crate) fn pod_total(spec: &Object, list: &str) -> Amounts {
     }
     raise(&mut total, most);
     let whole = amounts(spec.object("resources").and_then(|resources| resources.object(list)));
-    total.extend(whole.into_iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory")));
+    let is_said_for_the_whole = |name: &str| matches!(name, "cpu" | "memory") || name.starts_with("hugepages-");
+    total.extend(whole.into_iter().filter(|(name, _)| is_said_for_the_whole(name)));
     total
+}
+
+/// What a pod asks for as a whole, with what it costs to run it (upstream: `PodRequests`).
+pub(super) fn pod_requests(spec: &Object) -> Amounts {
+    let mut total = pod_total(spec, "requests");
+    add(&mut total, amounts(spec.object("overhead")));
+    total
+}
+
+/// The same by what its containers ask for.
+fn pod_total(spec: &Object, list: &str) -> Amounts {
+    let of = |container: &Object| amounts(container.object("resources").and_then(|resources| resources.object(list)));
+    pod_total_of(spec, list, of)
 }
 
 fn add(total: &mut Amounts, more: Amounts) {

@@ -10,25 +10,75 @@ use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use self::checks::{Violation, violations};
 use super::pod_fields::{labels, objects, text};
-use super::{Admission, Operation, Review};
+use super::{Admission, Attributes, Operation};
 use crate::{Registry, RegistryError};
+
+/// What the names of notes for audits begin with.
+const AUDIT_PREFIX: &str = "pod-security.kubernetes.io/";
 
 /// So many pods are looked at when the level of a namespace is raised.
 const MAX_PODS: usize = 3000;
 
 /// How much pods are trusted with, the most first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Level {
+    #[default]
     Privileged,
     Baseline,
     Restricted,
 }
 
+impl Level {
+    fn named(name: &str) -> Option<Level> {
+        match name {
+            "privileged" => Some(Level::Privileged),
+            "baseline" => Some(Level::Baseline),
+            "restricted" => Some(Level::Restricted),
+            _ => None,
+        }
+    }
+}
+
 /// A level as some release understood it; `None` for the newest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct LevelVersion {
     level: Level,
     minor: Option<u32>,
+}
+
+/// A level of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PodSecurityLevel(LevelVersion);
+
+impl PodSecurityLevel {
+    /// Reads a level and a version; answers what is wrong with the one and with the other.
+    pub fn parse(level: &str, version: &str) -> Result<PodSecurityLevel, (Option<String>, Option<String>)> {
+        let (level, minor) = (Level::named(level), read_version(version));
+        match (level, minor) {
+            (Some(level), Some(minor)) => Ok(PodSecurityLevel(LevelVersion { level, minor })),
+            _ => Err((
+                level.is_none().then(|| "must be one of privileged, baseline, restricted".to_owned()),
+                minor.is_none().then(|| "must be \"latest\" or \"v1.x\"".to_owned()),
+            )),
+        }
+    }
+}
+
+/// What goes for namespaces that say nothing, and for whom nothing goes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PodSecurityConfig {
+    /// What pods are held to.
+    pub enforce: PodSecurityLevel,
+    /// What is noted for audits.
+    pub audit: PodSecurityLevel,
+    /// What is warned about.
+    pub warn: PodSecurityLevel,
+    /// Users whose writes are not looked at.
+    pub exempt_users: Vec<String>,
+    /// Namespaces that are not looked at.
+    pub exempt_namespaces: Vec<String>,
+    /// Runtime classes whose pods are not looked at.
+    pub exempt_runtime_classes: Vec<String>,
 }
 
 impl fmt::Display for LevelVersion {
@@ -45,16 +95,17 @@ impl fmt::Display for LevelVersion {
     }
 }
 
-/// What the labels of a namespace say. What is only noted for audits has no effect here, but must be well formed.
+/// What the labels of a namespace say.
 #[derive(Debug, Clone, PartialEq)]
 struct Policy {
     enforce: LevelVersion,
+    audit: LevelVersion,
     warn: LevelVersion,
     errors: FieldErrors,
 }
 
 impl Policy {
-    fn of(namespace: &Object) -> Policy {
+    fn of(namespace: &Object, defaults: &PodSecurityConfig) -> Policy {
         let labels = labels(namespace);
         let metadata = FieldPath::root("metadata");
         let path = metadata.child("labels");
@@ -62,12 +113,7 @@ impl Policy {
         let mut read = |mode: &str| {
             let label = format!("pod-security.kubernetes.io/{mode}");
             let level = labels.str(&label).map(|name| {
-                let level = match name {
-                    "privileged" => Some(Level::Privileged),
-                    "baseline" => Some(Level::Baseline),
-                    "restricted" => Some(Level::Restricted),
-                    _ => None,
-                };
+                let level = Level::named(name);
                 if level.is_none() {
                     let detail = "must be one of privileged, baseline, restricted";
                     errors.push(FieldError::invalid(path.key(&label), name, detail));
@@ -85,22 +131,23 @@ impl Policy {
             (level, version)
         };
         let (enforce_level, enforce_version) = read("enforce");
-        read("audit");
+        let (audit_level, audit_version) = read("audit");
         let (warn_level, warn_version) = read("warn");
-        // What cannot be understood is enforced as strictly as can be, and not warned about.
-        let enforce = LevelVersion {
-            level: enforce_level.map_or(Level::Privileged, |level| level.unwrap_or(Level::Restricted)),
-            minor: enforce_version.flatten(),
+        // What cannot be understood is enforced as strictly as can be, and neither noted nor warned about.
+        let settle = |level: Option<Option<Level>>, version: Option<Option<u32>>, default: LevelVersion, odd: Level| {
+            let level = level.map_or(default.level, |level| level.unwrap_or(odd));
+            LevelVersion { level, minor: version.unwrap_or(default.minor) }
         };
-        let mut warn =
-            LevelVersion { level: warn_level.flatten().unwrap_or(Level::Privileged), minor: warn_version.flatten() };
+        let enforce = settle(enforce_level, enforce_version, defaults.enforce.0, Level::Restricted);
+        let audit = settle(audit_level, audit_version, defaults.audit.0, Level::Privileged);
+        let mut warn = settle(warn_level, warn_version, defaults.warn.0, Level::Privileged);
         if warn_level.is_none() && enforce_level.flatten().is_some_and(|level| level > warn.level) {
             warn.level = enforce.level;
             if warn_version.is_none() {
                 warn.minor = enforce.minor;
             }
         }
-        Policy { enforce, warn, errors }
+        Policy { enforce, audit, warn, errors }
     }
 }
 
@@ -115,57 +162,93 @@ fn read_version(text: &str) -> Option<Option<u32>> {
     if is_regular && is_plain { minor.parse().ok().map(Some) } else { None }
 }
 
-pub(crate) struct PodSecurity;
+pub(crate) struct PodSecurity(pub(super) PodSecurityConfig);
 
 impl Admission for PodSecurity {
-    fn validate(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Result<(), RegistryError> {
-        if review.is_about("", "namespaces") {
-            return validate_labels(review, object);
-        }
-        if !is_evaluated(review, object) {
-            return Ok(());
-        }
-        let Some(policy) = policy_of(registry, review) else { return Ok(()) };
-        let found = violations(policy.enforce.level, policy.enforce.minor, object);
-        if found.is_empty() {
-            return Ok(());
-        }
-        Err(review.forbidden(format!("violates PodSecurity \"{}\": {}", policy.enforce, detailed(&found))))
+    fn name(&self) -> &'static str {
+        "PodSecurity"
     }
 
-    fn warnings(&self, registry: &Registry, review: &Review<'_>, object: &Object) -> Vec<String> {
-        if review.is_about("", "namespaces") {
-            return raised_level_warnings(registry, review, object);
+    fn handles(&self, operation: Operation) -> bool {
+        matches!(operation, Operation::Create | Operation::Update)
+    }
+
+    fn validate(&self, registry: &Registry, attributes: &Attributes<'_>, object: &Object) -> Result<(), RegistryError> {
+        let config = &self.0;
+        if attributes.is_about("", "namespaces") {
+            validate_labels(attributes, object, config)?;
+            if !config.exempt_namespaces.iter().any(|exempt| exempt == attributes.name) {
+                let warnings = raised_level_warnings(registry, attributes, object, config);
+                warnings.into_iter().for_each(|warning| attributes.warn(warning));
+            }
+            return Ok(());
         }
-        let pod = match template_of(review, object) {
+        let template = template_of(attributes, object);
+        let pod = match template {
             Some(template) => template,
-            None if is_evaluated(review, object) => object,
-            None => return Vec::new(),
+            None if is_evaluated(attributes, object) => object,
+            None => return Ok(()),
         };
-        let Some(policy) = policy_of(registry, review) else { return Vec::new() };
-        let found = violations(policy.warn.level, policy.warn.minor, pod);
-        if found.is_empty() {
-            return Vec::new();
+        if let Some(dimension) = config.exemption(attributes, pod) {
+            attributes.annotate(format!("{AUDIT_PREFIX}exempt"), dimension);
+            return Ok(());
         }
-        vec![format!("would violate PodSecurity \"{}\": {}", policy.warn, detailed(&found))]
+        let Some(policy) = policy_of(registry, attributes, config) else { return Ok(()) };
+        // Templates are only warned about: their pods are refused when they are made.
+        if template.is_none() {
+            attributes.annotate(format!("{AUDIT_PREFIX}enforce-policy"), policy.enforce.to_string());
+            let found = violations(policy.enforce.level, policy.enforce.minor, object);
+            if !found.is_empty() {
+                let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, detailed(&found));
+                return Err(attributes.forbidden(why));
+            }
+        }
+        let found = violations(policy.audit.level, policy.audit.minor, pod);
+        if !found.is_empty() {
+            let note = format!("would violate PodSecurity \"{}\": {}", policy.audit, detailed(&found));
+            attributes.annotate(format!("{AUDIT_PREFIX}audit-violations"), note);
+        }
+        let found = violations(policy.warn.level, policy.warn.minor, pod);
+        if !found.is_empty() {
+            attributes.warn(format!("would violate PodSecurity \"{}\": {}", policy.warn, detailed(&found)));
+        }
+        Ok(())
     }
 }
 
-fn policy_of(registry: &Registry, review: &Review<'_>) -> Option<Policy> {
-    let namespace = registry.stored("", "v1", "namespaces", None, review.namespace?)?;
-    let policy = Policy::of(&namespace);
-    (policy.enforce.level.max(policy.warn.level) > Level::Privileged).then_some(policy)
+impl PodSecurityConfig {
+    /// Why a write is not looked at, if it is not.
+    fn exemption(&self, attributes: &Attributes<'_>, pod: &Object) -> Option<&'static str> {
+        let is_in = |list: &[String], name: &str| !name.is_empty() && list.iter().any(|known| known == name);
+        let class = pod.object("spec").map(|spec| text(spec, "runtimeClassName")).unwrap_or_default();
+        if is_in(&self.exempt_namespaces, attributes.namespace.unwrap_or_default()) {
+            Some("namespace")
+        } else if is_in(&self.exempt_users, attributes.requester.name) {
+            Some("user")
+        } else if is_in(&self.exempt_runtime_classes, class) {
+            Some("runtimeClass")
+        } else {
+            None
+        }
+    }
+}
+
+fn policy_of(registry: &Registry, attributes: &Attributes<'_>, config: &PodSecurityConfig) -> Option<Policy> {
+    let namespace = registry.read_once("", "v1", "namespaces", None, attributes.namespace?)?;
+    let policy = Policy::of(&namespace, config);
+    let strictest = policy.enforce.level.max(policy.audit.level).max(policy.warn.level);
+    (strictest > Level::Privileged).then_some(policy)
 }
 
 /// Whether a write to a pod can make it less secure: a new one, other images, or one more container to look inside.
-fn is_evaluated(review: &Review<'_>, pod: &Object) -> bool {
-    let is_pod = review.resource.group.is_empty() && review.resource.plural == "pods";
-    if !is_pod || !matches!(review.subresource, None | Some("ephemeralcontainers" | "resize")) {
+fn is_evaluated(attributes: &Attributes<'_>, pod: &Object) -> bool {
+    let is_pod = attributes.resource.group.is_empty() && attributes.resource.plural == "pods";
+    if !is_pod || !matches!(attributes.subresource, None | Some("ephemeralcontainers" | "resize")) {
         return false;
     }
     let empty = Object::new();
     let spec_of = |pod: &Object| pod.object("spec").unwrap_or(&empty).clone();
-    let Some(old) = review.old.filter(|_| review.operation == Operation::Update) else { return true };
+    let Some(old) = attributes.old.filter(|_| attributes.operation == Operation::Update) else { return true };
     let (new, old) = (spec_of(pod), spec_of(old));
     let images = |spec: &Object, list: &str| -> Vec<String> {
         objects(spec, list).map(|container| text(container, "image").to_owned()).collect()
@@ -180,11 +263,11 @@ fn is_evaluated(review: &Review<'_>, pod: &Object) -> bool {
 }
 
 /// The pod template of an object that makes pods.
-fn template_of<'a>(review: &Review<'_>, object: &'a Object) -> Option<&'a Object> {
-    if review.subresource.is_some() {
+fn template_of<'a>(attributes: &Attributes<'_>, object: &'a Object) -> Option<&'a Object> {
+    if attributes.subresource.is_some() {
         return None;
     }
-    let path: &[&str] = match review.resource.name() {
+    let path: &[&str] = match attributes.resource.name() {
         ("", "podtemplates") => &["template"],
         ("", "replicationcontrollers")
         | ("apps", "deployments" | "daemonsets" | "replicasets" | "statefulsets")
@@ -207,24 +290,33 @@ fn detailed(violations: &[Violation]) -> String {
 }
 
 /// Labels must be well formed, unless they were malformed in the same way before.
-fn validate_labels(review: &Review<'_>, namespace: &Object) -> Result<(), RegistryError> {
-    let errors = Policy::of(namespace).errors;
-    let is_known = || review.old.is_some_and(|old| Policy::of(old).errors == errors);
+fn validate_labels(
+    attributes: &Attributes<'_>,
+    namespace: &Object,
+    config: &PodSecurityConfig,
+) -> Result<(), RegistryError> {
+    let errors = Policy::of(namespace, config).errors;
+    let is_known = || attributes.old.is_some_and(|old| Policy::of(old, config).errors == errors);
     if errors.is_empty() || is_known() {
         return Ok(());
     }
-    Err(RegistryError::Invalid { resource: review.resource.clone(), name: review.name.to_owned(), errors })
+    Err(RegistryError::Invalid { resource: attributes.resource.clone(), name: attributes.name.to_owned(), errors })
 }
 
 /// A level that is raised has no effect on pods that run; which of them would not be let in again is told.
-fn raised_level_warnings(registry: &Registry, review: &Review<'_>, namespace: &Object) -> Vec<String> {
-    let Some(old) = review.old.filter(|_| review.operation == Operation::Update) else { return Vec::new() };
-    let (new, old) = (Policy::of(namespace).enforce, Policy::of(old).enforce);
+fn raised_level_warnings(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    namespace: &Object,
+    config: &PodSecurityConfig,
+) -> Vec<String> {
+    let Some(old) = attributes.old.filter(|_| attributes.operation == Operation::Update) else { return Vec::new() };
+    let (new, old) = (Policy::of(namespace, config).enforce, Policy::of(old, config).enforce);
     let is_relaxed = new.minor == old.minor && new.level <= old.level;
     if new == old || new.level == Level::Privileged || is_relaxed {
         return Vec::new();
     }
-    let pods = registry.all_stored("", "v1", "pods", Some(review.name));
+    let pods = registry.all_stored("", "v1", "pods", Some(attributes.name));
     let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for pod in pods.iter().take(MAX_PODS) {
         let found = violations(new.level, new.minor, pod);
@@ -242,7 +334,7 @@ fn raised_level_warnings(registry: &Registry, review: &Review<'_>, namespace: &O
         ));
     }
     if !by_reason.is_empty() {
-        let name = review.name;
+        let name = attributes.name;
         warnings
             .push(format!("existing pods in namespace {name:?} violate the new PodSecurity enforce level \"{new}\""));
     }
@@ -288,7 +380,7 @@ mod tests {
             (r#"{"pod-security.kubernetes.io/audit-version":"1.2"}"#, "privileged:latest privileged:latest 1"),
             (r#"{"pod-security.kubernetes.io/warn-version":"v1.02"}"#, "privileged:latest privileged:latest 1"),
         ] {
-            let policy = Policy::of(&namespace(labels));
+            let policy = Policy::of(&namespace(labels), &PodSecurityConfig::default());
             assert_eq!(format!("{} {} {}", policy.enforce, policy.warn, policy.errors.len()), want, "{labels}");
         }
     }

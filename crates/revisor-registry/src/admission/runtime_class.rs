@@ -1,26 +1,35 @@
 //! RuntimeClass: what the way to run a pod costs, and where it can be done.
 
 use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
 
 use revisor_object::{ByValue, Object, Quantity, Seen, Value};
 
 use super::pod_fields::{spec, text};
-use super::{Admission, Operation, Review};
+use super::{Admission, Attributes, Operation};
 use crate::{Registry, RegistryError};
 
 pub(crate) struct RuntimeClass;
 
 impl Admission for RuntimeClass {
-    fn admit(&self, registry: &Registry, review: &Review<'_>, pod: &mut Object) -> Result<(), RegistryError> {
-        if !concerns(review) {
+    fn name(&self) -> &'static str {
+        "RuntimeClass"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        operation == Operation::Create
+    }
+
+    fn admit(&self, registry: &Registry, attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), RegistryError> {
+        if !concerns(attributes) {
             return Ok(());
         }
-        let Some(class) = class_of(registry, review, pod)? else { return Ok(()) };
+        let Some(class) = class_of(registry, attributes, pod)? else { return Ok(()) };
         let spec = pod.object_mut("spec");
         if let Some(overhead) = class.object("overhead") {
             let fixed = overhead.object("podFixed").filter(|fixed| !fixed.is_empty());
             if let Some(given) = spec.object("overhead").filter(|given| !given.is_empty()) {
-                require_same(review, Some(given), fixed)?;
+                require_same(attributes, Some(given), fixed)?;
             }
             spec.set("overhead", fixed.cloned().map(Value::from));
         }
@@ -30,7 +39,7 @@ impl Admission for RuntimeClass {
                 let selector = spec.object_mut("nodeSelector");
                 let wanted = wanted.as_str().unwrap_or_default();
                 if let Some(given) = selector.str(key).filter(|given| *given != wanted) {
-                    return Err(review.forbidden(format!(
+                    return Err(attributes.forbidden(format!(
                         "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {wanted}; pod.spec.nodeSelector[{key}] = {given}"
                     )));
                 }
@@ -45,35 +54,43 @@ impl Admission for RuntimeClass {
         Ok(())
     }
 
-    fn validate(&self, registry: &Registry, review: &Review<'_>, pod: &Object) -> Result<(), RegistryError> {
-        if !concerns(review) {
+    fn validate(&self, registry: &Registry, attributes: &Attributes<'_>, pod: &Object) -> Result<(), RegistryError> {
+        if !concerns(attributes) {
             return Ok(());
         }
-        let class = class_of(registry, review, pod)?;
+        let class = class_of(registry, attributes, pod)?;
         let given = spec(pod).object("overhead");
         match class.as_ref().and_then(|class| class.object("overhead")) {
-            Some(overhead) => require_same(review, given, overhead.object("podFixed")),
+            Some(overhead) => require_same(attributes, given, overhead.object("podFixed")),
             None if given.is_some() => {
                 let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
-                Err(review.forbidden(why))
+                Err(attributes.forbidden(why))
             }
             None => Ok(()),
         }
     }
 }
 
-fn concerns(review: &Review<'_>) -> bool {
-    review.is_about("", "pods") && review.operation == Operation::Create
+fn concerns(attributes: &Attributes<'_>) -> bool {
+    attributes.is_about("", "pods") && attributes.operation == Operation::Create
 }
 
-fn class_of(registry: &Registry, review: &Review<'_>, pod: &Object) -> Result<Option<Object>, RegistryError> {
+fn class_of(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    pod: &Object,
+) -> Result<Option<Arc<Object>>, RegistryError> {
     let Some(name) = spec(pod).str("runtimeClassName") else { return Ok(None) };
-    let class = registry.stored("node.k8s.io", "v1", "runtimeclasses", None, name);
-    let missing = || review.forbidden(format!("pod rejected: RuntimeClass {name:?} not found"));
+    let class = registry.read_once("node.k8s.io", "v1", "runtimeclasses", None, name);
+    let missing = || attributes.forbidden(format!("pod rejected: RuntimeClass {name:?} not found"));
     class.ok_or_else(missing).map(Some)
 }
 
-fn require_same(review: &Review<'_>, given: Option<&Object>, wanted: Option<&Object>) -> Result<(), RegistryError> {
+fn require_same(
+    attributes: &Attributes<'_>,
+    given: Option<&Object>,
+    wanted: Option<&Object>,
+) -> Result<(), RegistryError> {
     let empty = Object::new();
     let (given, wanted) = (given.unwrap_or(&empty), wanted.unwrap_or(&empty));
     let amount = |value: &Value| value.as_str().and_then(|text| Quantity::parse(text).ok());
@@ -82,7 +99,7 @@ fn require_same(review: &Review<'_>, given: Option<&Object>, wanted: Option<&Obj
     if is_same {
         return Ok(());
     }
-    Err(review.forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"))
+    Err(attributes.forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"))
 }
 
 /// Both lists of tolerations, without those that another one covers.

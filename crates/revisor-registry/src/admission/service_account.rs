@@ -1,12 +1,13 @@
 //! ServiceAccount: every pod runs as an account of its namespace, and gets the account's token and pull secrets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use revisor_object::{Object, Seen, Value, parse_json};
 use revisor_version::Revision;
 
 use super::pod_fields::{MIRROR, annotations, append, objects, objects_mut, spec, text};
-use super::{Admission, Operation, Review};
+use super::{Admission, Attributes, Operation, Waiting};
 use crate::{Registry, RegistryError};
 
 const DEFAULT_ACCOUNT: &str = "default";
@@ -28,49 +29,60 @@ const TOKEN_SOURCES: &str = r#"{"defaultMode":420,"sources":[
 pub(crate) struct ServiceAccount;
 
 impl Admission for ServiceAccount {
-    fn admit(&self, registry: &Registry, review: &Review<'_>, pod: &mut Object) -> Result<(), RegistryError> {
-        if !review.is_about("", "pods") || review.operation != Operation::Create {
+    fn name(&self) -> &'static str {
+        "ServiceAccount"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        matches!(operation, Operation::Create | Operation::Update)
+    }
+
+    fn admit(&self, registry: &Registry, attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), RegistryError> {
+        if !attributes.is_about("", "pods") || attributes.operation != Operation::Create {
             return Ok(());
         }
         // A mirror pod runs already, with or without an account.
         if annotations(pod).contains(MIRROR) {
-            return self.validate(registry, review, pod);
+            return self.validate(registry, attributes, pod);
         }
-        let spec = pod.object_mut("spec");
-        if text(spec, "serviceAccountName").is_empty() {
-            spec.insert("serviceAccountName", DEFAULT_ACCOUNT);
-            spec.insert("serviceAccount", DEFAULT_ACCOUNT);
-        }
-        let account = account_of(registry, review, spec)?;
-        let automount = |object: &Object| object.get("automountServiceAccountToken").and_then(Value::as_bool);
-        if automount(spec).or_else(|| automount(&account)).unwrap_or(true) {
-            mount_token(registry, spec);
-        }
-        if spec.array("imagePullSecrets").is_empty() {
-            let named = |secret: &Object| Value::from(Object::from_iter([("name", Value::from(text(secret, "name")))]));
-            let secrets: Vec<Value> = objects(&account, "imagePullSecrets").map(named).collect();
-            spec.set("imagePullSecrets", (!secrets.is_empty()).then_some(Value::from(secrets)));
-        }
-        self.validate(registry, review, pod)
+        self.complete(registry, attributes, pod)
     }
 
-    fn validate(&self, registry: &Registry, review: &Review<'_>, pod: &Object) -> Result<(), RegistryError> {
-        let is_pod = review.resource.group.is_empty() && review.resource.plural == "pods";
-        let is_debugged = review.operation == Operation::Update && review.subresource == Some("ephemeralcontainers");
-        let is_made = review.operation == Operation::Create && review.subresource.is_none();
+    fn admit_waiting<'a>(
+        &'a self,
+        registry: &'a Registry,
+        attributes: &'a Attributes<'_>,
+        pod: &'a mut Object,
+    ) -> Option<Waiting<'a>> {
+        let is_new_pod = attributes.is_about("", "pods") && attributes.operation == Operation::Create;
+        if !is_new_pod || annotations(pod).contains(MIRROR) || !misses_default_account(registry, attributes, spec(pod))
+        {
+            return None;
+        }
+        Some(Box::pin(async move {
+            await_default_account(registry, attributes.namespace).await;
+            self.complete(registry, attributes, pod)
+        }))
+    }
+
+    fn validate(&self, registry: &Registry, attributes: &Attributes<'_>, pod: &Object) -> Result<(), RegistryError> {
+        let is_pod = attributes.resource.group.is_empty() && attributes.resource.plural == "pods";
+        let is_debugged =
+            attributes.operation == Operation::Update && attributes.subresource == Some("ephemeralcontainers");
+        let is_made = attributes.operation == Operation::Create && attributes.subresource.is_none();
         if !is_pod || !(is_debugged || is_made) {
             return Ok(());
         }
         if is_made && annotations(pod).contains(MIRROR) {
-            return validate_mirror(pod).map_err(|why| review.forbidden(why));
+            return validate_mirror(pod).map_err(|why| attributes.forbidden(why));
         }
         let spec = spec(pod);
         if text(spec, "serviceAccountName").is_empty() {
-            let namespace = review.namespace.unwrap_or_default();
-            let why = format!("no service account specified for pod {namespace}/{}", review.name);
-            return Err(review.forbidden(why));
+            let namespace = attributes.namespace.unwrap_or_default();
+            let why = format!("no service account specified for pod {namespace}/{}", attributes.name);
+            return Err(attributes.forbidden(why));
         }
-        let account = account_of(registry, review, spec)?;
+        let account = account_of(registry, attributes, spec)?;
         let is_enforced =
             matches!(text(annotations(&account), ENFORCE_SECRETS), "1" | "t" | "T" | "true" | "TRUE" | "True");
         if !is_enforced {
@@ -81,19 +93,41 @@ impl Admission for ServiceAccount {
         } else {
             &[("ephemeralContainers", "ephemeral container")]
         };
-        limit_secrets(spec, &account, lists, is_made).map_err(|why| review.forbidden(why))
+        limit_secrets(spec, &account, lists, is_made).map_err(|why| attributes.forbidden(why))
+    }
+}
+
+impl ServiceAccount {
+    /// Gives a pod its account, and what the account has for it.
+    fn complete(
+        &self,
+        registry: &Registry,
+        attributes: &Attributes<'_>,
+        pod: &mut Object,
+    ) -> Result<(), RegistryError> {
+        let spec = pod.object_mut("spec");
+        if text(spec, "serviceAccountName").is_empty() {
+            spec.insert("serviceAccountName", DEFAULT_ACCOUNT);
+            spec.insert("serviceAccount", DEFAULT_ACCOUNT);
+        }
+        let account = account_of(registry, attributes, spec)?;
+        let automount = |object: &Object| object.get("automountServiceAccountToken").and_then(Value::as_bool);
+        if automount(spec).or_else(|| automount(&account)).unwrap_or(true) {
+            mount_token(registry, spec);
+        }
+        if spec.array("imagePullSecrets").is_empty() {
+            let named = |secret: &Object| Value::from(Object::from_iter([("name", Value::from(text(secret, "name")))]));
+            let secrets: Vec<Value> = objects(&account, "imagePullSecrets").map(named).collect();
+            spec.set("imagePullSecrets", (!secrets.is_empty()).then_some(Value::from(secrets)));
+        }
+        self.validate(registry, attributes, pod)
     }
 }
 
 /// A new namespace gets its default account a moment after it is made. A pod that is faster waits for it, but not long.
-pub(crate) async fn await_default_account(registry: &Registry, review: &Review<'_>, pod: &Object) {
-    let name = text(spec(pod), "serviceAccountName");
-    let is_new_pod = review.is_about("", "pods") && review.operation == Operation::Create;
-    if !is_new_pod || !matches!(name, "" | DEFAULT_ACCOUNT) || annotations(pod).contains(MIRROR) {
-        return;
-    }
-    let Some(accounts) = registry.catalog.resource("", "v1", "serviceaccounts") else { return };
-    let key = accounts.key(review.namespace, DEFAULT_ACCOUNT);
+async fn await_default_account(registry: &Registry, namespace: Option<&str>) {
+    let Some(accounts) = registry.known("", "v1", "serviceaccounts") else { return };
+    let key = accounts.key(namespace, DEFAULT_ACCOUNT);
     for _ in 0..MAX_WAITS {
         if registry.cache_of(accounts).get(&key).is_some() {
             return;
@@ -104,11 +138,21 @@ pub(crate) async fn await_default_account(registry: &Registry, review: &Review<'
     }
 }
 
-fn account_of(registry: &Registry, review: &Review<'_>, spec: &Object) -> Result<Object, RegistryError> {
+/// Whether a pod is to run as the default account of its namespace, and that is not there.
+fn misses_default_account(registry: &Registry, attributes: &Attributes<'_>, spec: &Object) -> bool {
+    let is_missing = || {
+        let accounts = registry.known("", "v1", "serviceaccounts")?;
+        let key = accounts.key(attributes.namespace, DEFAULT_ACCOUNT);
+        registry.cache_of(accounts).get(&key).is_none().then_some(())
+    };
+    matches!(text(spec, "serviceAccountName"), "" | DEFAULT_ACCOUNT) && is_missing().is_some()
+}
+
+fn account_of(registry: &Registry, attributes: &Attributes<'_>, spec: &Object) -> Result<Arc<Object>, RegistryError> {
     let name = text(spec, "serviceAccountName");
-    registry.stored("", "v1", "serviceaccounts", review.namespace, name).ok_or_else(|| {
-        let namespace = review.namespace.unwrap_or_default();
-        review.forbidden(format!(
+    registry.read_once("", "v1", "serviceaccounts", attributes.namespace, name).ok_or_else(|| {
+        let namespace = attributes.namespace.unwrap_or_default();
+        attributes.forbidden(format!(
             "error looking up service account {namespace}/{name}: serviceaccount {name:?} not found"
         ))
     })
@@ -172,7 +216,7 @@ const SECRET_REFERENCES: [(&str, &str); 10] = [
     ("storageos", "secretRef"),
 ];
 
-fn references_secrets(spec: &Object) -> bool {
+pub(super) fn references_secrets(spec: &Object) -> bool {
     let in_volume = |volume: &Object| {
         let direct = SECRET_REFERENCES.iter().any(|(source, reference)| {
             let source = volume.object(source);

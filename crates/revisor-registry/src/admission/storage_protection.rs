@@ -4,17 +4,30 @@
 use revisor_catalog::Feature;
 use revisor_object::Object;
 
-use super::{Admission, Operation, Review};
+use super::{Admission, Attributes, Operation};
 use crate::{Registry, RegistryError};
 
 pub(super) struct StorageProtection;
 
 impl Admission for StorageProtection {
-    fn admit(&self, registry: &Registry, review: &Review<'_>, object: &mut Object) -> Result<(), RegistryError> {
-        if review.operation != Operation::Create || review.subresource.is_some() {
+    fn name(&self) -> &'static str {
+        "StorageObjectInUseProtection"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        operation == Operation::Create
+    }
+
+    fn admit(
+        &self,
+        registry: &Registry,
+        attributes: &Attributes<'_>,
+        object: &mut Object,
+    ) -> Result<(), RegistryError> {
+        if attributes.operation != Operation::Create || attributes.subresource.is_some() {
             return Ok(());
         }
-        let finalizer = match review.resource.name() {
+        let finalizer = match attributes.resource.name() {
             ("", "persistentvolumes") => "kubernetes.io/pv-protection",
             ("", "persistentvolumeclaims") => "kubernetes.io/pvc-protection",
             ("storage.k8s.io", "volumeattributesclasses")

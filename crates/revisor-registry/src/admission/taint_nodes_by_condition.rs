@@ -3,7 +3,7 @@
 use revisor_object::{Object, Value};
 
 use super::pod_fields::{append, objects, text};
-use super::{Admission, Operation, Review};
+use super::{Admission, Attributes, Operation};
 use crate::{Registry, RegistryError};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -11,8 +11,16 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 pub(crate) struct TaintNodesByCondition;
 
 impl Admission for TaintNodesByCondition {
-    fn admit(&self, _: &Registry, review: &Review<'_>, node: &mut Object) -> Result<(), RegistryError> {
-        if !review.is_about("", "nodes") || review.operation != Operation::Create {
+    fn name(&self) -> &'static str {
+        "TaintNodesByCondition"
+    }
+
+    fn handles(&self, operation: Operation) -> bool {
+        operation == Operation::Create
+    }
+
+    fn admit(&self, _: &Registry, attributes: &Attributes<'_>, node: &mut Object) -> Result<(), RegistryError> {
+        if !attributes.is_about("", "nodes") || attributes.operation != Operation::Create {
             return Ok(());
         }
         let spec = node.object_mut("spec");

@@ -215,7 +215,7 @@ impl Registry {
     pub(super) fn new_address(&self, ip: IpAddr, service: &ServiceName) -> (Object, String) {
         let mut object = Object::new();
         let metadata = object.object_mut("metadata");
-        self.initialize(metadata);
+        self.fill_system_fields(metadata);
         let uid = metadata.str("uid").unwrap_or_default().to_owned();
         metadata.insert("name", ip.to_string());
         let labels = metadata.object_mut("labels");
@@ -234,7 +234,7 @@ impl Registry {
             let Some(addresses) = self.catalog.resource("networking.k8s.io", "v1", "ipaddresses") else {
                 return Ok(());
             };
-            self.create_named(addresses.storage(), None, object, ManagedFields::default(), WriteOptions::default())
+            self.create_stored(addresses.storage(), None, object, ManagedFields::default(), WriteOptions::default())
                 .await
                 .map(|_| ())
         })

@@ -60,7 +60,7 @@ pub(crate) fn judge(
 }
 
 /// The rules of a Conversion, ready; nothing if the object beside it is no definition.
-pub(super) fn compile(
+pub(crate) fn compile(
     catalog: &Catalog,
     conversion: &Object,
     definition: &Object,
@@ -189,7 +189,7 @@ pub(crate) fn known(catalog: &Catalog, conversion: &Object, definition: &Object)
 }
 
 /// Whether a Conversion was accepted when it was checked last.
-pub(super) fn is_accepted(conversion: &Object) -> bool {
+pub(crate) fn is_accepted(conversion: &Object) -> bool {
     condition(conversion, ACCEPTED).and_then(|found| found.str("status")) == Some("True")
 }
 

@@ -9,7 +9,7 @@ use revisor_catalog::{CLEANUP_FINALIZER, Condition, Resource, TERMINATING};
 use revisor_object::{Value, Warnings};
 
 use crate::write::Proposal;
-use crate::{DeleteOptions, ListVersions, Place, Registry, RegistryError, Selection, WriteOptions};
+use crate::{DeleteOptions, ListRequest, ListVersions, Place, Registry, RegistryError, Selection, WriteOptions};
 
 /// How long it takes at least until objects that could not be deleted are tried again, and at most.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -68,8 +68,9 @@ fn condition(status: &'static str, reason: &str, message: &str) -> Condition {
 
 async fn delete_all(registry: &Registry, objects: &Arc<Resource>) -> Result<(), RegistryError> {
     let everything = Selection::parse(objects, "", "")?;
-    let options = DeleteOptions::default();
-    registry.delete_collection(objects, None, &everything, ListVersions::default(), 0, &options).await.map(drop)
+    let versions = ListVersions::default();
+    let request = ListRequest { resource: objects, namespace: None, selection: &everything, versions, limit: 0 };
+    registry.delete_collection(request, &DeleteOptions::default(), WriteOptions::default()).await.map(drop)
 }
 
 /// Waits until no object is left, but not for ever: somebody may make one while others are deleted.
@@ -105,7 +106,7 @@ async fn report(registry: &Registry, definitions: &Arc<Resource>, name: &str, co
 async fn delete_conversion(registry: &Registry, name: &str) {
     let conversions = registry.catalog.conversions();
     let place = Place { resource: conversions, namespace: None, name: Some(name) };
-    match registry.delete_stored(place, &DeleteOptions::default()).await {
+    match registry.delete_stored(place, place.resource, &DeleteOptions::default(), None).await {
         Ok(_) | Err(RegistryError::NotFound { .. }) => {}
         Err(error) => tracing::warn!(conversion = name, %error, "a Conversion stays behind its definition"),
     }

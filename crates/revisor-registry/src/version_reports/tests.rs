@@ -44,7 +44,7 @@ fn used(version: &str, clients: &[(&str, i64)]) -> UsedVersion {
 fn report(stored_versions: &str, counts: Option<&[(&str, u64)]>, used: Vec<UsedVersion>) -> Object {
     let definition = definition(stored_versions);
     let counts = counts.map(|counts| counts.iter().map(|(version, objects)| ((*version).into(), *objects)).collect());
-    Facts { definition: &definition, counts, used, since: at(50), now: at(100) }.report()
+    Facts { definition: &definition, counts, used, since: Some(at(50)), now: at(100) }.report()
 }
 
 /// What stands in the way of dropping a version.

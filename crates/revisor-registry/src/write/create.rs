@@ -9,7 +9,7 @@ use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 
 use super::address::match_namespace;
 use super::{Place, Saved, WriteOptions, check_metadata, refuse_frozen, reject_invalid};
-use crate::admission::{Operation, Review, await_default_account};
+use crate::admission::Attributes;
 use crate::allocation::Outcome;
 use crate::apply::unfit;
 use crate::body::fit_applied;
@@ -44,13 +44,11 @@ impl Registry {
             return Err(RegistryError::BadRequest(message.to_owned()));
         }
         let is_empty = |name| metadata.str(name).unwrap_or_default().is_empty();
-        let (is_nameless, has_prefix) = (is_empty("name"), !is_empty("generateName"));
-        let is_generated = is_nameless && has_prefix;
-        if is_nameless && !has_prefix && resource.rules.names_nameless {
+        if is_empty("name") && is_empty("generateName") && resource.rules.names_nameless {
             metadata.insert("name", self.environment.uid());
         }
         let sent = managed_fields::begin(resource, &object, &Object::new(), options);
-        self.initialize(object.object_mut("metadata"));
+        wipe_system_fields(object.object_mut("metadata"));
         let managed = if options.is_apply {
             let managed = managed_fields::of_applied(resource, &object, options, &self.now());
             object = fit_applied(resource, object.clone()).map_err(|problem| unfit(resource, &object, problem))?;
@@ -60,43 +58,18 @@ impl Registry {
         };
         let options = WriteOptions { is_addressed: place.name.is_some() && options.subresource.is_none(), ..options };
         resource.to_stored(&mut object);
-        let saved = if is_generated {
-            self.create_generated(resource, namespace, object, managed, options).await
-        } else {
-            self.create_named(resource, namespace, object, managed, options).await
-        };
+        let saved = self.create_stored(resource, namespace, object, managed, options).await;
         let mut saved = saved.map_err(|error| named_as(resource, error))?;
         self.await_definition(resource, &saved.bytes).await;
+        self.compile_policies(resource);
         self.show_saved(resource, &mut saved).await?;
         saved.warnings = warnings.into_iter().chain(saved.warnings).collect();
         Ok(saved)
     }
 
-    /// Makes an object under a name that begins as it says, and that nobody has.
-    async fn create_generated(
-        &self,
-        resource: &Arc<Resource>,
-        namespace: Option<&str>,
-        object: Object,
-        managed: ManagedFields,
-        options: WriteOptions<'_>,
-    ) -> Result<Saved, RegistryError> {
-        let prefix = object.at(&["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let mut attempt = 1;
-        loop {
-            let mut named = object.clone();
-            named.object_mut("metadata").insert("name", self.environment.generated_name(&prefix));
-            match self.create_named(resource, namespace, named, managed.clone(), options).await {
-                Err(RegistryError::AlreadyExists { .. }) if attempt < MAX_GENERATED_NAMES => attempt += 1,
-                done => return done,
-            }
-        }
-    }
-
-    /// Makes a new object that has its name and identity, in its stored shape. The rules that it is held to are those of
-    /// the version that was `shown`. Who manages what of it is known already if it
-    /// was applied; or else that is what recording begins with.
-    pub(crate) async fn create_named(
+    /// Makes a new object in its stored shape. The rules that it is held to are those of the version that was `shown`.
+    /// Who manages what of it is known already if it was applied; or else that is what recording begins with.
+    pub(crate) async fn create_stored(
         &self,
         shown: &Arc<Resource>,
         namespace: Option<&str>,
@@ -105,7 +78,7 @@ impl Registry {
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let resource = shown.working();
-        let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default().to_owned();
+        let name = name_of(&object);
         if resource.custom().is_some_and(|custom| custom.is_terminating) {
             return Err(RegistryError::Forbidden {
                 resource: resource.clone(),
@@ -114,32 +87,55 @@ impl Registry {
                 terminating_namespace: None,
             });
         }
-        // As in the original, that there is no place for the object is said before what is wrong with it.
-        self.admit_into_namespace(resource, namespace, &name)?;
-        let review = Review {
-            resource,
-            shown,
-            namespace,
-            name: &name,
-            subresource: options.subresource,
-            operation: Operation::Create,
-            old: None,
-        };
-        let now = self.now();
-        let circumstances = Circumstances { now: &now, requester: options.requester };
         resource.default(&mut object);
         // Before the server adds what is its own: that is nobody's to manage.
         let managed = if options.is_apply {
             managed
         } else {
-            self.track(shown, managed, [&Object::new(), &object], options, &now).await
+            self.track(shown, managed, [&Object::new(), &object], options, &self.now()).await
         };
         object.object_mut("metadata").set("managedFields", managed.into_value());
-        await_default_account(self, &review, &object).await;
-        self.admit(&review, &mut object)?;
-        self.refuse_escalation(&review, &object, options)?;
-        let reservation = self.reserve(&review, &mut object, options.dry_run).await?;
-        let saved = self.store_new(&review, object, options, circumstances).await;
+        // As in the original, that there is no place for the object is said before what is wrong with it.
+        let attributes = options.attributes(shown, namespace, &name, None);
+        if self.admit_keeping_managers(&attributes, &mut object).await? {
+            match_namespace(resource, object.object_mut("metadata"), namespace)?;
+            wipe_system_fields_but_managers(object.object_mut("metadata"));
+        }
+        self.fill_system_fields(object.object_mut("metadata"));
+        if !name_of(&object).is_empty() {
+            return self.create_named(shown, namespace, object, options).await;
+        }
+        // A name that begins as it says, and that nobody has.
+        let prefix = object.at(&["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if prefix.is_empty() {
+            return self.create_named(shown, namespace, object, options).await;
+        }
+        let mut attempt = 1;
+        loop {
+            let mut named = object.clone();
+            named.object_mut("metadata").insert("name", self.environment.generated_name(&prefix));
+            match self.create_named(shown, namespace, named, options).await {
+                Err(RegistryError::AlreadyExists { .. }) if attempt < MAX_GENERATED_NAMES => attempt += 1,
+                done => return done,
+            }
+        }
+    }
+
+    /// Makes a new object that went through mutating admission and has its name and identity.
+    async fn create_named(
+        &self,
+        shown: &Arc<Resource>,
+        namespace: Option<&str>,
+        mut object: Object,
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, RegistryError> {
+        let name = name_of(&object);
+        let attributes = options.attributes(shown, namespace, &name, None);
+        let now = self.now();
+        let circumstances = Circumstances { now: &now, requester: options.requester };
+        self.refuse_escalation(&attributes, &object, options)?;
+        let reservation = self.reserve(&attributes, &mut object, options.dry_run).await?;
+        let saved = self.store_new(&attributes, object, options, circumstances).await;
         reservation.settle(if saved.is_ok() { Outcome::Stored } else { Outcome::Failed }).await;
         saved
     }
@@ -147,12 +143,12 @@ impl Registry {
     /// Prepares, validates and stores a new object that has all that the server gives it.
     async fn store_new(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         mut object: Object,
         options: WriteOptions<'_>,
         circumstances: Circumstances<'_>,
     ) -> Result<Saved, RegistryError> {
-        let Review { resource, shown, namespace, name, .. } = *review;
+        let Attributes { resource, shown, namespace, name, .. } = *attributes;
         options.in_time()?;
         let mut warnings: Warnings = resource.strategy.warnings_as_sent(&object).into_iter().collect();
         resource.strategy.prepare_create(&mut object, circumstances);
@@ -163,12 +159,11 @@ impl Registry {
         let mut errors = check_metadata(shown, object.object("metadata").unwrap_or(&empty));
         errors.extend(shown.strategy.validate(&object));
         reject_invalid(resource, name, errors)?;
-        self.require_right_to_create(review, options)?;
-        self.validate_admission(review, &object)?;
-        let judged = self.judge(review, &mut object, options).await?;
+        self.require_right_to_create(attributes, options)?;
+        self.validate_admission(attributes, &object).await?;
+        let judged = self.judge(attributes, &mut object, options).await?;
         options.in_time()?;
-        let charges = self.charge_quotas(review, &object, options.dry_run).await?;
-        warnings.extend(self.admission_warnings(review, &object));
+        let charges = self.charge_quotas(attributes, &object, options.dry_run).await?;
         warnings.extend(resource.strategy.warnings(&object, None));
         warnings.extend(judged.warnings.iter().cloned());
         let key = Key::new(resource.key(namespace, name));
@@ -191,7 +186,6 @@ impl Registry {
         let write = Write { key, expect: Expect::Absent, change: Change::Put(drafted.stored.clone()) };
         match self.write_charged(write, charges).await {
             Ok(event) => {
-                self.log_if_uncalled(resource, name);
                 let bytes = event.new.map(|entry| entry.bytes().clone()).unwrap_or_default();
                 Ok(saved(bytes, Some(event.revision)))
             }
@@ -200,38 +194,33 @@ impl Registry {
         }
     }
 
-    /// Sets what the server decides about a new object.
-    pub(crate) fn initialize(&self, metadata: &mut Object) {
-        for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"]
-        {
-            metadata.remove(name);
+    /// Sets what the server decides about a new object (upstream: `FillObjectMetaSystemFields`).
+    /// What the server itself makes may have its identity already.
+    pub(crate) fn fill_system_fields(&self, metadata: &mut Object) {
+        if !metadata.contains("uid") {
+            metadata.insert("uid", self.environment.uid());
         }
-        metadata.insert("uid", self.environment.uid());
         metadata.insert("creationTimestamp", self.environment.timestamp());
     }
+}
 
-    /// Nothing is made in a namespace that is not there or is going.
-    fn admit_into_namespace(
-        &self,
-        resource: &Arc<Resource>,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<(), RegistryError> {
-        let Some(namespace) = namespace.filter(|_| resource.namespaced) else { return Ok(()) };
-        let Some(namespaces) = self.catalog.resource("", "v1", "namespaces") else { return Ok(()) };
-        let Some(item) = self.cache_of(namespaces).get(&namespaces.key(None, namespace)) else {
-            return Err(RegistryError::NoSuchNamespace(namespace.to_owned()));
-        };
-        if is_marked(item.entry()) {
-            return Err(RegistryError::Forbidden {
-                resource: resource.clone(),
-                name: name.to_owned(),
-                why: format!("unable to create new content in namespace {namespace} because it is being terminated"),
-                terminating_namespace: Some(namespace.to_owned()),
-            });
-        }
-        Ok(())
+/// Takes out what only the server may decide about a new object (upstream: `WipeObjectMetaSystemFields`).
+pub(crate) fn wipe_system_fields(metadata: &mut Object) {
+    wipe_system_fields_but_managers(metadata);
+    metadata.remove("managedFields");
+}
+
+/// The same of an object that the server has begun to keep track of.
+fn wipe_system_fields_but_managers(metadata: &mut Object) {
+    for name in
+        ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "uid", "creationTimestamp"]
+    {
+        metadata.remove(name);
     }
+}
+
+fn name_of(object: &Object) -> String {
+    object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default().to_owned()
 }
 
 /// Whether a stored object is marked as deleted, without reading all of it.

@@ -206,3 +206,28 @@ async fn a_definition_that_never_got_its_names_goes_at_once() {
     assert!(matches!(left, Err(RegistryError::NotFound { .. })), "has no objects to wait for");
     assert!(fixture.registry.catalog().resource("example.com", "v1", "things").is_some());
 }
+
+#[tokio::test]
+async fn it_is_known_whether_somebody_still_writes_by_a_former_definition() {
+    let fixture = Fixture::new().await;
+    // Somebody who takes connections and never says a word.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
+    let address = silent.local_addr().expect("has an address");
+    let webhook = format!(
+        r#""conversion":{{"strategy":"Webhook","webhook":{{"conversionReviewVersions":["v1"],"clientConfig":{{"url":"https://{address}/convert"}}}}}},"versions":"#
+    );
+    let asking = |storage: &str| things(storage).replacen(r#""versions":"#, &webhook, 1);
+    define(&fixture, &asking("v1")).await;
+    let resource = thing(&fixture, "v1");
+    let mut write = Box::pin(create(&fixture, "v2", "slow", r#"{"both":"x"}"#));
+    let is_done = poll_fn(|context| std::task::Poll::Ready(write.as_mut().poll(context).is_ready())).await;
+    assert!(!is_done && !fixture.registry.has_former_writes(&resource));
+    redefine(&fixture, "things.example.com", &asking("v2")).await;
+    // It would store what it writes as v1.
+    assert!(fixture.registry.has_former_writes(&resource));
+    create(&fixture, "v2", "quick", r#"{"both":"x"}"#).await.expect("is stored as it is");
+    redefine(&fixture, "things.example.com", &asking("v1")).await;
+    assert!(fixture.registry.has_former_writes(&resource), "whatever happened since");
+    drop(write);
+    assert!(!fixture.registry.has_former_writes(&resource));
+}

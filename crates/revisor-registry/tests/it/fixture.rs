@@ -47,6 +47,8 @@ impl Fixture {
             patience: Duration::from_millis(50),
             services,
             authorization: Default::default(),
+            server: "server".to_owned(),
+            admission: Default::default(),
         };
         let registry = Registry::start(cache, options).await.expect("a new registry");
         Fixture { registry, folder }

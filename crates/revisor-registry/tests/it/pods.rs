@@ -22,14 +22,14 @@ async fn bind(fixture: &Fixture, body: &str) -> Result<(), RegistryError> {
     let (pods, bindings) = (fixture.resource("pods"), fixture.resource("bindings"));
     let binding = Decoded::read(&bindings, Format::Json, body.as_bytes(), FieldValidation::Warn)?;
     let place = Place { resource: &pods, namespace: Some("default"), name: Some("p") };
-    fixture.registry.bind(place, binding, false).await
+    fixture.registry.bind(place, binding, WriteOptions::default()).await
 }
 
 async fn evict(fixture: &Fixture, body: &str) -> Result<(), RegistryError> {
     let pods = fixture.resource("pods");
     let eviction = Eviction::read(&fixture.registry, Format::Json, body.as_bytes())?;
     let place = Place { resource: &pods, namespace: Some("default"), name: Some("p") };
-    fixture.registry.evict(place, eviction, false).await
+    fixture.registry.evict(place, eviction, WriteOptions::default()).await
 }
 
 async fn delete(fixture: &Fixture, seconds: Option<i64>) -> Result<Deleted, RegistryError> {

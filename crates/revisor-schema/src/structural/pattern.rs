@@ -3,6 +3,7 @@
 //! The engine speaks a dialect of its own, so a pattern is first read as Go reads it and written again in that dialect;
 //! see [`translate`](translation::translate).
 
+pub(crate) mod difference;
 mod translation;
 pub(crate) mod walk;
 

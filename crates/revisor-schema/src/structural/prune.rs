@@ -22,7 +22,7 @@ impl Structural {
 
     /// As [`prune`](Structural::prune), of a resource. Also removes every null that its schema neither allows nor has a
     /// default for, as if it had not been given.
-    pub(super) fn prune_with_nulls(&self, object: &mut Object) -> FieldNames {
+    pub fn prune_with_nulls(&self, object: &mut Object) -> FieldNames {
         let mut walk = Walk { unknown: FieldNames::default(), drops_nulls: true };
         walk.root(self, object, true);
         walk.sorted()

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use revisor_store::embedded::{EmbeddedStore, OpenError};
+use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, OpenError, copy_store};
 use revisor_store::{Change, Draft, Expect, Key, Store, Write};
 
 use crate::fixture::Folder;
@@ -101,4 +101,25 @@ async fn writes_that_the_head_knows_of_cannot_go_missing() {
     fs::rename(fresh.path().join("engine"), &engine).expect("the folder can be moved");
     let error = refusal(&folder).await;
     assert!(error.to_string().contains("end at revision 0, but 5 was durable"), "{error}");
+}
+
+/// Who only wants to look opens a copy: the original is not touched, and not taken from whoever has it open.
+#[tokio::test]
+async fn a_copy_can_be_opened_in_the_place_of_the_original() {
+    let (folder, target) = (Folder::new(), Folder::new());
+    let copy = target.path().join("copy");
+    let error = copy_store(folder.path(), &copy).expect_err("there is no store yet");
+    assert!(matches!(error, OpenError::NotAStore { .. }), "{error:?}");
+    assert!(!folder.path().join("LOCK").exists(), "nothing was made");
+    let store = folder.open().await;
+    store.write(write()).await.expect("the write happens");
+    let error = copy_store(folder.path(), &copy).expect_err("somebody has it open");
+    assert!(matches!(error, OpenError::InUse { .. }), "{error:?}");
+    store.close().await;
+    copy_store(folder.path(), &copy).expect("nobody has it open");
+    let opened = EmbeddedStore::open(EmbeddedOptions::new(&copy)).await.expect("it is a store");
+    let original = folder.open().await;
+    for store in [&opened, &original] {
+        assert!(store.get("/k").await.expect("an open store answers").is_some());
+    }
 }

@@ -3,13 +3,10 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 
 use clap::Args;
-use revisor_auth::{CipherSuite, MinTlsVersion};
 
-use crate::duration::parse_duration;
-use crate::flags::LoggingFormat;
+use crate::flags::ServingFlags;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConversionWebhookFlags {
@@ -58,33 +55,13 @@ pub(crate) struct ConversionWebhookFlags {
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     pub(crate) tls_private_key_file: Option<PathBuf>,
 
-    /// The oldest version of TLS to speak: VersionTLS12 or VersionTLS13 [default: VersionTLS12]
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) tls_min_version: Option<MinTlsVersion>,
-
-    /// The ciphers to use with TLS 1.2, by the names that Go gives them [default: all that are safe]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) tls_cipher_suites: Vec<CipherSuite>,
-
-    /// How many bytes a review may have. All reviews together may have twice as many; further ones wait
+    /// How many bytes a review may have, and all reviews from one address. All reviews together may have twice as many;
+    /// further ones wait
     #[arg(long, value_name = "BYTES", default_value_t = 128 * 1024 * 1024, value_parser = clap::value_parser!(u32).range(1024..))]
     pub(crate) max_review_bytes: u32,
 
-    /// How long a review may take, from its first byte to the last of its answer
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_duration)]
-    pub(crate) request_timeout: Duration,
-
-    /// How long to go on serving after the signal to stop, with /readyz failing
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
-    pub(crate) shutdown_delay_duration: Duration,
-
-    /// How much to log: 0 to 3 for what an operator wants to know, 4 for every request, 6 for everything
-    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
-    pub(crate) verbosity: u8,
-
-    /// How to write the log
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) logging_format: LoggingFormat,
+    #[command(flatten)]
+    pub(crate) serving: ServingFlags,
 }
 
 /// A service of a cluster.

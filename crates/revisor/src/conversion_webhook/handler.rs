@@ -1,7 +1,8 @@
 //! [`WebhookHandler`]: what is answered at which path.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
@@ -32,6 +33,7 @@ pub(super) struct WebhookHandler {
     limits: ReviewLimits,
     /// Room for the bytes of reviews.
     room: Arc<Semaphore>,
+    callers: Callers,
     /// The threads that convert.
     threads: Arc<Semaphore>,
 }
@@ -53,10 +55,11 @@ impl WebhookHandler {
     ) -> WebhookHandler {
         let room = Arc::new(Semaphore::new(2 * units(limits.bytes) as usize));
         let threads = Arc::new(Semaphore::new(limits.threads));
-        WebhookHandler { rules, health, metrics, tally, limits, room, threads }
+        let callers = Callers { share: units(limits.bytes) as usize, known: Mutex::default() };
+        WebhookHandler { rules, health, metrics, tally, limits, room, callers, threads }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(&self, share: &Arc<Semaphore>, request: Request<Incoming>) -> Response<Body> {
         let path = request.uri().path();
         if path == PATH {
             if request.method() != Method::POST {
@@ -66,7 +69,7 @@ impl WebhookHandler {
             }
             let deadline = Instant::now() + self.limits.time;
             let late = || refusal(&Status::timeout("the review did not complete within its time", 1));
-            return tokio::time::timeout_at(deadline, self.convert(request.into_body(), deadline))
+            return tokio::time::timeout_at(deadline, self.convert(share, request.into_body(), deadline))
                 .await
                 .unwrap_or_else(|_| late());
         }
@@ -79,7 +82,7 @@ impl WebhookHandler {
         refusal(&Status::no_such_resource())
     }
 
-    async fn convert(&self, body: Incoming, deadline: Instant) -> Response<Body> {
+    async fn convert(&self, share: &Arc<Semaphore>, body: Incoming, deadline: Instant) -> Response<Body> {
         // Who does not say how much will come is taken to bring as much as may come.
         let announced = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
         let limit = self.limits.bytes;
@@ -87,6 +90,8 @@ impl WebhookHandler {
         if bytes > limit {
             return refusal(&unread(&RequestBodyError::TooLarge { limit }));
         }
+        // First of the caller's own share: who waits for that holds nothing that others wait for.
+        let Some(own) = take(share, units(bytes)).await else { return going_away() };
         let Some(room) = take(&self.room, units(bytes)).await else { return going_away() };
         let body = match read_body(body, limit, deadline).await {
             Ok(body) => body,
@@ -110,7 +115,7 @@ impl WebhookHandler {
                 Err(_) => 1,
             };
             let answer = review.answer(&rules, count, &tally);
-            drop((working, room));
+            drop((working, room, own));
             Ok::<_, String>(answer)
         });
         match work.await {
@@ -122,12 +127,36 @@ impl WebhookHandler {
 }
 
 impl Handler for WebhookHandler {
-    type Connection = ();
+    /// The room that the caller may take.
+    type Connection = Arc<Semaphore>;
 
-    fn connected(&self, _: SocketAddr, _: &[CertificateDer<'static>], _: Arc<Standing>) {}
+    fn connected(&self, from: SocketAddr, _: &[CertificateDer<'static>], _: Arc<Standing>) -> Arc<Semaphore> {
+        self.callers.share_of(from.ip())
+    }
 
-    async fn handle(self: Arc<Self>, _: Arc<()>, request: Request<Incoming>) -> Response<Body> {
-        self.answer(request).await
+    async fn handle(self: Arc<Self>, share: Arc<Arc<Semaphore>>, request: Request<Incoming>) -> Response<Body> {
+        self.answer(&share, request).await
+    }
+}
+
+/// How much of the room each address may take. Nobody knows who calls, and whoever sends slowly holds room for as long as
+/// a review may take; but it is never more than half of it, and others get the rest.
+struct Callers {
+    share: usize,
+    /// Those that are connected.
+    known: Mutex<HashMap<IpAddr, Weak<Semaphore>>>,
+}
+
+impl Callers {
+    fn share_of(&self, address: IpAddr) -> Arc<Semaphore> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = known.get(&address).and_then(Weak::upgrade) {
+            return share;
+        }
+        known.retain(|_, share| share.strong_count() > 0);
+        let share = Arc::new(Semaphore::new(self.share));
+        known.insert(address, Arc::downgrade(&share));
+        share
     }
 }
 
@@ -163,4 +192,22 @@ fn json(code: StatusCode, body: Vec<u8>) -> Response<Body> {
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_one_share_for_as_long_as_it_is_connected() {
+        let callers = Callers { share: 4, known: Mutex::default() };
+        let [one, other] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
+        let first = callers.share_of(one);
+        let held = first.clone().try_acquire_many_owned(4).expect("all of it is free");
+        assert_eq!(callers.share_of(one).available_permits(), 0, "whichever connection asks");
+        assert_eq!(callers.share_of(other).available_permits(), 4, "others have their own");
+        drop((first, held));
+        assert_eq!(callers.share_of(one).available_permits(), 4);
+        assert!(callers.known.lock().is_ok_and(|known| known.len() <= 2), "those that went are forgotten");
+    }
 }

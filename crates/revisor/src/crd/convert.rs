@@ -10,7 +10,7 @@ use revisor_object::{KeyOrder, Value, aggregate_message, repeated_yaml_keys};
 use super::documents::Document;
 use super::pairs;
 use super::yaml_text::to_yaml;
-use crate::flags::ConvertFlags;
+use crate::flags::{ConvertFlags, ObjectFormat};
 
 /// Converts what comes from standard input. Nothing is printed unless all of it can be converted.
 pub(super) fn convert(flags: &ConvertFlags) -> anyhow::Result<ExitCode> {
@@ -27,44 +27,75 @@ pub(super) fn convert(flags: &ConvertFlags) -> anyhow::Result<ExitCode> {
     let mut input = Vec::new();
     std::io::stdin().lock().read_to_end(&mut input).context("cannot read standard input")?;
     let input = String::from_utf8(input).context("standard input is no text")?;
-    let (mut shown, mut problems, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    for document in Document::all(&input) {
-        match write_converted(&conversions, &document, &flags.to, &mut notes) {
-            Ok(text) => shown.push(text),
+    let (mut converted, mut problems, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let documents = Document::all(&input);
+    for document in &documents {
+        let mut note = |what: String| notes.push(format!("revisor: note: {}: {what}", document.place()));
+        match Converted::of(&conversions, document, &flags.to, &mut note) {
+            Ok(one) => converted.push(one),
             Err(error) => problems.push(format!("revisor: {}: {error:#}", document.place())),
         }
     }
+    let shown = match flags.output {
+        ObjectFormat::Yaml => {
+            let texts = converted.into_iter().zip(&documents).map(|(one, document)| {
+                one.text(document, &mut |what| notes.push(format!("revisor: note: {}: {what}", document.place())))
+            });
+            texts.collect::<Vec<_>>().join("---\n")
+        }
+        ObjectFormat::Json => list(converted),
+    };
     notes.iter().chain(&problems).for_each(|line| crate::complain(line));
     if !problems.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
-    crate::print(&shown.join("---\n"))?;
+    crate::print(&shown)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The text of a document after its conversion.
-fn write_converted(
-    conversions: &[Conversion],
-    document: &Document<'_>,
-    to: &str,
-    notes: &mut Vec<String>,
-) -> anyhow::Result<String> {
-    let mut value = document.value()?;
-    let mut note = |what: String| notes.push(format!("revisor: note: {}: {what}", document.place()));
-    let has_changed = convert_value(conversions, &mut value, to, &mut note)?;
-    let Value::Object(object) = &value else { return Ok(ended(document.text)) };
-    if !has_changed {
-        return Ok(ended(document.text));
+/// All objects in one list, as `kubectl get -o json` prints several.
+fn list(converted: Vec<Converted>) -> String {
+    let items: Vec<Value> = converted.into_iter().map(|one| one.value).collect();
+    let members = [("apiVersion", Value::from("v1")), ("kind", Value::from("List")), ("items", Value::from(items))];
+    format!("{}\n", Value::Object(members.into_iter().collect()).to_json())
+}
+
+/// A document after its conversion.
+struct Converted {
+    value: Value,
+    has_changed: bool,
+}
+
+impl Converted {
+    fn of(
+        conversions: &[Conversion],
+        document: &Document<'_>,
+        to: &str,
+        note: &mut impl FnMut(String),
+    ) -> anyhow::Result<Converted> {
+        let mut value = document.value()?;
+        let has_changed = convert_value(conversions, &mut value, to, note)?;
+        if has_changed {
+            repeated_yaml_keys(document.text).into_iter().for_each(note);
+        }
+        Ok(Converted { value, has_changed })
     }
-    repeated_yaml_keys(document.text).into_iter().for_each(&mut note);
-    if document.is_json() {
-        return Ok(format!("{}{}\n", document.head(), value.to_json()));
+
+    /// As people would have written it, and as it was if nothing has changed.
+    fn text(&self, document: &Document<'_>, note: &mut impl FnMut(String)) -> String {
+        let object = match &self.value {
+            Value::Object(object) if self.has_changed => object,
+            _ => return ended(document.text),
+        };
+        if document.is_json() {
+            return format!("{}{}\n", document.head(), self.value.to_json());
+        }
+        let comments = document.comments();
+        if comments > 0 {
+            note(format!("{comments} lines with comments were rewritten, and their comments are lost"));
+        }
+        format!("{}{}", document.head(), to_yaml(object, &KeyOrder::of(document.text)))
     }
-    let comments = document.comments();
-    if comments > 0 {
-        note(format!("{comments} lines with comments were rewritten, and their comments are lost"));
-    }
-    Ok(format!("{}{}", document.head(), to_yaml(object, &KeyOrder::of(document.text))))
 }
 
 /// Converts an object, or the objects of a list; answers whether anything changed.

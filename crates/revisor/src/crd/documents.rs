@@ -1,6 +1,6 @@
 //! [`Document`]: one document of a YAML stream, with its text.
 
-use revisor_object::{Value, YamlError, parse_yaml};
+use revisor_object::{Value, YamlError, parse_yaml_file};
 
 /// One document of a stream.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +39,17 @@ impl<'t> Document<'t> {
         format!("document {} (from line {} on)", self.number, self.line)
     }
 
+    /// The line of the stream on which something is said in it for the first time.
+    pub(crate) fn first_line(&self) -> usize {
+        self.line + self.head().lines().count()
+    }
+
+    /// What it says. Errors name the line of the stream.
     pub(crate) fn value(&self) -> Result<Value, YamlError> {
-        parse_yaml(self.text.as_bytes()).map(|parsed| parsed.value)
+        parse_yaml_file(self.text.as_bytes()).map(|parsed| parsed.value).map_err(|error| match error {
+            YamlError::Syntax { line, problem } => YamlError::Syntax { line: line + self.line - 1, problem },
+            other => other,
+        })
     }
 
     /// Whether it is written as JSON.
@@ -83,5 +92,8 @@ mod tests {
         assert_eq!((found[0].head(), found[0].comments()), ("# first\n\n", 1));
         assert!(found[2].is_json() && !found[0].is_json());
         assert!(Document::all("").is_empty());
+        let broken = Document::all("a: 1\n---\nb:\n  c: [1,\n  d: 2\n");
+        let error = broken[1].value().expect_err("is no YAML").to_string();
+        assert!(error.starts_with("yaml: line 5: "), "the line of the stream: {error}");
     }
 }

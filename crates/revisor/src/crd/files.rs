@@ -9,12 +9,12 @@ use revisor_object::{Object, Value};
 use super::documents::Document;
 
 /// What files of a folder are called that are read.
-const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+pub(super) const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// How deep folders may nest, how many files there may be, and how many bytes they may have together.
 const MAX_DEPTH: usize = 16;
-const MAX_FILES: usize = 10_000;
-const MAX_BYTES: usize = 256 << 20;
+pub(super) const MAX_FILES: usize = 10_000;
+pub(super) const MAX_BYTES: usize = 256 << 20;
 
 /// A file and what is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub(crate) struct Located {
     pub(crate) object: Object,
     /// File, document and line.
     pub(crate) place: String,
+    /// The file.
+    pub(crate) file: PathBuf,
+    /// The line on which its document begins.
+    pub(crate) line: usize,
 }
 
 impl SourceFile {
@@ -69,7 +73,11 @@ impl SourceFile {
         for document in Document::all(&self.text) {
             let place = format!("{}, {}", self.path.display(), document.place());
             let value = document.value().with_context(|| place.clone())?;
+            let found = objects.len();
             take_objects(value, &place, &mut objects);
+            for located in &mut objects[found..] {
+                (located.file, located.line) = (self.path.clone(), document.first_line());
+            }
         }
         Ok(objects)
     }
@@ -105,7 +113,7 @@ fn take_objects(value: Value, place: &str, objects: &mut Vec<Located>) {
         let numbered = std::mem::take(items).into_iter().enumerate();
         return numbered.for_each(|(number, item)| take_objects(item, &format!("{place}, items[{number}]"), objects));
     }
-    objects.push(Located { object, place: place.to_owned() });
+    objects.push(Located { object, place: place.to_owned(), file: PathBuf::new(), line: 0 });
 }
 
 fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {

@@ -23,7 +23,7 @@ pub(super) fn infer(flags: &InferFlags) -> anyhow::Result<ExitCode> {
         if new.is_some() && before.is_none() {
             bail!("{}: {} has no definition of this name", found.place, flags.old.display());
         }
-        inferences.push(of_definition(found, before, flags).with_context(|| found.place.clone())?);
+        inferences.push(of_definition(found, before, flags)?);
     }
     let text = match flags.output {
         OutputFormat::Text => inferences.iter().map(yaml).collect::<Vec<_>>().join("---\n"),
@@ -49,12 +49,13 @@ fn of_definition(found: &Located, before: Option<&Located>, flags: &InferFlags) 
     let old = before.map(read_definition).transpose()?;
     read_definition(found)?;
     let merged = before.map_or_else(|| found.object.clone(), |before| merged(&before.object, &found.object));
-    let definition = Arc::new(Definition::read(&merged, &environment(), BINARY.minor.into())?);
+    let definition = Definition::read(&merged, &environment(), BINARY.minor.into());
+    let definition = Arc::new(definition.with_context(|| format!("{}, with the old versions", found.place))?);
     let mut names: Vec<&str> = definition.versions().iter().map(|version| version.name()).collect();
     names.sort_by_key(|name| version_order(name));
     for name in [&flags.from, &flags.to].into_iter().flatten() {
         if !names.contains(&name.as_str()) {
-            bail!("there is no version {name:?}: there are {}", names.join(", "));
+            bail!("{}: there is no version {name:?}: there are {}", found.place, names.join(", "));
         }
     }
     let owned = |one: &str, other: &str| (one.to_owned(), other.to_owned());
@@ -64,7 +65,7 @@ fn of_definition(found: &Located, before: Option<&Located>, flags: &InferFlags) 
     };
     let inference = Inference::of(&definition, old.as_deref(), &pairs, &environment());
     if inference.steps.is_empty() && inference.canonical.is_empty() {
-        bail!("{} has one version, and nothing to convert it to", definition.name());
+        bail!("{}: {} has one version, and nothing to convert it to", found.place, definition.name());
     }
     Ok(inference)
 }

@@ -154,3 +154,46 @@ async fn events_expire_also_without_controllers() {
     client.post(EVENTS, &event).await.expect(201);
     gone(&client, &format!("{EVENTS}/e")).await;
 }
+
+#[tokio::test]
+async fn a_quota_limits_what_it_counted_by_itself() {
+    let server = Server::start(&["--controllers=resourcequota-controller"]).await;
+    let client = server.client();
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "sails.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "sails", "kind": "Sail"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }],
+        },
+    });
+    client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await.expect(201);
+    let hard = json!({"count/sails.example.com": "1", "secrets": "1"});
+    client.post(quotas, &json!({"metadata": {"name": "q"}, "spec": {"hard": hard}})).await.expect(201);
+    let counts = async |sails: &str| {
+        eventually(|| async {
+            let quota = client.get(&format!("{quotas}/q")).await.json();
+            let used = json!({"count/sails.example.com": sails, "secrets": "0"});
+            (quota["status"]["hard"] == hard && quota["status"]["used"] == used).then_some(())
+        })
+        .await;
+    };
+    counts("0").await;
+    let sails = "/apis/example.com/v1/namespaces/default/sails";
+    let sail = |name: &str| json!({"apiVersion": "example.com/v1", "kind": "Sail", "metadata": {"name": name}});
+    client.post(sails, &sail("jib")).await.expect(201);
+    let refused = client.post(sails, &sail("main")).await.expect(403).json();
+    let message = "sails.example.com \"main\" is forbidden: exceeded quota: q, requested: count/sails.example.com=1, used: \
+                   count/sails.example.com=1, limited: count/sails.example.com=1";
+    assert_eq!(refused["message"], message);
+    client.delete(&format!("{sails}/jib")).await.expect(200);
+    counts("0").await;
+    client.post(sails, &sail("main")).await.expect(201);
+}

@@ -168,6 +168,69 @@ async fn a_server_that_asks_it_shows_what_the_rules_say() {
     }
 }
 
+/// What one version cannot say is there again in the one that can, whether a webhook or the server itself converts by the
+/// rules; and nobody is shown where it is kept.
+#[tokio::test]
+async fn what_is_kept_is_the_same_by_webhook_and_by_rules() {
+    let hook = Hook::start(&[]).await;
+    let (_, printed, _) = run(hook.folder.path(), &["--install", &format!("--url={}", hook.url)]).await;
+    let by_webhook: Value = serde_json::from_str(&printed).expect("one definition, as it was written");
+    let mut stories = Vec::new();
+    for by_rules in [false, true] {
+        let server = Server::start(&[]).await;
+        let client = server.client();
+        let mut defined = by_webhook.clone();
+        if by_rules {
+            defined["spec"].as_object_mut().expect("has a spec").remove("conversion");
+        }
+        define(&client, &defined).await;
+        if by_rules {
+            client.post("/apis/versioning.revisor.dev/v1alpha1/conversions", &rules(SECONDS)).await.expect(201);
+        }
+        stories.push(story(&client).await);
+    }
+    assert_eq!(stories[0], stories[1]);
+    assert_eq!(stories[0].len(), 16);
+}
+
+/// What clients of both versions see of an object while it is written through either.
+async fn story(client: &Client) -> Vec<Value> {
+    let (v1, v2) = (objects(GROUP, "v1", "cranes"), objects(GROUP, "v2", "cranes"));
+    let mut seen = Vec::new();
+    let mut note = |reply: crate::client::Reply, code: u16| {
+        let mut object = reply.expect(code).json();
+        assert!(!object.to_string().contains(KEPT), "{object}");
+        let metadata = object["metadata"].as_object_mut().expect("has metadata");
+        metadata.retain(|name, _| ["labels", "annotations", "generation", "name"].contains(&name.as_str()));
+        seen.push(object);
+    };
+    let all = json!({"count": 1, "timeout": "5s", "mode": "fast"});
+    let mut made = crane("v2", "a", all);
+    made["metadata"]["annotations"] = json!({KEPT: "{}", "mine": "1"});
+    note(client.post(&v2, &made).await, 201);
+    note(client.get(&format!("{v1}/a")).await, 200);
+    note(client.get(&format!("{v2}/a")).await, 200);
+    // Through the version that cannot say it.
+    note(client.patch(&format!("{v1}/a"), MERGE, &json!({"spec": {"size": 2}})).await, 200);
+    note(client.get(&format!("{v2}/a")).await, 200);
+    // Through the one that can, without a word about it, and with one.
+    note(client.patch(&format!("{v2}/a"), MERGE, &json!({"spec": {"timeout": "6s"}})).await, 200);
+    note(client.get(&format!("{v1}/a")).await, 200);
+    note(client.patch(&format!("{v2}/a"), MERGE, &json!({"spec": {"mode": "slow"}})).await, 200);
+    note(client.patch(&format!("{v2}/a"), MERGE, &json!({"metadata": {"annotations": {KEPT: "x"}}})).await, 200);
+    note(client.get(&format!("{v2}/a")).await, 200);
+    let whole = client.get(&format!("{v1}/a")).await.expect(200).json();
+    note(client.put(&format!("{v1}/a"), &whole).await, 200);
+    note(client.get(&format!("{v2}/a")).await, 200);
+    let applied = crane("v2", "a", json!({"count": 9}));
+    let path = format!("{v2}/a?fieldManager=other&force=true");
+    note(client.patch(&path, crate::client::APPLY, &applied).await, 200);
+    note(client.get(&format!("{v1}/a")).await, 200);
+    note(client.patch(&format!("{v2}/a"), MERGE, &json!({"spec": {"mode": null}})).await, 200);
+    note(client.get(&format!("{v2}/a")).await, 200);
+    seen
+}
+
 #[tokio::test]
 async fn lists_are_converted_and_what_cannot_be_said_travels_along() {
     let hook = Hook::start(&[]).await;

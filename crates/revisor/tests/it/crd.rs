@@ -283,3 +283,137 @@ fn rules_are_inferred_and_hold() {
         assert!(refused.err.contains(told), "{told}: {}", refused.err);
     }
 }
+
+/// What cannot be used is told with its file, its line and what to do about it.
+#[test]
+fn bad_files_are_told_with_their_line_and_all_that_is_wrong() {
+    let folder = folder();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file can be written");
+    write("broken.yaml", &format!("{DEFINITION}---\nspec:\n  a: [1,\n  b: 2\n"));
+    write("beta.yaml", &DEFINITION.replace("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"));
+    let several =
+        DEFINITION.replace("name: widgets.shop", "name: gadgets.shop").replace("    schema:\n", "    shape:\n");
+    write("several.yaml", &several);
+    let items: String = DEFINITION.lines().skip(1).map(|line| format!("  {line}\n")).collect();
+    write("list.yaml", &format!("apiVersion: v1\nkind: List\nitems:\n-{}", &items[1..]));
+    let fields: String = (0..5_000)
+        .map(|number| format!("              f{number}: {{type: string, description: {}}}\n", "x".repeat(180)))
+        .collect();
+    write(
+        "huge.yaml",
+        &DEFINITION.replace(
+            "              mode: {type: string}\n",
+            &format!("              mode: {{type: string}}\n{fields}"),
+        ),
+    );
+    write("later.yaml", &conversion("string(seconds) + 's'").replace("v1alpha1", "v1alpha9"));
+    std::fs::write(folder.path().join("binary.yaml"), [0xff, 0xfe]).expect("a file can be written");
+    for (definitions, conversions, code, wants) in [
+        ("broken.yaml", "conv.yaml", 2, &["broken.yaml, document 2", "line 39"][..]),
+        ("beta.yaml", "conv.yaml", 2, &["beta.yaml, document 1", "apiextensions.k8s.io/v1beta1", "write it so"]),
+        (
+            "several.yaml",
+            "conv.yaml",
+            2,
+            &["metadata.name: Invalid value", "spec.versions[0].schema.openAPIV3Schema: Required", "spec.versions[1]"],
+        ),
+        ("binary.yaml", "conv.yaml", 2, &["binary.yaml is no text"]),
+        ("nowhere.yaml", "conv.yaml", 2, &["cannot read nowhere.yaml"]),
+        ("conv.yaml", "conv.yaml", 2, &["there is no CustomResourceDefinition in this file"]),
+        ("crd.yaml", "crd.yaml", 2, &["there is no Conversion of versioning.revisor.dev in this file"]),
+        ("crd.yaml", "other.yaml", 2, &["other.yaml, document 1", "widgets.shop.example.com"]),
+        ("crd.yaml", "later.yaml", 2, &["later.yaml, document 1", "only versioning.revisor.dev/v1alpha1"]),
+        ("list.yaml", "conv.yaml", 0, &[]),
+        ("huge.yaml", "conv.yaml", 0, &[]),
+    ] {
+        let done = run(folder.path(), &["crd", "prove", definitions, conversions], "");
+        assert_eq!(done.code, Some(code), "{definitions}: {}{}", done.out, done.err);
+        for want in wants {
+            assert!(done.err.contains(want), "{want} in {}", done.err);
+        }
+    }
+    let unknown = run(folder.path(), &["crd", "prove", "crd.yaml", "conv.yaml", "--nonsense"], "");
+    assert_eq!(unknown.code, Some(2), "flags that are wrong find nothing out");
+}
+
+#[test]
+fn objects_are_converted_to_json_for_programs() {
+    let folder = folder();
+    let input =
+        "apiVersion: shop.example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: 1}\n---\nkind: ConfigMap\n";
+    let words = ["crd", "convert", "--crd", "crd.yaml", "--conversion", "conv.yaml", "--to", "v2", "-o", "json"];
+    let done = run(folder.path(), &words, input);
+    let list: Value = serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {}", done.err));
+    assert_eq!((done.code, &list["kind"]), (Some(0), &Value::from("List")));
+    assert_eq!(list["items"][0]["spec"]["count"], 1);
+    assert_eq!(list["items"][1]["kind"], "ConfigMap");
+}
+
+/// Ten versions, fifty rules between each and the next: the size that is promised to take seconds.
+#[test]
+fn ten_versions_with_fifty_rules_each_are_checked() {
+    const VERSIONS: usize = 10;
+    const RULES: usize = 50;
+    let field = |version: usize, rule: usize| match rule % 5 {
+        0 => (format!("f{rule}x{version}"), serde_json::json!({"type": "string"})),
+        1 => (format!("f{rule}x{version}"), serde_json::json!({"type": "integer", "minimum": 0, "maximum": 100})),
+        2 => {
+            let values: Vec<String> = ["a", "b"].iter().map(|value| format!("{value}{version}")).collect();
+            (format!("f{rule}"), serde_json::json!({"type": "string", "enum": values}))
+        }
+        3 => (format!("f{rule}x{version}"), serde_json::json!({"type": "boolean"})),
+        _ => (
+            format!("f{rule}x{version}"),
+            serde_json::json!({"type": "object", "properties": {"p": {"type": "string"}}}),
+        ),
+    };
+    let versions = (0..VERSIONS).map(|version| {
+        let properties: serde_json::Map<String, Value> = (0..RULES).map(|rule| field(version, rule)).collect();
+        let spec = serde_json::json!({"type": "object", "properties": properties});
+        serde_json::json!({
+            "name": format!("v{}", version + 1), "served": true, "storage": version == 0,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
+        })
+    });
+    let steps = (0..VERSIONS - 1).map(|version| {
+        let rules = (0..RULES).map(|rule| {
+            let [from, to] = [version, version + 1].map(|version| format!(".spec.{}", field(version, rule).0));
+            match rule % 5 {
+                2 => {
+                    let map: serde_json::Map<String, Value> = ["a", "b"]
+                        .iter()
+                        .map(|value| (format!("{value}{version}"), Value::from(format!("{value}{}", version + 1))))
+                        .collect();
+                    serde_json::json!({"values": {"path": from, "map": map}})
+                }
+                3 => serde_json::json!({"compute": {
+                    "from": {"x": from}, "to": {"y": to}, "forward": {"y": "!x"}, "backward": {"x": "!y"},
+                }}),
+                _ => serde_json::json!({"move": {"from": from, "to": to}}),
+            }
+        });
+        let rules: Vec<Value> = rules.collect();
+        serde_json::json!({"from": format!("v{}", version + 1), "to": format!("v{}", version + 2), "rules": rules})
+    });
+    let name = "widgets.shop.example.com";
+    let definition = serde_json::json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name},
+        "spec": {
+            "group": "shop.example.com", "scope": "Cluster",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": versions.collect::<Vec<_>>(),
+        },
+    });
+    let conversion = serde_json::json!({
+        "apiVersion": "versioning.revisor.dev/v1alpha1", "kind": "Conversion", "metadata": {"name": name},
+        "spec": {"steps": steps.collect::<Vec<_>>()},
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    for (file, object) in [("crd.json", &definition), ("conv.json", &conversion)] {
+        std::fs::write(folder.path().join(file), object.to_string()).expect("a file can be written");
+    }
+    let done = run(folder.path(), &["crd", "prove", "crd.json", "conv.json", "-o", "json"], "");
+    let report: Value = serde_json::from_str(&done.out).expect("is JSON");
+    assert_eq!(done.code, Some(0), "{}", done.out);
+    assert_eq!(report[0]["steps"].as_array().map(Vec::len), Some(VERSIONS - 1));
+}

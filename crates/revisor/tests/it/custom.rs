@@ -5,6 +5,7 @@ mod bad_input;
 mod controller;
 mod conversion;
 mod converter;
+mod fields;
 mod harbours;
 mod monitors;
 mod owners;
@@ -13,7 +14,11 @@ mod rehearsing;
 mod restarts;
 mod retiring;
 mod rules;
+mod rules_around;
+mod semver;
+mod usage;
 
+pub(crate) use converter::certified;
 use serde_json::{Value, json};
 
 use crate::client::Client;

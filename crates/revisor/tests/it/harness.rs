@@ -224,6 +224,20 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Runs a command of the program that talks to this server, with more arguments behind, and waits for its end.
+    /// Answers its exit code, what it printed, and what it complained about.
+    pub(crate) async fn command(&self, line: &str, more: &[&str]) -> (Option<i32>, String, String) {
+        let kubeconfig = self.data().join("kubeconfig");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_revisor"));
+        command.args(line.split_whitespace()).arg("--kubeconfig").arg(kubeconfig).args(more).stdin(Stdio::null());
+        let ended = within(tokio::task::spawn_blocking(move || command.output())).await;
+        let output = ended.expect("does not panic").expect("the program can be started");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("a text");
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+}
+
 /// What is left of a server when its process has ended.
 pub(crate) struct Stopped {
     flags: Vec<String>,

@@ -13,10 +13,10 @@ mod making;
 mod nodes;
 mod objects;
 mod reading;
-mod readme;
 mod releases;
 mod rollouts;
 mod version_reports;
+mod walk;
 mod watching;
 mod workloads;
 

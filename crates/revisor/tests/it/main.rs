@@ -2,6 +2,8 @@
 //!
 //! `harness` starts and ends servers, `client` talks to them; every other module is one promise of the program.
 
+mod admission_plugins;
+mod admission_webhooks;
 mod anonymous;
 mod api;
 mod auth;
@@ -14,6 +16,7 @@ mod conversion_webhook;
 mod conversions;
 mod crash;
 mod crd;
+mod crd_check;
 mod crowds;
 mod custom;
 mod dice;
@@ -23,14 +26,16 @@ mod harness;
 mod kube_rs;
 mod kubectl;
 mod lifecycle;
+mod migrations;
 mod objects;
 mod odd_input;
+mod policies;
 mod python_client;
 mod quota;
+mod rehearse;
 mod reviews;
 mod roles;
 mod runtime_config;
 mod status_pages;
-mod uncalled_admission;
 mod versions;
 mod xtask;

@@ -261,3 +261,32 @@ async fn what_is_no_longer_served_is_no_longer_registered_after_the_next_start()
     let again = server.client().get(&format!("{SERVICES}/v1.apps")).await.expect(200).json();
     assert_eq!(again, apps);
 }
+
+#[tokio::test]
+async fn budgets_protect_pods_also_when_they_are_not_served() {
+    let server = Server::start(&["--controllers=none"]).await;
+    let client = server.client();
+    let pods = "/api/v1/namespaces/default/pods";
+    let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let pod = json!({"metadata": {"name": "p", "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let account = json!({"metadata": {"name": "default"}});
+    client.post("/api/v1/namespaces/default/serviceaccounts", &account).await.expect(201);
+    client.post(pods, &pod).await.expect(201);
+    let ready = json!([{"type": "Ready", "status": "True"}]);
+    let status = json!({"status": {"phase": "Running", "conditions": ready}});
+    client.patch(&format!("{pods}/p/status"), MERGE, &status).await.expect(200);
+    let budget =
+        json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}});
+    client.post(budgets, &budget).await.expect(201);
+    let status = json!({"status": {"observedGeneration": 1, "disruptionsAllowed": 0, "currentHealthy": 1,
+        "desiredHealthy": 1, "expectedPods": 1}});
+    client.patch(&format!("{budgets}/b/status"), MERGE, &status).await.expect(200);
+
+    let (stopped, _) = server.terminate().await;
+    let server = stopped.with_flags(&["--controllers=none", "--runtime-config=policy/v1=false"]).start().await;
+    let client = server.client();
+    assert_eq!(client.get(budgets).await.code, 404, "they are not served");
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}});
+    client.post(&format!("{pods}/p/eviction"), &eviction).await.fails(429, "TooManyRequests");
+}

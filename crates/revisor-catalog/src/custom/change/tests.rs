@@ -225,3 +225,23 @@ fn paths_are_the_same_for_all_items() {
         assert_eq!(general(field), want, "{field}");
     }
 }
+
+#[test]
+fn what_is_only_tried_is_not_counted_among_the_conversions() {
+    let catalog = Catalog::default();
+    let [old, new] = ["1", "2"].map(|maximum| {
+        let size = format!(r#""properties":{{"size":{{"type":"integer","maximum":{maximum}}}}}"#);
+        by_name(&[&format!("v1 stored {size}"), &format!("v2 served {size}")])
+    });
+    let state = |object| DefinitionState { object, rules: None };
+    let mut change = DefinitionChange::between([state(&old), state(&new)], &catalog).expect("something changes");
+    change.look_at(
+        "a",
+        &object(r#"{"apiVersion":"example.com/v1","kind":"Boat","metadata":{"name":"a"},"spec":{"size":1}}"#),
+    );
+    assert!(catalog.conversion_samples().iter().all(|sample| sample.ways.is_empty()));
+    let resources = Definition::read(&old).resources(&catalog, None).expect("a version is stored");
+    let other = resources.served.iter().find(|known| !known.is_storage()).expect("is served");
+    shown(other, &object(r#"{"apiVersion":"example.com/v1","kind":"Boat"}"#)).expect("can be shown");
+    assert!(catalog.conversion_samples().iter().any(|sample| !sample.ways.is_empty()), "what clients ask for is");
+}

@@ -124,6 +124,25 @@ fn whoever_converts_what_is_kept_is_not_shown_and_not_lost() {
     assert_eq!(written.at(&["metadata", "annotations", KEPT_ANNOTATION]), Some(&Value::from(r#"{"v2":{}}"#)));
 }
 
+/// On other clusters a webhook finds in the object itself what other versions keep, and answers what is to be kept.
+#[test]
+fn what_is_kept_goes_to_the_webhook_and_comes_back_from_it() {
+    let [_, v2] = &versions(WEBHOOK, None);
+    let stored = kept(thing("v1", r#"{"size":1}"#), r#"{"v2":{}}"#);
+    let (Err(Unconverted::Asks { object: asked, .. }), _) = custom(v2).show_to_write(stored.clone()) else {
+        panic!("it has to be asked");
+    };
+    assert_eq!(asked, stored, "as it is stored");
+    let mut answered = kept(thing("v2", r#"{"count":1,"second":"x"}"#), r#"{"v1":{}}"#);
+    let beneath = custom(v2).take_in(&mut answered);
+    assert_eq!(answered, thing("v2", r#"{"count":1,"second":"x"}"#), "nobody is shown it");
+    let Err(Unconverted::Asks { object: asked, .. }) = custom(v2).lay_down(answered, &beneath) else {
+        panic!("it has to be asked");
+    };
+    assert_eq!(asked, kept(thing("v2", r#"{"count":1,"second":"x"}"#), r#"{"v1":{}}"#), "as it was answered");
+    assert_eq!(custom(v2).lay_down_converted(stored.clone()), stored, "and stored as it is answered");
+}
+
 #[test]
 fn damage_is_read_over_and_never_written_over() {
     let [v1, v2] = &versions("{}", Some(MOVE));

@@ -1,53 +1,32 @@
-//! What the expressions of webhooks and policies may speak of, and what must come out of them.
+//! The expressions of webhooks and policies when they are written: whether they make sense, and what comes out of them.
 //!
 //! A new expression must make sense to the oldest release that a cluster may go back to. One that was there before may
 //! use all that this program knows: it was accepted once, and to refuse it now would keep its owner from changing
-//! anything else.
+//! anything else. What expressions may speak of is in `revisor-admission`, which evaluates them.
 
 use std::collections::HashSet;
 
-use revisor_cel::{Environment, Library, ObjectType, Shape, Type};
+pub(super) use revisor_admission::Scope;
+use revisor_admission::{AdmissionEnvironment, VariableTypes, output_problem};
+use revisor_cel::Type;
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
 use crate::kinds::Terms;
 
-/// The name of the type of a policy's own variables.
-const VARIABLES: &str = "kubernetes.variables";
-
 /// The environments of expressions about writes.
 pub(crate) struct Expressions {
-    new: Environments,
-    stored: Environments,
+    new: AdmissionEnvironment,
+    stored: AdmissionEnvironment,
 }
-
-/// One environment for each set of variables that there is.
-type Environments = [Environment; 8];
 
 /// The members that are expressions, wherever they stand.
 const EXPRESSIONS: [&str; 3] = ["expression", "messageExpression", "valueExpression"];
 
-/// Where an expression stands, as far as that decides what it may speak of.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Scope {
-    /// Whether there are parameters.
-    pub(super) params: bool,
-    /// Whether it may ask what the user may do.
-    pub(super) authorizer: bool,
-    /// Whether it describes a change.
-    pub(super) patch: bool,
-}
-
-impl Scope {
-    fn index(self) -> usize {
-        usize::from(self.params) | usize::from(self.authorizer) << 1 | usize::from(self.patch) << 2
-    }
-}
-
 impl Expressions {
     pub(crate) fn new(terms: &Terms) -> Expressions {
         Expressions {
-            new: environments(terms.expressions.new.clone()),
-            stored: environments(terms.expressions.stored.clone()),
+            new: AdmissionEnvironment::new(terms.expressions.new.clone()),
+            stored: AdmissionEnvironment::new(terms.expressions.stored.clone()),
         }
     }
 
@@ -58,26 +37,8 @@ impl Expressions {
 
     /// The expressions of a policy with variables of its own, none of which are known yet.
     pub(super) fn composed(&self, old: Option<&Object>) -> Composition<'_> {
-        Composition { variables: Some(ObjectType::new(VARIABLES)), ..self.plain(old) }
+        Composition { variables: Some(VariableTypes::default()), ..self.plain(old) }
     }
-}
-
-fn environments(base: Environment) -> Environments {
-    let plain =
-        with_request(with_namespace(base)).with_variable("object", Type::Dyn).with_variable("oldObject", Type::Dyn);
-    let patch = plain.clone().with_library(Library::JsonPatch).with_patch_types();
-    std::array::from_fn(|index| {
-        let mut environment = if index & 4 == 0 { plain.clone() } else { patch.clone() };
-        if index & 1 != 0 {
-            environment = environment.with_variable("params", Type::Dyn);
-        }
-        if index & 2 != 0 {
-            environment = environment
-                .with_variable("authorizer", Type::object("kubernetes.authorization.Authorizer"))
-                .with_variable("authorizer.requestResource", Type::object("kubernetes.authorization.ResourceCheck"));
-        }
-        environment
-    })
 }
 
 /// Every expression in an object.
@@ -103,8 +64,8 @@ fn expressions_of(object: &Object) -> HashSet<String> {
 /// The expressions of one object.
 pub(super) struct Composition<'a> {
     expressions: &'a Expressions,
-    /// The type of `variables`, if there is such a variable.
-    variables: Option<ObjectType>,
+    /// The types of the policy's own variables, if it may have any.
+    variables: Option<VariableTypes>,
     /// The expressions that were there before.
     known: HashSet<String>,
 }
@@ -120,14 +81,7 @@ impl Composition<'_> {
     ) -> Option<FieldError> {
         let problem = match self.compile(expression, scope) {
             Err(problem) => problem,
-            Ok(found) if wanted.contains(&found) => return None,
-            Ok(found) => match wanted {
-                [one] => format!("must evaluate to {one} but got {found}"),
-                many => {
-                    let many: Vec<String> = many.iter().map(Type::to_string).collect();
-                    format!("must evaluate to one of [{}] but got {found}", many.join(" "))
-                }
-            },
+            Ok(found) => output_problem(&found, wanted)?,
         };
         Some(FieldError::invalid(path, value, problem))
     }
@@ -141,127 +95,24 @@ impl Composition<'_> {
         scope: Scope,
     ) -> Option<FieldError> {
         let compiled = self.compile(expression, scope);
-        let kind = compiled.as_ref().map_or(Type::Dyn, of_variable);
-        self.variables = self.variables.take().map(|variables| variables.with_field(name, kind));
+        if let Some(variables) = &mut self.variables {
+            variables.declare(name, compiled.as_ref().ok());
+        }
         compiled.err().map(|problem| FieldError::invalid(path, expression, problem))
     }
 
     /// The type of what comes out of an expression.
     fn compile(&self, expression: &str, scope: Scope) -> Result<Type, String> {
         let is_known = self.known.contains(expression.trim());
-        let environments = if is_known { &self.expressions.stored } else { &self.expressions.new };
-        let environment = &environments[scope.index()];
-        let compiled = match &self.variables {
-            None => environment.compile(expression),
-            Some(variables) => environment
-                .clone()
-                .with_object(variables.clone())
-                .with_variable("variables", Type::object(VARIABLES))
-                .compile(expression),
-        };
+        let environment = if is_known { &self.expressions.stored } else { &self.expressions.new };
+        let compiled = environment.compile(expression, scope, self.variables.as_ref());
         compiled.map(|program| program.output_type().clone()).map_err(|issues| format!("compilation failed: {issues}"))
     }
 }
 
-/// What is remembered of the type of a variable: lists and maps of simple types, and otherwise nothing.
-fn of_variable(kind: &Type) -> Type {
-    match (kind.shape(), kind.params()) {
-        (Some(Shape::List), [element]) => Type::list(of_variable(element)),
-        (Some(Shape::Map), [key, value]) => Type::map(of_variable(key), of_variable(value)),
-        (Some(_), _) => Type::Dyn,
-        (None, _) => match kind {
-            Type::Object(_) | Type::Param(_) | Type::Error => Type::Dyn,
-            simple => simple.clone(),
-        },
-    }
-}
-
-/// A type with fields, each given by its name and type.
-fn object(name: &str, fields: &[(&str, &Type)]) -> ObjectType {
-    fields.iter().fold(ObjectType::new(name), |object, (name, kind)| object.with_field(name, (*kind).clone()))
-}
-
-fn with_request(environment: Environment) -> Environment {
-    let text = &Type::String;
-    let kind = &Type::object("kubernetes.GroupVersionKind");
-    let resource = &Type::object("kubernetes.GroupVersionResource");
-    let user = &Type::object("kubernetes.UserInfo");
-    let texts = &Type::list(Type::String);
-    let extra = &Type::map(Type::String, texts.clone());
-    environment
-        .with_object(object("kubernetes.GroupVersionKind", &[("group", text), ("version", text), ("kind", text)]))
-        .with_object(object(
-            "kubernetes.GroupVersionResource",
-            &[("group", text), ("version", text), ("resource", text)],
-        ))
-        .with_object(object(
-            "kubernetes.UserInfo",
-            &[("username", text), ("uid", text), ("groups", texts), ("extra", extra)],
-        ))
-        .with_object(object(
-            "kubernetes.AdmissionRequest",
-            &[
-                ("kind", kind),
-                ("resource", resource),
-                ("subResource", text),
-                ("requestKind", kind),
-                ("requestResource", resource),
-                ("requestSubResource", text),
-                ("name", text),
-                ("namespace", text),
-                ("operation", text),
-                ("userInfo", user),
-                ("dryRun", &Type::Bool),
-                ("options", &Type::Dyn),
-            ],
-        ))
-        .with_variable("request", Type::object("kubernetes.AdmissionRequest"))
-}
-
-fn with_namespace(environment: Environment) -> Environment {
-    let text = &Type::String;
-    let time = &Type::Timestamp;
-    let texts = &Type::list(Type::String);
-    let pairs = &Type::map(Type::String, Type::String);
-    let conditions = &Type::list(Type::object("kubernetes.NamespaceCondition"));
-    environment
-        .with_object(object("kubernetes.NamespaceSpec", &[("finalizers", texts)]))
-        .with_object(object(
-            "kubernetes.NamespaceCondition",
-            &[("status", text), ("type", text), ("lastTransitionTime", time), ("message", text), ("reason", text)],
-        ))
-        .with_object(object("kubernetes.NamespaceStatus", &[("conditions", conditions), ("phase", text)]))
-        .with_object(object(
-            "kubernetes.NamespaceMetadata",
-            &[
-                ("name", text),
-                ("generateName", text),
-                ("namespace", text),
-                ("labels", pairs),
-                ("annotations", pairs),
-                ("UID", text),
-                ("creationTimestamp", time),
-                ("deletionGracePeriodSeconds", &Type::Int),
-                ("deletionTimestamp", time),
-                ("generation", &Type::Int),
-                ("resourceVersion", text),
-                ("finalizers", texts),
-            ],
-        ))
-        .with_object(object(
-            "kubernetes.Namespace",
-            &[
-                ("metadata", &Type::object("kubernetes.NamespaceMetadata")),
-                ("spec", &Type::object("kubernetes.NamespaceSpec")),
-                ("status", &Type::object("kubernetes.NamespaceStatus")),
-            ],
-        ))
-        .with_variable("namespaceObject", Type::object("kubernetes.Namespace"))
-}
-
 #[cfg(test)]
 mod tests {
-    use revisor_cel::RuleEnvironments;
+    use revisor_cel::{Environment, RuleEnvironments};
     use revisor_version::Release;
 
     use super::*;

@@ -309,6 +309,42 @@ fn request_problem(base64: &str) -> Option<String> {
     }
 }
 
+/// In whose name a certificate is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RequestedSubject {
+    /// The user; the last one that is named.
+    pub common_name: String,
+    /// The groups.
+    pub organizations: Vec<String>,
+}
+
+impl RequestedSubject {
+    /// Reads the subject of a request in PEM in base64 (upstream: `ParseCSR`).
+    pub fn of(base64: &str) -> Result<RequestedSubject, String> {
+        let bytes = STANDARD.decode(base64).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let Some(block) = pem::blocks(&text).next().filter(|block| block.label == "CERTIFICATE REQUEST") else {
+            return Err("PEM block type must be CERTIFICATE REQUEST".to_owned());
+        };
+        let (rest, request) = X509CertificationRequest::from_der(&block.content)
+            .map_err(|error| format!("x509: malformed certificate request: {error}"))?;
+        if !rest.is_empty() {
+            return Err("asn1: syntax error: trailing data".to_owned());
+        }
+        let subject = &request.certification_request_info.subject;
+        let text = |attribute: &x509_parser::x509::AttributeTypeAndValue<'_>| {
+            // A text that is of no known kind is compared by its bytes, so that nothing is overlooked.
+            attribute
+                .as_str()
+                .map_or_else(|_| String::from_utf8_lossy(attribute.as_slice()).into_owned(), str::to_owned)
+        };
+        Ok(RequestedSubject {
+            common_name: subject.iter_common_name().last().map(text).unwrap_or_default(),
+            organizations: subject.iter_organization().map(text).collect(),
+        })
+    }
+}
+
 /// What is wrong with certificates in PEM in base64. None at all is fine.
 fn certificate_problem(base64: &str) -> Option<String> {
     if base64.is_empty() {

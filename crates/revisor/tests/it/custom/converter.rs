@@ -96,7 +96,8 @@ impl Converter {
     }
 }
 
-fn certified(host: &str) -> (TlsAcceptor, String) {
+/// A TLS acceptor with a certificate for loopback and for a host, and its authority in PEM.
+pub(crate) fn certified(host: &str) -> (TlsAcceptor, String) {
     let key = KeyPair::generate().expect("keys can be made");
     let mut params = CertificateParams::new(Vec::new()).expect("no names are needed");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

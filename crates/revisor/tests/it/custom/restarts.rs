@@ -26,9 +26,10 @@ async fn objects_are_served_at_once_and_versions_go_on() {
     for (turn, is_orderly) in [true, false, true, false].into_iter().enumerate() {
         server = if is_orderly { server.restart_in_order().await } else { server.restart().await };
         let client = server.client();
-        // Nothing is written by a restart, and the first request after it already finds everything.
+        // The first request after a restart already finds everything. All that is written meanwhile is who asked.
         let list = client.get(&objects(GROUP, "v2", "stones")).await.expect(200);
-        assert_eq!((list.version(), list.names().len()), (last, turn + 1));
+        assert!(list.version() >= last);
+        assert_eq!(list.names().len(), turn + 1);
         assert_eq!(client.get(&format!("{DEFINITIONS}/stones.{GROUP}")).await.expect(200).body, made);
         let mut events = client.watch(&objects(GROUP, "v1", "stones"), &format!("resourceVersion={last}")).await;
         let name = format!("later{turn}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{DEFINITIONS, define, definition, objects, version};
+use super::{DEFINITIONS, define, definition, gone, objects, version};
 use crate::client::{APPLY, Client, JSON_PATCH, MERGE, Reply};
 use crate::harness::{Server, eventually};
 
@@ -31,6 +31,31 @@ async fn redefine(client: &Client, plural: &str, change: impl FnOnce(&mut Value)
     let mut definition = client.get(&path).await.expect(200).json();
     change(&mut definition);
     client.put(&path, &definition).await.expect(200)
+}
+
+/// Also where no version is left that could be named.
+#[tokio::test]
+async fn who_asks_for_what_is_not_served_at_all_is_told_so() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let mut defined = hulls(&["v1"]);
+    define(&client, &defined).await;
+    let path = objects(GROUP, "v1", "hulls");
+    client.get(&path).await.expect(200);
+    let serve = |is_served: bool| move |hulls: &mut Value| hulls["spec"]["versions"][0]["served"] = json!(is_served);
+    redefine(&client, "hulls", serve(false)).await;
+    let told = "299 - \"hulls of yard.example/v1 are defined but not served; no version of them is\"";
+    assert_eq!(client.get(&path).await.expect(404).warnings(), [told]);
+    assert!(client.get(&objects(GROUP, "v2", "hulls")).await.expect(404).warnings().is_empty(), "is not defined");
+    redefine(&client, "hulls", serve(true)).await;
+    assert!(client.get(&path).await.expect(200).warnings().is_empty());
+    redefine(&client, "hulls", serve(false)).await;
+    client.delete(&format!("{DEFINITIONS}/hulls.{GROUP}")).await.expect(200);
+    gone(&client, &format!("{DEFINITIONS}/hulls.{GROUP}")).await;
+    assert!(client.get(&path).await.expect(404).warnings().is_empty(), "nothing is known of it any more");
+    defined["spec"]["versions"][0]["served"] = json!(false);
+    define(&client, &defined).await;
+    assert_eq!(client.get(&path).await.expect(404).warnings(), [told], "also if it was never served");
 }
 
 #[tokio::test]

@@ -269,7 +269,7 @@ async fn an_expression_that_fails_is_told_and_loses_nothing() {
     let old = |number: Value| version("v1", true, spec("grade", number));
     let new = version("v2", false, spec("name", json!({"type": "string", "enum": ["low", "mid", "high"]})));
     define(&client, &definition(GROUP, "mills", json!([old(json!({"type": "integer"})), new]))).await;
-    for name in ["a", "b"] {
+    for name in ["a", "b", "e"] {
         let mut seven = mill("v1", json!({"grade": 7}));
         seven["metadata"]["name"] = json!(name);
         client.post(&at("v1"), &seven).await.expect(201);
@@ -305,6 +305,21 @@ async fn an_expression_that_fails_is_told_and_loses_nothing() {
     assert_eq!(client.get(&format!("{}/a", at("v1"))).await.expect(200).version(), before.version());
     // What cannot be shown can be cleaned up.
     assert_eq!(client.delete(&format!("{}/b", at("v2"))).await.expect(200).json()["status"], "Success");
+    assert_eq!(client.get(&at("v1")).await.expect(200).names(), ["a", "e"]);
+
+    // Also together with others, which are answered, and only if it is selected.
+    let mut labelled = mill("v1", json!({"grade": 1}));
+    for (name, label) in [("c", "x"), ("d", "y")] {
+        labelled["metadata"] = json!({"name": name, "labels": {"a": label}});
+        client.post(&at("v1"), &labelled).await.expect(201);
+    }
+    let answered = client.delete(&format!("{}?labelSelector=a%3Dx", at("v2"))).await.expect(200);
+    assert_eq!(answered.names(), ["c"]);
+    assert_eq!(client.get(&at("v1")).await.expect(200).names(), ["a", "d", "e"]);
+    let answered = client.delete(&format!("{}?fieldSelector=metadata.name%3De", at("v2"))).await.expect(200);
+    assert!(answered.names().is_empty(), "it is gone, and cannot be shown");
+    let answered = client.delete(&format!("{}?fieldSelector=metadata.name%3Dd", at("v2"))).await.expect(200);
+    assert_eq!(answered.names(), ["d"]);
     assert_eq!(client.get(&at("v1")).await.expect(200).names(), ["a"]);
 
     client.patch(&format!("{}/a", at("v1")), MERGE, &json!({"spec": {"grade": 1}})).await.expect(200);

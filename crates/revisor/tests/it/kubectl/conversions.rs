@@ -1,6 +1,6 @@
 //! Rules between versions, as their author meets them.
 
-use super::{readme, start};
+use super::{start, walk};
 
 /// Two versions of a gate. The second has a size with a height, and other names for levels.
 fn gates(levels: &str) -> String {
@@ -58,9 +58,9 @@ spec:
 }
 
 #[tokio::test]
-async fn the_demonstration_in_the_readme_goes_as_it_says() {
+async fn the_walk_through_versions_goes_as_it_says() {
     let (_server, kubectl) = start(&[]).await;
-    readme::follow(&kubectl, "### Converting between versions without losing anything").await;
+    walk::follow(&kubectl, "### From two versions to one object").await;
 }
 
 #[tokio::test]

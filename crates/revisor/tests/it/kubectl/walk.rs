@@ -1,15 +1,15 @@
-//! Follows the README, word by word: writes the files that it shows, types what stands behind `$`, and compares what comes
+//! Follows the walk of docs/versions.md, word by word: writes the files that it shows, types what stands behind `$`, and compares what comes
 //! with what stands below.
 
 use super::{Kubectl, finish};
 
-const README: &str = include_str!("../../../../../README.md");
+const PAGE: &str = include_str!("../../../../../docs/versions.md");
 
 /// Follows the section with this title, in a folder of its own.
 pub(super) async fn follow(kubectl: &Kubectl, title: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let section = README.split_once(title).expect("the README has this section").1;
-    let section = section.split("\n### ").next().unwrap_or_default();
+    let section = PAGE.split_once(title).expect("the page has this section").1;
+    let section = section.split("\n## ").next().unwrap_or_default();
     // Texts and blocks take turns.
     let mut parts = section.split("\n```");
     let mut commands = 0;
@@ -34,7 +34,7 @@ pub(super) async fn follow(kubectl: &Kubectl, title: &str) {
     assert!(commands > 0, "there is something to follow");
 }
 
-/// What a command says, without ages: those are not the README's to know.
+/// What a command says, without ages: those are not the page's to know.
 fn ageless(text: &str) -> Vec<String> {
     let is_age = |word: &str| word.strip_suffix('s').is_some_and(|number| number.parse::<u32>().is_ok());
     let line = |line: &str| match line.rsplit_once(' ') {

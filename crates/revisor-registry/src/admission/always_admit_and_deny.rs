@@ -1,0 +1,45 @@
+//! AlwaysAdmit, which has no say, and AlwaysDeny, which refuses everything.
+
+use revisor_object::Object;
+
+use super::{Admission, Attributes, Operation};
+use crate::{Registry, RegistryError};
+
+/// Lets everything through.
+pub(super) struct AlwaysAdmit;
+
+/// Lets nothing through.
+pub(super) struct AlwaysDeny;
+
+impl Admission for AlwaysAdmit {
+    fn name(&self) -> &'static str {
+        "AlwaysAdmit"
+    }
+
+    fn handles(&self, _: Operation) -> bool {
+        true
+    }
+}
+
+fn deny(attributes: &Attributes<'_>) -> RegistryError {
+    attributes.forbidden("admission control is denying all modifications")
+}
+
+impl Admission for AlwaysDeny {
+    fn name(&self) -> &'static str {
+        "AlwaysDeny"
+    }
+
+    fn handles(&self, _: Operation) -> bool {
+        true
+    }
+
+    fn admit(&self, _: &Registry, attributes: &Attributes<'_>, _: &mut Object) -> Result<(), RegistryError> {
+        // What the server has to do itself to be one, it does.
+        if attributes.is_own_write() { Ok(()) } else { Err(deny(attributes)) }
+    }
+
+    fn validate(&self, _: &Registry, attributes: &Attributes<'_>, _: &Object) -> Result<(), RegistryError> {
+        if attributes.is_own_write() { Ok(()) } else { Err(deny(attributes)) }
+    }
+}

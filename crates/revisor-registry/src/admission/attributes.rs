@@ -1,0 +1,242 @@
+//! [`Attributes`]: all that the admission chain knows of a write beside its object, and [`AdmissionNotes`], where it
+//! leaves what its client and its audit should be told.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use revisor_admission::{AdmissionRequest, GroupVersionKind, GroupVersionResource, Operation, RuleTarget, UserInfo};
+use revisor_catalog::{Requester, Resource};
+use revisor_object::{Object, Warnings};
+
+use super::{OperationOptions, Reinvocation};
+use crate::RegistryError;
+
+/// A write that is to be admitted (upstream: `admission.Attributes`). The object itself is handed along beside it,
+/// because some may change it.
+#[derive(Clone, Copy)]
+pub(crate) struct Attributes<'a> {
+    /// The resource in the version in which it is worked on, and in which the objects are.
+    pub(crate) resource: &'a Arc<Resource>,
+    /// The resource as the client named it: the object is held to the rules of that version.
+    pub(crate) shown: &'a Arc<Resource>,
+    /// The kind of the object, where a subresource has one of its own.
+    pub(crate) own_kind: Option<GroupVersionKind<'a>>,
+    pub(crate) namespace: Option<&'a str>,
+    /// Empty while a new object waits for a generated name.
+    pub(crate) name: &'a str,
+    pub(crate) subresource: Option<&'a str>,
+    pub(crate) operation: Operation,
+    /// The options of the operation, as they were sent.
+    pub(crate) options: OperationOptions<'a>,
+    pub(crate) dry_run: bool,
+    /// Who writes. The server itself has no name and no groups.
+    pub(crate) requester: Requester<'a>,
+    /// What is there already.
+    pub(crate) old: Option<&'a Object>,
+    /// When the time of the request is over.
+    pub(crate) deadline: Option<Instant>,
+    /// Where to leave what the client and the audit should be told; nowhere for the server's own writes.
+    pub(crate) notes: Option<&'a AdmissionNotes>,
+    /// Who was called in the mutating passes; only there.
+    pub(crate) reinvocation: Option<&'a Reinvocation>,
+}
+
+impl<'a> Attributes<'a> {
+    /// Whether this is about the whole object of a resource.
+    pub(crate) fn is_about(&self, group: &str, plural: &str) -> bool {
+        self.subresource.is_none() && self.resource.group == group && self.resource.plural == plural
+    }
+
+    /// Whether this is about a subresource of the objects of a resource.
+    pub(crate) fn is_about_part(&self, group: &str, plural: &str, subresource: &str) -> bool {
+        self.subresource == Some(subresource) && self.resource.group == group && self.resource.plural == plural
+    }
+
+    /// The refusal of this write.
+    pub(crate) fn forbidden(&self, why: impl Into<String>) -> RegistryError {
+        RegistryError::Forbidden {
+            resource: self.resource.clone(),
+            name: self.name.to_owned(),
+            why: why.into(),
+            terminating_namespace: None,
+        }
+    }
+
+    /// The namespace as webhooks and policies are told: a namespace is in itself.
+    pub(crate) fn request_namespace(&self) -> &'a str {
+        let is_namespace = self.resource.group.is_empty() && self.resource.plural == "namespaces";
+        self.namespace.unwrap_or(if is_namespace { self.name } else { "" })
+    }
+
+    /// The resource that the client speaks of.
+    pub(crate) fn request_resource(&self) -> GroupVersionResource<'a> {
+        resource_of(self.shown)
+    }
+
+    /// The kind that the client speaks of.
+    pub(crate) fn request_kind(&self) -> GroupVersionKind<'a> {
+        self.own_kind.unwrap_or_else(|| kind_of(self.shown))
+    }
+
+    /// The write as rules look at it.
+    pub(crate) fn rule_target(&self) -> RuleTarget<'a> {
+        RuleTarget {
+            resource: self.request_resource(),
+            subresource: self.subresource.unwrap_or_default(),
+            namespace: self.request_namespace(),
+            name: self.name,
+            operation: self.operation,
+        }
+    }
+
+    /// The write as it is told to one who asked to be told of it as one to `meant`, an equivalent of the resource. The
+    /// options are those of the write, as an object.
+    pub(crate) fn admission_request(
+        &self,
+        meant: &'a Arc<Resource>,
+        options: Option<&'a Object>,
+    ) -> AdmissionRequest<'a> {
+        let Requester { name, uid, groups, extra } = self.requester;
+        AdmissionRequest {
+            kind: self.own_kind.unwrap_or_else(|| kind_of(meant)),
+            resource: resource_of(meant),
+            request_kind: self.request_kind(),
+            request_resource: self.request_resource(),
+            subresource: self.subresource.unwrap_or_default(),
+            name: self.name,
+            namespace: self.request_namespace(),
+            operation: self.operation,
+            user: UserInfo { username: name, uid, groups, extra },
+            dry_run: self.dry_run,
+            options,
+        }
+    }
+
+    /// Tells the client something beside the answer.
+    pub(crate) fn warn(&self, text: impl Into<String>) {
+        if let Some(notes) = self.notes {
+            notes.warn(text);
+        }
+    }
+
+    /// Leaves a note for the audit (upstream: `AddAnnotation`).
+    pub(crate) fn annotate(&self, key: impl Into<String>, value: impl Into<String>) {
+        if let Some(notes) = self.notes {
+            notes.annotate(key, value);
+        }
+    }
+
+    /// Leaves a note for audits that also keep what was sent (upstream: `AddAnnotationWithLevel`).
+    pub(crate) fn annotate_request(&self, key: impl Into<String>, value: impl Into<String>) {
+        if let Some(notes) = self.notes {
+            notes.add(key.into(), value.into(), true);
+        }
+    }
+
+    /// How much time is left; `None` if there is no end to it.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether the server itself writes, for whom no policy and no webhook is asked.
+    pub(crate) fn is_own_write(&self) -> bool {
+        self.requester == Requester::default()
+    }
+}
+
+/// A resource as rules name it.
+pub(crate) fn resource_of(resource: &Resource) -> GroupVersionResource<'_> {
+    GroupVersionResource { group: &resource.group, version: &resource.version, resource: &resource.plural }
+}
+
+/// The kind of a resource's objects.
+pub(crate) fn kind_of(resource: &Resource) -> GroupVersionKind<'_> {
+    GroupVersionKind { group: &resource.group, version: &resource.version, kind: &resource.kind }
+}
+
+/// How many notes for the audit a request may leave: more than all plugins and a hundred policies make.
+const MAX_ANNOTATIONS: usize = 1024;
+
+/// What the admission of one request leaves for its client and for its audit, whether or not it is let through.
+#[derive(Default)]
+pub struct AdmissionNotes(Mutex<Notes>);
+
+#[derive(Default)]
+struct Notes {
+    warnings: Warnings,
+    annotations: Vec<AuditAnnotation>,
+}
+
+/// What an audit should know of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditAnnotation {
+    /// What it is about.
+    pub key: String,
+    /// What is said of that.
+    pub value: String,
+    /// Whether only audits should have it that also keep what was sent.
+    pub of_request: bool,
+}
+
+impl AdmissionNotes {
+    fn lock(&self) -> MutexGuard<'_, Notes> {
+        // Both lists are whole whenever they can be seen.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what the client should be told. Each text is told once.
+    pub fn warn(&self, text: impl Into<String>) {
+        self.lock().warnings.push(text);
+    }
+
+    /// Adds what the audit should know. As in the original, what was noted first stays.
+    pub fn annotate(&self, key: impl Into<String>, value: impl Into<String>) {
+        self.add(key.into(), value.into(), false);
+    }
+
+    fn add(&self, key: String, value: String, of_request: bool) {
+        let annotations = &mut self.lock().annotations;
+        if annotations.len() < MAX_ANNOTATIONS && !annotations.iter().any(|known| known.key == key) {
+            annotations.push(AuditAnnotation { key, value, of_request });
+        }
+    }
+
+    /// Takes what the client should be told.
+    pub fn take_warnings(&self) -> Warnings {
+        std::mem::take(&mut self.lock().warnings)
+    }
+
+    /// Takes what the audit should know.
+    pub fn take_annotations(&self) -> Vec<AuditAnnotation> {
+        std::mem::take(&mut self.lock().annotations)
+    }
+}
+
+impl fmt::Debug for AdmissionNotes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let notes = self.lock();
+        f.debug_struct("AdmissionNotes")
+            .field("warnings", &notes.warnings)
+            .field("annotations", &notes.annotations)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_kept_once_and_taken_once() {
+        let notes = AdmissionNotes::default();
+        for text in ["a", "b", "a"] {
+            notes.warn(text);
+            notes.annotate("key", text);
+        }
+        assert_eq!(notes.take_warnings().told().collect::<Vec<_>>(), ["a", "b"]);
+        let known = AuditAnnotation { key: "key".to_owned(), value: "a".to_owned(), of_request: false };
+        assert_eq!(notes.take_annotations(), [known]);
+        assert!(notes.take_annotations().is_empty());
+    }
+}

@@ -1,0 +1,140 @@
+//! Objects that are stored otherwise than they would be today: told from the others, stored anew, and taken off the list
+//! of what a definition has stored once the counts say that nothing is.
+//!
+//! To store an object anew changes nothing that anybody can see but its resource version, so nobody is asked for it: it
+//! is read and laid down as a write of it would be, past admission and validation, which judge changes.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+
+use revisor_cache::Item;
+use revisor_catalog::{Condition, Resource};
+use revisor_object::{Object, Value};
+use revisor_store::{Change, Entry, Expect, StoreError, Write};
+
+use crate::conversion::Current;
+use crate::version_reports::{stored_version, version_of};
+use crate::workbench::{is_light, off_the_workers};
+use crate::{Registry, RegistryError};
+
+/// How often an object is tried anew because others wrote it in between. Who wrote it nearly always stored it anew.
+const MAX_ATTEMPTS: usize = 10;
+
+/// Whether the objects of a definition are being stored anew. The name is the original's.
+const STORAGE_MIGRATING: &str = "StorageMigrating";
+
+/// How far a definition's objects have been stored anew, as its status tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MigrationStage<'a> {
+    /// The migration with this name is at work.
+    Running(&'a str),
+    /// Everything is stored as it is to be, so versions in which nothing is stored are stored versions no longer.
+    Succeeded,
+    /// Something is not.
+    Failed,
+}
+
+impl MigrationStage<'_> {
+    fn condition(self) -> Condition {
+        let (status, reason, message) = match self {
+            MigrationStage::Running(name) => ("True", "MigrationRunning", format!("Migration {name} is running")),
+            MigrationStage::Succeeded => (
+                "False",
+                "MigrationSucceeded",
+                "The migration has succeeded and the stored versions are those in which objects are stored".to_owned(),
+            ),
+            MigrationStage::Failed => ("False", "MigrationFailed", "The migration has failed".to_owned()),
+        };
+        Condition::new(STORAGE_MIGRATING, status, reason, message)
+    }
+}
+
+impl Registry {
+    /// Whether an object is stored in another version than the one that is stored now. That is seen at its first bytes.
+    pub fn is_in_other_version(&self, storage: &Resource, item: &Item) -> bool {
+        match storage.custom() {
+            Some(custom) => stored_version(item.bytes()) != version_of(custom.storage_version()),
+            None => storage.is_stored_otherwise(item.bytes()),
+        }
+    }
+
+    /// Stores an object as it would be stored if somebody wrote it now. What is stored so already, or gone, is left
+    /// alone.
+    pub async fn rewrite(&self, resource: &Arc<Resource>, item: &Item) -> Result<(), RegistryError> {
+        let mut entry = Some(item.entry().clone());
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(current) = entry else { return Ok(()) };
+            // Asked for each time: a definition may have changed meanwhile.
+            let storage = self.storage_of(resource);
+            let mut work = pin!(self.write_anew(&storage, &current));
+            let written = if is_light(current.bytes().len()) {
+                work.await
+            } else {
+                poll_fn(|context| off_the_workers(|| work.as_mut().poll(context))).await
+            };
+            match written {
+                Ok(()) => return Ok(()),
+                Err(RegistryError::Store(StoreError::Conflict { current, .. })) => entry = current,
+                Err(error) => return Err(error),
+            }
+        }
+        let (_, name) = item.key().as_str().rsplit_once('/').unwrap_or_default();
+        Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
+    }
+
+    async fn write_anew(&self, storage: &Arc<Resource>, current: &Entry) -> Result<(), RegistryError> {
+        let Current { object, beneath } = self.read_stored(storage, current.bytes()).await?;
+        let drafted = self.draft(storage, object, &beneath).await?;
+        if current.same_content(&drafted.stored) {
+            return Ok(());
+        }
+        let change = Change::Put(drafted.stored);
+        let write = Write { key: current.key().clone(), expect: Expect::At(current.revision()), change };
+        self.cache.store().write(write).await?;
+        Ok(())
+    }
+
+    /// Says in the status of a definition how far its objects have been stored anew; of what is not defined there is
+    /// nothing to say. After a success, its stored versions are those in which objects are stored, and the one in which
+    /// they are written: that is known by counting, so a version that somebody still wrote stays. Upholds V5.
+    pub async fn tell_migration(
+        &self,
+        resource: &Arc<Resource>,
+        stage: MigrationStage<'_>,
+    ) -> Result<(), RegistryError> {
+        let definitions = self.catalog.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+        let (Some(definitions), Some(_)) = (definitions, resource.custom()) else { return Ok(()) };
+        let name = resource.qualified_name();
+        let (now, condition) = (self.now(), stage.condition());
+        let told = self
+            .overwrite(definitions, None, &name, false, |_, definition| {
+                if stage == MigrationStage::Succeeded {
+                    self.trim_stored_versions(resource, definition);
+                }
+                condition.put(definition, &now);
+                Ok(())
+            })
+            .await;
+        match told {
+            Ok(_) | Err(RegistryError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn trim_stored_versions(&self, resource: &Resource, definition: &mut Object) {
+        let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
+        let mut versions = versions.iter().filter_map(Value::as_object);
+        let storage = versions.find(|version| version.get("storage") == Some(&Value::Bool(true)));
+        let storage = storage.and_then(|version| version.str("name")).unwrap_or_default().to_owned();
+        let counts = self.cache_of(resource).counts();
+        let status = definition.object_mut("status");
+        let is_stored = |version: &Value| {
+            let version = version.as_str().unwrap_or_default();
+            version == storage || counts.iter().any(|(known, objects)| **known == *version && *objects > 0)
+        };
+        let stored: Vec<Value> =
+            status.array("storedVersions").iter().filter(|known| is_stored(known)).cloned().collect();
+        status.insert("storedVersions", stored);
+    }
+}

@@ -1,0 +1,73 @@
+//! [`Attempts`]: the one way in which what is stored is replaced or removed. The newest state is read, something is made
+//! of it, and that is stored if nobody else was faster; or else it begins again with what they left.
+
+use std::sync::Arc;
+
+use revisor_catalog::Resource;
+use revisor_store::{Entry, Key, StoreError};
+
+use crate::{Registry, RegistryError};
+
+/// How often a write is tried anew because others changed the object in between. Each time somebody succeeded, so a
+/// client that comes to this bound has met a hundred others.
+const MAX_ATTEMPTS: usize = 100;
+
+/// The attempts of one write.
+pub(crate) struct Attempts<'r> {
+    resource: &'r Arc<Resource>,
+    name: &'r str,
+    key: Key,
+    newest: Option<Arc<Entry>>,
+    left: usize,
+}
+
+impl Registry {
+    /// Begins to write to an object, with its newest state.
+    pub(crate) async fn attempts<'r>(
+        &self,
+        resource: &'r Arc<Resource>,
+        namespace: Option<&str>,
+        name: &'r str,
+    ) -> Result<Attempts<'r>, RegistryError> {
+        let key = Key::new(resource.key(namespace, name));
+        self.cache.freshen().await?;
+        let newest = self.cache_of(resource).get(key.as_str()).map(|item| item.entry().clone());
+        Ok(Attempts { resource, name, key, newest, left: MAX_ATTEMPTS })
+    }
+}
+
+impl Attempts<'_> {
+    /// Where the object is stored.
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// What is there now, for the next attempt.
+    ///
+    /// # Errors
+    /// If there is nothing, or if there were too many attempts.
+    pub(crate) fn current(&mut self) -> Result<Arc<Entry>, RegistryError> {
+        if self.left == 0 {
+            return Err(RegistryError::Contended { resource: self.resource.clone(), name: self.name.to_owned() });
+        }
+        self.left -= 1;
+        self.newest.clone().ok_or_else(|| RegistryError::not_found(self.resource, self.name))
+    }
+
+    /// Goes on with another state.
+    pub(crate) fn go_on_with(&mut self, newest: Option<Arc<Entry>>) {
+        self.newest = newest;
+    }
+
+    /// What was written; `None` if somebody else was faster, and the next attempt begins with what they left.
+    pub(crate) fn settle<T>(&mut self, written: Result<T, StoreError>) -> Result<Option<T>, RegistryError> {
+        match written {
+            Ok(done) => Ok(Some(done)),
+            Err(StoreError::Conflict { current, .. }) => {
+                self.newest = current;
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! [`Cluster`]: a client of any Kubernetes cluster, for the commands that look at one. It speaks JSON, follows pages and
+//! watches, and tells refusals ([`ClusterError::Refused`]) from what went wrong on the way.
+//!
+//! Where the cluster is and who one is there is read from a kubeconfig as kubectl does (`cluster/kubeconfig.rs`,
+//! `cluster/exec_credential.rs`). What requests mean is not decided here.
+
+mod cluster_error;
+mod connection;
+mod exec_credential;
+mod flags;
+mod kubeconfig;
+mod watch;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use revisor_object::{Object, Value, parse_json};
+
+pub(crate) use cluster_error::ClusterError;
+use connection::Connection;
+pub(crate) use flags::ClusterFlags;
+use kubeconfig::Access;
+pub(crate) use watch::Watch;
+
+/// How long a request may take that is not a watch.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The largest answer.
+const MAX_ANSWER: usize = 512 << 20;
+
+/// How many objects a page of a list has.
+const PAGE: usize = 500;
+
+/// How many connections wait for the next request.
+const MAX_IDLE: usize = 8;
+
+/// A cluster, and who one is there.
+pub(crate) struct Cluster {
+    access: Access,
+    /// `None` for plain HTTP, as `kubectl proxy` speaks it.
+    tls: Option<Arc<rustls::ClientConfig>>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// What is sent with a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Payload<'a> {
+    /// An object.
+    Json(&'a Value),
+    /// A patch of this type.
+    Patch(&'static str, &'a Value),
+}
+
+/// Runs what talks to a cluster to its end.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
+}
+
+impl Cluster {
+    /// The cluster that the flags, the environment and the kubeconfig name. Nothing is asked of it yet.
+    pub(crate) fn open(flags: &ClusterFlags) -> anyhow::Result<Cluster> {
+        let access = flags.access()?;
+        let tls = access.tls()?.map(Arc::new);
+        Ok(Cluster { access, tls, idle: Mutex::default() })
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> &str {
+        &self.access.server
+    }
+
+    /// The object at a path.
+    pub(crate) async fn get(&self, path: &str) -> Result<Object, ClusterError> {
+        self.send(Method::GET, path, None).await
+    }
+
+    /// Hands over every object of the list at a path, page by page.
+    pub(crate) async fn list(&self, path: &str, mut each: impl FnMut(Object)) -> Result<(), ClusterError> {
+        let mut continued = String::new();
+        loop {
+            let joint = if path.contains('?') { '&' } else { '?' };
+            let mut page = self.get(&format!("{path}{joint}limit={PAGE}{continued}")).await?;
+            for item in page.array_mut("items").map(std::mem::take).unwrap_or_default() {
+                if let Value::Object(item) = item {
+                    each(item);
+                }
+            }
+            match page.at(&["metadata", "continue"]).and_then(Value::as_str).filter(|token| !token.is_empty()) {
+                // Tokens are base64 for URLs; whatever else one may hold is escaped.
+                Some(token) => continued = format!("&continue={}", escaped(token)),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Sends a request and answers the object that comes back.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        payload: Option<Payload<'_>>,
+    ) -> Result<Object, ClusterError> {
+        let body = self.answer(method, path, payload).await?;
+        let url = format!("{}{path}", self.url());
+        match parse_json(&body).map(|parsed| parsed.value) {
+            Ok(Value::Object(object)) => Ok(object),
+            Ok(_) => Err(ClusterError::net(&url, "the answer is no object")),
+            Err(error) => Err(ClusterError::net(&url, format!("the answer is no JSON: {error}"))),
+        }
+    }
+
+    /// The text at a path.
+    pub(crate) async fn text(&self, path: &str) -> Result<String, ClusterError> {
+        let body = self.answer(Method::GET, path, None).await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// Sends a request and answers what comes back.
+    async fn answer(&self, method: Method, path: &str, payload: Option<Payload<'_>>) -> Result<Bytes, ClusterError> {
+        let url = format!("{}{path}", self.url());
+        let asked = tokio::time::timeout(TIMEOUT, async {
+            let (head, body, connection) = self.ask(&method, path, payload).await?;
+            let body = Limited::new(body, MAX_ANSWER).collect().await;
+            let body = body.map_err(|error| ClusterError::net(&url, error))?.to_bytes();
+            self.give(connection);
+            Ok((head, body))
+        });
+        let (head, body): (http::response::Parts, Bytes) =
+            asked.await.map_err(|_| ClusterError::net(&url, format!("no answer within {TIMEOUT:?}")))??;
+        if !head.status.is_success() {
+            return Err(ClusterError::refused(&method, &url, head.status, &body));
+        }
+        Ok(body)
+    }
+
+    /// Follows what happens to the objects at a path, which may have a query.
+    #[allow(dead_code, reason = "for commands that wait for something")]
+    pub(crate) async fn watch(&self, path: &str) -> Result<Watch, ClusterError> {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        let path = format!("{path}{joint}watch=true");
+        let url = format!("{}{path}", self.url());
+        let (head, body, connection) = self.ask(&Method::GET, &path, None).await?;
+        if !head.status.is_success() {
+            let body = Limited::new(body, MAX_ANSWER).collect().await;
+            let body = body.map_err(|error| ClusterError::net(&url, error))?.to_bytes();
+            return Err(ClusterError::refused(&Method::GET, &url, head.status, &body));
+        }
+        Ok(Watch::new(url, body, connection))
+    }
+
+    /// Sends a request on a connection that waited, or on a new one, and waits for the head of its answer.
+    async fn ask(
+        &self,
+        method: &Method,
+        path: &str,
+        payload: Option<Payload<'_>>,
+    ) -> Result<(http::response::Parts, Incoming, Connection), ClusterError> {
+        let url = format!("{}{path}", self.url());
+        let (content_type, body) = match payload {
+            None => (None, Bytes::new()),
+            Some(Payload::Json(value)) => (Some("application/json"), Bytes::from(value.to_json())),
+            Some(Payload::Patch(content_type, value)) => (Some(content_type), Bytes::from(value.to_json())),
+        };
+        let request = || {
+            let mut request = Request::builder()
+                .method(method.clone())
+                .uri(format!("{}{path}", self.access.base_path()))
+                .header(header::HOST, self.access.authority())
+                .header(header::USER_AGENT, concat!("revisor/", env!("CARGO_PKG_VERSION")))
+                .header(header::ACCEPT, "application/json");
+            if let Some(authorization) = &self.access.authorization {
+                request = request.header(header::AUTHORIZATION, authorization.clone());
+            }
+            for (name, value) in &self.access.impersonation {
+                request = request.header(*name, value.clone());
+            }
+            if let Some(content_type) = content_type {
+                request = request.header(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+            }
+            request.body(Full::new(body.clone())).map_err(|error| ClusterError::net(&url, error))
+        };
+        // A connection that waited may have been hung up meanwhile. Then nothing was sent, and another one is opened.
+        while let Some(mut connection) = self.take() {
+            match connection.ask(request()?).await {
+                Ok(answer) => {
+                    let (head, body) = answer.into_parts();
+                    return Ok((head, body, connection));
+                }
+                Err(failure) if failure.is_unsent => {}
+                Err(failure) => return Err(ClusterError::net(&url, failure.error)),
+            }
+        }
+        let opened = Connection::open(&self.access, self.tls.clone()).await;
+        let mut connection = opened.map_err(|error| ClusterError::Net { url: url.clone(), cause: error })?;
+        let answer = connection.ask(request()?).await.map_err(|failure| ClusterError::net(&url, failure.error))?;
+        let (head, body) = answer.into_parts();
+        Ok((head, body, connection))
+    }
+
+    fn take(&self) -> Option<Connection> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn give(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE && !connection.is_closed() {
+            idle.push(connection);
+        }
+    }
+}
+
+/// A text as it may stand in a query.
+fn escaped(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => made.push(char::from(byte)),
+            _ => made.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    made
+}
