@@ -12,7 +12,7 @@ mod resources;
 mod stored;
 mod writes_under_way;
 
-pub use change::{DefinitionChange, DefinitionState, Effect, Extent, FieldEffect};
+pub use change::{DefinitionChange, DefinitionState, Effect, Extent, FieldEffect, FoundEffect};
 pub use conversion::{CustomConversion, Unconverted};
 pub use conversion_tally::{ConversionSample, ConversionWay};
 pub(crate) use conversion_tally::{ConversionTallies, ConversionTally};

@@ -33,8 +33,8 @@ pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;
 pub use custom::{
     Beneath, ConversionSample, ConversionWay, Custom, CustomConversion, CustomField, CustomResources, DefinitionChange,
-    DefinitionState, Effect, Extent, FieldEffect, FieldTally, FieldUse, LaidDown, Unconverted, WriteUnderWay,
-    WritesUnderWay,
+    DefinitionState, Effect, Extent, FieldEffect, FieldTally, FieldUse, FoundEffect, LaidDown, Unconverted,
+    WriteUnderWay, WritesUnderWay,
 };
 pub use custom_columns::PrinterColumn;
 pub use features::{Feature, Features};

@@ -6,7 +6,7 @@ use revisor_check::{Declared, Effort, Report, SEMVER_ANNOTATION, declared, enfor
 use revisor_convert::Conversion;
 use revisor_object::{FieldError, Object};
 
-use crate::admission::Review;
+use crate::admission::Attributes;
 use crate::definitions::is_definitions;
 use crate::workbench::off_the_workers;
 use crate::write::{encode, reject_invalid};
@@ -25,24 +25,25 @@ impl Registry {
     /// The step is too small, and the definition enforces it.
     pub(crate) fn check_semver(
         &self,
-        review: &Review<'_>,
+        attributes: &Attributes<'_>,
         new: &Object,
         rules: Option<&Conversion>,
         options: WriteOptions<'_>,
     ) -> Result<Vec<String>, RegistryError> {
-        let Some(old) = review.old.filter(|_| options.subresource.is_none() && is_definitions(review.resource)) else {
+        let Some(old) = attributes.old.filter(|_| options.subresource.is_none() && is_definitions(attributes.resource))
+        else {
             return Ok(Vec::new());
         };
         let step = match declared(old, new) {
             Ok(None) => return Ok(Vec::new()),
             Ok(Some(step)) => step,
-            Err(error) => return complain(review, new, &error.0, error.to_string()),
+            Err(error) => return complain(attributes, new, &error.0, error.to_string()),
         };
-        let Some(report) = self.report_of(review.resource, old, new, rules) else { return Ok(Vec::new()) };
+        let Some(report) = self.report_of(attributes.resource, old, new, rules) else { return Ok(Vec::new()) };
         if step.suffices(report.step()) {
             return Ok(Vec::new());
         }
-        complain(review, new, &step.new, complaint(&step, &report))
+        complain(attributes, new, &step.new, complaint(&step, &report))
     }
 
     /// What a change of a definition does; nothing if it cannot be compared.
@@ -66,11 +67,16 @@ impl Registry {
 }
 
 /// Refuses, or warns.
-fn complain(review: &Review<'_>, new: &Object, version: &str, message: String) -> Result<Vec<String>, RegistryError> {
+fn complain(
+    attributes: &Attributes<'_>,
+    new: &Object,
+    version: &str,
+    message: String,
+) -> Result<Vec<String>, RegistryError> {
     if enforces_semver(new) {
         let field = format!("metadata.annotations[{SEMVER_ANNOTATION}]");
         let error = FieldError::invalid(field, version, message);
-        reject_invalid(review.resource, review.name, [error].into_iter().collect())?;
+        reject_invalid(attributes.resource, attributes.name, [error].into_iter().collect())?;
         return Ok(Vec::new());
     }
     Ok(vec![format!("{SEMVER_ANNOTATION}: {message}")])

@@ -48,7 +48,7 @@ impl Registry {
         metadata.insert("name", name);
         metadata.set("creationTimestamp", definition.at(&["metadata", "creationTimestamp"]).cloned());
         shown.insert("versions", Value::Array(versions));
-        Ok(Got { bytes: off_the_workers(|| Value::Object(shown).to_json()).into(), served_at })
+        Ok(Got { bytes: off_the_workers(|| Value::Object(shown).to_json()).into(), item: None, served_at })
     }
 
     /// How much it is to look at the fields of a definition's objects, in bytes.

@@ -266,7 +266,7 @@ impl Registry {
         }
         let judged = self.judge(attributes, &mut object, options).await?;
         if is_definitions(resource) {
-            warnings.extend(self.check_semver(review, &object, judged.rules.as_deref(), options)?);
+            warnings.extend(self.check_semver(attributes, &object, judged.rules.as_deref(), options)?);
             // Boxed: all others would carry the room for it about.
             warnings.extend(Box::pin(self.rehearse(attributes, &object, judged.rules.clone(), options)).await);
         }

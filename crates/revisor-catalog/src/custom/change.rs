@@ -71,7 +71,7 @@ pub enum Extent {
 
 /// What a change does to the objects that have a field.
 #[derive(Debug, Clone, Copy)]
-pub struct FieldEffect<'c> {
+pub struct FoundEffect<'c> {
     /// What befalls them, as the end of a sentence.
     pub what: &'static str,
     /// Whether they are refused; otherwise they show less.
@@ -243,9 +243,9 @@ impl DefinitionChange {
     }
 
     /// What the change does to the objects, field by field, for those who want no sentences.
-    pub fn effects(&self) -> impl Iterator<Item = FieldEffect<'_>> {
+    pub fn effects(&self) -> impl Iterator<Item = FoundEffect<'_>> {
         Effect::ALL.into_iter().zip(&self.found).flat_map(|(effect, found)| {
-            found.fields.iter().map(move |field| FieldEffect {
+            found.fields.iter().map(move |field| FoundEffect {
                 what: effect.as_str(),
                 is_refusal: effect == Effect::Invalid,
                 path: &field.path,
