@@ -46,15 +46,6 @@ pub(crate) struct Cluster {
     idle: Mutex<Vec<Connection>>,
 }
 
-/// What is sent with a request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Payload<'a> {
-    /// An object.
-    Json(&'a Value),
-    /// A patch of this type.
-    Patch(&'static str, &'a Value),
-}
-
 /// Runs what talks to a cluster to its end.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
@@ -98,13 +89,8 @@ impl Cluster {
     }
 
     /// Sends a request and answers the object that comes back.
-    pub(crate) async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        payload: Option<Payload<'_>>,
-    ) -> Result<Object, ClusterError> {
-        let body = self.answer(method, path, payload).await?;
+    pub(crate) async fn send(&self, method: Method, path: &str, sent: Option<&Value>) -> Result<Object, ClusterError> {
+        let body = self.answer(method, path, sent).await?;
         let url = format!("{}{path}", self.url());
         match parse_json(&body).map(|parsed| parsed.value) {
             Ok(Value::Object(object)) => Ok(object),
@@ -120,10 +106,10 @@ impl Cluster {
     }
 
     /// Sends a request and answers what comes back.
-    async fn answer(&self, method: Method, path: &str, payload: Option<Payload<'_>>) -> Result<Bytes, ClusterError> {
+    async fn answer(&self, method: Method, path: &str, sent: Option<&Value>) -> Result<Bytes, ClusterError> {
         let url = format!("{}{path}", self.url());
         let asked = tokio::time::timeout(TIMEOUT, async {
-            let (head, body, connection) = self.ask(&method, path, payload).await?;
+            let (head, body, connection) = self.ask(&method, path, sent).await?;
             let body = Limited::new(body, MAX_ANSWER).collect().await;
             let body = body.map_err(|error| ClusterError::net(&url, error))?.to_bytes();
             self.give(connection);
@@ -138,7 +124,6 @@ impl Cluster {
     }
 
     /// Follows what happens to the objects at a path, which may have a query.
-    #[allow(dead_code, reason = "for commands that wait for something")]
     pub(crate) async fn watch(&self, path: &str) -> Result<Watch, ClusterError> {
         let joint = if path.contains('?') { '&' } else { '?' };
         let path = format!("{path}{joint}watch=true");
@@ -157,14 +142,10 @@ impl Cluster {
         &self,
         method: &Method,
         path: &str,
-        payload: Option<Payload<'_>>,
+        sent: Option<&Value>,
     ) -> Result<(http::response::Parts, Incoming, Connection), ClusterError> {
         let url = format!("{}{path}", self.url());
-        let (content_type, body) = match payload {
-            None => (None, Bytes::new()),
-            Some(Payload::Json(value)) => (Some("application/json"), Bytes::from(value.to_json())),
-            Some(Payload::Patch(content_type, value)) => (Some(content_type), Bytes::from(value.to_json())),
-        };
+        let body = sent.map(|value| Bytes::from(value.to_json()));
         let request = || {
             let mut request = Request::builder()
                 .method(method.clone())
@@ -178,10 +159,10 @@ impl Cluster {
             for (name, value) in &self.access.impersonation {
                 request = request.header(*name, value.clone());
             }
-            if let Some(content_type) = content_type {
-                request = request.header(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+            if body.is_some() {
+                request = request.header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
             }
-            request.body(Full::new(body.clone())).map_err(|error| ClusterError::net(&url, error))
+            request.body(Full::new(body.clone().unwrap_or_default())).map_err(|error| ClusterError::net(&url, error))
         };
         // A connection that waited may have been hung up meanwhile. Then nothing was sent, and another one is opened.
         while let Some(mut connection) = self.take() {

@@ -11,7 +11,6 @@ use super::connection::Connection;
 const MAX_LINE: usize = 64 << 20;
 
 /// A watch that goes on until the cluster ends it.
-#[allow(dead_code, reason = "for commands that wait for something")]
 pub(crate) struct Watch {
     url: String,
     body: Incoming,
@@ -20,7 +19,6 @@ pub(crate) struct Watch {
     _connection: Connection,
 }
 
-#[allow(dead_code, reason = "for commands that wait for something")]
 impl Watch {
     pub(super) fn new(url: String, body: Incoming, connection: Connection) -> Watch {
         Watch { url, body, buffer: Vec::new(), _connection: connection }

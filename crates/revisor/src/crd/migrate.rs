@@ -13,7 +13,7 @@ use serde_json::json;
 
 use self::progress::{Progress, Stage};
 use super::UNREADABLE;
-use crate::cluster::{Cluster, ClusterError, ClusterFlags, Payload, block_on};
+use crate::cluster::{Cluster, ClusterError, ClusterFlags, block_on};
 use crate::duration::parse_duration;
 use crate::flags::OutputFormat;
 
@@ -79,7 +79,7 @@ async fn run(cluster: &Cluster, flags: &MigrateFlags) -> anyhow::Result<ExitCode
         "spec": {"resource": {"group": group, "resource": plural}},
     });
     let migration = parse_json(migration.to_string().as_bytes()).context("a migration is JSON")?.value;
-    let made = cluster.send(Method::POST, &path, Some(Payload::Json(&migration))).await?;
+    let made = cluster.send(Method::POST, &path, Some(&migration)).await?;
     let name = made.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default().to_owned();
     let stage = if flags.no_wait { Stage::of(&made) } else { wait(cluster, flags, &format!("{path}/{name}")).await? };
     let stored = match &stage {
