@@ -1,5 +1,5 @@
-//! [`Cluster`]: a client of any Kubernetes cluster, for the commands that look at one. It speaks JSON, follows pages and
-//! watches, and tells refusals ([`ClusterError::Refused`]) from what went wrong on the way.
+//! [`Cluster`]: a client of any Kubernetes cluster, for the commands that look at one. It speaks JSON, follows pages,
+//! and tells refusals ([`ClusterError::Refused`]) from what went wrong on the way.
 //!
 //! Where the cluster is and who one is there is read from a kubeconfig as kubectl does (`cluster/kubeconfig.rs`,
 //! `cluster/exec_credential.rs`). What requests mean is not decided here.
@@ -9,7 +9,6 @@ mod connection;
 mod exec_credential;
 mod flags;
 mod kubeconfig;
-mod watch;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,9 +23,8 @@ pub(crate) use cluster_error::ClusterError;
 use connection::Connection;
 pub(crate) use flags::ClusterFlags;
 use kubeconfig::Access;
-pub(crate) use watch::Watch;
 
-/// How long a request may take that is not a watch.
+/// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The largest answer.
@@ -121,20 +119,6 @@ impl Cluster {
             return Err(ClusterError::refused(&method, &url, head.status, &body));
         }
         Ok(body)
-    }
-
-    /// Follows what happens to the objects at a path, which may have a query.
-    pub(crate) async fn watch(&self, path: &str) -> Result<Watch, ClusterError> {
-        let joint = if path.contains('?') { '&' } else { '?' };
-        let path = format!("{path}{joint}watch=true");
-        let url = format!("{}{path}", self.url());
-        let (head, body, connection) = self.ask(&Method::GET, &path, None).await?;
-        if !head.status.is_success() {
-            let body = Limited::new(body, MAX_ANSWER).collect().await;
-            let body = body.map_err(|error| ClusterError::net(&url, error))?.to_bytes();
-            return Err(ClusterError::refused(&Method::GET, &url, head.status, &body));
-        }
-        Ok(Watch::new(url, body, connection))
     }
 
     /// Sends a request on a connection that waited, or on a new one, and waits for the head of its answer.
