@@ -8,9 +8,7 @@ use time::{Duration, OffsetDateTime};
 
 use super::{Rehearsal, RehearsalEffect, RehearsalFinding};
 use crate::Decoded;
-
-/// Where servers write down who asked for which versions of custom resources.
-const RECORDS: &str = "/registry/versionusage/";
+use crate::version_usage::RECORDS;
 
 /// For so long before the last of all requests one counts as made lately.
 const LATELY: Duration = Duration::DAY;
@@ -37,6 +35,9 @@ pub struct SeenRequests {
 }
 
 impl SeenRequests {
+    /// What the keys of all records begin with.
+    pub const RECORDS: &str = RECORDS;
+
     /// What a server has written down in its store, if this is the key of such a record.
     pub fn recorded(key: &str, stored: &[u8]) -> Vec<SeenRequests> {
         let mut place = key.strip_prefix(RECORDS).unwrap_or_default().split('/');

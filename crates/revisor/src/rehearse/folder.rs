@@ -17,9 +17,6 @@ const PAGE: usize = 500;
 const DEFINITIONS: &str = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
 const CONVERSIONS: &str = "/registry/versioning.revisor.dev/conversions/";
 
-/// Where servers write down who asked for which versions.
-const RECORDS: &str = "/registry/versionusage/";
-
 /// The store of a data folder, opened from a copy.
 pub(super) struct FolderSource {
     store: EmbeddedStore,
@@ -107,7 +104,7 @@ impl Source for FolderSource {
 
     async fn requests(&self) -> anyhow::Result<Vec<SeenRequests>> {
         let mut seen = Vec::new();
-        self.each(RECORDS, &mut |key, stored| seen.extend(SeenRequests::recorded(key, stored))).await?;
+        self.each(SeenRequests::RECORDS, &mut |key, stored| seen.extend(SeenRequests::recorded(key, stored))).await?;
         Ok(seen)
     }
 }

@@ -165,10 +165,7 @@ fn files_are_taken_all_or_not_at_all_and_everything_that_is_wrong_is_said() {
         ),
         (vec![DEFINITION, DEFINITION], vec!["1.yaml, document 1 (from line 1 on): the CustomResourceDefinition"]),
         (vec![DEFINITION, &twin], vec!["widgets.shop.example.com has the same group and kind"]),
-        (
-            vec![&old],
-            vec!["0.yaml, document 1 (from line 1 on): is no CustomResourceDefinition of apiextensions.k8s.io/v1"],
-        ),
+        (vec![&old], vec![r#"0.yaml, document 1 (from line 1 on): it is of "apiextensions.k8s.io/v1beta1", and only"#]),
     ] {
         let problems = read(&texts).err().unwrap_or_default().join("\n");
         for want in want {

@@ -123,12 +123,12 @@ mod tests {
             panic!("no object: {text}")
         };
         let want = [
-            "├─ spec               12  ada (2026-11-17T18:00:00Z)",
-            "│  ├─ ports            3",
-            "│  │  ├─ [*].name      3  ada (2026-11-17T18:00:00Z), bob",
-            "│  │  └─ [*].port      0",
-            "│  └─ [\"odd.one\"]     1",
-            "└─ status              0",
+            "├─ spec            12  ada (2026-11-17T18:00:00Z)",
+            "│  ├─ ports         3",
+            "│  │  ├─ [*].name   3  ada (2026-11-17T18:00:00Z), bob",
+            "│  │  └─ [*].port   0",
+            "│  └─ [\"odd.one\"]   1",
+            "└─ status           0",
             "",
         ];
         assert_eq!(FieldTree::read(&version).expect("is one").to_string(), want.join("\n"));
