@@ -103,6 +103,6 @@ mod tests {
         assert_eq!(error, "couldn't get version/kind; json parse error: yaml: document of more than 1048576 bytes");
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(20_000), "]".repeat(20_000));
         let error = object(deep.as_bytes()).expect_err("it nests too deeply").to_string();
-        assert_eq!(error, "couldn't get version/kind; json parse error: exceeded max depth of 250");
+        assert_eq!(error, "couldn't get version/kind; json parse error: exceeded max depth of 512");
     }
 }

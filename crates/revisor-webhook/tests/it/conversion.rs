@@ -143,7 +143,7 @@ async fn what_is_no_answer_is_told() {
         (" ".repeat(2 << 20), "the response is larger than 1048576 bytes"),
         (
             format!("{{\"a\":{}", "[".repeat(1 << 19)),
-            "couldn't get version/kind; json parse error: exceeded max depth of 250",
+            "couldn't get version/kind; json parse error: exceeded max depth of 512",
         ),
     ] {
         let (_hook, webhook) = start(move |_| reply(200, "application/json", body.clone())).await;
