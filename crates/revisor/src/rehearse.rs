@@ -1,7 +1,7 @@
 //! `revisor rehearse`: what a release, definitions and conversions that are to come would do to what is stored.
 //!
 //! Whoever has the objects is a [`Source`]: a folder that no server has open, or a live server. What becomes of an object
-//! is a matter of [`Rehearsal`](revisor_registry::Rehearsal); here it is only fed and its findings are told.
+//! is a matter of [`Rehearsal`]; here it is only fed and its findings are told.
 
 mod flags;
 mod folder;
