@@ -1,6 +1,9 @@
 //! Watches: what they begin with, what they select, and that nobody else suffers from a slow one.
 
+use std::sync::Arc;
+
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use crate::client::{JSON_PATCH, MERGE, name_of};
 use crate::harness::{Server, within};
@@ -121,6 +124,9 @@ async fn a_last_bookmark_comes_before_the_end() {
 const WRITES: usize = 2_000;
 const SIZE: usize = 16 * 1024;
 
+/// How many writes may be ahead of a client that reads: half of the history that there is.
+const AHEAD: usize = 32;
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_does_not_read_disturbs_nobody() {
     let server = Server::start(&["--history-events=64"]).await;
@@ -130,21 +136,27 @@ async fn a_client_that_does_not_read_disturbs_nobody() {
     let mut slow =
         [client.apart().watch(CONFIG_MAPS, &query).await, client.apart().over_http1().watch(CONFIG_MAPS, &query).await];
     let mut quick = client.apart().watch(CONFIG_MAPS, &query).await;
+    // Nobody writes so far ahead of the one who reads that its place in history would be gone, too.
+    let ahead = Arc::new(Semaphore::new(AHEAD));
+    let read = ahead.clone();
     let reading = tokio::spawn(async move {
         let mut versions = Vec::new();
         while versions.len() < WRITES {
             versions.push(quick.event().await.version());
+            read.add_permits(1);
         }
         versions
     });
     let writers: Vec<_> = (0..8)
         .map(|writer| {
-            let client = client.apart();
+            let (client, ahead) = (client.apart(), ahead.clone());
             tokio::spawn(async move {
                 let name = format!("w{writer}");
+                ahead.acquire().await.expect("is never closed").forget();
                 client.post(CONFIG_MAPS, &config_map(&name, "")).await.expect(201);
                 for turn in 1..WRITES / 8 {
                     let object = config_map(&name, &format!("{turn:0>SIZE$}"));
+                    ahead.acquire().await.expect("is never closed").forget();
                     client.put(&format!("{CONFIG_MAPS}/{name}"), &object).await.expect(200);
                 }
             })
