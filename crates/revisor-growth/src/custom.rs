@@ -176,7 +176,7 @@ fn measure(
     for (number, way) in [Way::Create, Way::Update, Way::Merge, Way::Apply, Way::Table].into_iter().enumerate() {
         let mut is_taken = true;
         let mut numbers = number * 1000 + usize::from(is_distinct) * 100;
-        let growth = Growth::measure(items, |items| {
+        let mut growth = Growth::measure(items, |items| {
             numbers += 1;
             let object = renamed(&make(items), numbers);
             if way != Way::Create {
@@ -194,6 +194,7 @@ fn measure(
             is_taken = server.send(way, resource, &changed, text.as_bytes()).is_ok();
             move || _ = std::hint::black_box(server.send(way, resource, &changed, text.as_bytes()).is_ok())
         });
+        growth.hold_against_reading(make);
         report.add(Measured {
             subject: subject.to_owned(),
             place: "spec.things".to_owned(),

@@ -73,17 +73,18 @@ impl Report {
         let sorted = self.sorted();
         let above = self.above(limit);
         let mut text = format!(
-            "{:>8} {:>7} {:>10} {:>10}  {:<10} {:<9} {}\n",
-            "exponent", "items", "at n", "at 4n", "way", "items are", "where"
+            "{:>8} {:>7} {:>7} {:>10} {:>10}  {:<10} {:<9} {}\n",
+            "exponent", "reading", "items", "at n", "at 4n", "way", "items are", "where"
         );
         for measured in sorted.iter().take(rows.max(above.len())) {
-            let Growth { items, small, large } = measured.growth;
-            let exponent = measured.growth.exponent().map_or("-".to_owned(), |exponent| format!("{exponent:.2}"));
+            let Growth { items, small, large, reading } = measured.growth;
+            let power = |exponent: Option<f64>| exponent.map_or("-".to_owned(), |exponent| format!("{exponent:.2}"));
+            let (exponent, reading) = (power(measured.growth.exponent()), power(reading));
             let refused = if measured.is_taken { "" } else { " (refused)" };
             // Writing to a string does not fail.
             let _ = writeln!(
                 text,
-                "{exponent:>8} {items:>7} {:>10} {:>10}  {:<10} {:<9} {} {}{refused}",
+                "{exponent:>8} {reading:>7} {items:>7} {:>10} {:>10}  {:<10} {:<9} {} {}{refused}",
                 shown(small),
                 shown(large),
                 measured.way,

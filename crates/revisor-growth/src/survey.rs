@@ -115,7 +115,7 @@ impl<'a> Survey<'a> {
         let items = if *is_new { items } else { (items / 4).max(8) };
         for &way in ways {
             let mut is_taken = true;
-            let growth = Growth::measure(items, |items| {
+            let mut growth = Growth::measure(items, |items| {
                 let object = make(items);
                 // Patches and applies are measured on an object that is as large, where it can be.
                 self.numbers += 1;
@@ -131,6 +131,7 @@ impl<'a> Survey<'a> {
                     std::hint::black_box(sent.is_ok());
                 }
             });
+            growth.hold_against_reading(make);
             report.add(Measured {
                 subject: name.to_owned(),
                 place: place.clone(),

@@ -94,7 +94,12 @@ fn what_grows_faster_than_its_input_is_named() {
             place: place.to_owned(),
             variation: "distinct",
             way: "create",
-            growth: Growth { items: 100, small: Duration::from_millis(1), large: Duration::from_millis(large) },
+            growth: Growth {
+                items: 100,
+                small: Duration::from_millis(1),
+                large: Duration::from_millis(large),
+                reading: None,
+            },
             is_taken: true,
         });
     }
