@@ -8,6 +8,7 @@
 //! The original takes versions off a definition's `storedVersions` also when the migration failed; here they are counted
 //! (`MigrationStage::Succeeded`).
 
+mod background;
 mod migration;
 mod pass;
 
@@ -20,6 +21,7 @@ use revisor_catalog::{Catalog, Resource, Verb};
 use revisor_registry::{MigrationStage, Registry, RegistryError};
 use revisor_version::Revision;
 
+use self::background::behind_others;
 use self::migration::{Condition, Migration, Tally};
 use self::pass::{Halt, Pass};
 use crate::Clock;
@@ -115,21 +117,23 @@ impl StorageVersionMigrator {
         let Some(begun) = migration.begun.or_else(|| self.registry.cache().revision()) else {
             return Ok(Outcome::Done);
         };
-        let run = Run {
+        let run = Arc::new(Run {
             registry: self.registry.clone(),
             clock: self.clock.clone(),
             migrations: migrations.clone(),
             migration: migration.clone(),
             begun,
-        };
+        });
         run.tell(Pass::new(&self.registry, &resource, begun).tally(), "").await?;
         self.registry.tell_migration(&resource, MigrationStage::Running(&migration.name)).await?;
         loop {
             let pass = Pass::new(&self.registry, &resource, begun);
-            let tally = match pass.run(&run).await {
-                Ok(tally) => tally,
-                Err(Halt::Interrupted(error)) => return Err(error),
-                Err(Halt::Failed(failures)) => {
+            let running = run.clone();
+            let tally = match behind_others(async move { pass.run(&running).await }).await {
+                Some(Ok(tally)) => tally,
+                Some(Err(Halt::Interrupted(error))) => return Err(error),
+                None => return Ok(Outcome::Retry),
+                Some(Err(Halt::Failed(failures))) => {
                     let (tally, trouble) = (failures.tally, failures.to_string());
                     if failures.is_final || !self.has_another_attempt(migration, tally) {
                         return self.fail(migrations, migration, Some((&resource, tally)), trouble).await;

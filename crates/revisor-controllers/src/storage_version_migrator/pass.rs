@@ -33,9 +33,9 @@ const MAX_NAMES: usize = 10;
 const MAX_REASON: usize = 1024;
 
 /// All objects of a resource, as they were when the pass began.
-pub(super) struct Pass<'a> {
-    registry: &'a Registry,
-    resource: &'a Arc<Resource>,
+pub(super) struct Pass {
+    registry: Arc<Registry>,
+    resource: Arc<Resource>,
     storage: Arc<Resource>,
     objects: Snapshot,
     /// Up to this one objects may be stored otherwise, whatever their version.
@@ -61,10 +61,11 @@ pub(super) struct Failures {
     reason: String,
 }
 
-impl<'a> Pass<'a> {
-    pub(super) fn new(registry: &'a Registry, resource: &'a Arc<Resource>, begun: Revision) -> Pass<'a> {
+impl Pass {
+    pub(super) fn new(registry: &Arc<Registry>, resource: &Arc<Resource>, begun: Revision) -> Pass {
         let storage = registry.storage_of(resource);
-        Pass { registry, resource, storage, objects: registry.cache_of(resource).snapshot(), begun }
+        let objects = registry.cache_of(resource).snapshot();
+        Pass { registry: registry.clone(), resource: resource.clone(), storage, objects, begun }
     }
 
     /// Whether an object has to be looked at: what was written since is stored in this version as it is to be.
@@ -129,7 +130,7 @@ impl<'a> Pass<'a> {
     async fn rewrite(&self, item: Arc<Item>) -> (Arc<Item>, Result<(), RegistryError>) {
         // Others get their turn between two objects.
         tokio::task::yield_now().await;
-        let rewritten = self.registry.rewrite(self.resource, &item).await;
+        let rewritten = self.registry.rewrite(&self.resource, &item).await;
         (item, rewritten)
     }
 
@@ -141,7 +142,7 @@ impl<'a> Pass<'a> {
 
     /// `namespace/name`, or `name`.
     fn name(&self, item: &Item) -> String {
-        match place(self.resource, item.key().as_str()) {
+        match place(&self.resource, item.key().as_str()) {
             (Some(namespace), name) => format!("{namespace}/{name}"),
             (None, name) => name.to_owned(),
         }
