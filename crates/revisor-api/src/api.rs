@@ -14,8 +14,8 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use revisor_auth::{
-    Authenticator, Authorizer, Decision, Forbidden, Identity, Impersonated, Impersonation, Peer, PeerVerifier,
-    ServiceAccounts, authorization_warning,
+    Attributes, Authenticator, Authorizer, Decision, Forbidden, Identity, Impersonated, Impersonation, Peer,
+    PeerVerifier, ServiceAccounts, authorization_warning,
 };
 use revisor_catalog::{Feature, Features, ObjectRoute, Route, Verb};
 use revisor_object::{DurationError, ResourceRef, Status};
@@ -25,7 +25,8 @@ use time::OffsetDateTime;
 
 use crate::discovery::Aggregated;
 use crate::encoding::Encoding;
-use crate::inflight::Entrance;
+use crate::flow_control::TrackedWatch;
+use crate::inflight::{Asking, Entrance, WatchHold};
 use crate::metrics::DeprecatedApi;
 use crate::objects::{Deadline, metric_name};
 use crate::publication::{Publication, Publications};
@@ -205,32 +206,102 @@ impl Api {
                 return (refuse(&Status::unauthorized("Unauthorized")), None);
             }
         };
-        let user = match self.authorize(user, asked, &request) {
+        let info = match RequestInfo::of(&request) {
+            Ok(info) => info,
+            Err(NoResource) => return (about_nothing(&request), None),
+        };
+        let user = match self.impersonate(user, asked, &info, &request) {
             Ok(user) => user,
             Err(refusal) => return (*refusal, None),
         };
-        self.skewed_clients.note(request.headers(), OffsetDateTime::now_utc);
-        request.extensions_mut().insert(user.clone());
-        if asked.verb == Some(Verb::Watch) {
-            // It has a place among watches instead, because it lasts.
-            let response = self.serve(route, asked, request).await;
-            let response = match peer.clone().distrusted(SystemTime::now) {
-                Some(end) => response.map(|body| body.until(end)),
-                None => response,
-            };
-            return (response, None);
-        }
-        let waits_for_body = asked.kind() == RequestKind::Mutating && !request.body().is_end_stream();
-        let entrance = waits_for_body.then(|| Entrance::new(&user));
-        let place = match &entrance {
-            Some(entrance) => {
-                request.body_mut().enter_by(entrance.clone());
-                None
+        let attributes = info.attributes(&user);
+        let is_watch = asked.verb == Some(Verb::Watch);
+        // As in the original, a refusal tells of the flow too.
+        let is_counted = is_watch || !info.is_long_running();
+        let resource = match &route {
+            Route::Objects(route) => Some(&*route.resource),
+            _ => None,
+        };
+        let query = request.uri().query();
+        let flow = is_counted.then(|| self.options.inflight.classify(&attributes, query, resource)).flatten();
+        let tracked = self.options.inflight.flow_control().filter(|_| is_watch);
+        let tracked = tracked.and_then(|control| control.track(&attributes, query));
+        let allowed = self.authorize(&attributes, asked);
+        let (method, uri, kind) = (request.method().clone(), request.uri().clone(), asked.kind());
+        let asking = Asking { kind, user: user.clone(), flow, method, uri, timeout };
+        let flow = asking.flow.clone();
+        let (mut response, place) = match allowed {
+            Ok(()) => {
+                self.skewed_clients.note(request.headers(), OffsetDateTime::now_utc);
+                request.extensions_mut().insert(user);
+                if is_watch {
+                    self.admit_watch(peer, route, asked, asking, tracked, request).await
+                } else {
+                    self.admit_request(route, asked, asking, is_counted, request).await
+                }
             }
-            None => match self.options.inflight.admit(asked.kind(), &user) {
-                Ok(place) => Some(place),
+            Err(refusal) => (*refusal, None),
+        };
+        if let Some(flow) = flow {
+            flow.tell(response.headers_mut());
+        }
+        (response, place)
+    }
+
+    /// A watch takes its seats until it has begun, and has a place among watches after that, because it lasts.
+    async fn admit_watch(
+        &self,
+        peer: &Arc<Peer>,
+        route: Route,
+        asked: &Asked,
+        asking: Asking,
+        tracked: Option<TrackedWatch>,
+        mut request: Request<UnreadBody>,
+    ) -> (Response<Body>, Option<InflightGuard>) {
+        let seat = match &asking.flow {
+            Some(_) => match self.options.inflight.admit(&asking).await {
+                Ok(seat) => Some(seat),
                 Err(refusal) => return (refusal.response(), None),
             },
+            None => None,
+        };
+        drop(asking);
+        request.extensions_mut().insert(WatchHold::new(seat, tracked));
+        let response = self.serve(route, asked, request).await;
+        let response = match peer.clone().distrusted(SystemTime::now) {
+            Some(end) => response.map(|body| body.until(end)),
+            None => response,
+        };
+        (response, None)
+    }
+
+    /// A request takes its place when there is something to do, and what changes something when its body is there.
+    async fn admit_request(
+        &self,
+        route: Route,
+        asked: &Asked,
+        asking: Asking,
+        is_counted: bool,
+        mut request: Request<UnreadBody>,
+    ) -> (Response<Body>, Option<InflightGuard>) {
+        let inflight = &self.options.inflight;
+        let timeout = asking.timeout;
+        let waits_for_body = asking.kind == RequestKind::Mutating && !request.body().is_end_stream();
+        // Without priority and fairness a request counts from its head on, as in the original.
+        let place = if is_counted && !(waits_for_body && asking.flow.is_some()) {
+            match inflight.admit(&asking).await {
+                Ok(place) => Some(place),
+                Err(refusal) => return (refusal.response(), None),
+            }
+        } else {
+            None
+        };
+        let (place, entrance) = if waits_for_body && is_counted {
+            let entrance = Entrance::new(asking, place);
+            request.body_mut().enter_by(entrance.clone());
+            (None, Some(entrance))
+        } else {
+            (place, None)
         };
         if let Some(deadline) = Instant::now().checked_add(timeout) {
             request.extensions_mut().insert(Deadline(deadline));
@@ -238,8 +309,10 @@ impl Api {
         // Pinned here, so that the timer does not move it once more.
         let serving = pin!(self.serve(route, asked, request));
         let served = tokio::time::timeout(timeout, serving).await;
-        let response = served
-            .unwrap_or_else(|_| refuse(&Status::timeout("request did not complete within the allotted timeout", 1)));
+        let response = served.unwrap_or_else(|_| {
+            let late = Status::timeout("request did not complete within the allotted timeout", 1);
+            asked.representation.status(&late)
+        });
         (response, place.or_else(|| entrance.and_then(Entrance::into_place)))
     }
 
@@ -251,32 +324,33 @@ impl Api {
         }
     }
 
-    /// Who is to be taken for the user of a request, if they may do what it asks.
-    fn authorize(
+    /// Who is to be taken for the user of a request.
+    fn impersonate(
         &self,
         user: Identity,
         asked: &Asked,
+        info: &RequestInfo<'_>,
         request: &Request<UnreadBody>,
     ) -> Result<Identity, Box<Response<Body>>> {
         let refuse = |status: &Status| Box::new(asked.representation.status(status));
-        let info = RequestInfo::of(request).map_err(|NoResource| {
-            let uri = request.uri();
-            let problem = "failed to create RequestInfo: unable to determine kind and namespace from url";
-            let message = format!("Internal Server Error: {:?}: {problem}, {uri}\n", uri.to_string());
-            Box::new(answer::text(StatusCode::INTERNAL_SERVER_ERROR, message))
-        })?;
-        let user = match Impersonated::read(request.headers()) {
-            Ok(None) => user,
+        match Impersonated::read(request.headers()) {
+            Ok(None) => Ok(user),
             Ok(Some(wanted)) => {
                 let impersonated = self.impersonation.resolve(&wanted, &info.attributes(&user));
-                impersonated.map_err(|refusal| refuse(&forbidden(refusal)))?
+                impersonated.map_err(|refusal| refuse(&forbidden(refusal)))
             }
-            Err(error) => return Err(refuse(&Status::bad_request(error.to_string()))),
-        };
-        let attributes = info.attributes(&user);
-        match self.options.authorizer.authorize(&attributes) {
-            Decision::Allow => Ok(user.clone()),
-            Decision::Forbidden { reason } => Err(refuse(&forbidden(Forbidden::of(&attributes, &reason)))),
+            Err(error) => Err(refuse(&Status::bad_request(error.to_string()))),
+        }
+    }
+
+    /// Whether they may do what a request asks.
+    fn authorize(&self, attributes: &Attributes<'_>, asked: &Asked) -> Result<(), Box<Response<Body>>> {
+        match self.options.authorizer.authorize(attributes) {
+            Decision::Allow => Ok(()),
+            Decision::Forbidden { reason } => {
+                let refusal = forbidden(Forbidden::of(attributes, &reason));
+                Err(Box::new(asked.representation.status(&refusal)))
+            }
         }
     }
 
@@ -370,6 +444,10 @@ impl Api {
         {
             return response;
         }
+        let flow_control = self.options.inflight.flow_control();
+        if let Some(response) = flow_control.and_then(|control| control.dump(path, query)) {
+            return response;
+        }
         if let Some(page) = self.options.pages.page(path) {
             return self.serve_page(page, asked, request.headers());
         }
@@ -449,6 +527,14 @@ impl Api {
         let answered = tokio::task::spawn_blocking(move || answer(&publication, &request)).await;
         answered.unwrap_or_else(|error| asked.representation.status(&Status::internal_error(error)))
     }
+}
+
+/// The answer to a path that names a verb and nothing that it is about.
+fn about_nothing(request: &Request<UnreadBody>) -> Response<Body> {
+    let uri = request.uri();
+    let problem = "failed to create RequestInfo: unable to determine kind and namespace from url";
+    let message = format!("Internal Server Error: {:?}: {problem}, {uri}\n", uri.to_string());
+    answer::text(StatusCode::INTERNAL_SERVER_ERROR, message)
 }
 
 /// The answer to what somebody may not.

@@ -2,11 +2,12 @@
 //!
 //! Names, labels and buckets are the original's, so that dashboards and alerts made for it work here. Four parts:
 //! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`, `store`, `conversions`,
-//! `policies`, `admission`), what
+//! `policies`, `admission`, `flow_control`), what
 //! releases and features are in force (`versions`), and what the operating system knows about the process (`process`).
 
 mod admission;
 mod conversions;
+mod flow_control;
 mod policies;
 mod process;
 mod requests;
@@ -22,9 +23,11 @@ use revisor_registry::{AdmissionSample, PolicySample};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::body::Body;
+use crate::flow_control::FlowControl;
 use crate::inflight::RequestKind;
 use admission::AdmissionCollector;
 use conversions::ConversionCollector;
+use flow_control::FlowControlCollector;
 use policies::PolicyCollector;
 use process::ProcessCollector;
 use requests::RequestMetrics;
@@ -157,6 +160,11 @@ impl Metrics {
     /// Has the registry asked at every scrape how admission went.
     pub fn ask_admission(&self, admission: impl Fn() -> Vec<AdmissionSample> + Send + Sync + 'static) {
         registered(&self.registry, Ok(AdmissionCollector::new(admission)));
+    }
+
+    /// Has priority and fairness asked at every scrape what became of requests.
+    pub fn ask_flow_control(&self, flow_control: FlowControl) {
+        registered(&self.registry, Ok(FlowControlCollector::new(move || flow_control.samples())));
     }
 
     /// Says what the server is, `binary` with all that belongs to its version, and which features are on.

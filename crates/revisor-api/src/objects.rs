@@ -23,6 +23,7 @@ use revisor_registry::{
 use crate::content_type::SentPatch;
 use crate::cut_off::CutOff;
 use crate::encoding::Encoding;
+use crate::inflight::WatchHold;
 use crate::list_body::{ListBody, whole_list};
 use crate::query::Query;
 use crate::representation::{Answer, Representation};
@@ -228,6 +229,7 @@ impl Api {
         let lifetime = self.watch_lifetime(query.number("timeoutSeconds")?);
         let user = request.extensions().get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
         let place = self.options.inflight.watch(&user)?;
+        let hold = request.extensions().get::<WatchHold>().cloned().unwrap_or_default();
         let watched = self
             .options
             .registry
@@ -255,6 +257,9 @@ impl Api {
                 let metrics = &self.options.metrics;
                 let footprint = watcher.initial_footprint().filter(|footprint| footprint.bytes() > SMALL_STATE);
                 let unread = footprint.map(|footprint| self.hold_on_to(resource, footprint, &mut cut_off));
+                let (seat, tracked) = hold.take();
+                // Where no state comes first, the watch has begun.
+                let seat = seat.filter(|_| watcher.initial_footprint().is_some());
                 Body::stream(WatchBody::new(
                     watcher,
                     WatchOptions {
@@ -266,6 +271,8 @@ impl Api {
                         end: self.options.drain.watches_should_end(),
                         guard: metrics.requests(&labels).long_running(),
                         place,
+                        seat,
+                        tracked,
                         unread,
                     },
                 ))
@@ -487,7 +494,7 @@ impl Api {
         })?;
         drop(room);
         if let Some(entrance) = entrance {
-            entrance.enter(inflight)?;
+            entrance.enter(inflight).await?;
         }
         Ok(bytes)
     }
