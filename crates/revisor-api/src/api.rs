@@ -3,7 +3,7 @@
 //! A request that cannot be authorised is answered before its body is read (A2).
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZero;
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use http::header::USER_AGENT;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
+use revisor_audit::{AuditRecord, AuditedRequest, Auditor, Stage};
 use revisor_auth::{
-    Attributes, Authenticator, Authorizer, Decision, Forbidden, Identity, Impersonated, Impersonation, Peer,
+    Attributes, Authenticator, Authorizer, Claims, Decision, Forbidden, Identity, Impersonated, Impersonation, Peer,
     PeerVerifier, ServiceAccounts, authorization_warning,
 };
 use revisor_catalog::{Feature, Features, ObjectRoute, Route, Verb};
@@ -23,6 +24,7 @@ use revisor_registry::{Registry, Workbench};
 use rustls_pki_types::CertificateDer;
 use time::OffsetDateTime;
 
+use crate::audit_trail::{AuditTrail, Audited, source_ips};
 use crate::discovery::Aggregated;
 use crate::encoding::Encoding;
 use crate::flow_control::TrackedWatch;
@@ -37,8 +39,8 @@ use crate::skewed_clients::SkewedClients;
 use crate::status_pages::{Circumstances, Page};
 use crate::unread_body::UnreadBody;
 use crate::{
-    Body, Drain, Handler, HealthChecks, Inflight, InflightGuard, Metrics, RequestKind, RequestLabels, Standing,
-    StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate,
+    Body, Drain, Handler, HealthChecks, Inflight, InflightGuard, Metrics, RequestId, RequestKind, RequestLabels,
+    Standing, StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate,
 };
 
 /// What an [`Api`] is made of.
@@ -53,6 +55,8 @@ pub struct ApiOptions {
     pub authorizer: Authorizer,
     /// Counts.
     pub metrics: Arc<Metrics>,
+    /// Writes down who did what, if that is wanted.
+    pub audit: Option<Arc<Auditor>>,
     /// Bounds the requests under way.
     pub inflight: Inflight,
     /// Answers whether the server is well.
@@ -105,6 +109,7 @@ impl std::fmt::Debug for Api {
 
 /// The client of a connection.
 pub struct Client {
+    address: IpAddr,
     /// Whose certificates it showed.
     peer: Arc<Peer>,
     standing: Arc<Standing>,
@@ -113,8 +118,13 @@ pub struct Client {
 impl Handler for Api {
     type Connection = Client;
 
-    fn connected(&self, _: SocketAddr, certificates: &[CertificateDer<'static>], standing: Arc<Standing>) -> Client {
-        Client { peer: Arc::new(self.options.peers.peer(certificates)), standing }
+    fn connected(
+        &self,
+        address: SocketAddr,
+        certificates: &[CertificateDer<'static>],
+        standing: Arc<Standing>,
+    ) -> Client {
+        Client { address: address.ip(), peer: Arc::new(self.options.peers.peer(certificates)), standing }
     }
 
     async fn handle(self: Arc<Self>, connection: Arc<Client>, request: Request<Incoming>) -> Response<Body> {
@@ -145,12 +155,14 @@ impl Api {
     async fn answer(&self, client: &Client, request: Request<UnreadBody>) -> Response<Body> {
         let started = Instant::now();
         let route = Route::parse(&self.options.registry.catalog(), request.uri().path());
-        let asked = Asked::new(&self.codec, self.encodings(&route), &route, &request);
+        let audited = self.options.audit.as_ref().map_or_else(Audited::default, |_| Audited::unknown());
+        let mut trail = AuditTrail::new(audited.clone(), SystemTime::now());
+        let asked = Asked::new(&self.codec, self.encodings(&route), &route, &request, audited);
         let series = self.options.metrics.requests(&asked.labels(&route));
         let wants_gzip = self.features().has(Feature::APIResponseCompression) && accepts_gzip(request.headers());
         let warning = authorization_warning(request.headers());
 
-        let (mut response, place) = self.admit(client, route, &asked, request).await;
+        let Admitted { mut response, place, is_refused } = self.admit(client, route, &asked, request).await;
         if let Some(warning) = warning {
             answer::add_warnings(&mut response, [warning.to_owned()]);
         }
@@ -162,29 +174,30 @@ impl Api {
             response = without_body(response);
         }
         let code = response.status().as_u16();
+        trail.answered(code, is_refused).await;
         response.map(|body| {
             body.on_end(move |bytes| {
                 series.observe(code, started.elapsed(), bytes);
                 drop(place);
+                trail.complete();
             })
         })
     }
 
     /// Who asks, may they, is there room: then the answer, with the place that it holds until it was sent.
-    async fn admit(
-        &self,
-        client: &Client,
-        route: Route,
-        asked: &Asked,
-        mut request: Request<UnreadBody>,
-    ) -> (Response<Body>, Option<InflightGuard>) {
+    async fn admit(&self, client: &Client, route: Route, asked: &Asked, mut request: Request<UnreadBody>) -> Admitted {
         let refuse = |status: &Status| asked.representation.status(status);
+        let info = match RequestInfo::of(&request) {
+            Ok(info) => info,
+            Err(NoResource) => return about_nothing(&request).into(),
+        };
         let timeout = match &asked.timeout {
             // Nobody may ask for more time than all have.
             Ok(asked) => asked.unwrap_or(Duration::MAX).min(self.options.request_timeout),
             Err(error) if asked.verb != Some(Verb::Watch) => {
+                self.audit_stranger(client, asked, &info, &request);
                 let message = format!("invalid timeout specified in the request URL - {error}");
-                return (refuse(&Status::bad_request(message)), None);
+                return Admitted::refused(refuse(&Status::bad_request(message)));
             }
             Err(_) => self.options.request_timeout,
         };
@@ -203,16 +216,19 @@ impl Api {
             Err(error) => {
                 tracing::debug!(%error, "refused a request that could not be authenticated");
                 self.part_with(client, &request);
-                return (refuse(&Status::unauthorized("Unauthorized")), None);
+                self.audit_stranger(client, asked, &info, &request);
+                return Admitted::refused(refuse(&Status::unauthorized("Unauthorized")));
             }
         };
-        let info = match RequestInfo::of(&request) {
-            Ok(info) => info,
-            Err(NoResource) => return (about_nothing(&request), None),
-        };
+        if let Some(record) = self.audit(client, asked, &info, &user, &request)
+            && !record.reach(Stage::RequestReceived).wait().await
+        {
+            self.options.audit.iter().for_each(|auditor| auditor.reject());
+            return internal_error(&request, "failed to store audit event").into();
+        }
         let user = match self.impersonate(user, asked, &info, &request) {
             Ok(user) => user,
-            Err(refusal) => return (*refusal, None),
+            Err(refusal) => return (*refusal).into(),
         };
         let attributes = info.attributes(&user);
         let is_watch = asked.verb == Some(Verb::Watch);
@@ -245,7 +261,35 @@ impl Api {
         if let Some(flow) = flow {
             flow.tell(response.headers_mut());
         }
-        (response, place)
+        Admitted { response, place, is_refused: false }
+    }
+
+    /// Begins to write down a request, if the policy wants that.
+    fn audit<'a>(
+        &self,
+        client: &Client,
+        asked: &'a Asked,
+        info: &RequestInfo<'_>,
+        user: &Identity,
+        request: &Request<UnreadBody>,
+    ) -> Option<&'a AuditRecord> {
+        let attributes = info.attributes(user);
+        let headers = request.headers();
+        let record = self.options.audit.as_ref()?.begin(&attributes, || AuditedRequest {
+            attributes: &attributes,
+            audit_id: request.extensions().get::<RequestId>().map_or("", RequestId::as_str),
+            uri: request.uri().path_and_query().map_or_else(String::new, ToString::to_string),
+            user_agent: headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default(),
+            source_ips: source_ips(headers, client.address),
+            received: SystemTime::now(),
+        })?;
+        asked.audited.begin(record, info.is_long_running());
+        asked.audited.record()
+    }
+
+    /// The same for a request of which it is not known who makes it.
+    fn audit_stranger(&self, client: &Client, asked: &Asked, info: &RequestInfo<'_>, request: &Request<UnreadBody>) {
+        self.audit(client, asked, info, &Identity::exactly(Claims::default()), request);
     }
 
     /// A watch takes its seats until it has begun, and has a place among watches after that, because it lasts.
@@ -337,7 +381,11 @@ impl Api {
             Ok(None) => Ok(user),
             Ok(Some(wanted)) => {
                 let impersonated = self.impersonation.resolve(&wanted, &info.attributes(&user));
-                impersonated.map_err(|refusal| refuse(&forbidden(refusal)))
+                let impersonated = impersonated.map_err(|refusal| refuse(&forbidden(refusal)))?;
+                if let Some(record) = asked.audited.record() {
+                    record.impersonates(&impersonated, "");
+                }
+                Ok(impersonated)
             }
             Err(error) => Err(refuse(&Status::bad_request(error.to_string()))),
         }
@@ -345,7 +393,17 @@ impl Api {
 
     /// Whether they may do what a request asks.
     fn authorize(&self, attributes: &Attributes<'_>, asked: &Asked) -> Result<(), Box<Response<Body>>> {
-        match self.options.authorizer.authorize(attributes) {
+        let decision = self.options.authorizer.authorize(attributes);
+        if let Some(record) = asked.audited.record() {
+            let (decided, reason) = match &decision {
+                // Why somebody may is found out only for those who want to know.
+                Decision::Allow => ("allow", self.options.authorizer.explain(attributes).1.into()),
+                Decision::Forbidden { reason } => ("forbid", reason.clone()),
+            };
+            record.annotate("authorization.k8s.io/decision", decided);
+            record.annotate("authorization.k8s.io/reason", &reason);
+        }
+        match decision {
             Decision::Allow => Ok(()),
             Decision::Forbidden { reason } => {
                 let refusal = forbidden(Forbidden::of(attributes, &reason));
@@ -359,7 +417,7 @@ impl Api {
         match route {
             Route::Objects(route) => match asked.verb {
                 Some(verb) => {
-                    self.note_deprecated(&route);
+                    self.note_deprecated(&route, representation);
                     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
                     self.options.registry.note_request(&route.resource, verb, agent.unwrap_or_default());
                     self.serve_objects(route, verb, request, representation).await
@@ -394,8 +452,14 @@ impl Api {
     }
 
     /// Remembers that somebody asked for what will go.
-    fn note_deprecated(&self, route: &ObjectRoute) {
+    fn note_deprecated(&self, route: &ObjectRoute, representation: &Representation) {
         let Some(notice) = &route.resource.deprecation else { return };
+        if let Some(record) = representation.record() {
+            record.annotate("k8s.io/deprecated", "true");
+            if !notice.removed.is_empty() {
+                record.annotate("k8s.io/removed-release", &notice.removed);
+            }
+        }
         self.options.metrics.deprecated_api_requested(&DeprecatedApi {
             group: &route.resource.group,
             version: &route.resource.version,
@@ -529,11 +593,36 @@ impl Api {
     }
 }
 
+/// A request that was looked at.
+struct Admitted {
+    response: Response<Body>,
+    /// What it holds until its answer was sent.
+    place: Option<InflightGuard>,
+    /// Whether it was not even let in.
+    is_refused: bool,
+}
+
+impl Admitted {
+    fn refused(response: Response<Body>) -> Admitted {
+        Admitted { response, place: None, is_refused: true }
+    }
+}
+
+impl From<Response<Body>> for Admitted {
+    fn from(response: Response<Body>) -> Admitted {
+        Admitted { response, place: None, is_refused: false }
+    }
+}
+
 /// The answer to a path that names a verb and nothing that it is about.
 fn about_nothing(request: &Request<UnreadBody>) -> Response<Body> {
-    let uri = request.uri();
     let problem = "failed to create RequestInfo: unable to determine kind and namespace from url";
-    let message = format!("Internal Server Error: {:?}: {problem}, {uri}\n", uri.to_string());
+    internal_error(request, &format!("{problem}, {}", request.uri()))
+}
+
+/// The answer to a request with which something is wrong that is not its fault, in plain text.
+fn internal_error(request: &Request<UnreadBody>, problem: &str) -> Response<Body> {
+    let message = format!("Internal Server Error: {:?}: {problem}\n", request.uri().to_string());
     answer::text(StatusCode::INTERNAL_SERVER_ERROR, message)
 }
 
@@ -577,10 +666,18 @@ pub(crate) struct Asked {
     timeout: Result<Option<Duration>, DurationError>,
     /// How it is answered.
     representation: Representation,
+    /// What is written down of it.
+    audited: Audited,
 }
 
 impl Asked {
-    fn new(codec: &Arc<Codec>, encodings: &'static [Encoding], route: &Route, request: &Request<UnreadBody>) -> Asked {
+    fn new(
+        codec: &Arc<Codec>,
+        encodings: &'static [Encoding],
+        route: &Route,
+        request: &Request<UnreadBody>,
+        audited: Audited,
+    ) -> Asked {
         let query = Query::parse(request.uri().query());
         let verb = match route {
             Route::Objects(route) => verb_of(route, request.method(), &query),
@@ -591,7 +688,9 @@ impl Asked {
             verb,
             is_dry_run: !query.text("dryRun").is_empty(),
             timeout: timeout_of(query.text("timeout")),
-            representation: Representation::of(codec, encodings, route, request.headers(), &query),
+            representation: Representation::of(codec, encodings, route, request.headers(), &query)
+                .audited(audited.clone()),
+            audited,
         }
     }
 

@@ -8,6 +8,7 @@ mod accept;
 mod access_log;
 mod answer;
 mod api;
+mod audit_trail;
 mod body;
 mod compress;
 mod content_type;

@@ -4,17 +4,19 @@ mod pod_actions;
 
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use http::header::USER_AGENT;
 use http::{Request, Response, StatusCode};
 use http_body::Body as _;
+use revisor_audit::MAX_OBJECT;
 use revisor_auth::Identity;
 use revisor_cache::Footprint;
 use revisor_catalog::{DeleteAnswer, Feature, Moment, ObjectRoute, Requester, Resource, Verb};
 use revisor_object::names::NameRule;
-use revisor_object::{Status, StatusDetails};
+use revisor_object::{Object, Status, StatusDetails, Value, parse_json, parse_yaml};
 use revisor_registry::{
     AdmissionNotes, Decoded, DeleteOptions, Deleted, Format, GetRequest, Got, ListRequest, PatchKind, Place,
     RegistryError, Saved, Selection, SentOptions, WatchRequest, Watched, WriteOptions, cbor_as_json, is_light,
@@ -121,6 +123,13 @@ impl Api {
             Verb::Delete => Box::pin(self.delete(&route, request, &notes, representation)).await,
             Verb::DeleteCollection => Box::pin(self.delete_collection(&route, request, &notes, representation)).await,
         };
+        if let Some(record) = representation.record() {
+            for note in notes.take_annotations() {
+                if !note.of_request || record.wants_request() {
+                    record.annotate(&note.key, &note.value);
+                }
+            }
+        }
         let mut response = match served {
             Ok(response) => response,
             Err(refusal) => refusal.response(representation),
@@ -197,6 +206,12 @@ impl Api {
         let (revision, footprint) = (listed.revision, listed.footprint.clone());
         let shape = representation.list(&route.resource, now())?;
         let (encoding, is_pretty) = (shape.encoding(), shape.is_pretty());
+        if let Some(record) = representation.record().filter(|record| record.wants_response()) {
+            match ListBody::new(shape.in_json(), listed.clone()).whole(MAX_OBJECT) {
+                Some(json) => record.answered(json),
+                None => record.too_large(),
+            }
+        }
         let mut list = ListBody::new(shape, listed);
         let mut cut_off = None;
         if let Some(footprint) = footprint.filter(|_| !list.is_made()) {
@@ -324,6 +339,7 @@ impl Api {
                 return Ok(answer_saved(representation, saved)?);
             }
             let decoded = Decoded::read(&route.resource, format, &text, options.validation)?;
+            note_sent(representation, &route.resource, decoded.object());
             if !route.resource.is_stored() {
                 let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
                 let warnings = decoded.warnings.clone();
@@ -352,6 +368,7 @@ impl Api {
         let resource = self.options.registry.body_resource(&route.resource, options.subresource);
         let work = pin!(async {
             let decoded = Decoded::read(resource, format, &text, options.validation)?;
+            note_sent(representation, resource, decoded.object());
             let saved = self.options.registry.update(place(route), decoded, options).await?;
             Ok(answer_saved(representation, saved)?)
         });
@@ -385,6 +402,7 @@ impl Api {
                 let resource = self.options.registry.body_resource(&route.resource, options.subresource);
                 text = cbor_as_json(resource, &text)?;
             }
+            note_patch(representation, &text);
             let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
             Ok(answer_saved(representation, saved)?)
         });
@@ -448,7 +466,11 @@ impl Api {
         let deleted = registry.delete_collection(selected, &options, deletion(&parts, notes)).await?;
         let shape = representation.list(resource, now())?;
         let revision = registry.cache().revision().map_or(0, |revision| revision.get());
-        let list = whole_list(&shape, &deleted, &format!("{{\"resourceVersion\":\"{revision}\"}}"));
+        let metadata = format!("{{\"resourceVersion\":\"{revision}\"}}");
+        let list = whole_list(&shape, &deleted, &metadata);
+        if let Some(record) = representation.record().filter(|record| record.wants_response()) {
+            record.answered(whole_list(&shape.in_json(), &deleted, &metadata));
+        }
         let body = Body::from(list);
         let body = if shape.is_pretty() { pretty::prettify(body) } else { body };
         Ok(answer::encoded(StatusCode::OK, shape.encoding(), body))
@@ -466,6 +488,7 @@ impl Api {
             return Ok(Query::parse(parts.uri.query()).delete_options()?);
         }
         let format = body_format(&parts.headers, representation)?;
+        note_patch(representation, &text);
         Ok(DeleteOptions::read(self.options.registry.built_in(), format, &text)?)
     }
 
@@ -497,6 +520,33 @@ impl Api {
             entrance.enter(inflight).await?;
         }
         Ok(bytes)
+    }
+}
+
+/// Writes down an object that was sent, with what it means where it says nothing, as the original does.
+fn note_sent(representation: &Representation, resource: &Arc<Resource>, object: &Object) {
+    let Some(record) = representation.record() else { return };
+    record.sent_metadata(object);
+    if record.wants_request() {
+        let mut object = object.clone();
+        resource.to_stored(&mut object);
+        resource.working().default(&mut object);
+        resource.to_shown(&mut object);
+        let api_version = match resource.group.as_str() {
+            "" => resource.version.to_string(),
+            group => format!("{group}/{}", resource.version),
+        };
+        object.insert("apiVersion", api_version);
+        object.insert("kind", resource.kind.to_string());
+        record.sent(Value::from(object).to_json().into());
+    }
+}
+
+/// Writes down a patch, or options, as they were sent.
+fn note_patch(representation: &Representation, text: &[u8]) {
+    let Some(record) = representation.record().filter(|record| record.wants_request()) else { return };
+    if let Ok(parsed) = parse_json(text).or_else(|_| parse_yaml(text).map_err(|_| ())) {
+        record.sent(parsed.value.to_json().into());
     }
 }
 

@@ -11,6 +11,7 @@ use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, R
 use revisor_catalog::{BINARY, Catalog, CatalogOptions, RuntimeConfig};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
+use crate::audit::AuditFlags;
 use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
 use crate::crd::{CheckFlags, MigrateFlags, UsageFlags};
@@ -637,6 +638,9 @@ pub(crate) struct ServeFlags {
     /// How long events are kept after their last write; 0 for ever
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) event_ttl: Duration,
+
+    #[command(flatten)]
+    pub(crate) audit: AuditFlags,
 
     #[command(flatten)]
     pub(crate) serving: ServingFlags,

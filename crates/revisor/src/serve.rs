@@ -64,6 +64,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     warn_about(&options);
     let anonymous = anonymous(&flags, &options)?;
     let admission = admission(&flags)?;
+    let audit = flags.audit.open()?;
     private_folder::secure(&flags.data_dir)?;
     if let Some(folder) = flags.cert_dir.as_ref().filter(|folder| !folder.starts_with(&flags.data_dir)) {
         private_folder::secure_keys(folder)?;
@@ -154,11 +155,15 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         None => (inflight, None),
     };
     registry.keep_flow_control();
+    if let Some(auditor) = &audit {
+        metrics.ask_audit(auditor.clone());
+    }
     let api = Arc::new(Api::new(ApiOptions {
         registry: registry.clone(),
         authenticator: Authenticator::new(tokens, anonymous).with_service_accounts(service_accounts),
         peers,
         authorizer: registry.authorizer().clone(),
+        audit: audit.clone(),
         inflight,
         metrics,
         health,
@@ -203,6 +208,9 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     }
     controllers.stop().await;
     usage.end().await;
+    if let Some(auditor) = audit {
+        auditor.close().await;
+    }
     store.close().await;
     tracing::info!("stopped");
     Ok(())
