@@ -381,9 +381,9 @@ impl Api {
             Ok(None) => Ok(user),
             Ok(Some(wanted)) => {
                 let impersonated = self.impersonation.resolve(&wanted, &info.attributes(&user));
-                let impersonated = impersonated.map_err(|refusal| refuse(&forbidden(refusal)))?;
+                let (impersonated, constraint) = impersonated.map_err(|refusal| refuse(&forbidden(refusal)))?;
                 if let Some(record) = asked.audited.record() {
-                    record.impersonates(&impersonated, "");
+                    record.impersonates(&impersonated, constraint);
                 }
                 Ok(impersonated)
             }

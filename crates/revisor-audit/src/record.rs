@@ -96,10 +96,10 @@ impl AuditRecord {
     }
 
     /// The user acts as somebody else, within this constraint, if there is one.
-    pub fn impersonates(&self, user: &Identity, constraint: &str) {
+    pub fn impersonates(&self, user: &Identity, constraint: Option<String>) {
         let mut findings = self.findings();
         findings.impersonated = Some(user.clone());
-        findings.constraint = Some(constraint.to_owned()).filter(|constraint| !constraint.is_empty());
+        findings.constraint = constraint;
     }
 
     /// The metadata of the object that was sent; what the request itself did not say is completed from it.
@@ -161,11 +161,6 @@ impl AuditRecord {
     /// The code of the answer.
     pub fn answered_code(&self, code: u16) {
         self.findings().status.get_or_insert_default().code = code;
-    }
-
-    /// What is said of an answer that has no status of its own.
-    pub fn answered_message(&self, message: String) {
-        self.findings().status.get_or_insert_default().message = message;
     }
 
     /// Nobody was answered.
