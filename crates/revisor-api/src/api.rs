@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::header::USER_AGENT;
+use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -278,7 +279,7 @@ impl Api {
         let record = self.options.audit.as_ref()?.begin(&attributes, || AuditedRequest {
             attributes: &attributes,
             audit_id: request.extensions().get::<RequestId>().map_or("", RequestId::as_str),
-            uri: request.uri().path_and_query().map_or_else(String::new, ToString::to_string),
+            uri: target(request).to_owned(),
             user_agent: headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default(),
             source_ips: source_ips(headers, client.address),
             received: SystemTime::now(),
@@ -617,13 +618,18 @@ impl From<Response<Body>> for Admitted {
 /// The answer to a path that names a verb and nothing that it is about.
 fn about_nothing(request: &Request<UnreadBody>) -> Response<Body> {
     let problem = "failed to create RequestInfo: unable to determine kind and namespace from url";
-    internal_error(request, &format!("{problem}, {}", request.uri()))
+    internal_error(request, &format!("{problem}, {}", target(request)))
 }
 
 /// The answer to a request with which something is wrong that is not its fault, in plain text.
 fn internal_error(request: &Request<UnreadBody>, problem: &str) -> Response<Body> {
-    let message = format!("Internal Server Error: {:?}: {problem}\n", request.uri().to_string());
+    let message = format!("Internal Server Error: {:?}: {problem}\n", target(request));
     answer::text(StatusCode::INTERNAL_SERVER_ERROR, message)
+}
+
+/// What a request asks for: its path and query, whatever the protocol says of the host.
+fn target(request: &Request<UnreadBody>) -> &str {
+    request.uri().path_and_query().map_or("", PathAndQuery::as_str)
 }
 
 /// The answer to what somebody may not.

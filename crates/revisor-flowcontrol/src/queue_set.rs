@@ -8,16 +8,20 @@
 //! Nothing here waits or knows the time. Whoever holds a `QueueSet` tells it what happens and when, and wakes those whom
 //! [`woken`](QueueSet::woken) names. On the way of a request for which there is a seat nothing is allocated.
 
+mod dispatch;
 mod queue;
+mod readings;
 mod requests;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-use crate::{HistogramReading, Moment, Queuing, SchemaTally, SeatDemand, SeatSeconds, TimingHistogram, WorkEstimate};
+use crate::{Moment, Queuing, SchemaTally, SeatDemand, SeatSeconds, WorkEstimate};
 use queue::Queue;
 pub use queue::QueueReading;
+pub use readings::Counts;
+use readings::{DispatchReading, Timings};
 use requests::{Phase, Request, Requests};
 pub use requests::{RequestId, RequestReading};
 
@@ -26,10 +30,6 @@ const SERVICE_TIME: Duration = Duration::from_millis(3);
 
 /// By how much the meter is wound back before it overflows, and when.
 const WIND_BACK: SeatSeconds = SeatSeconds::MAX.half();
-
-const UTILIZATION: &[f64] = &[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
-const REQUESTS: &[f64] = &[0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1.0];
-const DEMAND: &[f64] = &[0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0, 6.0];
 
 /// The requests of one priority level. `T` is what the caller knows of a request.
 #[derive(Debug)]
@@ -104,39 +104,6 @@ pub enum Finished {
     Lingers(Duration),
 }
 
-/// What has happened at a level since it began.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Requests that got their seats.
-    pub dispatched: u64,
-    /// Requests that were refused.
-    pub rejected: u64,
-    /// Requests whose time ended while they were served.
-    pub timed_out: u64,
-    /// Requests that went, or were sent away, while they waited.
-    pub cancelled: u64,
-    /// How often the meter was wound back.
-    pub epochs: u64,
-}
-
-/// For how long which part of a level was used.
-#[derive(Debug)]
-struct Timings {
-    waiting: TimingHistogram,
-    executing: TimingHistogram,
-    seats: TimingHistogram,
-    demand: TimingHistogram,
-}
-
-/// The meters at the last dispatch from a queue.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct DispatchReading {
-    r: SeatSeconds,
-    s: SeatSeconds,
-    bounds: (SeatSeconds, SeatSeconds),
-    discounted: (SeatSeconds, SeatSeconds),
-}
-
 impl<T> QueueSet<T> {
     /// A level with this configuration and so many seats.
     pub fn new(queuing: Queuing, limit: usize, denominator: usize, now: Moment) -> QueueSet<T> {
@@ -160,12 +127,7 @@ impl<T> QueueSet<T> {
             demand: SeatDemand::new(now),
             tallies: Vec::new(),
             woken: Vec::new(),
-            timings: Timings {
-                waiting: TimingHistogram::new(REQUESTS, 0.0, 1.0, now),
-                executing: TimingHistogram::new(REQUESTS, 0.0, 1.0, now),
-                seats: TimingHistogram::new(UTILIZATION, 0.0, 1.0, now),
-                demand: TimingHistogram::new(DEMAND, 0.0, 1.0, now),
-            },
+            timings: Timings::new(now),
             dispatch: None,
         };
         set.configure(queuing, limit, denominator, now);
@@ -318,71 +280,6 @@ impl<T> QueueSet<T> {
         Some(&mut self.requests.get_mut(id).payload)
     }
 
-    /// Whether nothing waits and nothing is served.
-    pub fn is_idle(&self) -> bool {
-        self.waiting == 0 && self.executing == 0
-    }
-
-    /// What it could use.
-    pub fn demand_mut(&mut self) -> &mut SeatDemand {
-        &mut self.demand
-    }
-
-    /// The seats that it has now.
-    pub fn limit(&self) -> usize {
-        self.limit
-    }
-
-    /// Requests that wait, requests that are served, and the seats of the latter.
-    pub fn occupancy(&self) -> (usize, usize, usize) {
-        (self.waiting, self.executing, self.seats_in_use)
-    }
-
-    /// What has happened.
-    pub fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// What was counted of each schema.
-    pub fn tallies(&self) -> &[SchemaTally] {
-        &self.tallies
-    }
-
-    /// The meter.
-    pub fn meter(&self) -> SeatSeconds {
-        self.meter
-    }
-
-    /// The meters at the last dispatch from a queue: that of the level, that of the request, the lowest and the highest of
-    /// all queues, and those without what is being worked on.
-    pub fn dispatch_meters(&self) -> Option<[f64; 6]> {
-        let DispatchReading { r, s, bounds, discounted } = self.dispatch?;
-        Some([r, s, bounds.0, bounds.1, discounted.0, discounted.1].map(SeatSeconds::as_f64))
-    }
-
-    /// For how long which part was used: of the room for those who wait, of seats by requests, of seats, and of seats by
-    /// all who want them.
-    pub fn timings(&mut self, now: Moment) -> [Option<HistogramReading>; 4] {
-        let Timings { waiting, executing, seats, demand } = &mut self.timings;
-        [waiting, executing, seats, demand].map(|timing| timing.reading(now))
-    }
-
-    /// The queues.
-    pub fn queues(&self) -> impl Iterator<Item = QueueReading> {
-        self.queues.iter().map(Queue::reading)
-    }
-
-    /// The requests that wait, in each queue in their order, and then those that are served.
-    pub fn requests(&self) -> impl Iterator<Item = RequestReading<'_, T>> {
-        let waiting = self.queues.iter().flat_map(|queue| queue.waiting.iter().enumerate());
-        let waiting = waiting.map(|(position, id)| (Some(position), *id));
-        let executing = self.requests.executing().map(|id| (None, id));
-        waiting.chain(executing).map(|(position, id)| {
-            let request = self.requests.get(id);
-            request.reading(&self.tallies[request.schema].schema, position)
-        })
-    }
-
     /// Lets the meter run: all queues that have requests share the seats alike since it was looked at last.
     fn sync(&mut self, now: Moment) {
         let passed = now.since(self.metered);
@@ -453,102 +350,6 @@ impl<T> QueueSet<T> {
         self.waiting -= 1;
         self.seats_waiting -= seats;
         self.timings.waiting.set(self.waiting as f64, now);
-    }
-
-    fn dispatch_all(&mut self, now: Moment, new: Option<RequestId>) {
-        while self.waiting != 0 && self.seats_in_use < self.limit {
-            match self.dispatch_next(now) {
-                Some(id) if Some(id) == new => {}
-                Some(id) => self.woken.push(id),
-                None => return,
-            }
-        }
-    }
-
-    /// Serves the request whose turn it is, if there are seats enough for it. If not, nobody else takes them.
-    fn dispatch_next(&mut self, now: Moment) -> Option<RequestId> {
-        let (at, reading) = self.next_queue()?;
-        let id = *self.queues[at].waiting.front()?;
-        let request = self.requests.get(id);
-        let (seats, schema) = (request.work.max_seats(), request.schema);
-        if !self.has_room_for(seats) {
-            self.tallies[schema].not_accommodated += 1;
-            return None;
-        }
-        self.leave_queue(id, at, now);
-        let tally = &mut self.tallies[schema];
-        tally.waiting = (tally.waiting.0 - 1, tally.waiting.1 - seats);
-        self.robin = at;
-        self.dispatch = Some(reading);
-        let limit = self.limit;
-        let request = self.requests.get_mut(id);
-        request.fit(limit);
-        let (cost, seats) = (request.cost, request.work.max_seats());
-        self.touch(at, |queue| {
-            queue.executing += 1;
-            queue.seats_in_use += seats;
-            queue.next = queue.next.plus(cost);
-        });
-        self.seats_of_queues += seats;
-        self.execute(id, now);
-        self.bound(at);
-        Some(id)
-    }
-
-    /// The queue whose oldest request would end first, beginning behind the one that was served last.
-    fn next_queue(&mut self) -> Option<(usize, DispatchReading)> {
-        let only = self.queues.get(self.last_joined).filter(|queue| self.waiting == queue.waiting.len());
-        let candidates = match only {
-            Some(_) => self.last_joined..self.last_joined + 1,
-            None => 0..self.queues.len(),
-        };
-        let first = if only.is_some() { 0 } else { self.robin + 1 };
-        let count = candidates.len();
-        let (mut best, mut end) = (None, SeatSeconds::MAX);
-        let mut bounds = (SeatSeconds::MAX, SeatSeconds::ZERO);
-        let mut discounted = bounds;
-        for step in 0..count {
-            let at = candidates.start + (first + step) % count;
-            let queue = &self.queues[at];
-            let Some(oldest) = queue.waiting.front() else { continue };
-            bounds = (bounds.0.min(queue.next), bounds.1.max(queue.next));
-            let left = queue.next.minus(SeatSeconds::of(queue.seats_in_use as f64, SERVICE_TIME));
-            discounted = (discounted.0.min(left), discounted.1.max(left));
-            let ends = queue.next.plus(self.requests.get(*oldest).cost);
-            if ends < end {
-                (best, end) = (Some(at), ends);
-            }
-        }
-        let at = best?;
-        Some((at, DispatchReading { r: self.meter, s: self.queues[at].next, bounds, discounted }))
-    }
-
-    fn has_room_for(&self, seats: usize) -> bool {
-        match self.queuing {
-            Queuing::Exempt => true,
-            // Wider than the level itself: it is served when it is alone.
-            _ if seats > self.limit => self.executing == 0,
-            _ => self.seats_in_use + seats <= self.limit,
-        }
-    }
-
-    fn execute(&mut self, id: RequestId, now: Moment) {
-        let request = self.requests.get_mut(id);
-        request.phase = Phase::Executing(now);
-        let (seats, schema, waited) = (request.work.max_seats(), request.schema, now.since(request.arrived));
-        self.executing += 1;
-        self.seats_in_use += seats;
-        self.counts.dispatched += 1;
-        let tally = &mut self.tallies[schema];
-        tally.dispatched += 1;
-        tally.executing += 1;
-        tally.seats += seats;
-        if self.queuing != Queuing::Exempt {
-            tally.waits[0].observe(waited.as_secs_f64());
-        }
-        self.timings.executing.set(self.executing as f64, now);
-        self.timings.seats.set(self.seats_in_use as f64, now);
-        self.want(now);
     }
 
     fn free_seats(&mut self, id: RequestId, now: Moment) {

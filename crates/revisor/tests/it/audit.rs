@@ -1,11 +1,22 @@
 //! Who did what: what the audit log says of requests, and what a webhook is told of them.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use http::Method;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use crate::client::Client;
+use crate::custom::certified;
 use crate::harness::{Process, Server, eventually};
 use crate::objects::{CONFIG_MAPS, config_map};
 
@@ -50,6 +61,10 @@ async fn send(client: &Client, id: &str, method: Method, path: &str, body: &Valu
     let headers = [("audit-id", id), ("content-type", media), ("user-agent", "auditor/1")];
     let text = if body.is_null() { String::new() } else { body.to_string() };
     client.send(method, path, &headers, text).await.code
+}
+
+async fn metrics(client: &Client) -> String {
+    String::from_utf8_lossy(&client.get("/metrics").await.expect(200).body).into_owned()
 }
 
 #[tokio::test]
@@ -100,7 +115,7 @@ async fn requests_are_written_down_as_the_policy_says() {
         (&json!("Success"), &json!("one"), &json!(200))
     );
     assert!(events(&log).iter().all(|event| event["auditID"] != "untold"));
-    let metrics = admin.get("/metrics").await.expect(200).text();
+    let metrics = metrics(&admin).await;
     for line in ["apiserver_audit_event_total ", "apiserver_audit_level_total{level=\"Metadata\"} "] {
         assert!(metrics.contains(line), "{line}");
     }
@@ -167,4 +182,116 @@ async fn a_policy_that_is_wrong_stops_the_start() {
     assert!(!process.ended().await.success());
     let (_, log) = process.said();
     assert!(log.contains("policy.yaml") && log.contains("rules[0].level"), "{log}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_is_counted_or_refused() {
+    let policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- {level: Metadata, resources: [{resources: \
+                  [configmaps]}]}\n- {level: None}\n";
+    for (mode, code, rejected) in [("blocking", 201, 0), ("blocking-strict", 500, 1)] {
+        // A device to which nothing can be written.
+        let flags = [format!("--audit-log-mode={mode}"), "--audit-log-path=/dev/full".to_owned()];
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("policy.yaml");
+        std::fs::write(&file, policy).expect("written");
+        let file = format!("--audit-policy-file={}", file.display());
+        let server = Server::start(&[&file, &flags[0], &flags[1]]).await;
+        let admin = server.client();
+        let reply = admin.post(CONFIG_MAPS, &config_map("lost", "1")).await.expect(code);
+        if code == 500 {
+            let want = format!("Internal Server Error: {CONFIG_MAPS:?}: failed to store audit event\n");
+            assert_eq!(reply.text(), want);
+            admin.get(&format!("{CONFIG_MAPS}/lost")).await.expect(500);
+        }
+        let metrics = metrics(&admin).await;
+        let count = |name: &str| {
+            let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            value.and_then(|value| value.parse::<u64>().ok()).unwrap_or_else(|| panic!("{name}"))
+        };
+        assert_eq!(count("apiserver_audit_requests_rejected_total"), rejected * 2, "{mode}");
+        assert!(count("apiserver_audit_error_total{plugin=\"log\"}") >= 2, "{mode}");
+    }
+}
+
+/// Somebody who is told of events, over real TLS. The first time it fails.
+struct Listener {
+    told: Arc<Mutex<Vec<Value>>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Listener {
+    /// Starts it and writes the kubeconfig with which it is reached.
+    async fn start(kubeconfig: &Path) -> Listener {
+        let (acceptor, authority) = certified("localhost");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback can be listened on");
+        let server = format!("https://{}/events", listener.local_addr().expect("it has an address"));
+        let cluster = json!({"server": server, "certificate-authority-data": STANDARD.encode(authority)});
+        let text = json!({
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "clusters": [{"name": "k", "cluster": cluster}],
+            "users": [{"name": "u", "user": {"token": "let-me-tell"}}],
+        });
+        std::fs::write(kubeconfig, text.to_string()).expect("a file can be written");
+        let told: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let heard = told.clone();
+        let task = tokio::spawn(async move {
+            let mut connections = tokio::task::JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let (acceptor, heard) = (acceptor.clone(), heard.clone());
+                connections.spawn(async move {
+                    let Ok(stream) = acceptor.accept(stream).await else { return };
+                    let service = service_fn(|request| hear(request, heard.clone()));
+                    // It ends when either side hangs up.
+                    drop(
+                        auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await,
+                    );
+                });
+            }
+        });
+        Listener { told, task }
+    }
+}
+
+async fn hear(
+    request: Request<Incoming>,
+    heard: Arc<Mutex<Vec<Value>>>,
+) -> Result<Response<Full<Bytes>>, std::io::Error> {
+    let is_known = request.headers().get("authorization").is_some_and(|token| token == "Bearer let-me-tell");
+    let body = request.into_body().collect().await.map_err(std::io::Error::other)?.to_bytes();
+    let list: Value = serde_json::from_slice(&body)?;
+    let mut heard = heard.lock().expect("nobody panics with it");
+    heard.push(list);
+    let code = if is_known && heard.len() > 1 { 200 } else { 503 };
+    Response::builder().status(code).body(Full::new(Bytes::from_static(b"{}"))).map_err(std::io::Error::other)
+}
+
+#[tokio::test]
+async fn a_webhook_is_told_until_it_has_heard() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kubeconfig = folder.path().join("kubeconfig");
+    let listener = Listener::start(&kubeconfig).await;
+    let flags = [
+        format!("--audit-webhook-config-file={}", kubeconfig.display()),
+        "--audit-webhook-batch-max-wait=10ms".to_owned(),
+        "--audit-webhook-initial-backoff=10ms".to_owned(),
+    ];
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let (server, _log, _folder) = audited(POLICY, &flags).await;
+    assert_eq!(send(&server.client(), "told", Method::POST, CONFIG_MAPS, &config_map("told", "1")).await, 201);
+    let told = eventually(|| async {
+        let told = listener.told.lock().expect("nobody panics with it").clone();
+        (told.len() > 1).then_some(told)
+    })
+    .await;
+    assert_eq!(told[0], told[1], "it is told again what it did not hear");
+    assert_eq!((&told[0]["kind"], &told[0]["apiVersion"]), (&json!("EventList"), &json!("audit.k8s.io/v1")));
+    assert_eq!(told[0]["items"][0]["auditID"], "told");
+    assert!(told[0]["items"][0].get("kind").is_none());
 }
