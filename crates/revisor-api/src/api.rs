@@ -3,19 +3,21 @@
 //! A request that cannot be authorised is answered before its body is read (A2).
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZero;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use http::header::USER_AGENT;
+use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
+use revisor_audit::{AuditRecord, AuditedRequest, Auditor, Stage};
 use revisor_auth::{
-    Authenticator, Authorizer, Decision, Forbidden, Identity, Impersonated, Impersonation, Peer, PeerVerifier,
-    ServiceAccounts, authorization_warning,
+    Attributes, Authenticator, Authorizer, Claims, Decision, Forbidden, Identity, Impersonated, Impersonation, Peer,
+    PeerVerifier, ServiceAccounts, authorization_warning,
 };
 use revisor_catalog::{Feature, Features, ObjectRoute, Route, Verb};
 use revisor_object::{DurationError, ResourceRef, Status};
@@ -23,9 +25,11 @@ use revisor_registry::{Registry, Workbench};
 use rustls_pki_types::CertificateDer;
 use time::OffsetDateTime;
 
+use crate::audit_trail::{AuditTrail, Audited, source_ips};
 use crate::discovery::Aggregated;
 use crate::encoding::Encoding;
-use crate::inflight::Entrance;
+use crate::flow_control::TrackedWatch;
+use crate::inflight::{Asking, Entrance, WatchHold};
 use crate::metrics::DeprecatedApi;
 use crate::objects::{Deadline, metric_name};
 use crate::publication::{Publication, Publications};
@@ -36,8 +40,8 @@ use crate::skewed_clients::SkewedClients;
 use crate::status_pages::{Circumstances, Page};
 use crate::unread_body::UnreadBody;
 use crate::{
-    Body, Drain, Handler, HealthChecks, Inflight, InflightGuard, Metrics, RequestKind, RequestLabels, Standing,
-    StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate,
+    Body, Drain, Handler, HealthChecks, Inflight, InflightGuard, Metrics, RequestId, RequestKind, RequestLabels,
+    Standing, StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate,
 };
 
 /// What an [`Api`] is made of.
@@ -52,6 +56,8 @@ pub struct ApiOptions {
     pub authorizer: Authorizer,
     /// Counts.
     pub metrics: Arc<Metrics>,
+    /// Writes down who did what, if that is wanted.
+    pub audit: Option<Arc<Auditor>>,
     /// Bounds the requests under way.
     pub inflight: Inflight,
     /// Answers whether the server is well.
@@ -104,6 +110,7 @@ impl std::fmt::Debug for Api {
 
 /// The client of a connection.
 pub struct Client {
+    address: IpAddr,
     /// Whose certificates it showed.
     peer: Arc<Peer>,
     standing: Arc<Standing>,
@@ -112,8 +119,13 @@ pub struct Client {
 impl Handler for Api {
     type Connection = Client;
 
-    fn connected(&self, _: SocketAddr, certificates: &[CertificateDer<'static>], standing: Arc<Standing>) -> Client {
-        Client { peer: Arc::new(self.options.peers.peer(certificates)), standing }
+    fn connected(
+        &self,
+        address: SocketAddr,
+        certificates: &[CertificateDer<'static>],
+        standing: Arc<Standing>,
+    ) -> Client {
+        Client { address: address.ip(), peer: Arc::new(self.options.peers.peer(certificates)), standing }
     }
 
     async fn handle(self: Arc<Self>, connection: Arc<Client>, request: Request<Incoming>) -> Response<Body> {
@@ -144,12 +156,14 @@ impl Api {
     async fn answer(&self, client: &Client, request: Request<UnreadBody>) -> Response<Body> {
         let started = Instant::now();
         let route = Route::parse(&self.options.registry.catalog(), request.uri().path());
-        let asked = Asked::new(&self.codec, self.encodings(&route), &route, &request);
+        let audited = self.options.audit.as_ref().map_or_else(Audited::default, |_| Audited::unknown());
+        let mut trail = AuditTrail::new(audited.clone(), SystemTime::now());
+        let asked = Asked::new(&self.codec, self.encodings(&route), &route, &request, audited);
         let series = self.options.metrics.requests(&asked.labels(&route));
         let wants_gzip = self.features().has(Feature::APIResponseCompression) && accepts_gzip(request.headers());
         let warning = authorization_warning(request.headers());
 
-        let (mut response, place) = self.admit(client, route, &asked, request).await;
+        let Admitted { mut response, place, is_refused } = self.admit(client, route, &asked, request).await;
         if let Some(warning) = warning {
             answer::add_warnings(&mut response, [warning.to_owned()]);
         }
@@ -161,29 +175,30 @@ impl Api {
             response = without_body(response);
         }
         let code = response.status().as_u16();
+        trail.answered(code, is_refused).await;
         response.map(|body| {
             body.on_end(move |bytes| {
                 series.observe(code, started.elapsed(), bytes);
                 drop(place);
+                trail.complete();
             })
         })
     }
 
     /// Who asks, may they, is there room: then the answer, with the place that it holds until it was sent.
-    async fn admit(
-        &self,
-        client: &Client,
-        route: Route,
-        asked: &Asked,
-        mut request: Request<UnreadBody>,
-    ) -> (Response<Body>, Option<InflightGuard>) {
+    async fn admit(&self, client: &Client, route: Route, asked: &Asked, mut request: Request<UnreadBody>) -> Admitted {
         let refuse = |status: &Status| asked.representation.status(status);
+        let info = match RequestInfo::of(&request) {
+            Ok(info) => info,
+            Err(NoResource) => return about_nothing(&request).into(),
+        };
         let timeout = match &asked.timeout {
             // Nobody may ask for more time than all have.
             Ok(asked) => asked.unwrap_or(Duration::MAX).min(self.options.request_timeout),
             Err(error) if asked.verb != Some(Verb::Watch) => {
+                self.audit_stranger(client, asked, &info, &request);
                 let message = format!("invalid timeout specified in the request URL - {error}");
-                return (refuse(&Status::bad_request(message)), None);
+                return Admitted::refused(refuse(&Status::bad_request(message)));
             }
             Err(_) => self.options.request_timeout,
         };
@@ -202,35 +217,136 @@ impl Api {
             Err(error) => {
                 tracing::debug!(%error, "refused a request that could not be authenticated");
                 self.part_with(client, &request);
-                return (refuse(&Status::unauthorized("Unauthorized")), None);
+                self.audit_stranger(client, asked, &info, &request);
+                return Admitted::refused(refuse(&Status::unauthorized("Unauthorized")));
             }
         };
-        let user = match self.authorize(user, asked, &request) {
-            Ok(user) => user,
-            Err(refusal) => return (*refusal, None),
-        };
-        self.skewed_clients.note(request.headers(), OffsetDateTime::now_utc);
-        request.extensions_mut().insert(user.clone());
-        if asked.verb == Some(Verb::Watch) {
-            // It has a place among watches instead, because it lasts.
-            let response = self.serve(route, asked, request).await;
-            let response = match peer.clone().distrusted(SystemTime::now) {
-                Some(end) => response.map(|body| body.until(end)),
-                None => response,
-            };
-            return (response, None);
+        if let Some(record) = self.audit(client, asked, &info, &user, &request)
+            && !record.reach(Stage::RequestReceived).wait().await
+        {
+            self.options.audit.iter().for_each(|auditor| auditor.reject());
+            return internal_error(&request, "failed to store audit event").into();
         }
-        let waits_for_body = asked.kind() == RequestKind::Mutating && !request.body().is_end_stream();
-        let entrance = waits_for_body.then(|| Entrance::new(&user));
-        let place = match &entrance {
-            Some(entrance) => {
-                request.body_mut().enter_by(entrance.clone());
-                None
+        let user = match self.impersonate(user, asked, &info, &request) {
+            Ok(user) => user,
+            Err(refusal) => return (*refusal).into(),
+        };
+        let attributes = info.attributes(&user);
+        let is_watch = asked.verb == Some(Verb::Watch);
+        // As in the original, a refusal tells of the flow too.
+        let is_counted = is_watch || !info.is_long_running();
+        let resource = match &route {
+            Route::Objects(route) => Some(&*route.resource),
+            _ => None,
+        };
+        let query = request.uri().query();
+        let flow = is_counted.then(|| self.options.inflight.classify(&attributes, query, resource)).flatten();
+        let tracked = self.options.inflight.flow_control().filter(|_| is_watch);
+        let tracked = tracked.and_then(|control| control.track(&attributes, query));
+        let allowed = self.authorize(&attributes, asked);
+        let (method, uri, kind) = (request.method().clone(), request.uri().clone(), asked.kind());
+        let asking = Asking { kind, user: user.clone(), flow, method, uri, timeout };
+        let flow = asking.flow.clone();
+        let (mut response, place) = match allowed {
+            Ok(()) => {
+                self.skewed_clients.note(request.headers(), OffsetDateTime::now_utc);
+                request.extensions_mut().insert(user);
+                if is_watch {
+                    self.admit_watch(peer, route, asked, asking, tracked, request).await
+                } else {
+                    self.admit_request(route, asked, asking, is_counted, request).await
+                }
             }
-            None => match self.options.inflight.admit(asked.kind(), &user) {
-                Ok(place) => Some(place),
+            Err(refusal) => (*refusal, None),
+        };
+        if let Some(flow) = flow {
+            flow.tell(response.headers_mut());
+        }
+        Admitted { response, place, is_refused: false }
+    }
+
+    /// Begins to write down a request, if the policy wants that.
+    fn audit<'a>(
+        &self,
+        client: &Client,
+        asked: &'a Asked,
+        info: &RequestInfo<'_>,
+        user: &Identity,
+        request: &Request<UnreadBody>,
+    ) -> Option<&'a AuditRecord> {
+        let attributes = info.attributes(user);
+        let headers = request.headers();
+        let record = self.options.audit.as_ref()?.begin(&attributes, || AuditedRequest {
+            attributes: &attributes,
+            audit_id: request.extensions().get::<RequestId>().map_or("", RequestId::as_str),
+            uri: target(request).to_owned(),
+            user_agent: headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default(),
+            source_ips: source_ips(headers, client.address),
+            received: SystemTime::now(),
+        })?;
+        asked.audited.begin(record, info.is_long_running());
+        asked.audited.record()
+    }
+
+    /// The same for a request of which it is not known who makes it.
+    fn audit_stranger(&self, client: &Client, asked: &Asked, info: &RequestInfo<'_>, request: &Request<UnreadBody>) {
+        self.audit(client, asked, info, &Identity::exactly(Claims::default()), request);
+    }
+
+    /// A watch takes its seats until it has begun, and has a place among watches after that, because it lasts.
+    async fn admit_watch(
+        &self,
+        peer: &Arc<Peer>,
+        route: Route,
+        asked: &Asked,
+        asking: Asking,
+        tracked: Option<TrackedWatch>,
+        mut request: Request<UnreadBody>,
+    ) -> (Response<Body>, Option<InflightGuard>) {
+        let seat = match &asking.flow {
+            Some(_) => match self.options.inflight.admit(&asking).await {
+                Ok(seat) => Some(seat),
                 Err(refusal) => return (refusal.response(), None),
             },
+            None => None,
+        };
+        drop(asking);
+        request.extensions_mut().insert(WatchHold::new(seat, tracked));
+        let response = self.serve(route, asked, request).await;
+        let response = match peer.clone().distrusted(SystemTime::now) {
+            Some(end) => response.map(|body| body.until(end)),
+            None => response,
+        };
+        (response, None)
+    }
+
+    /// A request takes its place when there is something to do, and what changes something when its body is there.
+    async fn admit_request(
+        &self,
+        route: Route,
+        asked: &Asked,
+        asking: Asking,
+        is_counted: bool,
+        mut request: Request<UnreadBody>,
+    ) -> (Response<Body>, Option<InflightGuard>) {
+        let inflight = &self.options.inflight;
+        let timeout = asking.timeout;
+        let waits_for_body = asking.kind == RequestKind::Mutating && !request.body().is_end_stream();
+        // Without priority and fairness a request counts from its head on, as in the original.
+        let place = if is_counted && !(waits_for_body && asking.flow.is_some()) {
+            match inflight.admit(&asking).await {
+                Ok(place) => Some(place),
+                Err(refusal) => return (refusal.response(), None),
+            }
+        } else {
+            None
+        };
+        let (place, entrance) = if waits_for_body && is_counted {
+            let entrance = Entrance::new(asking, place);
+            request.body_mut().enter_by(entrance.clone());
+            (None, Some(entrance))
+        } else {
+            (place, None)
         };
         if let Some(deadline) = Instant::now().checked_add(timeout) {
             request.extensions_mut().insert(Deadline(deadline));
@@ -238,8 +354,10 @@ impl Api {
         // Pinned here, so that the timer does not move it once more.
         let serving = pin!(self.serve(route, asked, request));
         let served = tokio::time::timeout(timeout, serving).await;
-        let response = served
-            .unwrap_or_else(|_| refuse(&Status::timeout("request did not complete within the allotted timeout", 1)));
+        let response = served.unwrap_or_else(|_| {
+            let late = Status::timeout("request did not complete within the allotted timeout", 1);
+            asked.representation.status(&late)
+        });
         (response, place.or_else(|| entrance.and_then(Entrance::into_place)))
     }
 
@@ -251,32 +369,47 @@ impl Api {
         }
     }
 
-    /// Who is to be taken for the user of a request, if they may do what it asks.
-    fn authorize(
+    /// Who is to be taken for the user of a request.
+    fn impersonate(
         &self,
         user: Identity,
         asked: &Asked,
+        info: &RequestInfo<'_>,
         request: &Request<UnreadBody>,
     ) -> Result<Identity, Box<Response<Body>>> {
         let refuse = |status: &Status| Box::new(asked.representation.status(status));
-        let info = RequestInfo::of(request).map_err(|NoResource| {
-            let uri = request.uri();
-            let problem = "failed to create RequestInfo: unable to determine kind and namespace from url";
-            let message = format!("Internal Server Error: {:?}: {problem}, {uri}\n", uri.to_string());
-            Box::new(answer::text(StatusCode::INTERNAL_SERVER_ERROR, message))
-        })?;
-        let user = match Impersonated::read(request.headers()) {
-            Ok(None) => user,
+        match Impersonated::read(request.headers()) {
+            Ok(None) => Ok(user),
             Ok(Some(wanted)) => {
                 let impersonated = self.impersonation.resolve(&wanted, &info.attributes(&user));
-                impersonated.map_err(|refusal| refuse(&forbidden(refusal)))?
+                let (impersonated, constraint) = impersonated.map_err(|refusal| refuse(&forbidden(refusal)))?;
+                if let Some(record) = asked.audited.record() {
+                    record.impersonates(&impersonated, constraint);
+                }
+                Ok(impersonated)
             }
-            Err(error) => return Err(refuse(&Status::bad_request(error.to_string()))),
-        };
-        let attributes = info.attributes(&user);
-        match self.options.authorizer.authorize(&attributes) {
-            Decision::Allow => Ok(user.clone()),
-            Decision::Forbidden { reason } => Err(refuse(&forbidden(Forbidden::of(&attributes, &reason)))),
+            Err(error) => Err(refuse(&Status::bad_request(error.to_string()))),
+        }
+    }
+
+    /// Whether they may do what a request asks.
+    fn authorize(&self, attributes: &Attributes<'_>, asked: &Asked) -> Result<(), Box<Response<Body>>> {
+        let decision = self.options.authorizer.authorize(attributes);
+        if let Some(record) = asked.audited.record() {
+            let (decided, reason) = match &decision {
+                // Why somebody may is found out only for those who want to know.
+                Decision::Allow => ("allow", self.options.authorizer.explain(attributes).1.into()),
+                Decision::Forbidden { reason } => ("forbid", reason.clone()),
+            };
+            record.annotate("authorization.k8s.io/decision", decided);
+            record.annotate("authorization.k8s.io/reason", &reason);
+        }
+        match decision {
+            Decision::Allow => Ok(()),
+            Decision::Forbidden { reason } => {
+                let refusal = forbidden(Forbidden::of(attributes, &reason));
+                Err(Box::new(asked.representation.status(&refusal)))
+            }
         }
     }
 
@@ -285,7 +418,7 @@ impl Api {
         match route {
             Route::Objects(route) => match asked.verb {
                 Some(verb) => {
-                    self.note_deprecated(&route);
+                    self.note_deprecated(&route, representation);
                     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
                     self.options.registry.note_request(&route.resource, verb, agent.unwrap_or_default());
                     self.serve_objects(route, verb, request, representation).await
@@ -320,8 +453,14 @@ impl Api {
     }
 
     /// Remembers that somebody asked for what will go.
-    fn note_deprecated(&self, route: &ObjectRoute) {
+    fn note_deprecated(&self, route: &ObjectRoute, representation: &Representation) {
         let Some(notice) = &route.resource.deprecation else { return };
+        if let Some(record) = representation.record() {
+            record.annotate("k8s.io/deprecated", "true");
+            if !notice.removed.is_empty() {
+                record.annotate("k8s.io/removed-release", &notice.removed);
+            }
+        }
         self.options.metrics.deprecated_api_requested(&DeprecatedApi {
             group: &route.resource.group,
             version: &route.resource.version,
@@ -368,6 +507,10 @@ impl Api {
         let accounts = self.options.authenticator.service_accounts();
         if let Some(response) = accounts.and_then(|accounts| issuer::answer(accounts, &request, &asked.representation))
         {
+            return response;
+        }
+        let flow_control = self.options.inflight.flow_control();
+        if let Some(response) = flow_control.and_then(|control| control.dump(path, query)) {
             return response;
         }
         if let Some(page) = self.options.pages.page(path) {
@@ -451,6 +594,44 @@ impl Api {
     }
 }
 
+/// A request that was looked at.
+struct Admitted {
+    response: Response<Body>,
+    /// What it holds until its answer was sent.
+    place: Option<InflightGuard>,
+    /// Whether it was not even let in.
+    is_refused: bool,
+}
+
+impl Admitted {
+    fn refused(response: Response<Body>) -> Admitted {
+        Admitted { response, place: None, is_refused: true }
+    }
+}
+
+impl From<Response<Body>> for Admitted {
+    fn from(response: Response<Body>) -> Admitted {
+        Admitted { response, place: None, is_refused: false }
+    }
+}
+
+/// The answer to a path that names a verb and nothing that it is about.
+fn about_nothing(request: &Request<UnreadBody>) -> Response<Body> {
+    let problem = "failed to create RequestInfo: unable to determine kind and namespace from url";
+    internal_error(request, &format!("{problem}, {}", target(request)))
+}
+
+/// The answer to a request with which something is wrong that is not its fault, in plain text.
+fn internal_error(request: &Request<UnreadBody>, problem: &str) -> Response<Body> {
+    let message = format!("Internal Server Error: {:?}: {problem}\n", target(request));
+    answer::text(StatusCode::INTERNAL_SERVER_ERROR, message)
+}
+
+/// What a request asks for: its path and query, whatever the protocol says of the host.
+fn target(request: &Request<UnreadBody>) -> &str {
+    request.uri().path_and_query().map_or("", PathAndQuery::as_str)
+}
+
 /// The answer to what somebody may not.
 fn forbidden(refusal: Forbidden) -> Status {
     let mut status = Status::forbidden(ResourceRef::default(), "", "");
@@ -491,10 +672,18 @@ pub(crate) struct Asked {
     timeout: Result<Option<Duration>, DurationError>,
     /// How it is answered.
     representation: Representation,
+    /// What is written down of it.
+    audited: Audited,
 }
 
 impl Asked {
-    fn new(codec: &Arc<Codec>, encodings: &'static [Encoding], route: &Route, request: &Request<UnreadBody>) -> Asked {
+    fn new(
+        codec: &Arc<Codec>,
+        encodings: &'static [Encoding],
+        route: &Route,
+        request: &Request<UnreadBody>,
+        audited: Audited,
+    ) -> Asked {
         let query = Query::parse(request.uri().query());
         let verb = match route {
             Route::Objects(route) => verb_of(route, request.method(), &query),
@@ -505,7 +694,9 @@ impl Asked {
             verb,
             is_dry_run: !query.text("dryRun").is_empty(),
             timeout: timeout_of(query.text("timeout")),
-            representation: Representation::of(codec, encodings, route, request.headers(), &query),
+            representation: Representation::of(codec, encodings, route, request.headers(), &query)
+                .audited(audited.clone()),
+            audited,
         }
     }
 

@@ -1,18 +1,25 @@
-//! [`Inflight`]: how much may be served at once, without queues. One too many is told to come back.
+//! [`Inflight`]: how much may be served at once.
 //!
-//! Upholds B1: a request has its place from when there is something to do to the last byte of its answer. What a client
-//! has not sent yet, and what it waits for, is bounded apart: bodies on their way by their bytes, watches by their
-//! number. Of each, users have [shares](crate::places). What clients have not read yet is bounded by [`UnreadLists`].
+//! Requests are let in by [`FlowControl`] (`--enable-priority-and-fairness`): they take seats of their priority level,
+//! and wait for them in a queue. Without it, two numbers bound them as in the original, and one too many is told to come
+//! back. Either way what a client has not sent yet, and what it waits for, is bounded apart and without queues: bodies on
+//! their way by their bytes, watches by their number. Of those, users have [shares](crate::places). What clients have not
+//! read yet is bounded by [`UnreadLists`].
+//!
+//! Upholds B1: a request has its seats from when there is something to do to the last byte of its answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use http::header::RETRY_AFTER;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode, Uri};
 use prometheus::IntGauge;
-use revisor_auth::Identity;
+use revisor_auth::{Attributes, Identity};
+use revisor_catalog::Resource;
 
 use crate::answer::text;
 use crate::body::Body;
+use crate::flow_control::{Classified, FlowControl, NoSeat, Seat, TrackedWatch};
 use crate::metrics::Metrics;
 use crate::places::{Holder, NoPlace, Place, Places};
 use crate::request_body::MAX_REQUEST_BODY;
@@ -62,9 +69,23 @@ pub enum RequestKind {
 pub struct Inflight {
     read_only: (Places, IntGauge),
     mutating: (Places, IntGauge),
+    flow_control: Option<FlowControl>,
     watches: Places,
     incoming: Places,
     lists: UnreadLists,
+}
+
+/// A request that wants to be served.
+#[derive(Debug, Clone)]
+pub(crate) struct Asking {
+    pub(crate) kind: RequestKind,
+    pub(crate) user: Identity,
+    /// The flow that it belongs to; none without priority and fairness.
+    pub(crate) flow: Option<Classified>,
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    /// How long it may take in all.
+    pub(crate) timeout: Duration,
 }
 
 impl Inflight {
@@ -73,24 +94,58 @@ impl Inflight {
         Inflight {
             read_only: (Places::new(limits.read_only), metrics.inflight(RequestKind::ReadOnly)),
             mutating: (Places::new(limits.mutating), metrics.inflight(RequestKind::Mutating)),
+            flow_control: None,
             watches: Places::new(limits.watches),
             incoming: Places::new(limits.incoming_bytes),
             lists: UnreadLists::new(limits.unread_list_bytes),
         }
     }
 
+    /// The same, with requests that are let in by priority and fairness.
+    #[must_use]
+    pub fn with_flow_control(self, flow_control: FlowControl) -> Inflight {
+        Inflight { flow_control: Some(flow_control), ..self }
+    }
+
+    /// Priority and fairness, if requests are let in by it.
+    pub(crate) fn flow_control(&self) -> Option<&FlowControl> {
+        self.flow_control.as_ref()
+    }
+
+    /// The flow that a request belongs to; none without priority and fairness.
+    pub(crate) fn classify(
+        &self,
+        attributes: &Attributes<'_>,
+        query: Option<&str>,
+        resource: Option<&Resource>,
+    ) -> Option<Classified> {
+        Some(self.flow_control.as_ref()?.classify(attributes, query, resource))
+    }
+
     /// A place for a request, for as long as the guard lives.
+    pub(crate) async fn admit(&self, asking: &Asking) -> Result<InflightGuard, TooManyRequests> {
+        let (Some(flow_control), Some(flow)) = (&self.flow_control, &asking.flow) else {
+            return self.take_place(asking.kind, &asking.user);
+        };
+        let asked = (&asking.method, &asking.uri);
+        let seat = flow_control.seat(flow, asking.kind, &asking.user, asked, asking.timeout).await?;
+        Ok(InflightGuard::new(Hold::Seat(seat), &self.of(asking.kind).1))
+    }
+
+    /// A place among those of its kind.
     ///
     /// Members of `system:masters` are always served: whoever must repair an overloaded server has to be able to
     /// speak to it.
-    pub fn admit(&self, kind: RequestKind, user: &Identity) -> Result<InflightGuard, TooManyRequests> {
-        let (places, gauge) = match kind {
+    fn take_place(&self, kind: RequestKind, user: &Identity) -> Result<InflightGuard, TooManyRequests> {
+        let (places, gauge) = self.of(kind);
+        Ok(InflightGuard::new(Hold::Place(places.take(holder(user), 1)?), gauge))
+    }
+
+    fn of(&self, kind: RequestKind) -> &(Places, IntGauge) {
+        match kind {
             RequestKind::ReadOnly => &self.read_only,
             RequestKind::Mutating => &self.mutating,
-        };
-        let place = places.take(holder(user), 1)?;
-        gauge.inc();
-        Ok(InflightGuard { _place: place, gauge: gauge.clone() })
+        }
     }
 
     /// A place for a watch.
@@ -115,17 +170,47 @@ fn holder(user: &Identity) -> Holder<'_> {
     Holder { name: user.name(), is_privileged: user.is_master() }
 }
 
+/// What a request holds.
+#[derive(Debug)]
+enum Hold {
+    Place(#[expect(dead_code, reason = "held, not looked at")] Place),
+    Seat(#[expect(dead_code, reason = "held, not looked at")] Seat),
+}
+
 /// A request's place; free again when this is dropped. It belongs to the answer's body, see [`Body::on_end`]: a
 /// request is served until its last byte has left.
 #[derive(Debug)]
 pub struct InflightGuard {
-    _place: Place,
+    _hold: Hold,
     gauge: IntGauge,
+}
+
+impl InflightGuard {
+    fn new(hold: Hold, gauge: &IntGauge) -> InflightGuard {
+        gauge.inc();
+        InflightGuard { _hold: hold, gauge: gauge.clone() }
+    }
 }
 
 impl Drop for InflightGuard {
     fn drop(&mut self) {
         self.gauge.dec();
+    }
+}
+
+/// What a watch holds: its seats until the state that comes first was sent, and its part in what writes cost until it
+/// ends. In the extensions of its request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WatchHold(Arc<Mutex<(Option<InflightGuard>, Option<TrackedWatch>)>>);
+
+impl WatchHold {
+    pub(crate) fn new(seat: Option<InflightGuard>, tracked: Option<TrackedWatch>) -> WatchHold {
+        WatchHold(Arc::new(Mutex::new((seat, tracked))))
+    }
+
+    /// Takes what is held.
+    pub(crate) fn take(&self) -> (Option<InflightGuard>, Option<TrackedWatch>) {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -135,24 +220,28 @@ pub(crate) struct Entrance(Arc<Way>);
 
 #[derive(Debug)]
 struct Way {
-    user: Identity,
+    asking: Asking,
     place: Mutex<Option<InflightGuard>>,
 }
 
 impl Entrance {
-    pub(crate) fn new(user: &Identity) -> Entrance {
-        Entrance(Arc::new(Way { user: user.clone(), place: Mutex::default() }))
+    /// The way of a request; `place` is what it has already.
+    pub(crate) fn new(asking: Asking, place: Option<InflightGuard>) -> Entrance {
+        Entrance(Arc::new(Way { asking, place: Mutex::new(place) }))
     }
 
     /// Room for the body until it is there.
     pub(crate) fn receive(&self, inflight: &Inflight, announced: Option<u64>) -> Result<Place, TooManyRequests> {
-        inflight.receive(announced, &self.0.user)
+        inflight.receive(announced, &self.0.asking.user)
     }
 
-    /// The body is there, and the request takes its place.
-    pub(crate) fn enter(&self, inflight: &Inflight) -> Result<(), TooManyRequests> {
-        let place = inflight.admit(RequestKind::Mutating, &self.0.user)?;
-        *self.0.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+    /// The body is there, and the request takes its place, if it has none.
+    pub(crate) async fn enter(&self, inflight: &Inflight) -> Result<(), TooManyRequests> {
+        let place = || self.0.place.lock().unwrap_or_else(PoisonError::into_inner);
+        if place().is_none() {
+            let taken = inflight.admit(&self.0.asking).await?;
+            *place() = Some(taken);
+        }
         Ok(())
     }
 
@@ -165,11 +254,20 @@ impl Entrance {
 /// All places are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many requests are being served")]
-pub struct TooManyRequests;
+pub struct TooManyRequests {
+    /// After how many seconds the client may come back.
+    pub retry_after: u64,
+}
 
 impl From<NoPlace> for TooManyRequests {
     fn from(NoPlace: NoPlace) -> TooManyRequests {
-        TooManyRequests
+        TooManyRequests { retry_after: 1 }
+    }
+}
+
+impl From<NoSeat> for TooManyRequests {
+    fn from(NoSeat { retry_after }: NoSeat) -> TooManyRequests {
+        TooManyRequests { retry_after }
     }
 }
 
@@ -178,7 +276,7 @@ impl TooManyRequests {
     pub fn response(self) -> Response<Body> {
         let message = "Too many requests, please try again later.\n";
         let mut response = text(StatusCode::TOO_MANY_REQUESTS, message);
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(self.retry_after));
         response
     }
 }
@@ -214,21 +312,21 @@ mod tests {
             let asking = if privileged { master() } else { guest.clone() };
             let guards: Vec<_> = taken
                 .iter()
-                .map(|kind| inflight.admit(*kind, &guest).expect("the table's own places are free"))
+                .map(|kind| inflight.take_place(*kind, &guest).expect("the table's own places are free"))
                 .collect();
-            let got = inflight.admit(asks, &asking);
+            let got = inflight.take_place(asks, &asking);
             assert_eq!(got.is_ok(), admitted, "{name}");
             drop((guards, got));
             for kind in [ReadOnly, Mutating] {
                 assert_eq!(metrics.inflight(kind).get(), 0, "{name}: {kind:?} after the guards are gone");
-                assert!(inflight.admit(kind, &guest).is_ok(), "{name}: {kind:?} is free again");
+                assert!(inflight.take_place(kind, &guest).is_ok(), "{name}: {kind:?} is free again");
             }
         }
     }
 
     #[test]
     fn the_answer() {
-        let response = TooManyRequests.response();
+        let response = TooManyRequests { retry_after: 1 }.response();
         assert_eq!(response.status(), 429);
         assert_eq!(response.headers()[RETRY_AFTER], "1");
         let Body::Full(text) = response.into_body() else { panic!("a text") };

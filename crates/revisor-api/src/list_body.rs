@@ -101,6 +101,20 @@ impl ListBody {
         self.is_done
     }
 
+    /// All of it at once; `None` if that is more than so many bytes.
+    pub(crate) fn whole(mut self, most: usize) -> Option<Bytes> {
+        let mut all = BytesMut::new();
+        let mut next = self.first.take();
+        while let Some(chunk) = next {
+            if all.len() + chunk.len() > most {
+                return None;
+            }
+            all.extend_from_slice(&chunk);
+            next = self.next_chunk();
+        }
+        Some(all.freeze())
+    }
+
     /// The bytes of the objects that are held on to, if those are counted.
     pub(crate) fn page_bytes(&self) -> Option<u64> {
         match &self.items {

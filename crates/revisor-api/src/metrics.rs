@@ -2,11 +2,13 @@
 //!
 //! Names, labels and buckets are the original's, so that dashboards and alerts made for it work here. Four parts:
 //! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`, `store`, `conversions`,
-//! `policies`, `admission`), what
+//! `policies`, `admission`, `audit`, `flow_control`), what
 //! releases and features are in force (`versions`), and what the operating system knows about the process (`process`).
 
 mod admission;
+mod audit;
 mod conversions;
+mod flow_control;
 mod policies;
 mod process;
 mod requests;
@@ -14,17 +16,23 @@ mod resources;
 mod store;
 mod versions;
 
+use std::sync::Arc;
+
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response};
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use revisor_audit::Auditor;
 use revisor_catalog::ConversionSample;
 use revisor_registry::{AdmissionSample, PolicySample};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::body::Body;
+use crate::flow_control::FlowControl;
 use crate::inflight::RequestKind;
 use admission::AdmissionCollector;
+use audit::AuditCollector;
 use conversions::ConversionCollector;
+use flow_control::FlowControlCollector;
 use policies::PolicyCollector;
 use process::ProcessCollector;
 use requests::RequestMetrics;
@@ -125,7 +133,7 @@ impl Metrics {
 
     /// The series to which requests of this kind add. Unknown label values are folded into fixed ones, so clients
     /// cannot make the server remember what they send.
-    pub fn requests(&self, labels: &RequestLabels<'_>) -> std::sync::Arc<RequestSeries> {
+    pub fn requests(&self, labels: &RequestLabels<'_>) -> Arc<RequestSeries> {
         self.requests.resolve(labels)
     }
 
@@ -157,6 +165,16 @@ impl Metrics {
     /// Has the registry asked at every scrape how admission went.
     pub fn ask_admission(&self, admission: impl Fn() -> Vec<AdmissionSample> + Send + Sync + 'static) {
         registered(&self.registry, Ok(AdmissionCollector::new(admission)));
+    }
+
+    /// Has the auditor asked at every scrape what became of its events.
+    pub fn ask_audit(&self, auditor: Arc<Auditor>) {
+        registered(&self.registry, Ok(AuditCollector::new(auditor)));
+    }
+
+    /// Has priority and fairness asked at every scrape what became of requests.
+    pub fn ask_flow_control(&self, flow_control: FlowControl) {
+        registered(&self.registry, Ok(FlowControlCollector::new(move || flow_control.samples())));
     }
 
     /// Says what the server is, `binary` with all that belongs to its version, and which features are on.

@@ -4,17 +4,19 @@ mod pod_actions;
 
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use http::header::USER_AGENT;
 use http::{Request, Response, StatusCode};
 use http_body::Body as _;
+use revisor_audit::MAX_OBJECT;
 use revisor_auth::Identity;
 use revisor_cache::Footprint;
 use revisor_catalog::{DeleteAnswer, Feature, Moment, ObjectRoute, Requester, Resource, Verb};
 use revisor_object::names::NameRule;
-use revisor_object::{Status, StatusDetails};
+use revisor_object::{Object, Status, StatusDetails, Value, parse_json, parse_yaml};
 use revisor_registry::{
     AdmissionNotes, Decoded, DeleteOptions, Deleted, Format, GetRequest, Got, ListRequest, PatchKind, Place,
     RegistryError, Saved, Selection, SentOptions, WatchRequest, Watched, WriteOptions, cbor_as_json, is_light,
@@ -23,6 +25,7 @@ use revisor_registry::{
 use crate::content_type::SentPatch;
 use crate::cut_off::CutOff;
 use crate::encoding::Encoding;
+use crate::inflight::WatchHold;
 use crate::list_body::{ListBody, whole_list};
 use crate::query::Query;
 use crate::representation::{Answer, Representation};
@@ -120,6 +123,13 @@ impl Api {
             Verb::Delete => Box::pin(self.delete(&route, request, &notes, representation)).await,
             Verb::DeleteCollection => Box::pin(self.delete_collection(&route, request, &notes, representation)).await,
         };
+        if let Some(record) = representation.record() {
+            for note in notes.take_annotations() {
+                if !note.of_request || record.wants_request() {
+                    record.annotate(&note.key, &note.value);
+                }
+            }
+        }
         let mut response = match served {
             Ok(response) => response,
             Err(refusal) => refusal.response(representation),
@@ -196,6 +206,12 @@ impl Api {
         let (revision, footprint) = (listed.revision, listed.footprint.clone());
         let shape = representation.list(&route.resource, now())?;
         let (encoding, is_pretty) = (shape.encoding(), shape.is_pretty());
+        if let Some(record) = representation.record().filter(|record| record.wants_response()) {
+            match ListBody::new(shape.in_json(), listed.clone()).whole(MAX_OBJECT) {
+                Some(json) => record.answered(json),
+                None => record.too_large(),
+            }
+        }
         let mut list = ListBody::new(shape, listed);
         let mut cut_off = None;
         if let Some(footprint) = footprint.filter(|_| !list.is_made()) {
@@ -228,6 +244,7 @@ impl Api {
         let lifetime = self.watch_lifetime(query.number("timeoutSeconds")?);
         let user = request.extensions().get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
         let place = self.options.inflight.watch(&user)?;
+        let hold = request.extensions().get::<WatchHold>().cloned().unwrap_or_default();
         let watched = self
             .options
             .registry
@@ -255,6 +272,9 @@ impl Api {
                 let metrics = &self.options.metrics;
                 let footprint = watcher.initial_footprint().filter(|footprint| footprint.bytes() > SMALL_STATE);
                 let unread = footprint.map(|footprint| self.hold_on_to(resource, footprint, &mut cut_off));
+                let (seat, tracked) = hold.take();
+                // Where no state comes first, the watch has begun.
+                let seat = seat.filter(|_| watcher.initial_footprint().is_some());
                 Body::stream(WatchBody::new(
                     watcher,
                     WatchOptions {
@@ -266,6 +286,8 @@ impl Api {
                         end: self.options.drain.watches_should_end(),
                         guard: metrics.requests(&labels).long_running(),
                         place,
+                        seat,
+                        tracked,
                         unread,
                     },
                 ))
@@ -317,6 +339,7 @@ impl Api {
                 return Ok(answer_saved(representation, saved)?);
             }
             let decoded = Decoded::read(&route.resource, format, &text, options.validation)?;
+            note_sent(representation, &route.resource, decoded.object());
             if !route.resource.is_stored() {
                 let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
                 let warnings = decoded.warnings.clone();
@@ -345,6 +368,7 @@ impl Api {
         let resource = self.options.registry.body_resource(&route.resource, options.subresource);
         let work = pin!(async {
             let decoded = Decoded::read(resource, format, &text, options.validation)?;
+            note_sent(representation, resource, decoded.object());
             let saved = self.options.registry.update(place(route), decoded, options).await?;
             Ok(answer_saved(representation, saved)?)
         });
@@ -378,6 +402,7 @@ impl Api {
                 let resource = self.options.registry.body_resource(&route.resource, options.subresource);
                 text = cbor_as_json(resource, &text)?;
             }
+            note_patch(representation, &text);
             let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
             Ok(answer_saved(representation, saved)?)
         });
@@ -441,7 +466,11 @@ impl Api {
         let deleted = registry.delete_collection(selected, &options, deletion(&parts, notes)).await?;
         let shape = representation.list(resource, now())?;
         let revision = registry.cache().revision().map_or(0, |revision| revision.get());
-        let list = whole_list(&shape, &deleted, &format!("{{\"resourceVersion\":\"{revision}\"}}"));
+        let metadata = format!("{{\"resourceVersion\":\"{revision}\"}}");
+        let list = whole_list(&shape, &deleted, &metadata);
+        if let Some(record) = representation.record().filter(|record| record.wants_response()) {
+            record.answered(whole_list(&shape.in_json(), &deleted, &metadata));
+        }
         let body = Body::from(list);
         let body = if shape.is_pretty() { pretty::prettify(body) } else { body };
         Ok(answer::encoded(StatusCode::OK, shape.encoding(), body))
@@ -459,6 +488,7 @@ impl Api {
             return Ok(Query::parse(parts.uri.query()).delete_options()?);
         }
         let format = body_format(&parts.headers, representation)?;
+        note_patch(representation, &text);
         Ok(DeleteOptions::read(self.options.registry.built_in(), format, &text)?)
     }
 
@@ -487,9 +517,36 @@ impl Api {
         })?;
         drop(room);
         if let Some(entrance) = entrance {
-            entrance.enter(inflight)?;
+            entrance.enter(inflight).await?;
         }
         Ok(bytes)
+    }
+}
+
+/// Writes down an object that was sent, with what it means where it says nothing, as the original does.
+fn note_sent(representation: &Representation, resource: &Arc<Resource>, object: &Object) {
+    let Some(record) = representation.record() else { return };
+    record.sent_metadata(object);
+    if record.wants_request() {
+        let mut object = object.clone();
+        resource.to_stored(&mut object);
+        resource.working().default(&mut object);
+        resource.to_shown(&mut object);
+        let api_version = match resource.group.as_str() {
+            "" => resource.version.to_string(),
+            group => format!("{group}/{}", resource.version),
+        };
+        object.insert("apiVersion", api_version);
+        object.insert("kind", resource.kind.to_string());
+        record.sent(Value::from(object).to_json().into());
+    }
+}
+
+/// Writes down a patch, or options, as they were sent.
+fn note_patch(representation: &Representation, text: &[u8]) {
+    let Some(record) = representation.record().filter(|record| record.wants_request()) else { return };
+    if let Ok(parsed) = parse_json(text).or_else(|_| parse_yaml(text).map_err(|_| ())) {
+        record.sent(parsed.value.to_json().into());
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use revisor_audit::AuditRecord;
 use revisor_cache::Item;
 use revisor_catalog::{Moment, Resource, Route};
 use revisor_object::Status;
@@ -20,6 +21,7 @@ pub(crate) use event_shape::EventShape;
 use list_shape::Items;
 pub(crate) use list_shape::ListShape;
 
+use crate::audit_trail::Audited;
 use crate::encoding::Encoding;
 use crate::negotiate::{self, Accepted, Chosen, Form, Offer};
 use crate::query::Query;
@@ -53,6 +55,8 @@ pub(crate) struct Representation {
     plain: Option<Accepted>,
     /// Whether a person is reading.
     is_for_person: bool,
+    /// What is written down of the request, and so of what is answered.
+    audited: Audited,
     /// Only looked at once there is something to show, as in the original: a write is done before it is refused.
     include: String,
 }
@@ -85,7 +89,25 @@ impl Representation {
             accepted,
             plain,
             is_for_person: negotiate::is_pretty(headers, query.text("pretty")),
+            audited: Audited::default(),
             include: query.text("includeObject").to_owned(),
+        }
+    }
+
+    /// The same for a request that may be written down.
+    pub(crate) fn audited(self, audited: Audited) -> Representation {
+        Representation { audited, ..self }
+    }
+
+    /// What is written down of the request, if it is.
+    pub(crate) fn record(&self) -> Option<&AuditRecord> {
+        self.audited.record()
+    }
+
+    /// Writes down what is answered, if that is wanted.
+    fn note(&self, json: &Bytes) {
+        if let Some(record) = self.record() {
+            record.answered(json.clone());
         }
     }
 
@@ -149,22 +171,31 @@ impl Representation {
         let (encoding, is_pretty) = (accepted.encoding, self.is_pretty(accepted));
         let resource = self.resource.as_deref();
         let body = match (accepted.form, resource) {
-            (Form::Whole, Some(resource)) => match item {
-                Some(item) => self.codec.item_document(encoding, is_pretty, resource, item, json)?,
-                None => self.codec.document(encoding, is_pretty, Some(resource), json)?,
-            },
+            (Form::Whole, Some(resource)) => {
+                self.note(&json);
+                match item {
+                    Some(item) => self.codec.item_document(encoding, is_pretty, resource, item, json)?,
+                    None => self.codec.document(encoding, is_pretty, Some(resource), json)?,
+                }
+            }
             (Form::Metadata(version), _) => {
                 let mut out = BytesMut::with_capacity(json.len());
                 table::push_metadata(version, &json, &mut out);
-                self.codec.document(encoding, is_pretty, None, out.freeze())?
+                let metadata = out.freeze();
+                self.note(&metadata);
+                self.codec.document(encoding, is_pretty, None, metadata)?
             }
             (Form::MetadataList(_), Some(resource)) => return Err(no_list(resource)),
             (Form::Table(version), Some(resource)) => {
                 let rows = Rows { version, include: Include::parse(&self.include)?, now };
                 let table = table::of_one(rows, resource, &json, true).freeze();
+                self.note(&table);
                 self.codec.document(encoding, is_pretty, None, table)?
             }
-            (_, None) => self.codec.document(encoding, is_pretty, None, json)?,
+            (_, None) => {
+                self.note(&json);
+                self.codec.document(encoding, is_pretty, None, json)?
+            }
         };
         Ok(answer::encoded(code, encoding, body))
     }
@@ -223,6 +254,7 @@ impl Representation {
     pub(crate) fn document(&self, json: Bytes) -> Result<Response<Body>, Box<Status>> {
         let refused = || Box::new(Status::not_acceptable(&Encoding::media_types(self.encodings)));
         let plain = self.plain.ok_or_else(refused)?;
+        self.note(&json);
         let body = self.codec.document(plain.encoding, self.is_pretty(plain), None, json)?;
         Ok(answer::encoded(StatusCode::OK, plain.encoding, body))
     }
@@ -258,6 +290,9 @@ impl Representation {
             None => (Encoding::Json, true),
         };
         let json = Bytes::from(status.to_json());
+        if let Some(record) = self.record() {
+            record.answered_status(status);
+        }
         match self.codec.document(encoding, is_pretty, None, json.clone()) {
             Ok(body) => answer::encoded(code, encoding, body),
             // What it says cannot be said so.

@@ -65,6 +65,15 @@ impl<'a> RequestInfo<'a> {
         Ok(RequestInfo { path, verb, selected })
     }
 
+    /// Whether it may last as long as its client likes, and so counts neither for seats nor for time (upstream:
+    /// `BasicLongRunningRequestCheck`).
+    pub(crate) fn is_long_running(&self) -> bool {
+        let parts = Parts::of(&self.path).expect("was looked at when the information was made");
+        let Some(parts) = parts else { return self.path.starts_with("/debug/pprof/") };
+        let is_long_part = |part: &str| matches!(part, "attach" | "exec" | "proxy" | "log" | "portforward");
+        matches!(&*self.verb, "watch" | "proxy") || parts.subresource.is_some_and(is_long_part)
+    }
+
     /// What is asked, if it is `user` who asks.
     pub(crate) fn attributes<'s>(&'s self, user: &'s Identity) -> Attributes<'s> {
         let parts = Parts::of(&self.path).expect("was looked at when the information was made");

@@ -16,6 +16,8 @@ use revisor_registry::{EventStream, StreamItem, present, present_item};
 use revisor_version::Revision;
 use tokio::time::{Instant, Sleep};
 
+use crate::flow_control::TrackedWatch;
+use crate::inflight::InflightGuard;
 use crate::places::Place;
 use crate::representation::EventShape;
 use crate::table::INITIAL_EVENTS_END;
@@ -47,6 +49,10 @@ pub(crate) struct WatchOptions {
     pub(crate) guard: LongRunningGuard,
     /// Its place among all watches.
     pub(crate) place: Place,
+    /// Its seats, until the state that comes first was sent.
+    pub(crate) seat: Option<InflightGuard>,
+    /// Its part in what writes cost.
+    pub(crate) tracked: Option<TrackedWatch>,
     /// What is held on to until the state that comes first was sent.
     pub(crate) unread: Option<UnreadList>,
 }
@@ -66,6 +72,8 @@ pub(crate) struct WatchBody {
     is_done: bool,
     _guard: LongRunningGuard,
     _place: Place,
+    seat: Option<InflightGuard>,
+    _tracked: Option<TrackedWatch>,
     unread: Option<UnreadList>,
 }
 
@@ -86,6 +94,8 @@ impl WatchBody {
             is_done: false,
             _guard: options.guard,
             _place: options.place,
+            seat: options.seat,
+            _tracked: options.tracked,
             unread: options.unread,
         }
     }
@@ -122,6 +132,7 @@ impl WatchBody {
             }
             WatchItem::InitialEnd(revision) => {
                 self.unread = None;
+                self.seat = None;
                 self.known = Some(revision);
                 if self.bookmarks && self.completes_state { self.bookmark(revision, true) } else { None }
             }

@@ -165,8 +165,13 @@ impl Impersonation {
         Impersonation { authorizer, ways, last: Mutex::default(), hasher: RandomState::new() }
     }
 
-    /// Whom the user of `asked` acts as in what they ask, if they may.
-    pub fn resolve(&self, wanted: &Impersonated, asked: &Attributes<'_>) -> Result<Identity, Forbidden> {
+    /// Whom the user of `asked` acts as in what they ask, if they may, and the constraint within which they may, if there
+    /// is one.
+    pub fn resolve(
+        &self,
+        wanted: &Impersonated,
+        asked: &Attributes<'_>,
+    ) -> Result<(Identity, Option<String>), Forbidden> {
         let requester = self.hasher.hash_one(asked.user.name());
         let last = self.last.lock().expect("no holder of the ways panics").get(&requester).copied();
         let mut refused = None;
@@ -179,7 +184,7 @@ impl Impersonation {
                     if last != Some(way) {
                         self.remember(requester, way);
                     }
-                    return Ok(identity);
+                    return Ok((identity, way.name().map(|name| format!("impersonate:{name}"))));
                 }
                 Err(refusal) => {
                     refused.get_or_insert(refusal);

@@ -31,30 +31,39 @@ pub struct BootstrapRole {
     pub object: Object,
 }
 
+/// A flow schema or priority level that every server has.
+#[derive(Debug, Clone)]
+pub struct BootstrapFlowControl {
+    /// Its resource, in version v1 of `flowcontrol.apiserver.k8s.io`.
+    pub plural: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Whether the server depends on it, so that nobody may decide otherwise.
+    pub is_mandatory: bool,
+    /// All of it.
+    pub object: Object,
+}
+
 impl Catalog {
     /// The roles and bindings that every server has.
     pub fn bootstrap_roles(&self) -> Vec<BootstrapRole> {
         rbac::bootstrap_objects()
     }
 
-    /// The objects that every server with this catalog starts with, as they are at `now`: how requests are told apart
-    /// and limited, and the registrations of all built-in groups and versions that are served.
-    pub fn bootstrap_objects(&self, now: &str) -> Vec<BootstrapObject> {
-        let mut objects = Vec::new();
-        let mut add = |group, plural, object: Object| {
-            let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default();
-            objects.push(BootstrapObject { group, plural, name: name.to_owned(), object });
+    /// How every server tells requests apart and limits them, unless somebody decides otherwise: its priority levels and
+    /// flow schemas.
+    pub fn bootstrap_flow_control(&self) -> Vec<BootstrapFlowControl> {
+        flowcontrol::bootstrap_objects()
+    }
+
+    /// The registrations of all built-in groups and versions that are served, with which every server starts.
+    pub fn bootstrap_objects(&self) -> Vec<BootstrapObject> {
+        let registration = |group: &str, version: &str| {
+            let object = apiregistration::bootstrap_object(group, version)?;
+            let name =
+                object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default().to_owned();
+            Some(BootstrapObject { group: "apiregistration.k8s.io", plural: "apiservices", name, object })
         };
-        for plural in ["prioritylevelconfigurations", "flowschemas"] {
-            for object in flowcontrol::bootstrap_objects(plural, now) {
-                add("flowcontrol.apiserver.k8s.io", plural, object);
-            }
-        }
-        for served in self.group_versions() {
-            if let Some(object) = apiregistration::bootstrap_object(&served.group, &served.version) {
-                add("apiregistration.k8s.io", "apiservices", object);
-            }
-        }
-        objects
+        self.group_versions().iter().filter_map(|served| registration(&served.group, &served.version)).collect()
     }
 }

@@ -178,6 +178,8 @@ features! {
     ServiceAccountNodeAudienceRestriction,
     /// The status of ranges of addresses is only written apart from them.
     ServiceCIDRStatusFieldWiping,
+    /// Lists are thought to cost what their objects weigh, and not only their number.
+    SizeBasedListCostEstimate,
     /// Discovery tells the versions that objects are stored in apart.
     StorageVersionHash,
     /// Requests to rewrite stored objects are served.

@@ -27,7 +27,7 @@ mod timed_text;
 mod unserved;
 
 pub use availability::CatalogError;
-pub use bootstrap::{BootstrapObject, BootstrapRole};
+pub use bootstrap::{BootstrapFlowControl, BootstrapObject, BootstrapRole};
 pub use catalog::{Catalog, CatalogOptions, GroupVersion, StorageVersion};
 pub use columns::{Column, Columns, Completion};
 pub use conversion::Conversion;

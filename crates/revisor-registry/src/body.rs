@@ -214,6 +214,11 @@ impl Decoded {
         Ok(decoded)
     }
 
+    /// The object, as it was sent.
+    pub fn object(&self) -> &Object {
+        &self.object
+    }
+
     /// The object, for those who answer it without storing it.
     pub fn into_object(self) -> Object {
         self.object

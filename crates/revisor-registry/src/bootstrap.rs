@@ -1,12 +1,13 @@
 //! The objects that every server has from its first moment.
 
+mod flow_control;
 mod kubernetes_service;
 mod registrations;
 mod roles;
 
 use std::sync::Arc;
 
-use futures_util::future::{try_join, try_join_all, try_join4};
+use futures_util::future::{try_join, try_join_all, try_join5};
 use revisor_catalog::{BootstrapObject, Resource};
 use revisor_object::{Object, Value, Warnings};
 
@@ -43,37 +44,15 @@ impl Registry {
             let members = [("value", Value::from(value)), ("description", Value::from(description))];
             self.ensure_named("scheduling.k8s.io", "priorityclasses", name, members.into_iter().collect())
         });
-        let others = self.catalog.bootstrap_objects(&self.environment.timestamp());
-        let others = others.into_iter().map(|BootstrapObject { group, plural, name, object }| {
-            self.ensure_with_status(group, plural, name, object)
+        let registrations = self.catalog.bootstrap_objects();
+        let registrations = registrations.iter().map(|BootstrapObject { group, plural, name, object }| {
+            self.ensure_named(group, plural, name, object.clone())
         });
         let made = try_join_all(namespaces.into_iter().chain(classes));
-        try_join4(made, try_join_all(others), self.ensure_service_ranges(), self.ensure_roles(false)).await?;
+        let (ranges, roles) = (self.ensure_service_ranges(), self.ensure_roles(false));
+        try_join5(made, try_join_all(registrations), self.ensure_flow_control(), ranges, roles).await?;
         // The namespaces are there now.
         try_join(self.reconcile_services(), self.ensure_roles(true)).await.map(|_| ())
-    }
-
-    /// Makes an object if it is missing, and then says what the server finds out about it.
-    async fn ensure_with_status(
-        &self,
-        group: &str,
-        plural: &str,
-        name: String,
-        mut object: Object,
-    ) -> Result<(), RegistryError> {
-        let status = object.remove("status");
-        let is_new = self.ensure_named(group, plural, &name, object.clone()).await?;
-        let (Some(status), true) = (status, is_new) else { return Ok(()) };
-        let Some(resource) = self.catalog.resource(group, "v1", plural) else { return Ok(()) };
-        object.object_mut("metadata").insert("name", &*name);
-        object.insert("status", status);
-        let place = Place { resource, namespace: None, name: Some(&name) };
-        let options = WriteOptions { subresource: Some("status"), ..WriteOptions::default() };
-        match self.update(place, Decoded { object, warnings: Warnings::default() }, options).await {
-            // Another server on the same store may have been faster.
-            Ok(_) | Err(RegistryError::Conflict { .. } | RegistryError::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
     }
 
     /// Makes an object without a namespace if it is missing; answers whether it was. What the catalog does not serve is

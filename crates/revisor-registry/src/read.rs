@@ -62,7 +62,7 @@ pub struct ListRequest<'a> {
 }
 
 /// A collection.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Listed {
     /// The state that it was read from.
     pub revision: Option<Revision>,
@@ -77,7 +77,7 @@ pub struct Listed {
 }
 
 /// The objects of a list.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum ListItems {
     /// One page.
     Page(Vec<Presented>),

@@ -18,6 +18,7 @@ use crate::admission::{Admission, AdmissionMetrics, AdmissionOptions, AdmissionP
 use crate::allocation::{Allocation, ServiceNetwork};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
+use crate::flow_book::FlowBook;
 use crate::policy_book::PolicyBook;
 use crate::policy_tally::{PolicySample, PolicyTally};
 use crate::quota::{Ledger, LimitedResource};
@@ -82,6 +83,8 @@ pub struct Registry {
     custom_caches: RwLock<HashMap<String, CustomCache>>,
     /// What is left of a resource that is gone, for requests that still hold it.
     nothing: Arc<ResourceCache>,
+    /// How requests are told apart and limited.
+    flows: FlowBook,
     /// The policies that are asked about writes.
     pub(crate) policies: PolicyBook,
     pub(crate) policy_tally: PolicyTally,
@@ -141,6 +144,7 @@ impl Registry {
         let admission_webhooks = Webhooks::new(&options.catalog, &caches, &options.admission.config);
         let admission = chain(&options.admission);
         let policies = PolicyBook::new(&options.catalog, &caches);
+        let flows = FlowBook::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
             itself: registry.clone(),
             runtime: Handle::current(),
@@ -149,6 +153,7 @@ impl Registry {
             served: watch::Sender::new(options.catalog.clone()),
             catalog: options.catalog,
             nothing,
+            flows,
             policies,
             policy_tally: PolicyTally::default(),
             custom_caches: RwLock::default(),
@@ -196,6 +201,11 @@ impl Registry {
     /// Decides who may do what, by the roles that are stored.
     pub fn authorizer(&self) -> &Authorizer {
         &self.authorizer
+    }
+
+    /// How requests are told apart and limited, by the flow schemas and priority levels that are stored.
+    pub fn flow_book(&self) -> &FlowBook {
+        &self.flows
     }
 
     /// What was counted of the evaluations of validating and of mutating policies.

@@ -11,6 +11,7 @@ use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, R
 use revisor_catalog::{BINARY, Catalog, CatalogOptions, RuntimeConfig};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
+use crate::audit::AuditFlags;
 use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
 use crate::crd::{CheckFlags, MigrateFlags, UsageFlags};
@@ -572,16 +573,21 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) allow_privileged: bool,
 
-    /// How many requests that change nothing are served at once; 0 for any number
+    /// Let requests in by their flow schemas and priority levels, each with its own seats and queues. What all levels
+    /// share is the sum of the two numbers below
+    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) enable_priority_and_fairness: bool,
+
+    /// How many requests that change nothing are served at once; without priority and fairness 0 is for any number
     #[arg(long, value_name = "COUNT", default_value_t = 400)]
     pub(crate) max_requests_inflight: usize,
 
-    /// How many requests that change something are served at once; 0 for any number
+    /// How many requests that change something are served at once; without priority and fairness 0 is for any number
     #[arg(long, value_name = "COUNT", default_value_t = 200)]
     pub(crate) max_mutating_requests_inflight: usize,
 
-    /// How many watches are served at once; 0 for any number. Of this and of the two before, the last quarter is for
-    /// users who have little; members of system:masters are always served
+    /// How many watches are served at once; 0 for any number. Of this, and without priority and fairness of the two
+    /// before, the last quarter is for users who have little; members of system:masters are always served
     #[arg(long, value_name = "COUNT", default_value_t = 50_000)]
     pub(crate) max_watches: usize,
 
@@ -632,6 +638,9 @@ pub(crate) struct ServeFlags {
     /// How long events are kept after their last write; 0 for ever
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) event_ttl: Duration,
+
+    #[command(flatten)]
+    pub(crate) audit: AuditFlags,
 
     #[command(flatten)]
     pub(crate) serving: ServingFlags,

@@ -3,6 +3,7 @@
 mod addresses;
 mod admission_config;
 mod admission_plugins;
+mod audit;
 mod authentication_config;
 mod certificate_keeper;
 mod cluster;
@@ -16,6 +17,7 @@ mod flag_values;
 mod flags;
 mod ip_range;
 mod kept_secret;
+mod kubeconfig;
 mod logging;
 mod machine;
 mod open_files;

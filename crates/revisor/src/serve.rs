@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use revisor_api::{
-    Api, ApiOptions, HealthCheck, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample, Server,
-    ServerOptions, StatusPages, StoreSample, StrictTransportSecurity,
+    Api, ApiOptions, FlowControl, HealthCheck, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample,
+    Server, ServerOptions, StatusPages, StoreSample, StrictTransportSecurity,
 };
 use revisor_auth::{
     Anonymous, Authenticator, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile, server_names,
@@ -64,6 +64,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     warn_about(&options);
     let anonymous = anonymous(&flags, &options)?;
     let admission = admission(&flags)?;
+    let audit = flags.audit.open()?;
     private_folder::secure(&flags.data_dir)?;
     if let Some(folder) = flags.cert_dir.as_ref().filter(|folder| !folder.starts_with(&flags.data_dir)) {
         private_folder::secure_keys(folder)?;
@@ -144,12 +145,26 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         unread_list_bytes: flags.max_unread_list_bytes,
         ..InflightLimits::default()
     };
+    let inflight = Inflight::new(limits, &metrics);
+    let (inflight, borrowing) = match flow_control(&flags, &registry)? {
+        Some(flow_control) => {
+            metrics.ask_flow_control(flow_control.clone());
+            let borrowing = tokio::spawn(flow_control.keep_borrowing());
+            (inflight.with_flow_control(flow_control), Some(borrowing))
+        }
+        None => (inflight, None),
+    };
+    registry.keep_flow_control();
+    if let Some(auditor) = &audit {
+        metrics.ask_audit(auditor.clone());
+    }
     let api = Arc::new(Api::new(ApiOptions {
         registry: registry.clone(),
         authenticator: Authenticator::new(tokens, anonymous).with_service_accounts(service_accounts),
         peers,
         authorizer: registry.authorizer().clone(),
-        inflight: Inflight::new(limits, &metrics),
+        audit: audit.clone(),
+        inflight,
         metrics,
         health,
         drain: server.drain(),
@@ -181,6 +196,9 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let drained = server.run(api, stop_signal).await;
     advertising.abort();
     keeping.abort();
+    if let Some(borrowing) = borrowing {
+        borrowing.abort();
+    }
     if drained.cut_off > 0 {
         tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");
     }
@@ -190,9 +208,26 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     }
     controllers.stop().await;
     usage.end().await;
+    if let Some(auditor) = audit {
+        auditor.close().await;
+    }
     store.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Priority and fairness, if requests are let in by it.
+fn flow_control(flags: &ServeFlags, registry: &Arc<Registry>) -> anyhow::Result<Option<FlowControl>> {
+    if !flags.enable_priority_and_fairness {
+        return Ok(None);
+    }
+    let (reads, writes) = (flags.max_requests_inflight, flags.max_mutating_requests_inflight);
+    anyhow::ensure!(
+        reads + writes > 0,
+        "invalid configuration: MaxRequestsInFlight={reads} and MaxMutatingRequestsInFlight={writes}; they must add up \
+         to something positive"
+    );
+    Ok(Some(FlowControl::new(registry.clone(), reads + writes)))
 }
 
 /// What connections are allowed where so many files may be open.

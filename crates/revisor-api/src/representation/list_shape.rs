@@ -44,6 +44,11 @@ impl ListShape {
         self.is_pretty && self.encoding == Encoding::Json
     }
 
+    /// The same list in JSON, for programs.
+    pub(crate) fn in_json(&self) -> ListShape {
+        ListShape { encoding: Encoding::Json, is_pretty: false, ..self.clone() }
+    }
+
     /// Whether the items have an order of their own in this shape.
     pub(crate) fn is_ranked(&self) -> bool {
         matches!(self.items, Items::Rows(_)) && self.resource.columns.is_ranked()

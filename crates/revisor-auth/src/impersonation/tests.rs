@@ -179,7 +179,7 @@ fn each_thing_that_one_wants_to_be_needs_its_right() {
         let requester = bot("bot", None);
         let asked = Attributes { user: &requester, verb: "get", path: "/version", resource: None };
         match (with(rights).resolve(&wanted(list), &asked), want) {
-            (Ok(identity), Ok(groups)) => assert_eq!(identity.groups().join(","), groups, "{case}"),
+            (Ok((identity, _)), Ok(groups)) => assert_eq!(identity.groups().join(","), groups, "{case}"),
             (Err(refusal), Err(part)) => assert!(refusal.message.contains(part), "{case}: {}", refusal.message),
             (got, _) => panic!("{case}: {got:?}"),
         }
@@ -208,7 +208,8 @@ fn whoever_was_allowed_in_one_way_is_told_what_that_way_misses() {
     let impersonation = with(&["impersonate core users jane"]);
     let requester = bot("bot", None);
     let asked = Attributes { user: &requester, verb: "get", path: "/version", resource: None };
-    impersonation.resolve(&wanted(&[("Impersonate-User", "jane")]), &asked).expect("may");
+    let (_, constraint) = impersonation.resolve(&wanted(&[("Impersonate-User", "jane")]), &asked).expect("may");
+    assert_eq!(constraint.as_deref(), Some("impersonate:user-info"));
     let refused = impersonation.resolve(&wanted(&[("Impersonate-User", "jim")]), &asked).expect_err("may not");
     let want = r#"users "jim" is forbidden: User "bot" cannot impersonate resource "users" in API group "" at the cluster scope"#;
     assert_eq!(refused.message, want);

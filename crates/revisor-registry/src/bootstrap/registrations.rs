@@ -16,9 +16,8 @@ impl Registry {
         let Some(services) = self.catalog.resource("apiregistration.k8s.io", "v1", "apiservices") else {
             return Ok(());
         };
-        let objects = self.catalog.bootstrap_objects(&self.environment.timestamp());
-        let wanted: HashMap<String, Object> =
-            objects.into_iter().filter(|it| it.plural == "apiservices").map(|it| (it.name, it.object)).collect();
+        let objects = self.catalog.bootstrap_objects();
+        let wanted: HashMap<String, Object> = objects.into_iter().map(|it| (it.name, it.object)).collect();
         let snapshot = self.cache_of(services).snapshot();
         let stored = snapshot.range(&services.prefix, None).filter_map(|item| Decoded::stored(item.bytes()).ok());
         let own: Vec<Object> = stored.filter(is_own_registration).collect();

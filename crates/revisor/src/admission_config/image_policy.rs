@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use revisor_object::Value;
 use revisor_registry::ImagePolicyConfig;
 
-use super::kubeconfig::Kubeconfig;
+use crate::kubeconfig::Kubeconfig;
 
 /// A time that can be told: what it is called, what it is if it is not told, and within which bounds.
 struct Time {

@@ -11,8 +11,8 @@ use revisor_registry::{
 use revisor_webhook::CredentialBook;
 
 use super::image_policy;
-use super::kubeconfig::Kubeconfig;
 use crate::config_file::{Kind, Member, Type};
+use crate::kubeconfig::Kubeconfig;
 
 /// How many keys a limit of events counts if it does not say.
 const DEFAULT_CACHE_SIZE: usize = 4096;

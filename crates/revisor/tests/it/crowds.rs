@@ -82,6 +82,41 @@ async fn a_request_has_its_place_until_its_last_byte_was_taken() {
 }
 
 #[tokio::test]
+async fn a_level_that_is_full_keeps_only_its_own_waiting() {
+    const FLOWS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
+    let server = Server::start(&[]).await;
+    let admin = server.client();
+    for user in ["greedy", "modest"] {
+        may_do_everything_with_config_maps(&admin, user).await;
+    }
+    write_large_config_maps(&admin, 0).await;
+    // One list takes more seats than there are, so it is served alone.
+    let limited =
+        json!({"nominalConcurrencyShares": 1, "borrowingLimitPercent": 0, "limitResponse": {"type": "Reject"}});
+    let level = json!({"metadata": {"name": "narrow"}, "spec": {"type": "Limited", "limited": limited}});
+    admin.post(&format!("{FLOWS}/prioritylevelconfigurations"), &level).await.expect(201);
+    let everything =
+        json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": true});
+    let schema = json!({"metadata": {"name": "narrow"}, "spec": {
+        "priorityLevelConfiguration": {"name": "narrow"},
+        "matchingPrecedence": 50,
+        "rules": [{"subjects": [{"kind": "User", "user": {"name": "greedy"}}], "resourceRules": [everything]}],
+    }});
+    admin.post(&format!("{FLOWS}/flowschemas"), &schema).await.expect(201);
+    let (greedy, modest) = (admin.acting_as("greedy"), admin.acting_as("modest"));
+    let (connection, list) = unread_list(&greedy).await;
+    let refused = greedy.get(CONFIG_MAPS).await.expect(429);
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(refused.text(), "Too many requests, please try again later.\n");
+    modest.get(CONFIG_MAPS).await.expect(200);
+    let rejected = "apiserver_flowcontrol_rejected_requests_total{flow_schema=\"narrow\",priority_level=\"narrow\",\
+                    reason=\"concurrency-limit\"}";
+    assert_eq!(metric(&server, rejected).await, 1);
+    drop((list, connection));
+    eventually(|| async { (greedy.get(CONFIG_MAPS).await.code == 200).then_some(()) }).await;
+}
+
+#[tokio::test]
 async fn lists_that_nobody_reads_do_not_pile_up() {
     let server = Server::start(&["--max-unread-list-bytes=3000000"]).await;
     let admin = server.client();

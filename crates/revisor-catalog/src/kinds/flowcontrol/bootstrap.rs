@@ -3,6 +3,8 @@
 
 use revisor_object::{Object, Value, parse_json};
 
+use crate::BootstrapFlowControl;
+
 const TABLE: &str = include_str!("../../../tables/flowcontrol.tsv");
 
 /// Marks the objects whose spec the server looks after.
@@ -34,32 +36,15 @@ pub(super) fn mandatory_specs(plural: &str) -> Vec<(String, Object)> {
     rows().filter(|row| row.plural == plural && row.is_mandatory).map(|row| (row.name.to_owned(), row.spec)).collect()
 }
 
-/// The objects of a resource that a server starts with, as they are after it has looked at them at `now`.
-pub(crate) fn bootstrap_objects(plural: &str, now: &str) -> Vec<Object> {
-    let object = |row: Row| {
+/// The objects that a server starts with.
+pub(crate) fn bootstrap_objects() -> Vec<BootstrapFlowControl> {
+    let object = |Row { plural, name, is_mandatory, spec }: Row| {
         let annotations: Object = [(AUTO_UPDATE, Value::from("true"))].into_iter().collect();
-        let metadata: Object =
-            [("name", Value::from(row.name)), ("annotations", annotations.into())].into_iter().collect();
-        let level = row.spec.at(&["priorityLevelConfiguration", "name"]).and_then(Value::as_str).map(str::to_owned);
-        let mut object: Object = [("metadata", metadata.into()), ("spec", row.spec.into())].into_iter().collect();
-        if let Some(level) = level {
-            let found = format!(
-                "This FlowSchema references the PriorityLevelConfiguration object named {level:?} and it exists"
-            );
-            let condition: Object = [
-                ("type", Value::from("Dangling")),
-                ("status", "False".into()),
-                ("lastTransitionTime", now.into()),
-                ("reason", "Found".into()),
-                ("message", found.into()),
-            ]
-            .into_iter()
-            .collect();
-            object.object_mut("status").insert("conditions", vec![Value::from(condition)]);
-        }
-        object
+        let metadata: Object = [("name", Value::from(name)), ("annotations", annotations.into())].into_iter().collect();
+        let object = [("metadata", metadata.into()), ("spec", spec.into())].into_iter().collect();
+        BootstrapFlowControl { plural, name, is_mandatory, object }
     };
-    rows().filter(|row| row.plural == plural).map(object).collect()
+    rows().map(object).collect()
 }
 
 #[cfg(test)]
@@ -71,7 +56,8 @@ mod tests {
     fn what_a_server_starts_with_is_valid() {
         for (plural, mandatory, all) in [("flowschemas", 2, 11), ("prioritylevelconfigurations", 2, 8)] {
             assert_eq!(mandatory_specs(plural).len(), mandatory, "{plural}");
-            let objects = bootstrap_objects(plural, "2024-01-02T03:04:05Z");
+            let objects = bootstrap_objects().into_iter().filter(|known| known.plural == plural);
+            let objects: Vec<Object> = objects.map(|known| known.object).collect();
             assert_eq!(objects.len(), all, "{plural}");
             let kind = super::super::kind(plural).expect("is known");
             for object in objects {
