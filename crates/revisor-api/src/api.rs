@@ -14,8 +14,8 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use revisor_auth::{
-    Authenticator, Authorizer, Decision, Forbidden, Identity, Impersonated, Impersonation, Peer, PeerVerifier,
-    ServiceAccounts, authorization_warning,
+    Authenticator, Authorizer, Decision, Forbidden, Identity, Impersonated, Impersonation, Peer, PeerIdentity,
+    PeerVerifier, ServiceAccounts, authorization_warning,
 };
 use revisor_catalog::{Feature, Features, ObjectRoute, Route, Verb};
 use revisor_object::{DurationError, ResourceRef, Status};
@@ -106,6 +106,8 @@ impl std::fmt::Debug for Api {
 pub struct Client {
     /// Whose certificates it showed.
     peer: Arc<Peer>,
+    /// The same certificates before those who believe proxies, if anybody does.
+    proxy: Option<Peer>,
     standing: Arc<Standing>,
 }
 
@@ -113,7 +115,8 @@ impl Handler for Api {
     type Connection = Client;
 
     fn connected(&self, _: SocketAddr, certificates: &[CertificateDer<'static>], standing: Arc<Standing>) -> Client {
-        Client { peer: Arc::new(self.options.peers.peer(certificates)), standing }
+        let proxy = self.options.authenticator.request_header().map(|known| known.peer(certificates));
+        Client { peer: Arc::new(self.options.peers.peer(certificates)), proxy, standing }
     }
 
     async fn handle(self: Arc<Self>, connection: Arc<Client>, request: Request<Incoming>) -> Response<Body> {
@@ -190,7 +193,10 @@ impl Api {
         let now = SystemTime::now();
         let authenticator = &self.options.authenticator;
         let peer = &client.peer;
-        let user = match authenticator.authenticate(request.uri().path(), request.headers(), &peer.identity(now), now) {
+        let proxy = client.proxy.as_ref().map_or(PeerIdentity::Unknown, |proxy| proxy.identity(now));
+        let path = request.uri().path();
+        let known = authenticator.authenticate(path, request.headers(), &peer.identity(now), &proxy, now).await;
+        let user = match known {
             Ok(user) if user.is_anonymous() => {
                 self.part_with(client, &request);
                 user
@@ -205,7 +211,7 @@ impl Api {
                 return (refuse(&Status::unauthorized("Unauthorized")), None);
             }
         };
-        let user = match self.authorize(user, asked, &request) {
+        let user = match self.authorize(user, asked, &request).await {
             Ok(user) => user,
             Err(refusal) => return (*refusal, None),
         };
@@ -252,7 +258,7 @@ impl Api {
     }
 
     /// Who is to be taken for the user of a request, if they may do what it asks.
-    fn authorize(
+    async fn authorize(
         &self,
         user: Identity,
         asked: &Asked,
@@ -274,7 +280,7 @@ impl Api {
             Err(error) => return Err(refuse(&Status::bad_request(error.to_string()))),
         };
         let attributes = info.attributes(&user);
-        match self.options.authorizer.authorize(&attributes) {
+        match self.options.authorizer.authorize_request(&attributes).await {
             Decision::Allow => Ok(user.clone()),
             Decision::Forbidden { reason } => Err(refuse(&forbidden(Forbidden::of(&attributes, &reason)))),
         }

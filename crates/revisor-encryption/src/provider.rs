@@ -257,4 +257,40 @@ mod tests {
         let error = only.transform_from_storage(Bytes::from_static(b"k8s:enc:x"), KEY);
         assert_eq!(error.expect_err("is encrypted").to_string(), "no matching prefix found");
     }
+
+    // What kube-apiserver 1.36 has stored of small objects, by keys of 32 letters `k`.
+    const GENUINE_AESGCM: &str = concat!(
+        "azhzOmVuYzphZXNnY206djE6Zzq/14m8tUyFMUCRzz0GHQ67XY0pvRlZxRZkn7KslRpGv0wRJOKR04uTlG9hwDLZ4mSKn+mrPQJz",
+        "zYk9P1LNGf2/GjCZ2LFiw6nmr7FZLvStLHRmlhVS3l/0/CV93J7zpw8tUIA/bBb6k0i7KaJJEEZbYHQ9Mk/TOnXYWIQE0VeSwp+2",
+        "UVRoIuWrxNXkm2D4fusPK1fqtHvG5k6VTGcxBUeAlNyoh1uUOjFnn5d1Qkwm2JCgoR51pNRUrZwlqeUue+3XXOOqGr8PXg1tqbeR",
+        "T7ELlr78SRVi9/3vJV4ztsFDNc0ezvQBqKLM",
+    );
+    const GENUINE_AESCBC: &str = concat!(
+        "azhzOmVuYzphZXNjYmM6djE6YzqZ585vd4JTEoDHCCgsYjvTDI7kxSjLrwNF+gGvRfyErGGGdz/0v5sbgt+royK6DTbq5FrQbuMB",
+        "qid5vXemz2bxkvIyfmjlgl7HYU2ebznpySHXt+HPVGeH28sd7mVyhH3t9TeQhv3Mp7zz6fB6FoYj/LXBXh6+VjUOoNx0sFgO1hpZ",
+        "DHjgXjGG6hizH2uqHuYERihpMXqfzL+5C3u2JKVPbwMZg6JGMu78pyHUm64yoHAjuKeM/4I4dR4S74FRMnlDKwH5YIdKhTPPN8ow",
+        "PFPy",
+    );
+    const GENUINE_SECRETBOX: &str = concat!(
+        "azhzOmVuYzpzZWNyZXRib3g6djE6czoE83dzIp6Hvl8BOoxSrgSaN/4AvX/kwcX1HuleGXRW82fFkMX9PF38EQv/KEiFp+bTqbTp",
+        "rwlhbZYsgAU/vqMLFNg7dpjSJ5UcEPqHJQqr/FX9jIognUq1On71QIsAvxe6NkESutbh0pIkK+5FbQg7BwXYfrnRYWjHLHIraetr",
+        "tEnXqA1KjCC0bDo/lThX",
+    );
+
+    #[test]
+    fn what_the_original_has_stored_is_read() {
+        use base64::Engine as _;
+        let key = |name: &str| [KeyConfig { name: name.to_owned(), secret: vec![b'k'; 32] }];
+        for (provider, stored, resource) in [
+            (Provider::aes_gcm(&key("g")), GENUINE_AESGCM, "secrets"),
+            (Provider::aes_cbc(&key("c")), GENUINE_AESCBC, "configmaps"),
+            (Provider::secretbox(&key("s")), GENUINE_SECRETBOX, "serviceaccounts"),
+        ] {
+            let stored = base64::engine::general_purpose::STANDARD.decode(stored).expect("is base64");
+            let providers = providers(vec![provider.expect("is one")]);
+            let place = format!("/registry/{resource}/default/v");
+            let read = providers.transform_from_storage(stored.into(), place.as_bytes()).expect(resource);
+            assert!(read.bytes.starts_with(b"k8s\0") && !read.is_stale, "{resource}");
+        }
+    }
 }

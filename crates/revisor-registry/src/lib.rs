@@ -23,6 +23,7 @@ mod field_versions;
 mod identity;
 mod lasting;
 mod managed_fields;
+mod node_book;
 mod overwrite;
 mod patch;
 mod policy_book;

@@ -2,7 +2,7 @@
 //! work, in itself or in other files. What a plugin that is switched off would have been told is not read.
 
 mod image_policy;
-mod kubeconfig;
+pub(crate) mod kubeconfig;
 mod plugins;
 
 use std::path::{Path, PathBuf};

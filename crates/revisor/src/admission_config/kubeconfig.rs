@@ -11,13 +11,13 @@ use revisor_webhook::{ClientConfig, CredentialBook, Credentials, Target};
 
 use crate::config_file::{parse, read};
 
-pub(super) struct Kubeconfig {
+pub(crate) struct Kubeconfig {
     path: PathBuf,
     object: Object,
 }
 
 impl Kubeconfig {
-    pub(super) fn open(path: &Path) -> anyhow::Result<Kubeconfig> {
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Kubeconfig> {
         let parsed = read(path).and_then(|text| parse(&text));
         match parsed.with_context(|| format!("cannot read the kubeconfig {}", path.display()))?.value {
             Value::Object(object) => Ok(Kubeconfig { path: path.to_owned(), object }),
@@ -26,7 +26,7 @@ impl Kubeconfig {
     }
 
     /// The credentials of all users.
-    pub(super) fn credentials(&self) -> anyhow::Result<CredentialBook> {
+    pub(crate) fn credentials(&self) -> anyhow::Result<CredentialBook> {
         let mut users = Vec::new();
         for entry in self.object.array("users").iter().filter_map(Value::as_object) {
             let (name, user) = (entry.str("name").unwrap_or_default(), entry.object("user"));
@@ -42,7 +42,7 @@ impl Kubeconfig {
     }
 
     /// Where the cluster of the current context is, and who the server is there.
-    pub(super) fn current(&self) -> anyhow::Result<(ClientConfig, Credentials)> {
+    pub(crate) fn current(&self) -> anyhow::Result<(ClientConfig, Credentials)> {
         let place = self.path.display();
         let Some(context) = self.context()? else { bail!("{place} has no current-context") };
         let named = |list: &str, part: &str, name: &str| {
