@@ -200,8 +200,12 @@ impl WebhookAuthorizer {
     /// Whether the webhook is asked about such a request. One condition that is false decides, whatever the others are.
     fn is_asked(&self, spec: &Object) -> Result<bool, String> {
         let mut problems = Vec::new();
+        if self.options.conditions.is_empty() {
+            return Ok(true);
+        }
+        let spec = whole(spec);
         for condition in &self.options.conditions {
-            let request = CelValue::Map(shown(spec)?);
+            let request = CelValue::Map(shown(&spec)?);
             let variables = [("request", request)];
             match condition.program.evaluate(&variables, &mut Budget::default()) {
                 Ok(value) if value.as_bool() == Some(false) => return Ok(false),
@@ -290,6 +294,31 @@ impl std::fmt::Debug for WebhookAuthorizer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WebhookAuthorizer").field("name", &self.options.name).finish_non_exhaustive()
     }
+}
+
+/// The spec with all fields that expressions may speak of without asking whether they are there
+/// (`convertObjectToUnstructured`).
+fn whole(spec: &Object) -> Object {
+    let mut whole = spec.clone();
+    let fill = |object: &mut Object, names: &[&str]| {
+        for name in names {
+            if !object.contains(name) {
+                object.insert(name, "");
+            }
+        }
+    };
+    fill(&mut whole, &["user", "uid"]);
+    if !whole.contains("groups") {
+        whole.insert("groups", Vec::<Value>::new());
+    }
+    if whole.contains("resourceAttributes") {
+        let names = ["namespace", "verb", "group", "version", "resource", "subresource", "name"];
+        fill(whole.object_mut("resourceAttributes"), &names);
+    }
+    if whole.contains("nonResourceAttributes") {
+        fill(whole.object_mut("nonResourceAttributes"), &["path", "verb"]);
+    }
+    whole
 }
 
 /// A review as expressions see it.
