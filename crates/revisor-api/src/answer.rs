@@ -213,7 +213,9 @@ fn store_status(error: &StoreError) -> Status {
         StoreError::NoSpace { .. } => Status::insufficient_storage(format!(
             "database space exceeded: {error}; delete objects, or give the server a larger --quota-backend-bytes"
         )),
-        StoreError::Conflict { .. } | StoreError::Backend(_) => Status::internal_error(error.to_string()),
+        StoreError::Conflict { .. } | StoreError::Transform { .. } | StoreError::Backend(_) => {
+            Status::internal_error(error.to_string())
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 use revisor_audit::{AuditRecord, AuditedRequest, Auditor, Stage};
 use revisor_auth::{
     Attributes, Authenticator, Authorizer, Claims, Decision, Forbidden, Identity, Impersonated, Impersonation, Peer,
-    PeerVerifier, ServiceAccounts, authorization_warning,
+    PeerIdentity, PeerVerifier, ServiceAccounts, authorization_warning,
 };
 use revisor_catalog::{Feature, Features, ObjectRoute, Route, Verb};
 use revisor_object::{DurationError, ResourceRef, Status};
@@ -113,6 +113,8 @@ pub struct Client {
     address: IpAddr,
     /// Whose certificates it showed.
     peer: Arc<Peer>,
+    /// The same certificates before those who believe proxies, if anybody does.
+    proxy: Option<Peer>,
     standing: Arc<Standing>,
 }
 
@@ -125,7 +127,8 @@ impl Handler for Api {
         certificates: &[CertificateDer<'static>],
         standing: Arc<Standing>,
     ) -> Client {
-        Client { address: address.ip(), peer: Arc::new(self.options.peers.peer(certificates)), standing }
+        let proxy = self.options.authenticator.request_header().map(|known| known.peer(certificates));
+        Client { address: address.ip(), peer: Arc::new(self.options.peers.peer(certificates)), proxy, standing }
     }
 
     async fn handle(self: Arc<Self>, connection: Arc<Client>, request: Request<Incoming>) -> Response<Body> {
@@ -205,7 +208,10 @@ impl Api {
         let now = SystemTime::now();
         let authenticator = &self.options.authenticator;
         let peer = &client.peer;
-        let user = match authenticator.authenticate(request.uri().path(), request.headers(), &peer.identity(now), now) {
+        let proxy = client.proxy.as_ref().map_or(PeerIdentity::Unknown, |proxy| proxy.identity(now));
+        let path = request.uri().path();
+        let known = authenticator.authenticate(path, request.headers(), &peer.identity(now), &proxy, now).await;
+        let user = match known {
             Ok(user) if user.is_anonymous() => {
                 self.part_with(client, &request);
                 user
@@ -243,7 +249,7 @@ impl Api {
         let flow = is_counted.then(|| self.options.inflight.classify(&attributes, query, resource)).flatten();
         let tracked = self.options.inflight.flow_control().filter(|_| is_watch);
         let tracked = tracked.and_then(|control| control.track(&attributes, query));
-        let allowed = self.authorize(&attributes, asked);
+        let allowed = self.authorize(&attributes, asked).await;
         let (method, uri, kind) = (request.method().clone(), request.uri().clone(), asked.kind());
         let asking = Asking { kind, user: user.clone(), flow, method, uri, timeout };
         let flow = asking.flow.clone();
@@ -393,8 +399,8 @@ impl Api {
     }
 
     /// Whether they may do what a request asks.
-    fn authorize(&self, attributes: &Attributes<'_>, asked: &Asked) -> Result<(), Box<Response<Body>>> {
-        let decision = self.options.authorizer.authorize(attributes);
+    async fn authorize(&self, attributes: &Attributes<'_>, asked: &Asked) -> Result<(), Box<Response<Body>>> {
+        let decision = self.options.authorizer.authorize_request(attributes).await;
         if let Some(record) = asked.audited.record() {
             let (decided, reason) = match &decision {
                 // Why somebody may is found out only for those who want to know.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use http::{Method, Request};
 use percent_encoding::percent_decode_str;
-use revisor_auth::{Attributes, Identity, ResourceAttributes};
+use revisor_auth::{Attributes, Identity, ResourceAttributes, Selectors};
 use revisor_object::names::NameRule;
 use revisor_object::{FieldSelector, LabelSelector};
 
@@ -18,6 +18,8 @@ pub(crate) struct RequestInfo<'a> {
     verb: Cow<'static, str>,
     /// The name that a selector asks for.
     selected: Option<String>,
+    /// To what the request is limited.
+    selectors: Option<Selectors>,
 }
 
 /// The segments of a path that is about resources.
@@ -43,10 +45,10 @@ impl<'a> RequestInfo<'a> {
         let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
         let Some(parts) = Parts::of(&path)? else {
             let verb = request.method().as_str().to_ascii_lowercase().into();
-            return Ok(RequestInfo { path, verb, selected: None });
+            return Ok(RequestInfo { path, verb, selected: None, selectors: None });
         };
         let has_name = parts.name.is_some();
-        let mut selected = None;
+        let (mut selected, mut selectors) = (None, None);
         let verb = match (parts.verb, request.method()) {
             (Some(verb), _) => verb.to_owned().into(),
             (None, &Method::POST) => "create".into(),
@@ -54,15 +56,19 @@ impl<'a> RequestInfo<'a> {
             (None, &(Method::GET | Method::HEAD)) => {
                 let query = Query::parse(request.uri().query());
                 selected = selected_name(&query);
+                selectors = selectors_of(&query);
                 if query.truth("watch") == Some(true) { "watch".into() } else { "list".into() }
             }
             (None, &Method::PUT) => "update".into(),
             (None, &Method::PATCH) => "patch".into(),
             (None, &Method::DELETE) if has_name => "delete".into(),
-            (None, &Method::DELETE) => "deletecollection".into(),
+            (None, &Method::DELETE) => {
+                selectors = selectors_of(&Query::parse(request.uri().query()));
+                "deletecollection".into()
+            }
             (None, _) => "".into(),
         };
-        Ok(RequestInfo { path, verb, selected })
+        Ok(RequestInfo { path, verb, selected, selectors })
     }
 
     /// Whether it may last as long as its client likes, and so counts neither for seats nor for time (upstream:
@@ -84,6 +90,7 @@ impl<'a> RequestInfo<'a> {
             subresource: parts.subresource,
             namespace: parts.namespace,
             name: parts.name.or(self.selected.as_deref()),
+            selectors: self.selectors.as_ref(),
         });
         Attributes { user, verb: &self.verb, path: &self.path, resource }
     }
@@ -119,6 +126,15 @@ impl<'p> Parts<'p> {
         let (namespace, name) = (given(namespace), given(name));
         Ok(Some(Parts { group, version, verb, namespace, resource, name, subresource }))
     }
+}
+
+/// To what a request is limited. What cannot be read limits nothing, as in the original.
+fn selectors_of(query: &Query<'_>) -> Option<Selectors> {
+    let selectors = Selectors {
+        fields: query.text("fieldSelector").parse().unwrap_or_default(),
+        labels: query.text("labelSelector").parse().unwrap_or_default(),
+    };
+    (!selectors.is_everything()).then_some(selectors)
 }
 
 /// The one name that a list is limited to: who may get that object may be let list it. Options that cannot be read say

@@ -4,9 +4,11 @@
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use revisor_auth::{AccessRules, Attributes, Claims, Identity, PolicyRule, ResourceAttributes};
+use revisor_auth::{AccessRules, Attributes, Claims, Identity, PolicyRule, ResourceAttributes, Selectors};
 use revisor_catalog::{ObjectRoute, Resource};
-use revisor_object::{FieldSelector, KindRef, LabelOperator, LabelSelector, Object, Requirement, Status, Value};
+use revisor_object::{
+    FieldOperator, FieldSelector, FieldTerm, KindRef, LabelOperator, LabelSelector, Object, Requirement, Status, Value,
+};
 use revisor_registry::{Operation, Place, UnstoredWrite, WriteOptions};
 use revisor_schema::{Precision, format_timestamp};
 
@@ -37,7 +39,7 @@ impl Api {
         registry.validate_unstored(&write, &question).await?;
         let answer = match resource.plural.as_str() {
             "selfsubjectreviews" => self.who_am_i(user),
-            "tokenreviews" => self.whose_token(question)?,
+            "tokenreviews" => self.whose_token(question).await?,
             "selfsubjectaccessreviews" => self.may(user, question),
             "subjectaccessreviews" | "localsubjectaccessreviews" => self.may(&subject(&question), question),
             "selfsubjectrulesreviews" => self.what_may(user, &question)?,
@@ -53,7 +55,7 @@ impl Api {
         [("metadata", Value::from(metadata)), ("status", status.into())].into_iter().collect()
     }
 
-    fn whose_token(&self, mut question: Object) -> Result<Object, Box<Status>> {
+    async fn whose_token(&self, mut question: Object) -> Result<Object, Box<Status>> {
         let spec = question.object("spec");
         let token = spec.and_then(|spec| spec.str("token")).unwrap_or_default();
         if token.is_empty() {
@@ -62,7 +64,7 @@ impl Api {
         let audiences = spec.map(|spec| spec.array("audiences")).unwrap_or_default();
         let wanted: Vec<String> = audiences.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         let now = SystemTime::now();
-        let status: Object = match self.options.authenticator.authenticate_token(token.as_bytes(), &wanted, now) {
+        let status: Object = match self.options.authenticator.authenticate_token(token.as_bytes(), &wanted, now).await {
             Ok(known) => [
                 ("authenticated", Value::from(true)),
                 ("user", user_info(&known.identity).into()),
@@ -86,6 +88,7 @@ impl Api {
             let bare = spec.object("nonResourceAttributes").unwrap_or(&empty);
             let text = |name| asked.unwrap_or(bare).str(name).unwrap_or_default();
             let given = |name| Some(text(name)).filter(|text| !text.is_empty());
+            let selectors = asked.and_then(selectors_of);
             let resource = asked.map(|asked| {
                 problems = unread_selectors(asked);
                 ResourceAttributes {
@@ -95,6 +98,7 @@ impl Api {
                     subresource: given("subresource"),
                     namespace: given("namespace"),
                     name: given("name"),
+                    selectors: selectors.as_ref(),
                 }
             });
             let attributes = Attributes { user, verb: text("verb"), path: text("path"), resource };
@@ -141,8 +145,53 @@ impl Api {
     }
 }
 
-/// What is said of selectors that cannot be read, or not all of them. Roles do not look at selectors, so nothing
-/// depends on the rest.
+/// The selectors that a review asks about, as far as they can be read.
+fn selectors_of(asked: &Object) -> Option<Selectors> {
+    let values = |term: &Object| -> Vec<String> {
+        term.array("values").iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let terms = |name: &str| {
+        let selector = asked.object(name);
+        let terms = selector.map(|selector| selector.array("requirements")).unwrap_or_default();
+        let raw = selector.and_then(|selector| selector.str("rawSelector")).unwrap_or_default();
+        (terms.iter().filter_map(Value::as_object).collect::<Vec<_>>(), raw.to_owned())
+    };
+    let (fields, raw_fields) = terms("fieldSelector");
+    let field = |term: &&Object| {
+        let operator = match term.str("operator")? {
+            "In" => FieldOperator::Equals,
+            "NotIn" => FieldOperator::NotEquals,
+            _ => return None,
+        };
+        let [value] = <[String; 1]>::try_from(values(term)).ok()?;
+        Some(FieldTerm { field: term.str("key").unwrap_or_default().to_owned(), operator, value })
+    };
+    let (labels, raw_labels) = terms("labelSelector");
+    let label = |term: &&Object| Requirement::new(term.str("key")?, label_operator(term)?, values(term)).ok();
+    let selectors = Selectors {
+        fields: match fields.is_empty() {
+            true => raw_fields.parse().unwrap_or_default(),
+            false => FieldSelector::new(fields.iter().filter_map(field).collect()),
+        },
+        labels: match labels.is_empty() {
+            true => raw_labels.parse().unwrap_or_default(),
+            false => LabelSelector::new(labels.iter().filter_map(label).collect()),
+        },
+    };
+    (!selectors.is_everything()).then_some(selectors)
+}
+
+fn label_operator(term: &Object) -> Option<LabelOperator> {
+    Some(match term.str("operator")? {
+        "In" => LabelOperator::In,
+        "NotIn" => LabelOperator::NotIn,
+        "Exists" => LabelOperator::Exists,
+        "DoesNotExist" => LabelOperator::DoesNotExist,
+        _ => return None,
+    })
+}
+
+/// What is said of selectors that cannot be read, or not all of them.
 fn unread_selectors(asked: &Object) -> Vec<String> {
     let mut problems = Vec::new();
     let mut note = |name: &str, is_readable: &dyn Fn(&str) -> bool, is_term: &dyn Fn(&Object) -> bool| {
@@ -160,13 +209,7 @@ fn unread_selectors(asked: &Object) -> Vec<String> {
         matches!(term.str("operator"), Some("In" | "NotIn")) && term.array("values").len() == 1
     });
     note("labelSelector", &|raw| raw.parse::<LabelSelector>().is_ok(), &|term| {
-        let operator = match term.str("operator") {
-            Some("In") => LabelOperator::In,
-            Some("NotIn") => LabelOperator::NotIn,
-            Some("Exists") => LabelOperator::Exists,
-            Some("DoesNotExist") => LabelOperator::DoesNotExist,
-            _ => return false,
-        };
+        let Some(operator) = label_operator(term) else { return false };
         let values = term.array("values").iter().filter_map(Value::as_str).map(str::to_owned).collect();
         Requirement::new(term.str("key").unwrap_or_default(), operator, values).is_ok()
     });

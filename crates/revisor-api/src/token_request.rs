@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use revisor_auth::{LiveObject, NewToken, ObjectLookup, ServiceAccounts, TokenObject, TokenSubject};
+use revisor_auth::{LiveObject, NewToken, ObjectLookup, SecretLookup, ServiceAccounts, TokenObject, TokenSubject};
 use revisor_catalog::{Feature, ObjectRoute, Resource};
 use revisor_object::{FieldError, FieldErrors, KindRef, Object, ResourceRef, Status, Value, Warnings};
 use revisor_registry::{
@@ -35,6 +35,12 @@ impl ObjectLookup for StoredObjects {
         let metadata = object.object("metadata")?;
         let deleted = metadata.str("deletionTimestamp").and_then(|time| OffsetDateTime::parse(time, &Rfc3339).ok());
         Some(LiveObject { uid: metadata.str("uid")?.to_owned(), deleted_at: deleted.map(SystemTime::from) })
+    }
+}
+
+impl SecretLookup for StoredObjects {
+    fn secret(&self, namespace: &str, name: &str) -> Option<Object> {
+        self.0.stored("", "v1", "secrets", Some(namespace), name)
     }
 }
 
@@ -229,7 +235,10 @@ impl Asked<'_> {
 
     fn is_extended(&self, subject: &TokenSubject, seconds: i64, audiences: &[String]) -> bool {
         let own = self.accounts.audiences();
-        subject.pod.is_some() && seconds == REPLACED_AFTER && audiences.iter().all(|audience| own.contains(audience))
+        self.accounts.extends_expiration()
+            && subject.pod.is_some()
+            && seconds == REPLACED_AFTER
+            && audiences.iter().all(|audience| own.contains(audience))
     }
 
     fn find(&self, plural: &str, namespace: Option<&str>, name: &str) -> Result<Object, Refusal> {

@@ -1,7 +1,7 @@
 //! [`Attributes`]: what of a request the decision about it depends on, and the words of a refusal.
 
-use crate::Identity;
 use crate::quoted::quoted;
+use crate::{Identity, Selectors};
 
 /// What of a request matters to whether it is allowed.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,8 @@ pub struct ResourceAttributes<'a> {
     pub namespace: Option<&'a str>,
     /// The name of the object, unless the request is about a collection.
     pub name: Option<&'a str>,
+    /// To what a request about a collection is limited, if it is.
+    pub selectors: Option<&'a Selectors>,
 }
 
 /// The refusal of a request, in the words that clients know, and what it was about.

@@ -1,5 +1,5 @@
-//! [`Authenticator`]: who makes this request? First the certificate of the connection is asked, then the bearer
-//! token; a request with neither is anonymous.
+//! [`Authenticator`]: who makes this request? First a proxy in front of the server is asked, then the certificate of the
+//! connection, then the bearer token; a request with none of them is anonymous.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -7,14 +7,20 @@ use std::time::SystemTime;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-use crate::{Anonymous, Identity, PeerIdentity, ServiceAccounts, TokenFile, TokenHolder};
+use crate::{
+    Anonymous, Identity, PeerIdentity, RequestHeader, ServiceAccounts, TokenAuthenticator, TokenFile, TokenHolder,
+};
 
 /// Turns the credentials of a request into an [`Identity`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Authenticator {
     tokens: TokenFile,
     /// Makes and checks the tokens of service accounts.
     service_accounts: Option<ServiceAccounts>,
+    /// Others who know tokens, in the order in which they are asked.
+    others: Vec<Arc<dyn TokenAuthenticator>>,
+    /// Proxies that name users in headers.
+    request_header: Option<RequestHeader>,
     anonymous: Anonymous,
     /// Kept, so that an anonymous request costs no allocation.
     nobody: Identity,
@@ -33,6 +39,9 @@ pub enum Unauthenticated {
     /// The bearer token is one of a service account, but not good.
     #[error("[invalid bearer token, {0}]")]
     ServiceAccount(Arc<str>),
+    /// The bearer token is one of those whom others know, but not good.
+    #[error("[invalid bearer token, {0}]")]
+    Others(Arc<str>),
     /// There are no credentials, and anonymous requests are turned off, at least for this path.
     #[error("no credentials were given")]
     NoCredentials,
@@ -41,12 +50,34 @@ pub enum Unauthenticated {
 impl Authenticator {
     /// An authenticator that knows `tokens`, and lets those requests without credentials in that `anonymous` admits.
     pub fn new(tokens: TokenFile, anonymous: Anonymous) -> Authenticator {
-        Authenticator { tokens, service_accounts: None, anonymous, nobody: Identity::anonymous() }
+        Authenticator {
+            tokens,
+            service_accounts: None,
+            others: Vec::new(),
+            request_header: None,
+            anonymous,
+            nobody: Identity::anonymous(),
+        }
     }
 
     /// The same, but with the tokens of service accounts beside those that it knows.
     pub fn with_service_accounts(self, service_accounts: ServiceAccounts) -> Authenticator {
         Authenticator { service_accounts: Some(service_accounts), ..self }
+    }
+
+    /// The same, but with others who are asked about tokens that it does not know, in this order.
+    pub fn with_others(self, others: Vec<Arc<dyn TokenAuthenticator>>) -> Authenticator {
+        Authenticator { others, ..self }
+    }
+
+    /// The same, but with proxies that name users in headers.
+    pub fn with_request_header(self, request_header: Option<RequestHeader>) -> Authenticator {
+        Authenticator { request_header, ..self }
+    }
+
+    /// The proxies that name users in headers, if any do.
+    pub fn request_header(&self) -> Option<&RequestHeader> {
+        self.request_header.as_ref()
     }
 
     /// Who makes and checks the tokens of service accounts.
@@ -56,7 +87,7 @@ impl Authenticator {
 
     /// Whose token this is, if it is good for one of `audiences`; if none are named, for this server. Tokens of the file
     /// are for this server.
-    pub fn authenticate_token(
+    pub async fn authenticate_token(
         &self,
         token: &[u8],
         audiences: &[String],
@@ -70,35 +101,62 @@ impl Authenticator {
             let holder = TokenHolder { identity: identity.clone(), audiences: meant };
             return if is_meant { Ok(holder) } else { Err(Unauthenticated::Token) };
         }
-        let accounts = self.service_accounts.as_ref().ok_or(Unauthenticated::Token)?;
         let token = std::str::from_utf8(token).map_err(|_| Unauthenticated::Token)?;
-        accounts.verify(token, audiences, now)
+        let verified = match &self.service_accounts {
+            Some(accounts) => accounts.verify(token, audiences, now),
+            None => Err(Unauthenticated::Token),
+        };
+        // One that is not good is not looked at by others; one of others is.
+        let refused = match verified {
+            Err(Unauthenticated::Token) => Unauthenticated::Token,
+            done => return done,
+        };
+        let mut problems = Vec::new();
+        for other in &self.others {
+            match other.authenticate(token, audiences, now).await {
+                Ok(Some(holder)) => return Ok(holder),
+                Ok(None) => {}
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if problems.is_empty() { Err(refused) } else { Err(Unauthenticated::Others(problems.join(", ").into())) }
     }
 
-    /// Who makes a request for `path` with `headers` on a connection whose client proved to be `peer`.
+    /// Who makes a request for `path` with `headers` on a connection whose client proved to be `peer`, and `proxy` to
+    /// those who believe proxies.
     ///
     /// The first credential that is good decides, so a wrong token next to a good certificate goes unnoticed. When
     /// none is good and one was tried, the request is refused and not anonymous: who has credentials means them.
-    pub fn authenticate(
+    pub async fn authenticate(
         &self,
         path: &str,
         headers: &HeaderMap,
         peer: &PeerIdentity,
+        proxy: &PeerIdentity,
         now: SystemTime,
     ) -> Result<Identity, Unauthenticated> {
+        if let Some(user) = self.request_header.as_ref().and_then(|known| known.authenticate(headers, proxy)) {
+            return Ok(user);
+        }
         let refused = match peer {
             PeerIdentity::Verified(identity) => return Ok(identity.clone()),
             PeerIdentity::Refused(reason) => Some(Unauthenticated::Certificate(reason.clone())),
             PeerIdentity::Unknown => None,
         };
         if let Authorization::Bearer(token) = authorization(headers) {
-            return self.authenticate_token(token, &[], now).map(|holder| holder.identity);
+            return self.authenticate_token(token, &[], now).await.map(|holder| holder.identity);
         }
         match refused {
             Some(refused) => Err(refused),
             None if self.anonymous.admits(path) => Ok(self.nobody.clone()),
             None => Err(Unauthenticated::NoCredentials),
         }
+    }
+}
+
+impl std::fmt::Debug for Authenticator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authenticator").field("anonymous", &self.anonymous).finish_non_exhaustive()
     }
 }
 
@@ -156,8 +214,17 @@ mod tests {
         value.into_iter().map(|value| (AUTHORIZATION, value)).collect()
     }
 
-    #[test]
-    fn the_authorization_header_is_read_as_clients_expect() {
+    async fn ask(
+        authenticator: &Authenticator,
+        path: &str,
+        headers: HeaderMap,
+        peer: &PeerIdentity,
+    ) -> Result<Identity, Unauthenticated> {
+        authenticator.authenticate(path, &headers, peer, &PeerIdentity::Unknown, NOW).await
+    }
+
+    #[tokio::test]
+    async fn the_authorization_header_is_read_as_clients_expect() {
         for (value, want) in [
             (None, Ok("system:anonymous")),
             (Some("".as_bytes()), Ok("system:anonymous")),
@@ -175,7 +242,7 @@ mod tests {
             (Some(b"Bearer \xff"), Err(Unauthenticated::Token)),
         ] {
             let authenticator = authenticator(Anonymous::Everywhere);
-            let got = authenticator.authenticate(PATH, &headers(value), &PeerIdentity::Unknown, NOW);
+            let got = ask(&authenticator, PATH, headers(value), &PeerIdentity::Unknown).await;
             assert_eq!(got.as_ref().map(Identity::name), want.as_ref().copied(), "{value:?}");
         }
     }
@@ -188,8 +255,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn certificates_come_before_tokens_and_bad_ones_do_not_hide_good_tokens() {
+    #[tokio::test]
+    async fn certificates_come_before_tokens_and_bad_ones_do_not_hide_good_tokens() {
         let carl = Identity::authenticated(Claims { name: "carl".to_owned(), ..Claims::default() });
         let valid = PeerIdentity::Verified(carl);
         let refused = PeerIdentity::Refused("why".into());
@@ -202,13 +269,13 @@ mod tests {
             ("refused certificate and wrong token", &refused, Some("Bearer bad"), Err(Unauthenticated::Token)),
         ] {
             let authenticator = authenticator(Anonymous::Everywhere);
-            let got = authenticator.authenticate(PATH, &headers(token.map(str::as_bytes)), peer, NOW);
+            let got = ask(&authenticator, PATH, headers(token.map(str::as_bytes)), peer).await;
             assert_eq!(got.as_ref().map(Identity::name), want.as_ref().copied(), "{case}");
         }
     }
 
-    #[test]
-    fn anonymous_requests_can_be_turned_off_and_kept_to_paths() {
+    #[tokio::test]
+    async fn anonymous_requests_can_be_turned_off_and_kept_to_paths() {
         let health = Anonymous::At(["/healthz".to_owned()].into());
         for (anonymous, path, is_admitted) in [
             (Anonymous::Everywhere, "/api", true),
@@ -220,10 +287,10 @@ mod tests {
             (health, "/api", false),
         ] {
             let authenticator = authenticator(anonymous.clone());
-            let got = authenticator.authenticate(path, &headers(None), &PeerIdentity::Unknown, NOW);
+            let got = ask(&authenticator, path, headers(None), &PeerIdentity::Unknown).await;
             let want = if is_admitted { Ok("system:anonymous") } else { Err(&Unauthenticated::NoCredentials) };
             assert_eq!(got.as_ref().map(Identity::name), want, "{anonymous:?} at {path}");
-            let got = authenticator.authenticate(path, &headers(Some(b"Bearer good")), &PeerIdentity::Unknown, NOW);
+            let got = ask(&authenticator, path, headers(Some(b"Bearer good")), &PeerIdentity::Unknown).await;
             assert_eq!(got.expect("the token is known").groups(), ["dev", "system:authenticated"]);
         }
     }

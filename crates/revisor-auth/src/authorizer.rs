@@ -1,12 +1,19 @@
-//! [`Authorizer`]: may they? The modes of `--authorization-mode`, asked in their order.
+//! [`Authorizer`]: may they? The modes of `--authorization-mode`, or the steps of a configuration, asked in their order.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::pin::pin;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::task::{Context, Poll, Waker};
 
+use crate::node;
 use crate::rbac::Verdict;
-use crate::{Attributes, Escalation, GrantBook, Identity, PolicyRule, missing_rights};
+use crate::webhook_authorizer::Answer;
+use crate::{
+    AbacPolicy, Attributes, Escalation, GrantBook, Identity, NodeBook, PolicyRule, WebhookAuthorizer, missing_rights,
+    node_identity,
+};
 
 /// What the rules of nodes say about themselves to those who want to see all rules.
 const NODE_RULES: &str = "node authorizer does not support user rule resolution";
@@ -18,20 +25,42 @@ pub enum AuthorizationMode {
     AlwaysAllow,
     /// Allows nothing.
     AlwaysDeny,
-    /// Allows kubelets what their pods need. No kubelet's pods are tracked here, so it has no opinion on any
-    /// request; it is known so that command lines which list it before RBAC work unchanged.
+    /// Allows what the lines of a file allow.
+    Abac,
+    /// Asks a webhook.
+    Webhook,
+    /// Allows kubelets what their pods need.
     Node,
     /// Allows what roles grant to those whom bindings name.
     Rbac,
 }
 
+/// Who is asked about a request.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Allows everything.
+    AlwaysAllow,
+    /// Allows nothing.
+    AlwaysDeny,
+    /// Allows kubelets what their pods need.
+    Node,
+    /// Allows what roles grant to those whom bindings name.
+    Rbac,
+    /// Allows what the lines of a file allow.
+    Abac(Arc<AbacPolicy>),
+    /// Asks a webhook, which may also deny.
+    Webhook(Arc<WebhookAuthorizer>),
+}
+
 impl AuthorizationMode {
     /// Every mode, in the order in which messages list them.
-    pub const ALL: [AuthorizationMode; 4] = [
+    pub const ALL: [AuthorizationMode; 6] = [
+        AuthorizationMode::Abac,
         AuthorizationMode::AlwaysAllow,
         AuthorizationMode::AlwaysDeny,
         AuthorizationMode::Node,
         AuthorizationMode::Rbac,
+        AuthorizationMode::Webhook,
     ];
 
     /// The name of the mode on the command line.
@@ -39,6 +68,8 @@ impl AuthorizationMode {
         match self {
             AuthorizationMode::AlwaysAllow => "AlwaysAllow",
             AuthorizationMode::AlwaysDeny => "AlwaysDeny",
+            AuthorizationMode::Abac => "ABAC",
+            AuthorizationMode::Webhook => "Webhook",
             AuthorizationMode::Node => "Node",
             AuthorizationMode::Rbac => "RBAC",
         }
@@ -134,31 +165,67 @@ pub enum Decision {
 /// For all others the first mode that allows a request decides; what none allows is forbidden.
 #[derive(Debug, Clone)]
 pub struct Authorizer {
-    modes: AuthorizationModes,
+    /// Shared by all clones, so that they follow a configuration that changes.
+    steps: Arc<RwLock<Arc<[Step]>>>,
     grants: Arc<dyn GrantBook>,
+    nodes: Option<Arc<dyn NodeBook>>,
 }
 
 impl Authorizer {
     /// An authorizer that asks `modes` in their order, of which RBAC looks into these grants.
     pub fn new(modes: AuthorizationModes, grants: Arc<dyn GrantBook>) -> Authorizer {
-        Authorizer { modes, grants }
+        let steps = modes.as_slice().iter().filter_map(|mode| match mode {
+            AuthorizationMode::AlwaysAllow => Some(Step::AlwaysAllow),
+            AuthorizationMode::AlwaysDeny => Some(Step::AlwaysDeny),
+            AuthorizationMode::Node => Some(Step::Node),
+            AuthorizationMode::Rbac => Some(Step::Rbac),
+            // They are configured by files, and come with `replace`.
+            AuthorizationMode::Abac | AuthorizationMode::Webhook => None,
+        });
+        Authorizer { steps: Arc::new(RwLock::new(steps.collect())), grants, nodes: None }
     }
 
-    /// Whether the request that `attributes` describe may go on.
+    /// The same, which knows what nodes have to do with.
+    pub fn with_nodes(self, nodes: Arc<dyn NodeBook>) -> Authorizer {
+        Authorizer { nodes: Some(nodes), ..self }
+    }
+
+    /// Asks these from now on, in this order.
+    pub fn replace(&self, steps: Vec<Step>) {
+        *self.steps.write().unwrap_or_else(PoisonError::into_inner) = steps.into();
+    }
+
+    fn steps(&self) -> Arc<[Step]> {
+        self.steps.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the request that `attributes` describe may go on. Waits for webhooks in place: where many wait,
+    /// [`Authorizer::authorize_request`] is better.
     pub fn authorize(&self, attributes: &Attributes<'_>) -> Decision {
-        self.decide(attributes, |_| ()).1
+        in_place(self.decide(attributes, |_| (), drop)).1
+    }
+
+    /// The same for those who may be kept waiting.
+    pub async fn authorize_request(&self, attributes: &Attributes<'_>) -> Decision {
+        self.decide(attributes, |_| (), drop).await.1
     }
 
     /// Whether it may, and what is said about that: why it may, or what the modes had to say against it.
     pub fn explain(&self, attributes: &Attributes<'_>) -> (bool, String) {
-        match self.decide(attributes, |verdict| verdict.reason(attributes.user)) {
+        match in_place(self.decide(attributes, |verdict| verdict.reason(attributes.user), |why| why)) {
             (why, Decision::Allow) => (true, why.unwrap_or_default()),
             (_, Decision::Forbidden { reason }) => (false, reason.into_owned()),
         }
     }
 
-    /// The decision, and what `look` makes of the verdict that allows it: most who ask do not want to be told why.
-    fn decide<R>(&self, attributes: &Attributes<'_>, look: impl Fn(&Verdict<'_>) -> R) -> (Option<R>, Decision) {
+    /// The decision, and what `look` makes of the verdict that allows it, or `told` of what a webhook says: most who ask
+    /// do not want to be told why.
+    async fn decide<R>(
+        &self,
+        attributes: &Attributes<'_>,
+        look: impl Fn(&Verdict<'_>) -> R,
+        told: impl Fn(String) -> R,
+    ) -> (Option<R>, Decision) {
         if attributes.user.is_master() {
             return (None, Decision::Allow);
         }
@@ -168,14 +235,29 @@ impl Authorizer {
             (true, false) => reason = more,
             (false, false) => reason = format!("{reason}\n{more}").into(),
         };
-        for mode in self.modes.as_slice() {
-            match mode {
-                AuthorizationMode::AlwaysAllow => return (None, Decision::Allow),
-                AuthorizationMode::AlwaysDeny => add(Cow::Borrowed("Everything is forbidden.")),
-                AuthorizationMode::Node => {}
-                AuthorizationMode::Rbac => match self.grants.read().decide(attributes) {
+        for step in self.steps().iter() {
+            match step {
+                Step::AlwaysAllow => return (None, Decision::Allow),
+                Step::AlwaysDeny => add(Cow::Borrowed("Everything is forbidden.")),
+                Step::Node => match self.nodes.as_deref().and_then(|book| node::authorize(book, attributes)) {
+                    Some(Ok(())) => return (None, Decision::Allow),
+                    Some(Err(why)) => add(why),
+                    None => {}
+                },
+                Step::Rbac => match self.grants.read().decide(attributes) {
                     verdict @ Verdict::Allowed(_) => return (Some(look(&verdict)), Decision::Allow),
                     verdict @ Verdict::Nothing { .. } => add(verdict.reason(attributes.user).into()),
+                },
+                Step::Abac(policy) if policy.allows(attributes) => return (None, Decision::Allow),
+                Step::Abac(_) => add(Cow::Borrowed("No policy matched.")),
+                Step::Webhook(webhook) => match webhook.authorize(attributes).await {
+                    Answer::Allow(why) => return (Some(told(why)), Decision::Allow),
+                    // What is denied is not for others to allow.
+                    Answer::Deny(why) => {
+                        add(why.into());
+                        break;
+                    }
+                    Answer::NoOpinion(why) => add(why.into()),
                 },
             }
         }
@@ -186,19 +268,33 @@ impl Authorizer {
     pub fn rules_of(&self, user: &Identity, namespace: &str) -> AccessRules {
         let all = || vec!["*".to_owned()];
         let (mut rules, mut problems) = (Vec::new(), Vec::new());
-        for mode in self.modes.as_slice() {
-            match mode {
-                AuthorizationMode::AlwaysAllow => {
+        let mut is_incomplete = false;
+        for step in self.steps().iter() {
+            match step {
+                Step::AlwaysAllow => {
                     let everything =
                         PolicyRule { verbs: all(), groups: all(), resources: all(), ..PolicyRule::default() };
                     rules.extend([everything, PolicyRule { verbs: all(), paths: all(), ..PolicyRule::default() }]);
                 }
-                AuthorizationMode::AlwaysDeny => {}
-                AuthorizationMode::Node => problems.push(NODE_RULES.to_owned()),
-                AuthorizationMode::Rbac => {
+                Step::AlwaysDeny => {}
+                Step::Node => {
+                    if node_identity(user).is_some() {
+                        is_incomplete = true;
+                        problems.push(NODE_RULES.to_owned());
+                    }
+                }
+                Step::Rbac => {
                     let (own, missing) = self.grants.read().rules_of(user, Some(namespace));
                     rules.extend(own);
                     problems.extend(Some(missing.in_decisions()).filter(|problem| !problem.is_empty()));
+                }
+                Step::Abac(_) => {
+                    is_incomplete = true;
+                    problems.push("ABAC authorizer does not support user rule resolution".to_owned());
+                }
+                Step::Webhook(_) => {
+                    is_incomplete = true;
+                    problems.push("webhook authorizer does not support user rule resolution".to_owned());
                 }
             }
         }
@@ -207,7 +303,7 @@ impl Authorizer {
             [one] => one.clone(),
             several => format!("[{}]", several.join(", ")),
         };
-        AccessRules { rules, is_incomplete: self.modes.0.contains(&AuthorizationMode::Node), problem }
+        AccessRules { rules, is_incomplete, problem }
     }
 
     /// The grants that roles are looked up in, whether or not the modes ask them.
@@ -229,6 +325,16 @@ impl Authorizer {
             missing if missing.is_empty() => Ok(()),
             missing => Err(Escalation::new(user, missing, &unknown.in_writes(plural))),
         }
+    }
+}
+
+/// The outcome of a decision, which is there at once unless a webhook has to be asked; then the thread is given up to
+/// others while it waits. Has to be called on a thread of a runtime with several of them where there are webhooks.
+fn in_place<T>(decision: impl Future<Output = T>) -> T {
+    let mut decision = pin!(decision);
+    match decision.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(decided) => decided,
+        Poll::Pending => tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(decision)),
     }
 }
 
@@ -263,23 +369,27 @@ mod tests {
             ("AlwaysDeny", Ok("AlwaysDeny")),
             (
                 "",
-                Err("at least one authorization-mode must be passed, allowed are AlwaysAllow, AlwaysDeny, Node, RBAC"),
+                Err(
+                    "at least one authorization-mode must be passed, allowed are ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook",
+                ),
             ),
             (
-                "Node,ABAC",
+                "Node,NoSuch",
                 Err(
-                    r#"authorization-mode "ABAC" is not a valid mode, allowed are AlwaysAllow, AlwaysDeny, Node, RBAC"#,
+                    r#"authorization-mode "NoSuch" is not a valid mode, allowed are ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook"#,
                 ),
             ),
             (
                 "rbac",
                 Err(
-                    r#"authorization-mode "rbac" is not a valid mode, allowed are AlwaysAllow, AlwaysDeny, Node, RBAC"#,
+                    r#"authorization-mode "rbac" is not a valid mode, allowed are ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook"#,
                 ),
             ),
             (
                 "RBAC,",
-                Err(r#"authorization-mode "" is not a valid mode, allowed are AlwaysAllow, AlwaysDeny, Node, RBAC"#),
+                Err(
+                    r#"authorization-mode "" is not a valid mode, allowed are ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook"#,
+                ),
             ),
             ("RBAC,Node,RBAC", Err(r#"authorization-mode "RBAC" is specified more than once"#)),
         ] {
@@ -380,7 +490,7 @@ mod tests {
             ("RBAC", 2, false, ""),
             ("AlwaysAllow", 2, false, ""),
             ("AlwaysDeny", 0, false, ""),
-            ("Node,RBAC", 2, true, NODE_RULES),
+            ("Node,RBAC", 2, false, ""),
         ] {
             let rules = Authorizer::new(modes(mode), grants()).rules_of(&bob, "default");
             assert_eq!((rules.rules.len(), rules.is_incomplete, &*rules.problem), (count, is_incomplete, problem));

@@ -268,7 +268,8 @@ impl Rights<'_> {
         name: &str,
     ) -> Result<(), Forbidden> {
         let version = "v1";
-        let resource = ResourceAttributes { group, version, resource, subresource, namespace, name: Some(name) };
+        let resource =
+            ResourceAttributes { group, version, resource, subresource, namespace, name: Some(name), selectors: None };
         self.impersonation.check(&self.attributes(resource))
     }
 

@@ -45,6 +45,9 @@ pub struct ServiceAccountOptions {
     pub verifying_keys: Vec<VerifyingKey>,
     /// How long a token is good at most.
     pub max_expiration: Option<Duration>,
+    /// Whether tokens of pods that are meant to be replaced within the hour stay good for a year, for programs that read
+    /// theirs only once.
+    pub extends_expiration: bool,
     /// Where others are told to find the keys; `None` if they are told nothing.
     pub keys_uri: Option<String>,
     /// The objects that there are.
@@ -194,6 +197,11 @@ impl ServiceAccounts {
         self.0.max_expiration
     }
 
+    /// Whether tokens of pods stay good for longer than they are meant to be used.
+    pub fn extends_expiration(&self) -> bool {
+        self.0.extends_expiration
+    }
+
     /// Makes a token; `None` if the key fails.
     pub fn issue(&self, token: NewToken) -> Option<String> {
         let NewToken { subject, audiences, now, lifetime, id } = token;
@@ -334,6 +342,7 @@ mod tests {
             signing_key: SigningKey::from_pem(pem.as_bytes()).expect("is a key"),
             verifying_keys: VerifyingKey::from_pem(pem.as_bytes()).expect("is a key"),
             max_expiration: None,
+            extends_expiration: true,
             keys_uri: None,
             objects: Arc::new(Objects),
         })

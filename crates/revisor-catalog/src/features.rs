@@ -36,6 +36,10 @@ features! {
     AllowInsecureKubeletCertificateSigningRequests,
     /// Requests may be anonymous at some paths only.
     AnonymousAuthConfigurableEndpoints,
+    /// Nodes may list and watch only what is theirs, by their selectors.
+    AuthorizeNodeWithSelectors,
+    /// Those who decide about a request are told by which selectors it is limited.
+    AuthorizeWithSelectors,
     /// Objects are read and written in CBOR.
     CBORServingAndStorage,
     /// Drivers of volumes can take the tokens of service accounts as secrets.
@@ -112,6 +116,10 @@ features! {
     JobManagedBy,
     /// Jobs say when pods are replaced.
     JobPodReplacementPolicy,
+    /// Services that hold keys may speak the first version of their protocol, which this server does not.
+    KMSv1,
+    /// Nodes may read the service accounts of their pods.
+    KubeletServiceAccountTokenForCredentialProviders,
     /// Names of policies and webhooks that end in `.static.k8s.io` are kept for those in files.
     ManifestBasedAdmissionControlConfig,
     /// Spread constraints name label keys whose values come from the pod.

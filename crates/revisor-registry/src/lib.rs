@@ -24,6 +24,7 @@ mod flow_book;
 mod identity;
 mod lasting;
 mod managed_fields;
+mod node_book;
 mod overwrite;
 mod patch;
 mod policy_book;

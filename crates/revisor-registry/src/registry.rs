@@ -6,9 +6,9 @@ use std::sync::{Arc, RwLock, Weak};
 use std::time::Duration;
 
 use revisor_admission::AdmissionEnvironment;
-use revisor_auth::{AuthorizationModes, Authorizer};
+use revisor_auth::{AuthorizationModes, Authorizer, NodeFeatures};
 use revisor_cache::{Cache, ResourceCache, Snapshot};
-use revisor_catalog::{Catalog, Resource, WriteUnderWay, WritesUnderWay};
+use revisor_catalog::{Catalog, Feature, Resource, WriteUnderWay, WritesUnderWay};
 use revisor_object::TokenSealer;
 use revisor_webhook::{Limits, WebhookClient};
 use tokio::runtime::Handle;
@@ -19,6 +19,7 @@ use crate::allocation::{Allocation, ServiceNetwork};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
 use crate::flow_book::FlowBook;
+use crate::node_book::StoredNodes;
 use crate::policy_book::PolicyBook;
 use crate::policy_tally::{PolicySample, PolicyTally};
 use crate::quota::{Ledger, LimitedResource};
@@ -122,6 +123,11 @@ impl Deref for Newest {
 }
 
 impl Registry {
+    /// What calls webhooks, for others who have to.
+    pub fn webhook_client(&self) -> &WebhookClient {
+        &self.webhooks
+    }
+
     /// Starts to follow every resource of the catalog, and makes the objects that every server has.
     ///
     /// # Panics
@@ -141,6 +147,13 @@ impl Registry {
         let nothing = cache.add(NOTHING, false).await?;
         let usage = VersionUsage::new(options.server, cache.add(RECORDS, false).await?);
         let roles = RoleBook::new(&options.catalog, &caches);
+        let features = options.catalog.features();
+        let features = NodeFeatures {
+            selectors: features.has(Feature::AuthorizeNodeWithSelectors),
+            account_tokens: features.has(Feature::KubeletServiceAccountTokenForCredentialProviders),
+            pod_certificates: features.has(Feature::PodCertificateRequest),
+        };
+        let nodes = StoredNodes::new(&options.catalog, &caches, features);
         let admission_webhooks = Webhooks::new(&options.catalog, &caches, &options.admission.config);
         let admission = chain(&options.admission);
         let policies = PolicyBook::new(&options.catalog, &caches);
@@ -173,7 +186,7 @@ impl Registry {
                 .then_some(options.admission.config.limited_resources),
             allocation: Allocation::new(options.services),
             quota_ledger: Ledger::default(),
-            authorizer: Authorizer::new(options.authorization, Arc::new(roles)),
+            authorizer: Authorizer::new(options.authorization, Arc::new(roles)).with_nodes(Arc::new(nodes)),
             caches,
         });
         registry.bootstrap().await?;

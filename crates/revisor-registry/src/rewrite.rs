@@ -1,5 +1,5 @@
-//! Objects that are stored otherwise than they would be today: told from the others, stored anew, and taken off the list
-//! of what a definition has stored once the counts say that nothing is.
+//! Objects that are stored otherwise than they would be today, in another version or encrypted otherwise: told from the
+//! others, stored anew, and taken off the list of what a definition has stored once the counts say that nothing is.
 //!
 //! To store an object anew changes nothing that anybody can see but its resource version, so nobody is asked for it: it
 //! is read and laid down as a write of it would be, past admission and validation, which judge changes.
@@ -86,7 +86,7 @@ impl Registry {
     async fn write_anew(&self, storage: &Arc<Resource>, current: &Entry) -> Result<(), RegistryError> {
         let Current { object, beneath } = self.read_stored(storage, current.bytes()).await?;
         let drafted = self.draft(storage, object, &beneath).await?;
-        if current.same_content(&drafted.stored) {
+        if current.same_content(&drafted.stored) && !self.cache.store().is_stale(current).await? {
             return Ok(());
         }
         let change = Change::Put(drafted.stored);

@@ -286,7 +286,9 @@ impl Registry {
             Saved { bytes, created: false, warnings, shown }
         };
         let before = current.revision();
-        if options.dry_run || (current.same_content(draft) && !is_last_step) {
+        let is_as_it_was = current.same_content(draft) && !is_last_step;
+        // What would be encrypted otherwise today is written although nothing changed, as in the original.
+        if options.dry_run || (is_as_it_was && !self.cache.store().is_stale(current).await?) {
             return Ok(Attempt::Saved(saved(draft.at_revision(before), before)));
         }
         // What was only held by its finalizers goes with the write that removes the last of them. Those who watch see

@@ -18,6 +18,7 @@ mod past;
 mod quota;
 mod record;
 mod recovery;
+mod sealing;
 mod sequencer;
 mod sinks;
 mod sweeper;
@@ -45,7 +46,8 @@ pub use options::{Clock, EmbeddedOptions, HistoryLimits, ShareOf, Tuning, resour
 pub use usage::Usage;
 
 use crate::{
-    BoxFuture, Committed, Entry, EventPage, Listing, Page, Progress, Sink, Store, StoreError, WatchGuard, Write,
+    BoxFuture, Committed, Entry, EventPage, Listing, Page, Progress, ResourceTransformers, Sink, Store, StoreError,
+    WatchGuard, Write,
 };
 use folder::{Folder, Head};
 use log::Log;
@@ -100,6 +102,7 @@ struct Shared {
     sinks: Arc<Sinks>,
     health: Arc<Health>,
     quota: Quota,
+    transformers: Arc<dyn ResourceTransformers>,
     closing: AtomicBool,
     closed: AtomicBool,
 }
@@ -181,7 +184,7 @@ impl EmbeddedStore {
     }
 
     fn open_blocking(options: EmbeddedOptions) -> Result<EmbeddedStore, OpenError> {
-        let EmbeddedOptions { folder: path, history: limits, share_of, clock, tuning } = options;
+        let EmbeddedOptions { folder: path, history: limits, share_of, clock, transformers, tuning } = options;
         let folder = Folder::lock(&path)?;
         let head = folder.prepare()?;
         if head != Head::Creating && !folder.engine().is_dir() {
@@ -190,7 +193,7 @@ impl EmbeddedStore {
         manifest::check(&folder.engine())?;
         let witnessed = journal::mend(&folder.engine())?;
         let log = Log::open(&folder.engine(), tuning.memtable_bytes)?;
-        let Recovered { view, mark, gaps, dead } = recovery::recover(&log, &limits, share_of)?;
+        let Recovered { view, mark, gaps, dead } = recovery::recover(&log, &limits, share_of, &*transformers)?;
         let newest = view.newest();
         let reached = newest.map_or(0, Revision::get);
         let promised = match head {
@@ -212,6 +215,7 @@ impl EmbeddedStore {
             sinks: Arc::default(),
             health: health.clone(),
             quota: Quota::default(),
+            transformers,
             closing: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         });
@@ -284,6 +288,21 @@ impl EmbeddedStore {
         self.shared.quota.alarm()
     }
 
+    /// Whether all that is stored could be read by other transformers, as far as these or the present ones encrypt it.
+    /// Blocks, and reads what is encrypted from the disk.
+    pub fn check_readable(&self, transformers: &dyn ResourceTransformers) -> Result<(), StoreError> {
+        let newest = self.shared.view().state();
+        let is_plain =
+            |transformers: &dyn ResourceTransformers, key: &str| transformers.transformer_for(key).is_identity();
+        for entry in newest.entries() {
+            let key = entry.key().as_str();
+            if !is_plain(&*self.shared.transformers, key) || !is_plain(transformers, key) {
+                past::check_readable(&self.shared, transformers, entry)?;
+            }
+        }
+        Ok(())
+    }
+
     /// How many bytes the files of the engine take, with what it has not cleared away yet; none once it is closed.
     pub fn disk_bytes(&self) -> u64 {
         self.shared.log().map_or(0, |log| log.disk_bytes())
@@ -338,7 +357,10 @@ impl EmbeddedStore {
         let units = u32::try_from(units).expect("the size of a write is bounded");
         let room = self.room.clone().try_acquire_many_owned(units).map_err(|_| StoreError::Overloaded)?;
         let (answer, result) = oneshot::channel();
-        self.ask(Command::Write(PendingWrite { write, answer, _room: room }), result).await
+        // Here and not on the thread that writes, which all writes wait for.
+        let sealed = write.change.draft().map(|draft| sealing::seal(&*self.shared.transformers, &write.key, draft));
+        let sealed = sealed.transpose()?;
+        self.ask(Command::Write(PendingWrite { write, sealed, answer, _room: room }), result).await
     }
 }
 
@@ -410,6 +432,16 @@ impl Store for EmbeddedStore {
             self.shared.check_open()?;
             let prefix = prefix.to_owned();
             self.read_past(move |shared| past::events(shared, &prefix, after, limit)).await
+        })
+    }
+
+    fn is_stale<'a>(&'a self, entry: &'a Entry) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async move {
+            let (key, revision) = (entry.key().clone(), entry.revision());
+            if self.shared.transformers.transformer_for(key.as_str()).is_identity() {
+                return Ok(false);
+            }
+            self.read_past(move |shared| past::is_stale(shared, &key, revision)).await
         })
     }
 

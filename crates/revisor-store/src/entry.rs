@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use revisor_version::Revision;
 
-use crate::Key;
+use crate::{ENCRYPTED, Key};
 
 /// An encoded object whose revision is not known yet.
 ///
@@ -123,6 +123,12 @@ impl Entry {
             return self.bytes.clone();
         }
         self.to_draft().at_revision(revision)
+    }
+
+    /// Whether these are the bytes of an object that somebody encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        let (head, tail) = self.around_revision().unwrap_or((&self.bytes, &[]));
+        head.iter().chain(tail).take(ENCRYPTED.len()).eq(ENCRYPTED)
     }
 
     /// What stands before and after the spliced member.

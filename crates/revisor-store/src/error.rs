@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use revisor_version::Revision;
 
-use crate::{Entry, Key};
+use crate::{Entry, Key, TransformError};
 
 /// A cause whose type does not matter to the caller.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -64,6 +64,14 @@ pub enum StoreError {
         used: u64,
         /// How many bytes state and history may take together.
         quota: u64,
+    },
+    /// An object could not be encrypted, or what is stored could not be decrypted.
+    #[error("unable to transform key {key:?}: {cause}")]
+    Transform {
+        /// The key of the object.
+        key: Key,
+        /// Why.
+        cause: TransformError,
     },
     /// The backend failed in a way that says nothing about the request.
     #[error("the backend failed")]

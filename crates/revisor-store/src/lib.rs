@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod key;
 mod store;
+mod transformer;
 
 pub use entry::{Draft, Entry};
 pub use error::{BoxError, StoreError};
@@ -17,4 +18,7 @@ pub use event::Event;
 pub use key::Key;
 pub use store::{
     BoxFuture, Change, Committed, EventPage, Expect, Listing, News, Page, Progress, Sink, Store, WatchGuard, Write,
+};
+pub use transformer::{
+    ENCRYPTED, Identity, MOST_TRANSFORMED_EXTRA, Plain, ResourceTransformers, TransformError, Transformer,
 };

@@ -197,6 +197,13 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'a, Result<EventPage, StoreError>>;
 
+    /// Whether what is stored of this entry should be written anew although it says what it is to say: because it would
+    /// be encrypted otherwise today. An entry that is no longer there is not stale, and nothing is in a store that
+    /// encrypts nothing.
+    fn is_stale<'a>(&'a self, _entry: &'a Entry) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async { Ok(false) })
+    }
+
     /// The newest revision; `None` while nothing was ever written. Where others write to the same backend, it is
     /// asked, so that a read at this revision is consistent.
     fn current_revision(&self) -> BoxFuture<'_, Result<Option<Revision>, StoreError>>;

@@ -14,12 +14,13 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::call_error::Ends;
 use crate::connection::{Connection, Outgoing, Unanswered};
-use crate::location::{Dial, Location};
+use crate::location::{Dial, Location, exact_path};
 use crate::media_type::media_type;
 use crate::pool::Pool;
 use crate::trust::Trust;
 use crate::{
     Answer, CallError, ClientConfig, ClientConfigError, Credentials, Endpoint, NetError, ServiceResolver, StatusAnswer,
+    Target,
 };
 
 /// How often a call is made again because the webhook asks for it.
@@ -128,10 +129,25 @@ impl WebhookClient {
         self.post_account(&(config.clone(), None), body, timeout, most).await
     }
 
+    /// What is at a URL, not larger than `most` bytes; for documents that say how others can be believed.
+    pub async fn get(&self, config: &ClientConfig, timeout: Duration, most: usize) -> Result<Answer, CallError> {
+        self.send(&(config.clone(), None), None, timeout, most).await
+    }
+
     async fn post_account(
         &self,
         account: &Account,
         body: Bytes,
+        timeout: Duration,
+        most: usize,
+    ) -> Result<Answer, CallError> {
+        self.send(account, Some(body), timeout, most).await
+    }
+
+    async fn send(
+        &self,
+        account: &Account,
+        body: Option<Bytes>,
         timeout: Duration,
         most: usize,
     ) -> Result<Answer, CallError> {
@@ -142,7 +158,11 @@ impl WebhookClient {
         let net = |cause| CallError::Net { url: url.clone(), cause };
         let outgoing = Outgoing {
             authority: pool.location.authority.clone(),
-            path_and_query: pool.location.path_and_query(timeout),
+            path_and_query: match (&body, &account.0.target) {
+                // Documents are where their URL says, to the letter.
+                (None, Target::Url(url)) => exact_path(url).to_owned(),
+                _ => pool.location.path_and_query(timeout),
+            },
             user_agent: self.inner.user_agent.clone(),
             authorization: account.1.as_deref().map_or(Ok(None), Credentials::authorization)?,
             body,

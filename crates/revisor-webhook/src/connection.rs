@@ -58,7 +58,8 @@ pub(crate) struct Outgoing {
     pub(crate) path_and_query: String,
     pub(crate) user_agent: HeaderValue,
     pub(crate) authorization: Option<HeaderValue>,
-    pub(crate) body: Bytes,
+    /// What is posted; nothing if something is to be got.
+    pub(crate) body: Option<Bytes>,
 }
 
 impl Connection {
@@ -156,14 +157,17 @@ impl Outgoing {
         if let Some(authorization) = &self.authorization {
             request = request.header(header::AUTHORIZATION, authorization);
         }
+        let method = if self.body.is_some() { Method::POST } else { Method::GET };
+        if self.body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
         request
-            .method(Method::POST)
+            .method(method)
             .uri(uri.build().map_err(refuse)?)
             .version(version)
             .header(header::USER_AGENT, &self.user_agent)
             .header(header::ACCEPT, "application/json, */*")
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(self.body.clone()))
+            .body(Full::new(self.body.clone().unwrap_or_default()))
             .map_err(refuse)
     }
 }

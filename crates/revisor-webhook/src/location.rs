@@ -114,6 +114,13 @@ impl Location {
     }
 }
 
+/// Path and query of a URL as it is written.
+pub(crate) fn exact_path(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.split('#').next().unwrap_or_default();
+    rest.find('/').map_or("/", |at| &rest[at..])
+}
+
 /// Host, without brackets, and port.
 fn split_authority(authority: &str) -> Option<(&str, u16)> {
     const DEFAULT: u16 = 443;

@@ -1,16 +1,15 @@
 //! `--authentication-config`: a file of kind `AuthenticationConfiguration`, read as strictly as the original reads it.
 //!
-//! Of what such a file can say, this server has the anonymous requests. Issuers of tokens (`jwt`) it does not have yet,
-//! and it refuses to start rather than let in nobody whom they would. The file is read once, at the start; in the
-//! original too, what it says about anonymous requests cannot change while a server runs.
+//! It names issuers of tokens (`jwt`), which can change while the server runs, and says which requests may be anonymous,
+//! which cannot, as in the original.
 
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use revisor_auth::{Anonymous, AuthorizationModes};
-use revisor_catalog::Feature;
+use revisor_auth::{Anonymous, AuthorizationModes, JwtReading, SigningAlgorithm, read_issuers};
+use revisor_catalog::{CatalogOptions, Feature};
 use revisor_object::{BadValue, FieldError, Object, Value, aggregate_message};
-use revisor_version::FeatureGates;
+use revisor_version::{FeatureGates, Release};
 
 use crate::config_file::{Kind, Member, Type, read};
 
@@ -21,10 +20,37 @@ const KIND: Kind = Kind {
 };
 
 /// What an authentication configuration says.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct AuthenticationConfig {
     /// Which requests without credentials are let in; `None` if it does not say.
     pub(crate) anonymous: Option<Anonymous>,
+    /// The issuers of tokens, which were found to be good.
+    pub(crate) jwt: Vec<Value>,
+}
+
+/// What decides how such a file is read.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfigContext {
+    gates: FeatureGates,
+    release: Release,
+    /// Whose tokens come otherwise.
+    own_issuers: Vec<String>,
+}
+
+impl ConfigContext {
+    pub(crate) fn new(options: &CatalogOptions, own_issuers: &[String]) -> ConfigContext {
+        let release = options.version.emulation();
+        ConfigContext { gates: options.gates.clone(), release, own_issuers: own_issuers.to_vec() }
+    }
+
+    pub(crate) fn reading(&self) -> JwtReading<'_> {
+        JwtReading {
+            release: self.release,
+            disallowed: &self.own_issuers,
+            algorithms: &SigningAlgorithm::ALL,
+            has_egress: self.gates.is_enabled("StructuredAuthenticationConfigurationEgressSelector"),
+        }
+    }
 }
 
 /// What the flags and the authorization have to say about requests without credentials.
@@ -38,23 +64,23 @@ pub(crate) struct AnonymousFlag {
 
 impl AuthenticationConfig {
     /// Reads the file at `path`.
-    pub(crate) fn load(path: &Path, gates: &FeatureGates) -> anyhow::Result<AuthenticationConfig> {
+    pub(crate) fn load(path: &Path, context: &ConfigContext) -> anyhow::Result<AuthenticationConfig> {
+        let gates = &context.gates;
         let gate = Feature::StructuredAuthenticationConfiguration.name();
         anyhow::ensure!(gates.is_enabled(gate), "set --feature-gates={gate}=true to use authentication-config file");
         let decoded = read(path).and_then(|text| KIND.decode(&text));
         let object =
             decoded.with_context(|| format!("failed to load authentication configuration from file {path:?}"))?;
-        AuthenticationConfig::of(&object, gates)
+        AuthenticationConfig::of(&object, context)
             .map_err(|errors| anyhow!("invalid authentication configuration: {}", aggregate_message(&errors)))
     }
 
     /// What an object that was decoded says, if that can be.
-    fn of(object: &Object, gates: &FeatureGates) -> Result<AuthenticationConfig, Vec<FieldError>> {
-        let mut errors = Vec::new();
-        if !object.array("jwt").is_empty() {
-            errors.push(FieldError::forbidden("jwt", "this server has no JWT authenticators yet"));
-        }
-        let mut config = AuthenticationConfig::default();
+    fn of(object: &Object, context: &ConfigContext) -> Result<AuthenticationConfig, Vec<FieldError>> {
+        let gates = &context.gates;
+        let jwt = object.array("jwt");
+        let mut errors = read_issuers(jwt, context.reading()).err().unwrap_or_default();
+        let mut config = AuthenticationConfig { jwt: jwt.to_vec(), anonymous: None };
         if let Some(anonymous) = object.object("anonymous") {
             if !gates.is_enabled(Feature::AnonymousAuthConfigurableEndpoints.name()) {
                 let detail =
@@ -82,12 +108,12 @@ impl AuthenticationConfig {
     ///
     /// DIFFERENCE: the original takes `--anonymous-auth=true` for asked for in the file only, and turns the flag off.
     pub(crate) fn anonymous(
-        self,
+        &self,
         flag: AnonymousFlag,
         authorization: &AuthorizationModes,
     ) -> anyhow::Result<Anonymous> {
         let is_asked_for = self.anonymous.is_some() || flag.is_given;
-        let anonymous = match self.anonymous {
+        let anonymous = match self.anonymous.clone() {
             Some(_) if flag.is_given => {
                 let detail = "--anonymous-auth flag cannot be set when anonymous field is configured in authentication \
                      configuration file";
@@ -119,11 +145,54 @@ fn path_of(condition: &Value) -> &str {
 const MEMBERS: &[Member] = &[
     Member("apiVersion", Type::Text, &[]),
     Member("kind", Type::Text, &[]),
-    Member("jwt", Type::Any, &[]),
+    Member("jwt", Type::List, JWT),
     Member(
         "anonymous",
         Type::Object,
         &[Member("enabled", Type::Bool, &[]), Member("conditions", Type::List, &[Member("path", Type::Text, &[])])],
+    ),
+];
+
+const MAPPING: &[Member] =
+    &[Member("claim", Type::Text, &[]), Member("prefix", Type::Text, &[]), Member("expression", Type::Text, &[])];
+
+const JWT: &[Member] = &[
+    Member(
+        "issuer",
+        Type::Object,
+        &[
+            Member("url", Type::Text, &[]),
+            Member("discoveryURL", Type::Text, &[]),
+            Member("certificateAuthority", Type::Text, &[]),
+            Member("audiences", Type::Texts, &[]),
+            Member("audienceMatchPolicy", Type::Text, &[]),
+            Member("egressSelectorType", Type::Text, &[]),
+        ],
+    ),
+    Member(
+        "claimValidationRules",
+        Type::List,
+        &[
+            Member("claim", Type::Text, &[]),
+            Member("requiredValue", Type::Text, &[]),
+            Member("expression", Type::Text, &[]),
+            Member("message", Type::Text, &[]),
+        ],
+    ),
+    Member(
+        "claimMappings",
+        Type::Object,
+        &[
+            Member("username", Type::Object, MAPPING),
+            Member("groups", Type::Object, MAPPING),
+            Member("uid", Type::Object, &[Member("claim", Type::Text, &[]), Member("expression", Type::Text, &[])]),
+            Member("extra", Type::List, &[Member("key", Type::Text, &[]), Member("valueExpression", Type::Text, &[])]),
+        ],
+    ),
+    Member(
+        "userValidationRules",
+        Type::List,
+        &[Member("expression", Type::Text, &[]), Member("message", Type::Text, &[])],
     ),
 ];
 
@@ -142,7 +211,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a temporary file");
         std::fs::write(file.path(), text).expect("a file can be written");
         let named = format!("{:?}", file.path());
-        AuthenticationConfig::load(file.path(), &gates).map_err(|error| format!("{error:#}").replace(&named, "FILE"))
+        let options = CatalogOptions { version, gates, ..CatalogOptions::default() };
+        let context = ConfigContext::new(&options, &[]);
+        AuthenticationConfig::load(file.path(), &context).map_err(|error| format!("{error:#}").replace(&named, "FILE"))
     }
 
     #[test]
@@ -168,7 +239,11 @@ mod tests {
                 Some(health()),
             ),
         ] {
-            assert_eq!(load(&text, "1.36", &[]), Ok(AuthenticationConfig { anonymous: want }), "{name}");
+            assert_eq!(
+                load(&text, "1.36", &[]),
+                Ok(AuthenticationConfig { anonymous: want, jwt: Vec::new() }),
+                "{name}"
+            );
         }
     }
 
@@ -247,7 +322,7 @@ mod tests {
         ] {
             let modes = modes.parse().expect("the modes are there");
             let flag = AnonymousFlag { is_allowed, is_given };
-            let got = AuthenticationConfig { anonymous: configured }.anonymous(flag, &modes);
+            let got = AuthenticationConfig { anonymous: configured, jwt: Vec::new() }.anonymous(flag, &modes);
             assert_eq!(got.map_err(|error| error.to_string()), want.map_err(str::to_owned), "{name}");
         }
     }

@@ -369,6 +369,8 @@ impl ServeFlags {
     pub(crate) fn note_given(&mut self, matches: &clap::ArgMatches) {
         let source = matches.value_source("anonymous_auth");
         self.anonymous_auth_given = source == Some(clap::parser::ValueSource::CommandLine);
+        let source = matches.value_source("authorization_mode");
+        self.authorization_mode_given = source == Some(clap::parser::ValueSource::CommandLine);
     }
 
     /// The folder of the certificates that the server makes for itself.
@@ -451,6 +453,15 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) quota_backend_bytes: i64,
 
+    /// An EncryptionConfiguration (apiserver.config.k8s.io/v1), which says which objects are encrypted on disk and with
+    /// what: aesgcm, aescbc, secretbox, or a service that holds keys (KMS v2)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) encryption_provider_config: Option<PathBuf>,
+
+    /// Whether the encryption configuration is read again when it changes
+    #[arg(long, value_name = "BOOL", default_value_t = false, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, requires = "encryption_provider_config")]
+    pub(crate) encryption_provider_config_automatic_reload: bool,
+
     /// The address to listen on
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) bind_address: IpAddr,
@@ -498,15 +509,67 @@ pub(crate) struct ServeFlags {
     #[arg(skip)]
     pub(crate) anonymous_auth_given: bool,
 
-    /// An AuthenticationConfiguration (apiserver.config.k8s.io), which says at which paths requests may be anonymous;
-    /// not together with --anonymous-auth if it says that. Issuers of tokens (jwt) are not there yet and refused
+    /// An AuthenticationConfiguration (apiserver.config.k8s.io), which names issuers of tokens (jwt) and says at which paths
+    /// requests may be anonymous; not together with --anonymous-auth if it says that, nor with --oidc-*. Issuers are read
+    /// again when the file changes
     #[arg(long, value_name = "FILE")]
     pub(crate) authentication_config: Option<PathBuf>,
 
-    /// Who may do what: RBAC, Node, AlwaysAllow or AlwaysDeny, in the order in which they are asked. RBAC lets everybody
-    /// do what their roles allow; Node has no opinion. Members of system:masters may do all
+    #[command(flatten)]
+    pub(crate) oidc: OidcFlags,
+
+    #[command(flatten)]
+    pub(crate) request_header: RequestHeaderFlags,
+
+    /// A kubeconfig that says where TokenReviews are sent for tokens that nobody else knows
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authentication_token_webhook_config_file: Option<PathBuf>,
+
+    /// For how long what the webhook says of a token is remembered
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = parse_duration)]
+    pub(crate) authentication_token_webhook_cache_ttl: Duration,
+
+    /// The version of the TokenReviews that are sent: v1 or v1beta1
+    #[arg(long, value_name = "VERSION", default_value = "v1beta1", value_parser = ["v1", "v1beta1"])]
+    pub(crate) authentication_token_webhook_version: String,
+
+    /// Whether the tokens in secrets of kube-system of the type bootstrap.kubernetes.io/token are good
+    #[arg(long, value_name = "BOOL", default_value_t = false, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) enable_bootstrap_token_auth: bool,
+
+    /// Who may do what: RBAC, Node, Webhook, ABAC, AlwaysAllow or AlwaysDeny, in the order in which they are asked. RBAC lets
+    /// everybody do what their roles allow, Node lets kubelets do what their pods need. Members of system:masters may do all
     #[arg(long, value_name = "MODES", default_value = "RBAC")]
     pub(crate) authorization_mode: AuthorizationModes,
+
+    /// Whether the flag above was given, rather than left at its default.
+    #[arg(skip)]
+    pub(crate) authorization_mode_given: bool,
+
+    /// An AuthorizationConfiguration (apiserver.config.k8s.io), which says who decides about requests, instead of
+    /// --authorization-mode. It is read again when it changes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authorization_config: Option<PathBuf>,
+
+    /// A kubeconfig that says where SubjectAccessReviews are sent, for the mode Webhook
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authorization_webhook_config_file: Option<PathBuf>,
+
+    /// The version of the SubjectAccessReviews that are sent: v1 or v1beta1
+    #[arg(long, value_name = "VERSION", default_value = "v1beta1", value_parser = ["v1", "v1beta1"])]
+    pub(crate) authorization_webhook_version: String,
+
+    /// For how long it is remembered that the webhook allows something
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
+    pub(crate) authorization_webhook_cache_authorized_ttl: Duration,
+
+    /// For how long it is remembered that the webhook does not allow something
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
+    pub(crate) authorization_webhook_cache_unauthorized_ttl: Duration,
+
+    /// A file with policies, one in each line, for the mode ABAC
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authorization_policy_file: Option<PathBuf>,
 
     /// Who issues the tokens of service accounts
     #[arg(long, value_name = "URL")]
@@ -532,6 +595,11 @@ pub(crate) struct ServeFlags {
     /// How long a token of a service account is good at most; 0s for any time
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
     pub(crate) service_account_max_token_expiration: Duration,
+
+    /// Whether tokens of pods that are to be replaced within the hour stay good for a year, for programs that read theirs
+    /// only once
+    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) service_account_extend_token_expiration: bool,
 
     /// The addresses of services; the first of them is the server's own
     #[arg(long, value_name = "CIDR", default_value = "10.0.0.0/24", value_delimiter = ',')]
@@ -644,6 +712,74 @@ pub(crate) struct ServeFlags {
 
     #[command(flatten)]
     pub(crate) serving: ServingFlags,
+}
+
+/// One issuer of tokens (OpenID Connect). More, and more about them, can be said in a file.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OidcFlags {
+    /// An issuer of tokens: an https URL
+    #[arg(long, value_name = "URL")]
+    pub(crate) oidc_issuer_url: Option<String>,
+
+    /// Whom its tokens must be meant for
+    #[arg(long, value_name = "ID")]
+    pub(crate) oidc_client_id: Option<String>,
+
+    /// The authorities that vouch for it [default: those of the machine]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) oidc_ca_file: Option<PathBuf>,
+
+    /// The claim with the name of the user
+    #[arg(long, value_name = "CLAIM", default_value = "sub")]
+    pub(crate) oidc_username_claim: String,
+
+    /// What names of users begin with; - for nothing [default: the issuer and #, except for the claim email]
+    #[arg(long, value_name = "PREFIX", default_value = "", allow_hyphen_values = true)]
+    pub(crate) oidc_username_prefix: String,
+
+    /// The claim with the groups of the user
+    #[arg(long, value_name = "CLAIM", default_value = "")]
+    pub(crate) oidc_groups_claim: String,
+
+    /// What names of groups begin with
+    #[arg(long, value_name = "PREFIX", default_value = "")]
+    pub(crate) oidc_groups_prefix: String,
+
+    /// How its tokens may be signed
+    #[arg(long, value_name = "NAMES", default_value = "RS256", value_delimiter = ',')]
+    pub(crate) oidc_signing_algs: Vec<String>,
+
+    /// Claims that its tokens must have: CLAIM=VALUE. Can be given several times
+    #[arg(long, value_name = "CLAIM=VALUE", value_delimiter = ',')]
+    pub(crate) oidc_required_claim: Vec<String>,
+}
+
+/// Proxies in front of the server that name users in headers.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RequestHeaderFlags {
+    /// The authorities of proxies that name users in headers
+    #[arg(long, value_name = "FILE")]
+    pub(crate) requestheader_client_ca_file: Option<PathBuf>,
+
+    /// The common names of those proxies [default: any]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) requestheader_allowed_names: Vec<String>,
+
+    /// Headers with the name of the user
+    #[arg(long, value_name = "HEADERS", value_delimiter = ',')]
+    pub(crate) requestheader_username_headers: Vec<String>,
+
+    /// Headers with the uid of the user
+    #[arg(long, value_name = "HEADERS", value_delimiter = ',')]
+    pub(crate) requestheader_uid_headers: Vec<String>,
+
+    /// Headers with the groups of the user
+    #[arg(long, value_name = "HEADERS", value_delimiter = ',')]
+    pub(crate) requestheader_group_headers: Vec<String>,
+
+    /// How headers begin that hold further facts about the user
+    #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
+    pub(crate) requestheader_extra_headers_prefix: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

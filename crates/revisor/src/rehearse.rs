@@ -10,13 +10,16 @@ mod server;
 
 use std::collections::HashSet;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use revisor_catalog::Catalog;
+use revisor_catalog::{Catalog, CatalogOptions};
+use revisor_encryption::Encryption;
 use revisor_object::Object;
 use revisor_registry::{Environment, Rehearsal, SeenRequests, Stored, ToCome};
 
 use crate::crd::{Located, SourceFile, UNREADABLE, read_definition};
+use crate::encryption_config;
 use crate::serve::{THREAD_STACK, stop_signal};
 pub(crate) use flags::RehearseFlags;
 use folder::FolderSource;
@@ -78,12 +81,22 @@ async fn rehearse(flags: &RehearseFlags) -> anyhow::Result<Report> {
     let release = options.version.emulation().to_string();
     match &flags.data_dir {
         Some(_) if flags.cluster.is_given() => bail!("either a folder or a server is looked at: leave out --data-dir"),
-        Some(folder) => rehearse_source(&FolderSource::open(folder).await?, to_come, release).await,
+        Some(folder) => {
+            let keys = keys(flags, &options).await?;
+            rehearse_source(&FolderSource::open(folder, keys).await?, to_come, release).await
+        }
         None if flags.cluster.is_given() => {
             rehearse_source(&ServerSource::open(&flags.cluster)?, to_come, release).await
         }
         None => bail!("name a folder with --data-dir, or a server with --server or --kubeconfig"),
     }
+}
+
+/// The keys of what is stored, if it is encrypted.
+async fn keys(flags: &RehearseFlags, options: &CatalogOptions) -> anyhow::Result<Option<Arc<Encryption>>> {
+    let Some(path) = flags.encryption_provider_config.clone() else { return Ok(None) };
+    let gates = options.gates.clone();
+    Ok(Some(tokio::task::spawn_blocking(move || encryption_config::reading(&path, &gates)).await??))
 }
 
 async fn rehearse_source(source: &impl Source, to_come: ToCome, release: String) -> anyhow::Result<Report> {

@@ -12,7 +12,8 @@ use revisor_api::{
     Server, ServerOptions, StatusPages, StoreSample, StrictTransportSecurity,
 };
 use revisor_auth::{
-    Anonymous, Authenticator, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile, server_names,
+    Anonymous, Authenticator, AuthorizationModes, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile,
+    server_names,
 };
 use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
@@ -29,14 +30,17 @@ use tokio::sync::watch;
 
 use crate::addresses::{advertised, external_address};
 use crate::admission_plugins::enabled_plugins;
-use crate::authentication_config::{AnonymousFlag, AuthenticationConfig};
+use crate::authentication::token_authenticators;
+use crate::authentication_config::{AnonymousFlag, AuthenticationConfig, ConfigContext};
 use crate::certificate_keeper::CertificateKeeper;
+use crate::encryption_config::EncryptionFile;
 use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
 use crate::open_files::{OpenFiles, raise_open_files};
 use crate::presence::{Presence, hostname};
+use crate::reload_metrics::ReloadMetrics;
 use crate::usage_keeper::{UsageKeeper, server_name};
-use crate::{admission_config, logging, machine, private_folder, service_accounts, version};
+use crate::{admission_config, authorization, logging, machine, private_folder, service_accounts, version};
 
 /// The stack of each thread. What is sent may nest, a write may lead to another one, and frames that were not optimised are
 /// ten times the size of real ones; memory is only taken for as much of it as was ever used.
@@ -62,7 +66,10 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let options = flags.catalog_options()?;
     let catalog = Arc::new(Catalog::build(&options)?);
     warn_about(&options);
-    let anonymous = anonymous(&flags, &options)?;
+    let authentication = authentication_config(&flags, &options)?;
+    let modes = authorization::modes(&flags)?;
+    let anonymous = anonymous(&flags, &authentication, &modes)?;
+    let request_header = flags.request_header.request_header()?;
     let admission = admission(&flags)?;
     let audit = flags.audit.open()?;
     private_folder::secure(&flags.data_dir)?;
@@ -79,7 +86,8 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let flags = flags.clone();
         move || certificates(&flags)
     });
-    let store = Arc::new(open_store(&flags).await?);
+    let encryption = encryption(&flags, &options).await?;
+    let store = Arc::new(open_store(&flags, encryption.as_ref()).await?);
     let certificates = making.await??;
     let peers = certificates.peers();
 
@@ -93,7 +101,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
             sealer: TokenSealer::new(kept_secret(&flags.data_dir.join("continue.key"))?),
             patience: PATIENCE,
             services: service_network(&flags)?,
-            authorization: flags.authorization_mode.clone(),
+            authorization: modes.clone(),
             server: server_name(&flags.data_dir)?,
             admission,
         },
@@ -120,6 +128,9 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let registry = registry.clone();
         move || registry.admission_samples()
     });
+    if let Some(encryption) = &encryption {
+        encryption.metrics.register(metrics.registry())?;
+    }
     metrics.tell_version(&version::binary_version(), options.version, &options.gates);
     let server = Server::bind(ServerOptions {
         address: SocketAddr::new(flags.bind_address, flags.secure_port),
@@ -132,12 +143,32 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
     let external_address = external_address(&flags, server.address());
     let service_accounts = service_accounts::open(&flags, certificates.own(), registry.clone(), &external_address)?;
+    let audiences = service_accounts.audiences().to_vec();
+    let (others, issuers) = token_authenticators(&flags, &options, &registry, &audiences, authentication)?;
+    let authenticator = Authenticator::new(tokens, anonymous)
+        .with_service_accounts(service_accounts)
+        .with_others(others)
+        .with_request_header(request_header);
+    let name = server_name(&flags.data_dir)?;
+    let reloads = |what| ReloadMetrics::register(what, &name, metrics.registry());
+    let following = match issuers {
+        Some(file) => Some(tokio::spawn(file.run(reloads("authentication")?))),
+        None => None,
+    };
+    let deciding = authorization::install(&flags, &options, registry.authorizer(), registry.webhook_client())?;
+    let deciding = match deciding {
+        Some(file) => Some(tokio::spawn(file.run(reloads("authorization")?))),
+        None => None,
+    };
     let advertised = advertised(&flags, server.address());
     registry.advertise(advertised).await.context("cannot advertise the server")?;
     // The objects that every server has come first: a server that is full must still start.
     limit(&flags, &store);
     let advertising = tokio::spawn(keep_advertising(registry.clone(), advertised));
-    let health = HealthChecks::new(server.drain(), vec![store_check(&store), quota_check(&store)]);
+    let mut checks = vec![store_check(&store), quota_check(&store)];
+    checks.extend(encryption.as_ref().filter(|file| file.has_health()).map(keys_check));
+    let health = HealthChecks::new(server.drain(), checks);
+    let encrypting = encryption.map(|file| tokio::spawn(file.run(store.clone())));
     let limits = InflightLimits {
         read_only: flags.max_requests_inflight,
         mutating: flags.max_mutating_requests_inflight,
@@ -160,7 +191,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     }
     let api = Arc::new(Api::new(ApiOptions {
         registry: registry.clone(),
-        authenticator: Authenticator::new(tokens, anonymous).with_service_accounts(service_accounts),
+        authenticator,
         peers,
         authorizer: registry.authorizer().clone(),
         audit: audit.clone(),
@@ -198,6 +229,9 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     keeping.abort();
     if let Some(borrowing) = borrowing {
         borrowing.abort();
+    }
+    for task in [encrypting, following, deciding].into_iter().flatten() {
+        task.abort();
     }
     if drained.cut_off > 0 {
         tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");
@@ -266,14 +300,22 @@ fn warn_about(options: &CatalogOptions) {
     }
 }
 
+/// What `--authentication-config` says.
+fn authentication_config(flags: &ServeFlags, options: &CatalogOptions) -> anyhow::Result<AuthenticationConfig> {
+    match &flags.authentication_config {
+        Some(path) => AuthenticationConfig::load(path, &ConfigContext::new(options, &flags.service_account_issuer)),
+        None => Ok(AuthenticationConfig::default()),
+    }
+}
+
 /// Which requests without credentials are let in.
-fn anonymous(flags: &ServeFlags, options: &CatalogOptions) -> anyhow::Result<Anonymous> {
-    let config = match &flags.authentication_config {
-        Some(path) => AuthenticationConfig::load(path, &options.gates)?,
-        None => AuthenticationConfig::default(),
-    };
+fn anonymous(
+    flags: &ServeFlags,
+    config: &AuthenticationConfig,
+    modes: &AuthorizationModes,
+) -> anyhow::Result<Anonymous> {
     let flag = AnonymousFlag { is_allowed: flags.anonymous_auth, is_given: flags.anonymous_auth_given };
-    config.anonymous(flag, &flags.authorization_mode)
+    config.anonymous(flag, modes)
 }
 
 /// Which plugins are asked about writes, and what they were told.
@@ -294,7 +336,16 @@ fn admission(flags: &ServeFlags) -> anyhow::Result<AdmissionOptions> {
     Ok(AdmissionOptions { plugins, config })
 }
 
-async fn open_store(flags: &ServeFlags) -> anyhow::Result<EmbeddedStore> {
+/// How objects are encrypted on disk, if they are.
+async fn encryption(flags: &Arc<ServeFlags>, options: &CatalogOptions) -> anyhow::Result<Option<EncryptionFile>> {
+    let Some(path) = flags.encryption_provider_config.clone() else { return Ok(None) };
+    let (reload, gates) = (flags.encryption_provider_config_automatic_reload, options.gates.clone());
+    let server = server_name(&flags.data_dir)?;
+    let loading = tokio::task::spawn_blocking(move || EncryptionFile::load(&path, reload, &gates, &server));
+    Ok(Some(loading.await??))
+}
+
+async fn open_store(flags: &ServeFlags, encryption: Option<&EncryptionFile>) -> anyhow::Result<EmbeddedStore> {
     let mut options = EmbeddedOptions::new(flags.data_dir.join("store"));
     options.history = HistoryLimits {
         age: flags.history,
@@ -302,6 +353,9 @@ async fn open_store(flags: &ServeFlags) -> anyhow::Result<EmbeddedStore> {
         bytes: flags.history_bytes,
         ..HistoryLimits::default()
     };
+    if let Some(file) = encryption {
+        options.transformers = file.encryption.clone();
+    }
     Ok(EmbeddedStore::open(options).await?)
 }
 
@@ -370,6 +424,12 @@ fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, root_ca: watch
 fn store_check(store: &Arc<EmbeddedStore>) -> HealthCheck {
     let store = store.clone();
     HealthCheck::new("store", move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string())))
+}
+
+/// Tells that services that hold keys are not well. The name is the original's.
+fn keys_check(file: &EncryptionFile) -> HealthCheck {
+    let encryption = file.encryption.clone();
+    HealthCheck::new("kms-providers", move || encryption.check_health())
 }
 
 /// Tells that the store is full. It still serves reads and deletions, which only come to a server that is ready.

@@ -63,6 +63,7 @@ pub(crate) fn open(
         signing_key: SigningKey::from_pem(&signing_pem).context("cannot use the key of service accounts")?,
         verifying_keys,
         max_expiration: (!most.is_zero()).then_some(most),
+        extends_expiration: flags.service_account_extend_token_expiration,
         keys_uri: keys_uri.ok(),
         objects: Arc::new(StoredObjects(registry)),
     }))

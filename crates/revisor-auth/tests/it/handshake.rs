@@ -129,10 +129,12 @@ fn localhost() -> ServerName<'static> {
     ServerName::try_from("localhost").expect("the name is well-formed")
 }
 
-fn authenticate(peer: &PeerIdentity, token: Option<&'static str>) -> Result<Identity, Unauthenticated> {
+async fn authenticate(peer: &PeerIdentity, token: Option<&'static str>) -> Result<Identity, Unauthenticated> {
     let (tokens, _) = TokenFile::parse("good,tina,7").expect("the tokens are valid");
     let headers: HeaderMap = token.into_iter().map(|token| (AUTHORIZATION, HeaderValue::from_static(token))).collect();
-    Authenticator::new(tokens, Anonymous::Everywhere).authenticate("/api", &headers, peer, SystemTime::now())
+    Authenticator::new(tokens, Anonymous::Everywhere)
+        .authenticate("/api", &headers, peer, &PeerIdentity::Unknown, SystemTime::now())
+        .await
 }
 
 #[tokio::test]
@@ -146,7 +148,7 @@ async fn the_administrator_is_known_and_speaks_http2() {
         assert_eq!(server.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
         assert_eq!(server.get_ref().1.protocol_version(), Some(version.version));
         let identity =
-            authenticate(&fixture.peer(&server, SystemTime::now()), None).expect("the administrator is known");
+            authenticate(&fixture.peer(&server, SystemTime::now()), None).await.expect("the administrator is known");
         assert_eq!(identity.name(), "kubernetes-admin");
         assert_eq!(identity.groups(), ["system:masters", "system:authenticated"]);
         assert!(identity.is_master());
@@ -173,7 +175,7 @@ async fn without_a_certificate_a_client_is_anonymous() {
         let (server, _client) = connect(&fixture.config, &client, localhost()).await.expect("the handshake succeeds");
         let peer = fixture.peer(&server, SystemTime::now());
         assert_eq!(peer, PeerIdentity::Unknown);
-        assert_eq!(authenticate(&peer, None), Ok(Identity::anonymous()));
+        assert_eq!(authenticate(&peer, None).await, Ok(Identity::anonymous()));
     }
 }
 
@@ -192,12 +194,12 @@ async fn a_bad_certificate_passes_the_handshake_and_not_the_authenticator() {
             let client = Arc::new(fixture.client(version, Some((pair.0.clone(), pair.1.clone_key()))));
             let (server, _client) = connect(&fixture.config, &client, localhost()).await.expect(case);
             let peer = fixture.peer(&server, SystemTime::now());
-            let Err(Unauthenticated::Certificate(reason)) = authenticate(&peer, None) else {
+            let Err(Unauthenticated::Certificate(reason)) = authenticate(&peer, None).await else {
                 panic!("{case}: {peer:?}")
             };
             assert!(reason.contains(want), "{case}: {reason}");
-            assert_eq!(authenticate(&peer, Some("Bearer good")).expect(case).name(), "tina", "{case}");
-            assert_eq!(authenticate(&peer, Some("Bearer bad")), Err(Unauthenticated::Token), "{case}");
+            assert_eq!(authenticate(&peer, Some("Bearer good")).await.expect(case).name(), "tina", "{case}");
+            assert_eq!(authenticate(&peer, Some("Bearer bad")).await, Err(Unauthenticated::Token), "{case}");
         }
     }
 }
@@ -242,7 +244,7 @@ async fn a_resumed_session_keeps_its_certificate_and_does_not_outlive_it() {
         assert_eq!(first.get_ref().1.handshake_kind(), Some(HandshakeKind::Full));
         let (second, _) = connect(&fixture.config, &client, localhost()).await.expect("the handshake succeeds");
         assert_eq!(second.get_ref().1.handshake_kind(), Some(HandshakeKind::Resumed));
-        assert_eq!(authenticate(&fixture.peer(&second, now), None).expect("bob is known").name(), "bob");
+        assert_eq!(authenticate(&fixture.peer(&second, now), None).await.expect("bob is known").name(), "bob");
         let later = fixture.peer(&second, now + 2 * DAY);
         assert!(matches!(later, PeerIdentity::Refused(_)), "{later:?}");
     }

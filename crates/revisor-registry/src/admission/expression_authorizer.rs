@@ -1,6 +1,6 @@
 //! [`ExpressionAuthorizer`]: what expressions are answered that ask what the one who writes may do.
 
-use revisor_auth::{Attributes as Asked, Claims, Identity, ResourceAttributes};
+use revisor_auth::{Attributes as Asked, Claims, Identity, ResourceAttributes, Selectors};
 use revisor_catalog::Requester;
 use revisor_cel::{Authorizer, Decision, Question, Target};
 
@@ -40,6 +40,10 @@ impl Authorizer for ExpressionAuthorizer<'_> {
             Target::Resource(target) => {
                 let (part, namespace, name) =
                     (given(&target.subresource), given(&target.namespace), given(&target.name));
+                let selectors = Selectors {
+                    fields: target.field_selector.parse().unwrap_or_default(),
+                    labels: target.label_selector.parse().unwrap_or_default(),
+                };
                 let resource = ResourceAttributes {
                     group: &target.group,
                     version: "*",
@@ -47,6 +51,7 @@ impl Authorizer for ExpressionAuthorizer<'_> {
                     subresource: part.as_deref(),
                     namespace: namespace.as_deref(),
                     name: name.as_deref(),
+                    selectors: Some(&selectors).filter(|selectors| !selectors.is_everything()),
                 };
                 self.authorizer.explain(&Asked { user, verb: &question.verb, path: "", resource: Some(resource) })
             }

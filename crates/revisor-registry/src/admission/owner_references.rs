@@ -34,6 +34,7 @@ impl Admission for OwnerReferencesPermissionEnforcement {
                 subresource: attributes.subresource,
                 namespace: attributes.namespace,
                 name: Some(attributes.name),
+                selectors: None,
             };
             if let Some(reason) = refused(registry, &user, "delete", itself) {
                 let why = format!("cannot set an ownerRef on a resource you can't delete: {reason}, <nil>");
@@ -48,6 +49,7 @@ impl Admission for OwnerReferencesPermissionEnforcement {
             subresource: Some("finalizers"),
             namespace: None,
             name: Some("*"),
+            selectors: None,
         };
         if blocking.is_empty() || refused(registry, &user, "update", anything).is_none() {
             return Ok(());
@@ -104,6 +106,7 @@ fn may_hold_back(
             subresource: Some("finalizers"),
             namespace: attributes.namespace.filter(|_| resource.namespaced),
             name: Some(text("name")),
+            selectors: None,
         };
         if let Some(reason) = refused(registry, user, "update", finalizers) {
             let why = format!(

@@ -22,6 +22,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::record::{self, Record};
 use super::{MOST_KEY_BYTES, MOST_OBJECT_BYTES, OpenError};
+use crate::MOST_TRANSFORMED_EXTRA;
 
 const START: u8 = 1;
 const ITEM: u8 = 2;
@@ -32,7 +33,7 @@ const ITEM_HEADER: usize = 1 + 1 + 1 + 8 + 2 + 4 + 4;
 /// The key of a record: its revision.
 const RECORD_KEY: usize = 8;
 /// No value is longer: it is an object, its key, and the rest of a record.
-const MOST_VALUE: usize = MOST_OBJECT_BYTES + MOST_KEY_BYTES + 64;
+const MOST_VALUE: usize = MOST_OBJECT_BYTES + MOST_TRANSFORMED_EXTRA + MOST_KEY_BYTES + 64;
 const CHUNK: usize = 64 << 10;
 
 /// Checks the journals in the engine's folder and cuts off a torn tail. Returns the newest revision that is known to

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::StoreError;
+
 /// Why a store was not opened. Each names the file or folder concerned and says what can be done.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -43,6 +45,12 @@ pub enum OpenError {
         path: PathBuf,
         /// How that shows.
         what: String,
+    },
+    /// What is stored cannot be decrypted. Nothing was served from it.
+    #[error("{cause}; start with an encryption configuration that has the key with which it was written")]
+    Encrypted {
+        /// Which object, and why.
+        cause: StoreError,
     },
     /// The operating system refused.
     #[error("cannot {doing} {}: check that the disk is there, has room, and that permissions allow it", path.display())]

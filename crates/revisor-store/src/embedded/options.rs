@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::{Identity, ResourceTransformers};
+
 /// Tells the time. Comes from outside so that a test of retention owns it.
 pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
@@ -24,6 +26,8 @@ pub struct EmbeddedOptions {
     pub share_of: ShareOf,
     /// The clock that writes are stamped with.
     pub clock: Clock,
+    /// How objects are encrypted on disk. In memory they are plain.
+    pub transformers: Arc<dyn ResourceTransformers>,
     /// Sizes that trade memory for speed.
     pub tuning: Tuning,
 }
@@ -36,6 +40,7 @@ impl EmbeddedOptions {
             history: HistoryLimits::default(),
             share_of: resource_of,
             clock: Arc::new(SystemTime::now),
+            transformers: Arc::new(Identity),
             tuning: Tuning::default(),
         }
     }

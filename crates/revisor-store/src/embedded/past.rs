@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use revisor_version::Revision;
 
-use super::Shared;
 use super::log::Log;
 use super::record::Record;
 use super::view::{Found, Piece, Stretch};
-use crate::{Entry, Event, EventPage, Key, Listing, Page, StoreError};
+use super::{Shared, sealing};
+use crate::{Entry, Event, EventPage, Key, Listing, Page, ResourceTransformers, StoreError};
 
 /// A page of events ends when its objects have so many bytes.
 const MOST_PAGE_BYTES: usize = 1 << 20;
@@ -34,7 +34,7 @@ pub(super) fn list(shared: &Shared, prefix: &str, page: &Page, revision: Revisio
                 Found::Here(entry) => entry,
                 Found::Recorded(key, at) => {
                     let record = read(&log, at)?.ok_or_else(|| missing(shared, prefix, Some(revision), at))?;
-                    entry(key, at, &record, || missing(shared, prefix, Some(revision), at))?
+                    entry(shared, key, at, &record, || missing(shared, prefix, Some(revision), at))?
                 }
             });
         }
@@ -67,7 +67,7 @@ pub(super) fn events(
         let gone = |at: Revision| missing(shared, prefix, after, at);
         let object = |at: Revision| {
             let record = read(&log, at)?.ok_or_else(|| gone(at))?;
-            entry(write.key.clone(), at, &record, || gone(at))
+            entry(shared, write.key.clone(), at, &record, || gone(at))
         };
         let record = read(&log, revision)?.ok_or_else(|| gone(revision))?;
         let old = match (write.old, made.remove(&write.key)) {
@@ -78,7 +78,7 @@ pub(super) fn events(
         let new = match (write.version.object(), here) {
             (None, _) => None,
             (Some(_), Some(here)) => Some(here),
-            (Some(at), None) => Some(entry(write.key.clone(), at, &record, || gone(at))?),
+            (Some(at), None) => Some(entry(shared, write.key.clone(), at, &record, || gone(at))?),
         };
         bytes += [&old, &new].into_iter().flatten().map(|entry| entry.bytes().len()).sum::<usize>();
         new.iter().for_each(|new| drop(made.insert(write.key.clone(), new.clone())));
@@ -87,19 +87,44 @@ pub(super) fn events(
     Ok(page)
 }
 
+/// Whether what the log holds of the entry that `key` got at `revision` should be written anew. Blocks.
+pub(super) fn is_stale(shared: &Shared, key: &Key, revision: Revision) -> Result<bool, StoreError> {
+    let record = read(&*shared.log()?, revision)?;
+    match record.filter(|record| record.key == *key).and_then(|record| record.draft) {
+        Some(sealed) => Ok(sealing::unseal(&*shared.transformers, key, &sealed)?.1),
+        None => Ok(false),
+    }
+}
+
+/// Whether what the log holds of an entry could be read by other transformers. Blocks.
+pub(super) fn check_readable(
+    shared: &Shared,
+    transformers: &dyn ResourceTransformers,
+    entry: &Entry,
+) -> Result<(), StoreError> {
+    let record = read(&*shared.log()?, entry.revision())?;
+    match record.filter(|record| record.key == *entry.key()).and_then(|record| record.draft) {
+        Some(sealed) => sealing::unseal(transformers, entry.key(), &sealed).map(drop),
+        // It was replaced meanwhile, and by something that was written with the present keys.
+        None => Ok(()),
+    }
+}
+
 fn read(log: &Log, revision: Revision) -> Result<Option<Record>, StoreError> {
     log.read(revision).map_err(|cause| StoreError::Backend(Arc::from(crate::BoxError::from(&*cause))))
 }
 
 /// The entry that a record holds.
 fn entry(
+    shared: &Shared,
     key: Key,
     revision: Revision,
     record: &Record,
     otherwise: impl FnOnce() -> StoreError,
 ) -> Result<Arc<Entry>, StoreError> {
     let draft = record.draft.as_ref().filter(|_| record.key == key).ok_or_else(otherwise)?;
-    Ok(Arc::new(Entry::new(key, revision, draft)))
+    let (plain, _) = sealing::unseal(&*shared.transformers, &key, draft)?;
+    Ok(Arc::new(Entry::new(key, revision, &plain)))
 }
 
 /// Why the record of `missing` is not there, for one who asked for the past from `revision` on.

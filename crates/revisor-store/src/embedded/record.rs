@@ -8,7 +8,7 @@
 //! splice offset     4  zero unless kind is 2
 //! key length        4
 //! key               …
-//! object            …  without its revision
+//! object            …  without its revision, and encrypted if that was asked for; the offset is that in the plain one
 //! checksum          4  CRC-32 of the revision and of everything above
 //! ```
 //!
@@ -40,7 +40,7 @@ pub(super) struct Record {
     pub(super) time: SystemTime,
     /// The key that was written.
     pub(super) key: Key,
-    /// What was put there; nothing for a deletion.
+    /// What was put there, as its transformer made it; nothing for a deletion.
     pub(super) draft: Option<Draft>,
 }
 

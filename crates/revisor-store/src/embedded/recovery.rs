@@ -13,8 +13,8 @@ use super::mark::{Mark, RevisionSum};
 use super::record::Record;
 use super::versions::Passed;
 use super::view::View;
-use super::{HistoryLimits, OpenError, ShareOf};
-use crate::Entry;
+use super::{HistoryLimits, OpenError, ShareOf, sealing};
+use crate::{Entry, ResourceTransformers};
 
 /// What opening found.
 pub(super) struct Recovered {
@@ -30,7 +30,12 @@ pub(super) struct Recovered {
 }
 
 /// Reads the whole log.
-pub(super) fn recover(log: &Log, limits: &HistoryLimits, share_of: ShareOf) -> Result<Recovered, OpenError> {
+pub(super) fn recover(
+    log: &Log,
+    limits: &HistoryLimits,
+    share_of: ShareOf,
+    transformers: &dyn ResourceTransformers,
+) -> Result<Recovered, OpenError> {
     let mark = log.mark()?;
     let view = View::starting_at(mark.revision, &mark.floors, share_of, limits);
     let mut reading = Reading {
@@ -40,12 +45,25 @@ pub(super) fn recover(log: &Log, limits: &HistoryLimits, share_of: ShareOf) -> R
     };
     log.scan(|revision, record| reading.take(revision, record))?;
     reading.finish()?;
+    unseal(&mut reading.found.view, transformers)?;
     let Recovered { view, mark, dead, .. } = &mut reading.found;
     if let Some(now) = view.index.newest_time() {
         while view.index.trim(limits, now, |write| leave(write, mark, dead)).is_some() {}
         mark.floors = view.index.floors();
     }
     Ok(reading.found)
+}
+
+/// Makes the newest state plain. What was replaced stays as it lies: who reads it later may not have its key any more.
+fn unseal(view: &mut View, transformers: &dyn ResourceTransformers) -> Result<(), OpenError> {
+    let newest = view.state();
+    for entry in newest.entries() {
+        let plain = sealing::unseal_entry(transformers, entry).map_err(|cause| OpenError::Encrypted { cause })?;
+        if let Some(plain) = plain {
+            view.settle(entry.key().clone(), Some(Arc::new(plain)));
+        }
+    }
+    Ok(())
 }
 
 struct Reading<'a> {

@@ -22,7 +22,7 @@ use super::sinks::Registration;
 use super::sweeper::{Stop, Sweeper};
 use super::usage;
 use super::{Clock, HistoryLimits, Shared, Tuning};
-use crate::{Change, Committed, Entry, Event, Expect, Key, StoreError, WatchGuard, Write};
+use crate::{Change, Committed, Draft, Entry, Event, Expect, Key, StoreError, WatchGuard, Write};
 
 /// What the sequencer is asked to do, in order.
 pub(super) enum Command {
@@ -42,6 +42,8 @@ pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 /// A write that waits, and the room in the queue that it takes.
 pub(super) struct PendingWrite {
     pub(super) write: Write,
+    /// What the record is to hold of the object, if there is one.
+    pub(super) sealed: Option<Draft>,
     pub(super) answer: Answer<Committed>,
     pub(super) _room: OwnedSemaphorePermit,
 }
@@ -166,7 +168,7 @@ impl Sequencer {
         let mut next = view.newest().map_or(Revision::FIRST, Revision::next);
         let mut state = view.usage().state;
         let mut batch = Batch::default();
-        for PendingWrite { write: Write { key, expect, change }, answer, _room } in writes {
+        for PendingWrite { write: Write { key, expect, change }, sealed, answer, _room } in writes {
             let current = batch.overlay.get(&key).cloned().unwrap_or_else(|| view.get(key.as_str()).cloned());
             if !holds(expect, current.as_deref()) || (current.is_none() && change.needs_entry()) {
                 batch.answers.push((answer, Err(StoreError::Conflict { key, current })));
@@ -183,13 +185,9 @@ impl Sequencer {
             state = state + new_bytes - old_bytes.unwrap_or(0);
             let revision = next;
             next = next.next();
-            let draft = match change {
-                Change::Put(draft) | Change::Mark(draft) => Some(draft),
-                Change::Delete => None,
-            };
-            let new = draft.as_ref().map(|draft| Arc::new(Entry::new(key.clone(), revision, draft)));
+            let new = change.draft().map(|draft| Arc::new(Entry::new(key.clone(), revision, draft)));
             let place = u16::try_from(batch.records.len()).expect("a batch has at most so many writes");
-            let record = Record { place, time: self.last_time, key: key.clone(), draft };
+            let record = Record { place, time: self.last_time, key: key.clone(), draft: sealed };
             batch.records.push((revision, record.encode(revision)));
             batch.overlay.insert(key, new.clone());
             let event = Event { revision, time: self.last_time, old: current, new };

@@ -61,7 +61,8 @@ async fn what_an_abandoned_sweep_left_is_swept_at_the_next_opening() {
         let log =
             Log::open(&folder.path().join("engine"), options.tuning.memtable_bytes).expect("the log can be opened");
         let Recovered { mut view, mut mark, .. } =
-            recovery::recover(&log, &options.history, options.share_of).expect("the log can be read");
+            recovery::recover(&log, &options.history, options.share_of, &*options.transformers)
+                .expect("the log can be read");
         let mut dead = vec![];
         let newest = view.newest().expect("there were writes");
         view.index.forget(newest, |write| recovery::leave(write, &mut mark, &mut dead));

@@ -172,6 +172,11 @@ impl View {
 }
 
 impl Newest {
+    /// All entries, in order of their keys.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.entries.values()
+    }
+
     /// The entries under `prefix` that `page` asks for.
     pub(super) fn list(&self, prefix: &str, page: &Page) -> Listing {
         let mut entries = range(&self.entries, prefix, page.after.as_ref().map(Key::as_str));

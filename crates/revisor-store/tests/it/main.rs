@@ -4,6 +4,7 @@ mod child;
 mod contract;
 mod damage;
 mod dice;
+mod encryption;
 mod fixture;
 mod frozen_disk;
 mod kill;

@@ -15,6 +15,10 @@ pub(crate) struct RehearseFlags {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) data_dir: Option<PathBuf>,
 
+    /// The EncryptionConfiguration with the keys of what is stored in the folder, if it is encrypted
+    #[arg(long, value_name = "FILE", requires = "data_dir")]
+    pub(crate) encryption_provider_config: Option<PathBuf>,
+
     /// The CustomResourceDefinitions and Conversions that are to come: files, or folders with files that end in .yaml,
     /// .yml or .json. Those that are stored and not among them stay as they are. Can be given several times
     #[arg(long, value_name = "PATH")]

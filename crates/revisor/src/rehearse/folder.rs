@@ -1,8 +1,10 @@
 //! [`FolderSource`]: the objects in the data folder of a server that is not running.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use revisor_encryption::Encryption;
 use revisor_object::{Object, Value, parse_json};
 use revisor_registry::{Rehearsal, SeenRequests, Stored};
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, OpenError, copy_store};
@@ -45,8 +47,8 @@ impl Drop for PrivateCopy {
 }
 
 impl FolderSource {
-    /// Copies and opens what is in the folder, which stays as it is.
-    pub(super) async fn open(folder: &Path) -> anyhow::Result<FolderSource> {
+    /// Copies and opens what is in the folder, which stays as it is; by `keys` if it is encrypted.
+    pub(super) async fn open(folder: &Path, keys: Option<Arc<Encryption>>) -> anyhow::Result<FolderSource> {
         if !folder.is_dir() {
             bail!("{} is no folder", folder.display());
         }
@@ -60,7 +62,11 @@ impl FolderSource {
             ),
             copied => copied?,
         };
-        let store = EmbeddedStore::open(EmbeddedOptions::new(path)).await?;
+        let mut options = EmbeddedOptions::new(path);
+        if let Some(keys) = keys {
+            options.transformers = keys;
+        }
+        let store = EmbeddedStore::open(options).await?;
         Ok(FolderSource { store, _copy: copy })
     }
 

@@ -60,7 +60,7 @@ async fn a_configuration_that_cannot_be_had_stops_the_server() {
         (
             "jwt: [{issuer: {url: https://issuer.example}}]",
             None,
-            "jwt: Forbidden: this server has no JWT authenticators",
+            "jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required",
         ),
     ] {
         let data = folder.path().join("data");

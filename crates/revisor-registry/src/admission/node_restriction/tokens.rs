@@ -76,6 +76,7 @@ impl Request<'_> {
             subresource: None,
             namespace: attributes.namespace,
             name: Some(attributes.name),
+            selectors: None,
         };
         let user = user(attributes.requester);
         let verb = "request-serviceaccounts-token-audience";

@@ -1,0 +1,52 @@
+//! Tokens of issuers that an operator names (OpenID Connect): [`JwtAuthenticators`] are the issuers in force, which can be
+//! replaced while the server runs. What an issuer is told by is in `config`, its keys in `key_set`, what its tokens say in
+//! `authenticator`, and the expressions that look at that in `claims`.
+
+mod authenticator;
+mod claims;
+mod config;
+mod key_set;
+mod web_key;
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
+
+pub use authenticator::JwtAuthenticator;
+pub use config::{JwtConfig, JwtReading, read_issuers};
+pub use web_key::SigningAlgorithm;
+
+use crate::TokenHolder;
+use crate::token_authenticator::{BoxFuture, TokenAuthenticator};
+
+/// The issuers in force.
+#[derive(Default)]
+pub struct JwtAuthenticators(RwLock<Arc<[Arc<JwtAuthenticator>]>>);
+
+impl JwtAuthenticators {
+    /// Believes these issuers from now on, and no others.
+    pub fn replace(&self, issuers: Vec<Arc<JwtAuthenticator>>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = issuers.into();
+    }
+
+    fn current(&self) -> Arc<[Arc<JwtAuthenticator>]> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl TokenAuthenticator for JwtAuthenticators {
+    fn authenticate<'a>(
+        &'a self,
+        token: &'a str,
+        audiences: &'a [String],
+        now: SystemTime,
+    ) -> BoxFuture<'a, Result<Option<TokenHolder>, String>> {
+        Box::pin(async move {
+            for issuer in self.current().iter() {
+                if let Some(holder) = issuer.authenticate(token, audiences, now).await? {
+                    return Ok(Some(holder));
+                }
+            }
+            Ok(None)
+        })
+    }
+}
