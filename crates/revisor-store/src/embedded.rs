@@ -19,7 +19,6 @@ mod quota;
 mod record;
 mod recovery;
 mod sequencer;
-mod sinks;
 mod sweeper;
 mod times;
 mod usage;
@@ -45,14 +44,14 @@ pub use options::{Clock, EmbeddedOptions, HistoryLimits, ShareOf, Tuning, resour
 pub use usage::Usage;
 
 use crate::{
-    BoxFuture, Committed, Entry, EventPage, Listing, Page, Progress, Sink, Store, StoreError, WatchGuard, Write,
+    BoxFuture, Committed, Entry, EventPage, Listing, Page, Progress, Registration, Sink, Sinks, Store, StoreError,
+    WatchGuard, Write,
 };
 use folder::{Folder, Head};
 use log::Log;
 use quota::Quota;
 use recovery::Recovered;
 use sequencer::{Command, PendingWrite, Sequencer};
-use sinks::{Registration, Sinks};
 use sweeper::Sweeper;
 use view::View;
 
