@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::admission::{Admission, AdmissionMetrics, AdmissionOptions, AdmissionPlugin, Webhooks, chain};
-use crate::allocation::{Allocation, ServiceNetwork};
+use crate::allocation::{Allocation, ServiceNetwork, SharedPorts};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
 use crate::policy_book::PolicyBook;
@@ -72,6 +72,8 @@ pub struct Registry {
     /// What the stored expressions of webhooks and policies may speak of.
     pub(crate) expressions: AdmissionEnvironment,
     pub(crate) allocation: Allocation,
+    /// The node ports that several servers give out; `None` if this one is alone.
+    pub(crate) shared_ports: Option<SharedPorts>,
     /// What nobody has without a quota for it; `None` if writes are not charged to quotas at all.
     pub(crate) quotas: Option<Vec<LimitedResource>>,
     /// What quotas were charged for writes that are under way.
@@ -135,6 +137,10 @@ impl Registry {
                 caches.insert(resource.prefix.clone(), added);
             }
         }
+        let shared_ports = match &options.services {
+            network if network.is_shared => Some(SharedPorts::follow(&cache, network.node_ports.clone()).await?),
+            _ => None,
+        };
         let nothing = cache.add(NOTHING, false).await?;
         let usage = VersionUsage::new(options.server, cache.add(RECORDS, false).await?);
         let roles = RoleBook::new(&options.catalog, &caches);
@@ -166,6 +172,7 @@ impl Registry {
                 .admission
                 .has(AdmissionPlugin::ResourceQuota)
                 .then_some(options.admission.config.limited_resources),
+            shared_ports,
             allocation: Allocation::new(options.services),
             quota_ledger: Ledger::default(),
             authorizer: Authorizer::new(options.authorization, Arc::new(roles)),

@@ -15,6 +15,7 @@ use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
 use crate::crd::{CheckFlags, MigrateFlags, UsageFlags};
 use crate::duration::parse_duration;
+use crate::etcd_flags::EtcdFlags;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
 use crate::rehearse::RehearseFlags;
@@ -428,7 +429,7 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FOLDER", default_value = "revisor-data")]
     pub(crate) data_dir: PathBuf,
 
-    /// How long the past can be read and watched from
+    /// How long the past can be read and watched from; with --etcd-servers, how often etcd is made to forget it
     #[arg(long, alias = "etcd-compaction-interval", value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
     pub(crate) history: Duration,
 
@@ -449,6 +450,9 @@ pub(crate) struct ServeFlags {
     /// what fits the machine: a quarter of its memory, half of its disk, 8 GiB at most; less than 0 for any number
     #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) quota_backend_bytes: i64,
+
+    #[command(flatten)]
+    pub(crate) etcd: EtcdFlags,
 
     /// The address to listen on
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use revisor_api::{
-    Api, ApiOptions, HealthCheck, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample, Server,
-    ServerOptions, StatusPages, StoreSample, StrictTransportSecurity,
+    Api, ApiOptions, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample, Server, ServerOptions,
+    StatusPages, StrictTransportSecurity,
 };
 use revisor_auth::{
     Anonymous, Authenticator, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile, server_names,
@@ -22,21 +22,20 @@ use revisor_registry::{
     AdmissionConfig, AdmissionOptions, AdmissionPlugin, Advertised, Environment, Registry, RegistryOptions,
     ServerIdentity, ServiceNetwork, TolerationSeconds,
 };
-use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
-use revisor_store::{Store, StoreError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::addresses::{advertised, external_address};
 use crate::admission_plugins::enabled_plugins;
 use crate::authentication_config::{AnonymousFlag, AuthenticationConfig};
+use crate::backend::Backend;
 use crate::certificate_keeper::CertificateKeeper;
 use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
 use crate::open_files::{OpenFiles, raise_open_files};
 use crate::presence::{Presence, hostname};
 use crate::usage_keeper::{UsageKeeper, server_name};
-use crate::{admission_config, logging, machine, private_folder, service_accounts, version};
+use crate::{admission_config, logging, private_folder, service_accounts, version};
 
 /// The stack of each thread. What is sent may nest, a write may lead to another one, and frames that were not optimised are
 /// ten times the size of real ones; memory is only taken for as much of it as was ever used.
@@ -78,7 +77,8 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let flags = flags.clone();
         move || certificates(&flags)
     });
-    let store = Arc::new(open_store(&flags).await?);
+    let backend = Backend::open(&flags, &catalog).await?;
+    let store = backend.store();
     let certificates = making.await??;
     let peers = certificates.peers();
 
@@ -89,7 +89,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         RegistryOptions {
             catalog,
             environment: Environment::system(),
-            sealer: TokenSealer::new(kept_secret(&flags.data_dir.join("continue.key"))?),
+            sealer: sealer(&flags, &backend)?,
             patience: PATIENCE,
             services: service_network(&flags)?,
             authorization: flags.authorization_mode.clone(),
@@ -103,10 +103,9 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let registry = registry.clone();
         move || resource_samples(&registry)
     }));
-    metrics.ask_store({
-        let store = store.clone();
-        move || store_sample(&store)
-    });
+    if let Some(sampler) = backend.sampler() {
+        metrics.ask_store(sampler);
+    }
     metrics.ask_conversions({
         let registry = registry.clone();
         move || registry.built_in().conversion_samples()
@@ -134,9 +133,9 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let advertised = advertised(&flags, server.address());
     registry.advertise(advertised).await.context("cannot advertise the server")?;
     // The objects that every server has come first: a server that is full must still start.
-    limit(&flags, &store);
+    backend.limit(&flags);
     let advertising = tokio::spawn(keep_advertising(registry.clone(), advertised));
-    let health = HealthChecks::new(server.drain(), vec![store_check(&store), quota_check(&store)]);
+    let health = HealthChecks::new(server.drain(), backend.checks());
     let limits = InflightLimits {
         read_only: flags.max_requests_inflight,
         mutating: flags.max_mutating_requests_inflight,
@@ -259,15 +258,12 @@ fn admission(flags: &ServeFlags) -> anyhow::Result<AdmissionOptions> {
     Ok(AdmissionOptions { plugins, config })
 }
 
-async fn open_store(flags: &ServeFlags) -> anyhow::Result<EmbeddedStore> {
-    let mut options = EmbeddedOptions::new(flags.data_dir.join("store"));
-    options.history = HistoryLimits {
-        age: flags.history,
-        events: flags.history_events,
-        bytes: flags.history_bytes,
-        ..HistoryLimits::default()
-    };
-    Ok(EmbeddedStore::open(options).await?)
+/// How the pages of lists are continued: as the original does where its servers may be asked for the next one.
+fn sealer(flags: &ServeFlags, backend: &Backend) -> anyhow::Result<TokenSealer> {
+    if backend.is_shared() {
+        return Ok(TokenSealer::open_to_all());
+    }
+    Ok(TokenSealer::new(kept_secret(&flags.data_dir.join("continue.key"))?))
 }
 
 fn service_network(flags: &ServeFlags) -> anyhow::Result<ServiceNetwork> {
@@ -279,7 +275,7 @@ fn service_network(flags: &ServeFlags) -> anyhow::Result<ServiceNetwork> {
     let own = flags.kubernetes_service_node_port;
     let is_inside = own == 0 || node_ports.contains(&own);
     anyhow::ensure!(is_inside, "--kubernetes-service-node-port {own} is not in --service-node-port-range");
-    Ok(ServiceNetwork { ranges, node_ports })
+    Ok(ServiceNetwork { ranges, node_ports, is_shared: flags.etcd.is_given() })
 }
 
 /// Puts back what clients took away by which others find the server.
@@ -330,41 +326,6 @@ fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, root_ca: watch
         root_ca,
         event_ttl: flags.event_ttl,
     })
-}
-
-fn store_check(store: &Arc<EmbeddedStore>) -> HealthCheck {
-    let store = store.clone();
-    HealthCheck::new("store", move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string())))
-}
-
-/// Tells that the store is full. It still serves reads and deletions, which only come to a server that is ready.
-fn quota_check(store: &Arc<EmbeddedStore>) -> HealthCheck {
-    let store = store.clone();
-    HealthCheck::alarm("store-quota", move || {
-        let (used, quota) = (store.usage().state, store.quota().unwrap_or(u64::MAX));
-        if store.is_full() { Err(StoreError::NoSpace { used, quota }.to_string()) } else { Ok(()) }
-    })
-}
-
-fn store_sample(store: &EmbeddedStore) -> StoreSample {
-    let usage = store.usage();
-    StoreSample {
-        state: usage.state,
-        history: usage.history,
-        disk: store.disk_bytes(),
-        quota: store.quota(),
-        is_full: store.is_full(),
-    }
-}
-
-/// Bounds the store as `--quota-backend-bytes` says, in etcd's way.
-fn limit(flags: &ServeFlags, store: &EmbeddedStore) {
-    let quota = match flags.quota_backend_bytes {
-        0 => Some(machine::default_quota(&flags.data_dir)),
-        given => u64::try_from(given).ok(),
-    };
-    tracing::info!(quota, used = store.usage().total(), "bounding the store");
-    store.limit_to(quota);
 }
 
 fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {
