@@ -15,6 +15,7 @@ use revisor_schema::{
     CBOR_TAG, ENVELOPE_END, Encoded, Envelope, StructId, Types, encode_custom_object, envelope_start,
 };
 
+use crate::kinds::core::service::forget_needless_policy;
 use crate::rows::type_name;
 use crate::{Catalog, Resource};
 
@@ -150,9 +151,8 @@ impl StorageCodec {
         match (kind.form, self.media) {
             (Form::Json, _) | (Form::Chosen, StorageMediaType::Json) => Ok(line(canonical)),
             (Form::Definition, _) => {
-                let mut definition = read_object(canonical)?;
-                definition_form::to_stored(&mut definition);
-                Ok(line(Value::Object(definition).to_json().as_bytes()))
+                let canonical = std::str::from_utf8(canonical).map_err(malformed)?;
+                Ok(line(definition_form::to_stored(canonical).as_bytes()))
             }
             (Form::Chosen, StorageMediaType::Protobuf) => {
                 let object = read_object(canonical)?;
@@ -266,6 +266,9 @@ impl StorageCodec {
         let Encoded { bytes, revision_at } = match &kind.resource {
             Some(resource) => {
                 resource.default(object);
+                if resource.name() == ("", "services") {
+                    forget_needless_policy(object);
+                }
                 resource.encode(object)
             }
             None => self.types.encode(kind.root, &kind.name, &kind.api_version, object),
@@ -284,7 +287,7 @@ impl StorageCodec {
         }
         forget_place(object);
         let Encoded { bytes: canonical, revision_at } = encode_custom_object(object);
-        let is_outdated = bytes.strip_suffix(b"\n") != Some(&canonical[..]);
+        let is_outdated = bytes != line(&canonical);
         Ok(StoredObject { bytes: canonical, revision_at: Some(revision_at), is_outdated })
     }
 }
@@ -309,10 +312,25 @@ fn read_object(canonical: &[u8]) -> Result<Object, StorageCodecError> {
     }
 }
 
-/// JSON ends with its line.
+/// JSON as Go writes it: it ends with its line, and what could be taken for something else in a page or a script is
+/// escaped. None of these characters stands outside of a text.
 fn line(json: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(json.len() + 1);
-    line.extend_from_slice(json);
+    let mut rest = json;
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'<' | b'>' | b'&' | 0xe2)) {
+        line.extend_from_slice(&rest[..at]);
+        let (escaped, length): (&[u8], usize) = match &rest[at..] {
+            [b'<', ..] => (b"\\u003c", 1),
+            [b'>', ..] => (b"\\u003e", 1),
+            [b'&', ..] => (b"\\u0026", 1),
+            [0xe2, 0x80, 0xa8, ..] => (b"\\u2028", 3),
+            [0xe2, 0x80, 0xa9, ..] => (b"\\u2029", 3),
+            other => (&other[..1], 1),
+        };
+        line.extend_from_slice(escaped);
+        rest = &rest[at + length..];
+    }
+    line.extend_from_slice(rest);
     line.push(b'\n');
     line
 }

@@ -1,6 +1,7 @@
 //! The objects that every server has from its first moment.
 
 mod kubernetes_service;
+mod master_leases;
 mod registrations;
 mod roles;
 
@@ -11,6 +12,7 @@ use revisor_catalog::{BootstrapObject, Resource};
 use revisor_object::{Object, Value, Warnings};
 
 pub use self::kubernetes_service::Advertised;
+pub(crate) use self::master_leases::MasterLeases;
 use crate::{Decoded, Place, Registry, RegistryError, WriteOptions};
 
 /// The namespaces that always exist.

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::admission::{Admission, AdmissionMetrics, AdmissionOptions, AdmissionPlugin, Webhooks, chain};
 use crate::allocation::{Allocation, ServiceNetwork, SharedPorts};
+use crate::bootstrap::MasterLeases;
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
 use crate::policy_book::PolicyBook;
@@ -74,6 +75,8 @@ pub struct Registry {
     pub(crate) allocation: Allocation,
     /// The node ports that several servers give out; `None` if this one is alone.
     pub(crate) shared_ports: Option<SharedPorts>,
+    /// Where the servers are that share the store; `None` if this one is alone.
+    pub(crate) master_leases: Option<MasterLeases>,
     /// What nobody has without a quota for it; `None` if writes are not charged to quotas at all.
     pub(crate) quotas: Option<Vec<LimitedResource>>,
     /// What quotas were charged for writes that are under way.
@@ -137,10 +140,11 @@ impl Registry {
                 caches.insert(resource.prefix.clone(), added);
             }
         }
-        let shared_ports = match &options.services {
-            network if network.is_shared => Some(SharedPorts::follow(&cache, network.node_ports.clone()).await?),
-            _ => None,
-        };
+        let (mut shared_ports, mut master_leases) = (None, None);
+        if options.services.is_shared {
+            shared_ports = Some(SharedPorts::follow(&cache, options.services.node_ports.clone()).await?);
+            master_leases = Some(MasterLeases::follow(&cache).await?);
+        }
         let nothing = cache.add(NOTHING, false).await?;
         let usage = VersionUsage::new(options.server, cache.add(RECORDS, false).await?);
         let roles = RoleBook::new(&options.catalog, &caches);
@@ -173,6 +177,7 @@ impl Registry {
                 .has(AdmissionPlugin::ResourceQuota)
                 .then_some(options.admission.config.limited_resources),
             shared_ports,
+            master_leases,
             allocation: Allocation::new(options.services),
             quota_ledger: Ledger::default(),
             authorizer: Authorizer::new(options.authorization, Arc::new(roles)),

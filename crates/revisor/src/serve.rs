@@ -173,12 +173,16 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         Presence::begin(registry.clone(), ServerIdentity::new(&hostname(), &process, options.version))
     });
     let usage = UsageKeeper::begin(registry.clone());
+    let advertiser = registry.clone();
     let controllers = start_controllers(&flags, registry, certificates.root_ca());
     let keeping = tokio::spawn(certificates.run());
     let names = flags.controllers.enabled().iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",");
     tracing::info!(%address, controllers = names, elapsed = ?started.elapsed(), "serving");
     let drained = server.run(api, stop_signal).await;
     advertising.abort();
+    if let Err(error) = advertiser.withdraw(advertised).await {
+        tracing::warn!(error = &error as &dyn std::error::Error, "the server is still advertised");
+    }
     keeping.abort();
     if drained.cut_off > 0 {
         tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");

@@ -72,6 +72,14 @@ fn custom_objects_and_notes_are_kept_as_json() {
 }
 
 #[test]
+fn json_is_kept_as_go_writes_it() {
+    assert_eq!(
+        line("{\"a\":\"<&> ü € \u{2028}\"}".as_bytes()),
+        "{\"a\":\"\\u003c\\u0026\\u003e ü € \\u2028\"}\n".as_bytes()
+    );
+}
+
+#[test]
 fn definitions_are_kept_in_their_beta_form() {
     let catalog = Catalog::default();
     let key = "/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com";

@@ -36,6 +36,8 @@ pub(super) fn read(text: &str, scope: ListScope) -> Result<ContinueToken, Contin
         number => u64::try_from(number).ok().and_then(Revision::new),
     };
     let start = token.str("start").filter(|start| !start.is_empty()).ok_or(ContinueTokenError::NoKey)?;
+    // The original writes one before it, or none.
+    let start = start.strip_prefix('/').unwrap_or(start);
     let is_clean = start.split('/').all(|part| !matches!(part.trim_end_matches(NEXT), "" | "." | ".."));
     match start.strip_suffix(NEXT) {
         Some(start_after) if is_clean => {
