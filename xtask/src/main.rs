@@ -5,6 +5,7 @@
 //! | `test` | exactly what CI runs | `pipeline` |
 //! | `tidy` | the rules that the compiler cannot check | `tidy` |
 //! | `kubectl` | provides a kubectl, a current or the oldest one, and prints its path | `kubectl` |
+//! | `etcd` | provides an etcd and prints its path | `etcd` |
 //! | `python` | provides a Python with the Kubernetes client and prints its path | `python` |
 //! | `fuzz` | runs the fuzz targets under a coverage-guided engine | `fuzz` |
 //! | `bench` | measures a server, alone or beside another | `bench` |
@@ -12,7 +13,9 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who runs it")]
 
 mod bench;
+mod etcd;
 mod fuzz;
+mod go_program;
 mod growth;
 mod kubectl;
 mod pipeline;
@@ -45,6 +48,8 @@ enum Task {
         #[arg(long)]
         oldest: bool,
     },
+    /// Print the path of an etcd that the tests can use; build it if need be
+    Etcd,
     /// Print the path of a Python that has the Kubernetes client; install it if need be
     Python,
     /// Run fuzz targets under libFuzzer, guided by coverage, on the stable toolchain
@@ -75,6 +80,7 @@ fn main() -> ExitCode {
             let provided = if oldest { kubectl::provide_oldest(&workspace) } else { kubectl::provide(&workspace) };
             provided.map(|path| println!("{}", path.display()))
         }
+        Task::Etcd => etcd::provide(&workspace).map(|path| println!("{}", path.display())),
         Task::Python => python::provide(&workspace).map(|path| println!("{}", path.display())),
         Task::Fuzz(options) => fuzz::run(&workspace, &options),
         Task::Bench { arguments } => bench::run(&workspace, &arguments),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::workspace::{self, Workspace};
-use crate::{fuzz, kubectl, python, tidy};
+use crate::{etcd, fuzz, kubectl, python, tidy};
 
 /// How many inputs the coverage-guided engine tries on each fuzz target.
 const FUZZ_INPUTS: u32 = 20_000;
@@ -29,10 +29,12 @@ fn steps(workspace: &Workspace, report: &mut Report) -> Result<()> {
     report.step("tidy", || tidy::run(workspace))?;
     let kubectl = report.step("kubectl", || kubectl::provide(workspace))?;
     let oldest = report.step("oldest kubectl", || kubectl::provide_oldest(workspace))?;
+    let etcd = report.step("etcd", || etcd::provide(workspace))?;
     let python = report.step("python client", || python::provide(workspace))?;
     let test = |arguments: &str| -> Command {
         let mut command = cargo(arguments);
-        command.env(kubectl::VARIABLE, &kubectl).env(kubectl::OLDEST_VARIABLE, &oldest).env(python::VARIABLE, &python);
+        command.env(kubectl::VARIABLE, &kubectl).env(kubectl::OLDEST_VARIABLE, &oldest);
+        command.env(etcd::VARIABLE, &etcd).env(python::VARIABLE, &python);
         command
     };
     // One build for all tests. It makes the `revisor` binary too, because whole-program tests belong to its package;

@@ -134,6 +134,7 @@ impl Cache {
         if self.revision() >= Some(revision) {
             return Ok(());
         }
+        self.store.hasten(revision);
         let mut progress = self.progress.clone();
         let reached = progress.wait_for(|current| *current >= Some(revision));
         match tokio::time::timeout(patience, reached).await {

@@ -115,9 +115,7 @@ impl History {
 
     /// The same history, which counts its objects from here on.
     pub(crate) fn tallied(mut self, classify: Classify) -> History {
-        let mut tally = Tally::new(classify);
-        self.newest.items().for_each(|item| tally.add(item.bytes()));
-        self.tally = Some(tally);
+        self.tally = Some(Tally::of(classify, self.newest.items()));
         self
     }
 
@@ -188,6 +186,16 @@ impl History {
             self.since_kept = Keep { events: 0, bytes: 0 };
             self.kept.push_back(Kept { at: self.last, table: self.newest.clone() });
         }
+    }
+
+    /// Lets everything begin with the state `table` at `revision`. Answers what was there before, to be dropped where
+    /// nobody waits.
+    pub(crate) fn begin_again(&mut self, table: Table, revision: Revision) -> History {
+        let mut history = History::new(table, Some(revision), self.keep);
+        history.oldest = Some(revision);
+        history.ended = self.ended;
+        history.tally = self.tally.as_ref().map(|tally| Tally::of(tally.classify(), history.newest.items()));
+        std::mem::replace(self, history)
     }
 
     /// Drops what is not needed to answer from `oldest` on. Fewer events than are between two kept states may stay

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, Weak};
 
-use revisor_store::{News, Progress, Sink, Store};
+use revisor_store::{Entry, News, Progress, Sink, Store};
 use revisor_version::Revision;
 
 use crate::budget::Budget;
@@ -246,6 +246,25 @@ impl ResourceCache {
         removed.weight
     }
 
+    /// Begins again with this state, because changes before it were missed. Those who watch find that history has
+    /// passed them.
+    fn begin_again(&self, entries: &[Arc<Entry>], revision: Revision) {
+        let mut table = Table::empty(self.layout.clone());
+        for entry in entries {
+            table.put(Item::new(entry.clone()));
+        }
+        let mut history = self.history.write().expect("no holder of the history panics");
+        let before = history.weight();
+        let removed = history.begin_again(table, revision);
+        self.around.budget.give_back(before);
+        self.delivered.publish(history.last());
+        self.replaced.store(history.newest().replaced(), Ordering::Relaxed);
+        drop(history);
+        self.recalled().clear();
+        drop(removed);
+        self.post();
+    }
+
     /// Lets nothing more come in: watchers get what there is and end.
     pub(crate) fn end(&self) {
         self.history.write().expect("no holder of the history panics").end();
@@ -404,6 +423,7 @@ impl Sink for ResourceCache {
                 }
             }
             News::Compacted(oldest) => self.forget(Some(oldest)),
+            News::Replaced { entries, revision } => self.begin_again(entries, revision),
             News::Ended(reason) => {
                 tracing::debug!(prefix = self.prefix(), %reason, "the store tells nothing more");
                 self.end();

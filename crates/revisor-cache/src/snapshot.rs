@@ -100,6 +100,14 @@ impl Snapshot {
         self.table.range(prefix, after)
     }
 
+    /// An object whose key starts with `prefix` and that cannot be read, if there is one.
+    pub fn unreadable(&self, prefix: &str) -> Option<&Arc<Item>> {
+        if self.table.unreadable == 0 {
+            return None;
+        }
+        self.range(prefix, None).find(|item| item.entry().problem().is_some())
+    }
+
     /// How many objects have keys that start with `prefix`. Costs a lookup for a whole resource and for one
     /// namespace, a walk for other prefixes.
     pub fn count(&self, prefix: &str) -> usize {
@@ -125,6 +133,8 @@ pub(crate) struct Table {
     objects: OrdMap<Key, Arc<Item>>,
     // Beside the objects, so that "how many remain" on the first page of a list does not walk the namespace.
     namespaces: OrdMap<Arc<str>, usize>,
+    /// How many of them cannot be read. Nearly always none, so that nobody has to look.
+    unreadable: usize,
     /// See [`Footprint`].
     bytes: u64,
     replaced: u64,
@@ -133,7 +143,7 @@ pub(crate) struct Table {
 impl Table {
     /// The table of a resource without objects.
     pub(crate) fn empty(layout: Arc<Layout>) -> Table {
-        Table { layout, objects: OrdMap::new(), namespaces: OrdMap::new(), bytes: 0, replaced: 0 }
+        Table { layout, objects: OrdMap::new(), namespaces: OrdMap::new(), unreadable: 0, bytes: 0, replaced: 0 }
     }
 
     /// See [`Footprint::replaced`].
@@ -160,6 +170,7 @@ impl Table {
     pub(crate) fn put(&mut self, item: Arc<Item>) -> Option<Arc<Item>> {
         let key = item.key().clone();
         self.bytes += weight(&item);
+        self.unreadable += usize::from(item.entry().problem().is_some());
         let old = self.objects.insert(key.clone(), item);
         self.count_replaced(old.as_deref());
         if old.is_none()
@@ -189,6 +200,7 @@ impl Table {
     }
 
     fn count_replaced(&mut self, old: Option<&Item>) {
+        self.unreadable -= usize::from(old.is_some_and(|old| old.entry().problem().is_some()));
         let weight = old.map_or(0, weight);
         self.bytes -= weight;
         self.replaced += weight;

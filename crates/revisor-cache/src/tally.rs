@@ -5,6 +5,9 @@
 //! under which the objects themselves change.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::Item;
 
 /// Says of which class an object is, by its bytes. It runs on the store's writer thread, twice per write: it must be
 /// quick, must not wait, and must always say the same of the same bytes.
@@ -22,6 +25,18 @@ impl Tally {
     /// The tally of no objects.
     pub(crate) fn new(classify: Classify) -> Tally {
         Tally { classify, counts: Vec::new() }
+    }
+
+    /// The tally of these objects.
+    pub(crate) fn of<'i>(classify: Classify, items: impl Iterator<Item = &'i Arc<Item>>) -> Tally {
+        let mut tally = Tally::new(classify);
+        items.for_each(|item| tally.add(item.bytes()));
+        tally
+    }
+
+    /// How objects are classified.
+    pub(crate) fn classify(&self) -> Classify {
+        self.classify
     }
 
     /// Counts an object.

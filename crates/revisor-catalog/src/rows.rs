@@ -276,7 +276,7 @@ fn shape_of_version(api_version: &str) -> Shape {
 }
 
 /// The name of a kind's type in the table of fields: `core.v1.Pod`.
-fn type_name(group: &str, version: &str, kind: &str) -> String {
+pub(crate) fn type_name(group: &str, version: &str, kind: &str) -> String {
     let package = match group {
         "" => "core",
         "internal.apiserver.k8s.io" => "apiserverinternal",

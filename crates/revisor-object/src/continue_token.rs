@@ -9,7 +9,10 @@
 //! ```
 //!
 //! Where the secret comes from is not decided here: servers that share a store must share it, so that a list begun
-//! with one of them goes on with another.
+//! with one of them goes on with another. Where the original's servers share it too, tokens are theirs, and open
+//! ([`plain`]).
+
+mod plain;
 
 use std::fmt;
 
@@ -78,7 +81,8 @@ impl ListScope {
 /// ```
 #[derive(Clone)]
 pub struct TokenSealer {
-    mac: Hmac<Sha256>,
+    /// `None` for tokens that are not sealed.
+    mac: Option<Hmac<Sha256>>,
 }
 
 impl fmt::Debug for TokenSealer {
@@ -91,11 +95,18 @@ impl fmt::Debug for TokenSealer {
 impl TokenSealer {
     /// A sealer with this secret.
     pub fn new(key: [u8; 32]) -> TokenSealer {
-        TokenSealer { mac: Hmac::new_from_slice(&key).expect("HMAC takes keys of any length") }
+        TokenSealer { mac: Some(Hmac::new_from_slice(&key).expect("HMAC takes keys of any length")) }
+    }
+
+    /// One that seals nothing: tokens are those of the original, which all servers can read and write. Whoever uses it
+    /// must look for the key of a token only within the list that is asked for.
+    pub fn open_to_all() -> TokenSealer {
+        TokenSealer { mac: None }
     }
 
     /// The text of a token.
     pub fn seal(&self, token: &ContinueToken) -> String {
+        let Some(mac) = &self.mac else { return plain::write(token) };
         let mut bytes = Vec::with_capacity(2 + SCOPE_BYTES + 16 + token.start_after.len() + SEAL_BYTES);
         let flags = if token.revision.is_some() { HAS_REVISION } else { 0 }
             | if token.remaining.is_some() { HAS_REMAINING } else { 0 };
@@ -104,7 +115,7 @@ impl TokenSealer {
         bytes.extend(token.revision.iter().flat_map(|revision| revision.get().to_be_bytes()));
         bytes.extend(token.remaining.iter().flat_map(|remaining| remaining.to_be_bytes()));
         bytes.extend(token.start_after.as_bytes());
-        let mut mac = self.mac.clone();
+        let mut mac = mac.clone();
         mac.update(&bytes);
         bytes.extend(&mac.finalize().into_bytes()[..SEAL_BYTES]);
         URL_SAFE_NO_PAD.encode(bytes)
@@ -119,6 +130,7 @@ impl TokenSealer {
         if text.len() > MAX_CONTINUE_TOKEN_BYTES {
             return Err(ContinueTokenError::TooLong);
         }
+        let Some(mac) = &self.mac else { return plain::read(text, scope) };
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| ContinueTokenError::Malformed)?;
         match bytes.first() {
             Some(&FORMAT) => {}
@@ -126,7 +138,7 @@ impl TokenSealer {
             None => return Err(ContinueTokenError::Malformed),
         }
         let (sealed, seal) = bytes.split_last_chunk::<SEAL_BYTES>().ok_or(ContinueTokenError::Malformed)?;
-        let mut mac = self.mac.clone();
+        let mut mac = mac.clone();
         mac.update(sealed);
         // Compares in constant time, so that a forger learns nothing from how long a refusal takes.
         mac.verify_truncated_left(seal).map_err(|_| ContinueTokenError::Seal)?;
@@ -168,6 +180,12 @@ pub enum ContinueTokenError {
     /// A token of a newer server, or none at all.
     #[error("continue key is not valid: server does not recognize this encoded version")]
     Format,
+    /// It names no state of the past, and is not for the newest either.
+    #[error("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")]
+    Revision,
+    /// It names no key.
+    #[error("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")]
+    NoKey,
     /// Made by another server, or changed.
     #[error("continue key is not valid: it was not issued by this server")]
     Seal,

@@ -2,8 +2,8 @@
 //! all or no longer needs them.
 //!
 //! An address that is taken is an IPAddress object, so that no two servers on one store can give it out twice; the
-//! ranges are ServiceCIDR objects. Ports are kept in memory and read from the services at the start. What a write
-//! has taken and given up is in its [`Reservation`].
+//! ranges are ServiceCIDR objects. Ports are kept in memory and read from the services at the start; where several servers
+//! give them out, they are also bits of one key ([`shared_ports`]). What a write has taken and given up is in its [`Reservation`].
 //!
 //! There is no transaction over a Service and its addresses. The address is written first and removed last, so that a
 //! crash in between leaves at most an address without a Service, which the next start removes ([`reconcile`]).
@@ -14,6 +14,7 @@ mod fill_in;
 mod node_ports;
 mod reconcile;
 mod reservation;
+mod shared_ports;
 
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,6 +29,7 @@ use self::fill_in::{keep_allocated, match_cluster_ips};
 use self::node_ports::NodePorts;
 use self::reservation::{Claim, Left};
 pub(crate) use self::reservation::{Outcome, Reservation};
+pub(crate) use self::shared_ports::SharedPorts;
 use crate::admission::Attributes;
 use crate::{Registry, RegistryError};
 
@@ -39,13 +41,15 @@ pub struct ServiceNetwork {
     pub ranges: Vec<Cidr>,
     /// The node ports.
     pub node_ports: RangeInclusive<u16>,
+    /// Whether other servers give out of the same.
+    pub is_shared: bool,
 }
 
 impl Default for ServiceNetwork {
     /// What the original has if it is not told.
     fn default() -> ServiceNetwork {
         let range = Cidr::new([10, 0, 0, 0].into(), 24).expect("24 bits are fewer than an address has");
-        ServiceNetwork { ranges: vec![range], node_ports: 30000..=32767 }
+        ServiceNetwork { ranges: vec![range], node_ports: 30000..=32767, is_shared: false }
     }
 }
 
@@ -64,7 +68,7 @@ impl Allocation {
         Allocation {
             families: network.ranges.iter().map(|range| Family::of(range.network())).collect(),
             ranges: network.ranges,
-            node_ports: NodePorts::new(network.node_ports),
+            node_ports: NodePorts::new(network.node_ports, network.is_shared),
             left: Mutex::new(Vec::new()),
         }
     }
@@ -129,10 +133,7 @@ impl Registry {
         self.allocate_cluster_ips(service, attributes.old, reservation)
             .await
             .map_err(|error| error.named(attributes))?;
-        self.allocation
-            .node_ports
-            .allocate(service, attributes.old, reservation)
-            .map_err(|error| error.named(attributes))
+        self.allocate_node_ports(service, attributes.old, reservation).await.map_err(|error| error.named(attributes))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod flow_control;
 mod kubernetes_service;
+mod master_leases;
 mod registrations;
 mod roles;
 
@@ -12,6 +13,7 @@ use revisor_catalog::{BootstrapObject, Resource};
 use revisor_object::{Object, Value, Warnings};
 
 pub use self::kubernetes_service::Advertised;
+pub(crate) use self::master_leases::MasterLeases;
 use crate::{Decoded, Place, Registry, RegistryError, WriteOptions};
 
 /// The namespaces that always exist.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use revisor_catalog::Resource;
 use revisor_merge::{Conflict, describe_conflicts};
 use revisor_object::{FieldErrors, Status};
-use revisor_store::StoreError;
+use revisor_store::{Entry, StoreError};
 use revisor_version::Revision;
 
 /// Why a request was not done.
@@ -211,6 +211,16 @@ impl RegistryError {
 
     pub(crate) fn conflict(resource: &Arc<Resource>, name: &str, why: impl Into<String>) -> RegistryError {
         RegistryError::Conflict { resource: resource.clone(), name: name.to_owned(), why: why.into() }
+    }
+
+    /// Fails if what is stored of an object cannot be read.
+    pub(crate) fn check_readable(entry: &Entry) -> Result<(), RegistryError> {
+        match entry.problem() {
+            Some(why) => {
+                Err(RegistryError::Internal(format!("unable to read what is stored at {}: {why}", entry.key())))
+            }
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn too_large(asked: Revision, current: Option<Revision>) -> RegistryError {

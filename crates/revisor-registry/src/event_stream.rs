@@ -90,7 +90,12 @@ impl EventStream {
         }
         match &mut self.showing {
             Some(showing) => showing.poll_next(&mut self.watcher, cx),
-            None => self.watcher.poll_next(cx).map(|item| item.map(|item| Ok(StreamItem { item, shown: None }))),
+            None => self.watcher.poll_next(cx).map(|item| {
+                let item = item?;
+                let is_readable = check_readable(&item);
+                self.has_ended |= is_readable.is_err();
+                Some(is_readable.map(|()| StreamItem { item, shown: None }))
+            }),
         }
     }
 
@@ -98,6 +103,18 @@ impl EventStream {
     pub fn progress(&self) -> Option<Revision> {
         let is_idle = self.showing.as_ref().is_none_or(|it| it.pending.is_none() && it.ready.is_empty());
         self.watcher.progress().filter(|_| is_idle)
+    }
+}
+
+/// Fails if an object is told of that cannot be read.
+fn check_readable(item: &WatchItem) -> Result<(), RegistryError> {
+    match item {
+        WatchItem::State(item) => RegistryError::check_readable(item.entry()),
+        WatchItem::Event(_, delivery) => {
+            let sides = [delivery.old(), delivery.new()].into_iter().flatten();
+            sides.map(|item| RegistryError::check_readable(item.entry())).collect()
+        }
+        WatchItem::InitialEnd(_) | WatchItem::Expired(_) => Ok(()),
     }
 }
 
@@ -129,6 +146,9 @@ impl Showing {
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => return Poll::Pending,
             };
+            if let Err(error) = check_readable(&item) {
+                return self.end_with(error);
+            }
             match self.view.show(&item) {
                 Ok(Some(item)) => return Poll::Ready(Some(Ok(item))),
                 Ok(None) => {}

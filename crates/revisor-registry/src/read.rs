@@ -173,11 +173,13 @@ impl Registry {
             let found =
                 Box::pin(cache.get_at(&key, revision)).await.map_err(|error| past_error(error, expired_state))?;
             let item = found.ok_or_else(|| RegistryError::not_found(resource, name))?;
+            RegistryError::check_readable(item.entry())?;
             let bytes = self.show_item(resource, &item).await?;
             return Ok(Got { bytes, item: Some(item), served_at: Some(revision) });
         }
         let reached = self.cache.revision();
         let item = cache.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
+        RegistryError::check_readable(item.entry())?;
         let bytes = self.show_item(resource, &item).await?;
         let served_at = reached.max(Some(item.revision()));
         Ok(Got { bytes, item: Some(item), served_at })
@@ -262,6 +264,12 @@ impl Registry {
                 held.map_or(Source::Store(revision), Source::Memory)
             }
         };
+        // A list that left out what cannot be read would say that it is not there.
+        if let Source::Memory(snapshot) = &source
+            && let Some(item) = snapshot.unreadable(&prefix)
+        {
+            RegistryError::check_readable(item.entry())?;
+        }
         let revision = source.revision();
         let mut footprint = match &source {
             Source::Memory(snapshot) => Some(snapshot.footprint()),
@@ -295,6 +303,7 @@ impl Registry {
                 loop {
                     let read = cache.page_at(revision, &prefix, last.as_deref(), portion).await;
                     let read = read.map_err(|error| past_error(error, expired))?;
+                    read.items.iter().try_for_each(|item| RegistryError::check_readable(item.entry()))?;
                     last = read.items.last().map(|item| item.key().to_string());
                     page.extend(select.from(read.items.into_iter(), most - page.len()).await?);
                     if read.remaining == 0 || page.len() == most {

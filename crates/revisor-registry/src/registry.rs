@@ -15,7 +15,8 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::admission::{Admission, AdmissionMetrics, AdmissionOptions, AdmissionPlugin, Webhooks, chain};
-use crate::allocation::{Allocation, ServiceNetwork};
+use crate::allocation::{Allocation, ServiceNetwork, SharedPorts};
+use crate::bootstrap::MasterLeases;
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
 use crate::flow_book::FlowBook;
@@ -74,6 +75,10 @@ pub struct Registry {
     /// What the stored expressions of webhooks and policies may speak of.
     pub(crate) expressions: AdmissionEnvironment,
     pub(crate) allocation: Allocation,
+    /// The node ports that several servers give out; `None` if this one is alone.
+    pub(crate) shared_ports: Option<SharedPorts>,
+    /// Where the servers are that share the store; `None` if this one is alone.
+    pub(crate) master_leases: Option<MasterLeases>,
     /// What nobody has without a quota for it; `None` if writes are not charged to quotas at all.
     pub(crate) quotas: Option<Vec<LimitedResource>>,
     /// What quotas were charged for writes that are under way.
@@ -144,6 +149,11 @@ impl Registry {
                 caches.insert(resource.prefix.clone(), added);
             }
         }
+        let (mut shared_ports, mut master_leases) = (None, None);
+        if options.services.is_shared {
+            shared_ports = Some(SharedPorts::follow(&cache, options.services.node_ports.clone()).await?);
+            master_leases = Some(MasterLeases::follow(&cache).await?);
+        }
         let nothing = cache.add(NOTHING, false).await?;
         let usage = VersionUsage::new(options.server, cache.add(RECORDS, false).await?);
         let roles = RoleBook::new(&options.catalog, &caches);
@@ -184,6 +194,8 @@ impl Registry {
                 .admission
                 .has(AdmissionPlugin::ResourceQuota)
                 .then_some(options.admission.config.limited_resources),
+            shared_ports,
+            master_leases,
             allocation: Allocation::new(options.services),
             quota_ledger: Ledger::default(),
             authorizer: Authorizer::new(options.authorization, Arc::new(roles)).with_nodes(Arc::new(nodes)),

@@ -38,6 +38,11 @@ use crate::{
 pub trait Fixture: Send + Sync {
     /// Opens the store: empty at first, and with what was written to it when it was closed or dropped before.
     fn open(&self) -> BoxFuture<'_, Arc<dyn Store>>;
+
+    /// The revision that the first write gets.
+    fn first_revision(&self) -> Revision {
+        Revision::FIRST
+    }
 }
 
 /// Makes a `#[tokio::test]` of each case of the [contract](crate::contract), with `$fixture` evaluated for each.
@@ -45,7 +50,7 @@ pub trait Fixture: Send + Sync {
 macro_rules! contract_tests {
     ($fixture:expr) => {
         $crate::contract_tests! { @each $fixture;
-            the_first_write_is_revision_one
+            the_first_write_is_the_first_revision
             every_write_gets_the_next_revision
             a_write_that_does_not_happen_takes_no_revision
             a_write_answers_with_what_was_there_and_what_is_now
@@ -125,6 +130,7 @@ impl Sink for Recorder {
                 heard.events.extend_from_slice(events);
             }
             News::Compacted(oldest) => heard.compacted.push(oldest),
+            News::Replaced { revision, .. } => panic!("nothing was missed, and yet all is told anew at {revision}"),
             News::Ended(error) => heard.ended.push(error),
         }
         self.changed.notify_one();
@@ -184,6 +190,16 @@ async fn fill(store: &dyn Store, count: usize) -> Revision {
         last = Some(set(store, &format!("/n/{number}"), "filled").await.revision);
     }
     last.expect("at least one was asked for")
+}
+
+/// The revision of the `number`th write, counted from one.
+fn nth(fixture: &dyn Fixture, number: u64) -> Revision {
+    Revision::new(fixture.first_revision().get() + number - 1).expect("writes are counted from one")
+}
+
+/// The numbers of all revisions from the first to `last`.
+fn from_first(fixture: &dyn Fixture, last: Revision) -> Vec<u64> {
+    (fixture.first_revision().get()..=last.get()).collect()
 }
 
 fn page_at(at: Revision) -> Page {

@@ -20,7 +20,6 @@ mod record;
 mod recovery;
 mod sealing;
 mod sequencer;
-mod sinks;
 mod sweeper;
 mod times;
 mod usage;
@@ -46,15 +45,14 @@ pub use options::{Clock, EmbeddedOptions, HistoryLimits, ShareOf, Tuning, resour
 pub use usage::Usage;
 
 use crate::{
-    BoxFuture, Committed, Entry, EventPage, Listing, Page, Progress, ResourceTransformers, Sink, Store, StoreError,
-    WatchGuard, Write,
+    BoxFuture, Committed, Entry, EventPage, Listing, Page, Progress, Registration, ResourceTransformers, Sink, Sinks,
+    Store, StoreError, WatchGuard, Write,
 };
 use folder::{Folder, Head};
 use log::Log;
 use quota::Quota;
 use recovery::Recovered;
 use sequencer::{Command, PendingWrite, Sequencer};
-use sinks::{Registration, Sinks};
 use sweeper::Sweeper;
 use view::View;
 

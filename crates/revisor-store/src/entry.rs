@@ -1,5 +1,7 @@
 //! [`Draft`] and [`Entry`]: an encoded object before and after the store has given it a revision.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use revisor_version::Revision;
 
@@ -65,6 +67,18 @@ pub struct Entry {
     revision: Revision,
     bytes: Bytes,
     splice_at: Option<u32>,
+    form: Form,
+}
+
+/// What stands behind an entry in a store that keeps objects in another form than they are worked with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Form {
+    /// What would be written for it today.
+    Current,
+    /// Something else that means the same.
+    Outdated,
+    /// Something that cannot be read.
+    Unreadable(Arc<str>),
 }
 
 impl Entry {
@@ -73,7 +87,26 @@ impl Entry {
 
     /// The entry that `draft` becomes at `revision`.
     pub fn new(key: Key, revision: Revision, draft: &Draft) -> Entry {
-        Entry { key, revision, bytes: draft.at_revision(revision), splice_at: draft.splice_at }
+        Entry { key, revision, bytes: draft.at_revision(revision), splice_at: draft.splice_at, form: Form::Current }
+    }
+
+    /// The same of what is stored in another form than it would be today, so that its next write is one even if nothing
+    /// changes.
+    pub fn outdated(key: Key, revision: Revision, draft: &Draft) -> Entry {
+        Entry { form: Form::Outdated, ..Entry::new(key, revision, draft) }
+    }
+
+    /// The entry of which is stored what cannot be read, and why. It has no bytes.
+    pub fn unreadable(key: Key, revision: Revision, why: impl Into<Arc<str>>) -> Entry {
+        Entry { form: Form::Unreadable(why.into()), ..Entry::new(key, revision, &Draft::opaque(Bytes::new())) }
+    }
+
+    /// Why what is stored cannot be read, if it cannot.
+    pub fn problem(&self) -> Option<&Arc<str>> {
+        match &self.form {
+            Form::Unreadable(why) => Some(why),
+            Form::Current | Form::Outdated => None,
+        }
     }
 
     /// Where the object lives.
@@ -102,9 +135,10 @@ impl Entry {
         Draft { bytes: [head, tail].concat().into(), splice_at: self.splice_at }
     }
 
-    /// Whether `draft` says the same as this entry, revision apart. Does not allocate.
+    /// Whether to store `draft` would change nothing: it says the same as this entry, revision apart, and that is stored
+    /// as it would be. Does not allocate.
     pub fn same_content(&self, draft: &Draft) -> bool {
-        if self.splice_at != draft.splice_at {
+        if self.splice_at != draft.splice_at || self.form != Form::Current {
             return false;
         }
         match self.around_revision() {
@@ -168,6 +202,15 @@ mod tests {
         assert!(!entry.same_content(&other));
         let shorter = Draft::showing_revision_at(&br#"{"metadata":{"name":"a","u":"u"}}"#[..], 24);
         assert!(!entry.same_content(&shorter));
+    }
+
+    #[test]
+    fn what_is_stored_in_another_form_is_not_the_same() {
+        let outdated = Entry::outdated(Key::new("/a"), at(99), &draft());
+        assert!(!outdated.same_content(&draft()) && outdated.problem().is_none());
+        let unreadable = Entry::unreadable(Key::new("/a"), at(99), "it is encrypted");
+        assert!(!unreadable.same_content(&Draft::opaque(&b""[..])));
+        assert_eq!(unreadable.problem().map(|why| &**why), Some("it is encrypted"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod entry;
 mod error;
 mod event;
 mod key;
+mod sinks;
 mod store;
 mod transformer;
 
@@ -16,6 +17,7 @@ pub use entry::{Draft, Entry};
 pub use error::{BoxError, StoreError};
 pub use event::Event;
 pub use key::Key;
+pub use sinks::{Registration, Sinks};
 pub use store::{
     BoxFuture, Change, Committed, EventPage, Expect, Listing, News, Page, Progress, Sink, Store, WatchGuard, Write,
 };

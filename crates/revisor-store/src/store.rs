@@ -104,6 +104,15 @@ pub enum News<'a> {
     /// History before this revision is gone from the store for keys of the sink's prefix; who keeps it may drop it
     /// too.
     Compacted(Revision),
+    /// Changes before this revision were missed, and nobody can tell them any more: this is what the keys of the
+    /// sink's prefix hold at it. The revision may be before those of what was told until now, where the backend was set
+    /// back.
+    Replaced {
+        /// In byte order of their keys.
+        entries: &'a [Arc<Entry>],
+        /// The state that they belong to. History begins with it.
+        revision: Revision,
+    },
     /// The store can tell this sink nothing more. The last thing a sink hears.
     Ended(StoreError),
 }
@@ -146,7 +155,8 @@ pub type Progress = watch::Receiver<Option<Revision>>;
 
 /// A map from keys to encoded objects with one history.
 ///
-/// **Revisions.** Every write that happens gets the next number of one sequence over all keys, starting at 1. A
+/// **Revisions.** Every write that happens gets the next number of one sequence over all keys, starting at 1, or at the
+/// first number that a backend has for others; where others write to the same backend, the next that they leave. A
 /// number is never given twice, also not after a crash (S1). A write that does not happen takes none.
 ///
 /// **Durability.** When [`write`](Store::write) answers, the change survives a crash at any later point (S2). Nobody
@@ -162,6 +172,9 @@ pub type Progress = watch::Receiver<Option<Revision>>;
 /// [`oldest_revision`](Store::oldest_revision), which moves forward by retention or by [`compact`](Store::compact) and
 /// never passes the newest. The state at the oldest revision can be read and watched from; before it everything is
 /// [`StoreError::Compacted`]. A store may keep more history of some keys than of others.
+///
+/// **Others.** Several stores, in one process or in many, may be open on one backend. All of this then holds for what any
+/// of them does, and what another one did is delivered as if it had been written here.
 ///
 /// **Cancellation.** To drop the future of a `write` does not take the write back: it may or may not happen.
 pub trait Store: Send + Sync + 'static {
@@ -214,6 +227,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// How far events were delivered to sinks.
     fn progress(&self) -> Progress;
+
+    /// Says that somebody waits for [`progress`](Store::progress) to reach a revision, which may have been used for
+    /// something that no sink hears of. A store that is told of everything needs no hint.
+    fn hasten(&self, revision: Revision) {
+        let _ = revision;
+    }
 
     /// Forgets history before `revision`. To compact to where history already begins is no error; to a revision that
     /// was not written yet is [`StoreError::Future`].

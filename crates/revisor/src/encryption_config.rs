@@ -100,8 +100,9 @@ impl EncryptionFile {
         self.has_kms || self.reload
     }
 
-    /// Follows the file, if that was asked for.
-    pub(crate) async fn run(mut self, store: Arc<EmbeddedStore>) {
+    /// Follows the file, if that was asked for. Objects that are in a folder must stay readable; those in an etcd are not
+    /// looked at, because other servers write there too.
+    pub(crate) async fn run(mut self, folder: Option<Arc<EmbeddedStore>>) {
         if !self.reload {
             return;
         }
@@ -110,9 +111,9 @@ impl EncryptionFile {
         let mut refused: Option<String> = None;
         loop {
             ticks.tick().await;
-            let store = store.clone();
+            let folder = folder.clone();
             let looked = tokio::task::spawn_blocking(move || {
-                let outcome = self.look(&store);
+                let outcome = self.look(folder.as_deref());
                 (self, outcome)
             });
             let Ok((this, outcome)) = looked.await else {
@@ -141,7 +142,7 @@ impl EncryptionFile {
     }
 
     /// Puts in force what the file says if that is something else. Blocks.
-    fn look(&mut self, store: &EmbeddedStore) -> anyhow::Result<bool> {
+    fn look(&mut self, folder: Option<&EmbeddedStore>) -> anyhow::Result<bool> {
         let text = read(&self.path)?;
         if text == self.text {
             return Ok(false);
@@ -149,7 +150,9 @@ impl EncryptionFile {
         let config = decode(&self.path, &text, self.reload)?;
         let table = self.encryption.prepare(&config).context("error while building transformers")?;
         // Without its keys the server could not start again, and nobody would know before.
-        store.check_readable(&*table).context("stored objects could not be read any more")?;
+        if let Some(store) = folder {
+            store.check_readable(&*table).context("stored objects could not be read any more")?;
+        }
         self.encryption.replace(table);
         self.text = text;
         Ok(true)

@@ -16,6 +16,7 @@ use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
 use crate::crd::{CheckFlags, MigrateFlags, UsageFlags};
 use crate::duration::parse_duration;
+use crate::etcd_flags::EtcdFlags;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
 use crate::rehearse::RehearseFlags;
@@ -431,7 +432,7 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FOLDER", default_value = "revisor-data")]
     pub(crate) data_dir: PathBuf,
 
-    /// How long the past can be read and watched from
+    /// How long the past can be read and watched from; with --etcd-servers, how often etcd is made to forget it
     #[arg(long, alias = "etcd-compaction-interval", value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
     pub(crate) history: Duration,
 
@@ -461,6 +462,9 @@ pub(crate) struct ServeFlags {
     /// Whether the encryption configuration is read again when it changes
     #[arg(long, value_name = "BOOL", default_value_t = false, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, requires = "encryption_provider_config")]
     pub(crate) encryption_provider_config_automatic_reload: bool,
+
+    #[command(flatten)]
+    pub(crate) etcd: EtcdFlags,
 
     /// The address to listen on
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context;
 use revisor_api::{
     Api, ApiOptions, FlowControl, HealthCheck, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample,
-    Server, ServerOptions, StatusPages, StoreSample, StrictTransportSecurity,
+    Server, ServerOptions, StatusPages, StrictTransportSecurity,
 };
 use revisor_auth::{
     Anonymous, Authenticator, AuthorizationModes, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile,
@@ -23,8 +23,6 @@ use revisor_registry::{
     AdmissionConfig, AdmissionOptions, AdmissionPlugin, Advertised, Environment, Registry, RegistryOptions,
     ServerIdentity, ServiceNetwork, TolerationSeconds,
 };
-use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
-use revisor_store::{Store, StoreError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -32,6 +30,7 @@ use crate::addresses::{advertised, external_address};
 use crate::admission_plugins::enabled_plugins;
 use crate::authentication::token_authenticators;
 use crate::authentication_config::{AnonymousFlag, AuthenticationConfig, ConfigContext};
+use crate::backend::Backend;
 use crate::certificate_keeper::CertificateKeeper;
 use crate::encryption_config::EncryptionFile;
 use crate::flags::ServeFlags;
@@ -40,7 +39,7 @@ use crate::open_files::{OpenFiles, raise_open_files};
 use crate::presence::{Presence, hostname};
 use crate::reload_metrics::ReloadMetrics;
 use crate::usage_keeper::{UsageKeeper, server_name};
-use crate::{admission_config, authorization, logging, machine, private_folder, service_accounts, version};
+use crate::{admission_config, authorization, logging, private_folder, service_accounts, version};
 
 /// The stack of each thread. What is sent may nest, a write may lead to another one, and frames that were not optimised are
 /// ten times the size of real ones; memory is only taken for as much of it as was ever used.
@@ -87,7 +86,8 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         move || certificates(&flags)
     });
     let encryption = encryption(&flags, &options).await?;
-    let store = Arc::new(open_store(&flags, encryption.as_ref()).await?);
+    let backend = Backend::open(&flags, &catalog, encryption.as_ref()).await?;
+    let store = backend.store();
     let certificates = making.await??;
     let peers = certificates.peers();
 
@@ -98,7 +98,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         RegistryOptions {
             catalog,
             environment: Environment::system(),
-            sealer: TokenSealer::new(kept_secret(&flags.data_dir.join("continue.key"))?),
+            sealer: sealer(&flags, &backend)?,
             patience: PATIENCE,
             services: service_network(&flags)?,
             authorization: modes.clone(),
@@ -112,10 +112,9 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         let registry = registry.clone();
         move || resource_samples(&registry)
     }));
-    metrics.ask_store({
-        let store = store.clone();
-        move || store_sample(&store)
-    });
+    if let Some(sampler) = backend.sampler() {
+        metrics.ask_store(sampler);
+    }
     metrics.ask_conversions({
         let registry = registry.clone();
         move || registry.built_in().conversion_samples()
@@ -163,12 +162,12 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let advertised = advertised(&flags, server.address());
     registry.advertise(advertised).await.context("cannot advertise the server")?;
     // The objects that every server has come first: a server that is full must still start.
-    limit(&flags, &store);
+    backend.limit(&flags);
     let advertising = tokio::spawn(keep_advertising(registry.clone(), advertised));
-    let mut checks = vec![store_check(&store), quota_check(&store)];
+    let mut checks = backend.checks();
     checks.extend(encryption.as_ref().filter(|file| file.has_health()).map(keys_check));
     let health = HealthChecks::new(server.drain(), checks);
-    let encrypting = encryption.map(|file| tokio::spawn(file.run(store.clone())));
+    let encrypting = encryption.map(|file| tokio::spawn(file.run(backend.folder())));
     let limits = InflightLimits {
         read_only: flags.max_requests_inflight,
         mutating: flags.max_mutating_requests_inflight,
@@ -220,12 +219,16 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         Presence::begin(registry.clone(), ServerIdentity::new(&hostname(), &process, options.version))
     });
     let usage = UsageKeeper::begin(registry.clone());
+    let advertiser = registry.clone();
     let controllers = start_controllers(&flags, registry, certificates.root_ca());
     let keeping = tokio::spawn(certificates.run());
     let names = flags.controllers.enabled().iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",");
     tracing::info!(%address, controllers = names, elapsed = ?started.elapsed(), "serving");
     let drained = server.run(api, stop_signal).await;
     advertising.abort();
+    if let Err(error) = advertiser.withdraw(advertised).await {
+        tracing::warn!(error = &error as &dyn std::error::Error, "the server is still advertised");
+    }
     keeping.abort();
     if let Some(borrowing) = borrowing {
         borrowing.abort();
@@ -345,18 +348,12 @@ async fn encryption(flags: &Arc<ServeFlags>, options: &CatalogOptions) -> anyhow
     Ok(Some(loading.await??))
 }
 
-async fn open_store(flags: &ServeFlags, encryption: Option<&EncryptionFile>) -> anyhow::Result<EmbeddedStore> {
-    let mut options = EmbeddedOptions::new(flags.data_dir.join("store"));
-    options.history = HistoryLimits {
-        age: flags.history,
-        events: flags.history_events,
-        bytes: flags.history_bytes,
-        ..HistoryLimits::default()
-    };
-    if let Some(file) = encryption {
-        options.transformers = file.encryption.clone();
+/// How the pages of lists are continued: as the original does where its servers may be asked for the next one.
+fn sealer(flags: &ServeFlags, backend: &Backend) -> anyhow::Result<TokenSealer> {
+    if backend.is_shared() {
+        return Ok(TokenSealer::open_to_all());
     }
-    Ok(EmbeddedStore::open(options).await?)
+    Ok(TokenSealer::new(kept_secret(&flags.data_dir.join("continue.key"))?))
 }
 
 fn service_network(flags: &ServeFlags) -> anyhow::Result<ServiceNetwork> {
@@ -368,7 +365,7 @@ fn service_network(flags: &ServeFlags) -> anyhow::Result<ServiceNetwork> {
     let own = flags.kubernetes_service_node_port;
     let is_inside = own == 0 || node_ports.contains(&own);
     anyhow::ensure!(is_inside, "--kubernetes-service-node-port {own} is not in --service-node-port-range");
-    Ok(ServiceNetwork { ranges, node_ports })
+    Ok(ServiceNetwork { ranges, node_ports, is_shared: flags.etcd.is_given() })
 }
 
 /// Puts back what clients took away by which others find the server.
@@ -421,45 +418,10 @@ fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, root_ca: watch
     })
 }
 
-fn store_check(store: &Arc<EmbeddedStore>) -> HealthCheck {
-    let store = store.clone();
-    HealthCheck::new("store", move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string())))
-}
-
 /// Tells that services that hold keys are not well. The name is the original's.
 fn keys_check(file: &EncryptionFile) -> HealthCheck {
     let encryption = file.encryption.clone();
     HealthCheck::new("kms-providers", move || encryption.check_health())
-}
-
-/// Tells that the store is full. It still serves reads and deletions, which only come to a server that is ready.
-fn quota_check(store: &Arc<EmbeddedStore>) -> HealthCheck {
-    let store = store.clone();
-    HealthCheck::alarm("store-quota", move || {
-        let (used, quota) = (store.usage().state, store.quota().unwrap_or(u64::MAX));
-        if store.is_full() { Err(StoreError::NoSpace { used, quota }.to_string()) } else { Ok(()) }
-    })
-}
-
-fn store_sample(store: &EmbeddedStore) -> StoreSample {
-    let usage = store.usage();
-    StoreSample {
-        state: usage.state,
-        history: usage.history,
-        disk: store.disk_bytes(),
-        quota: store.quota(),
-        is_full: store.is_full(),
-    }
-}
-
-/// Bounds the store as `--quota-backend-bytes` says, in etcd's way.
-fn limit(flags: &ServeFlags, store: &EmbeddedStore) {
-    let quota = match flags.quota_backend_bytes {
-        0 => Some(machine::default_quota(&flags.data_dir)),
-        given => u64::try_from(given).ok(),
-    };
-    tracing::info!(quota, used = store.usage().total(), "bounding the store");
-    store.limit_to(quota);
 }
 
 fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {

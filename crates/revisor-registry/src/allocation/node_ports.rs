@@ -1,6 +1,6 @@
 //! [`NodePorts`]: which ports of the nodes are taken.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,16 +19,26 @@ const SHOWN_BY_DRY_RUN: i64 = 32769;
 /// Says which taking of a port is meant, so that what was given back late cannot free what somebody else has by then.
 pub(super) type Ticket = u64;
 
+/// The ticket of all ports that others may take too.
+const SHARED: Ticket = 0;
+
 /// The node ports of all services.
 pub(super) struct NodePorts {
     range: RangeInclusive<u16>,
     taken: Mutex<HashMap<u16, Ticket>>,
     tickets: AtomicU64,
+    /// Whether others give out ports too: then nobody here knows who took one, and all tickets are the same.
+    is_shared: bool,
 }
 
 impl NodePorts {
-    pub(super) fn new(range: RangeInclusive<u16>) -> NodePorts {
-        NodePorts { range, taken: Mutex::new(HashMap::new()), tickets: AtomicU64::new(1) }
+    pub(super) fn new(range: RangeInclusive<u16>, is_shared: bool) -> NodePorts {
+        NodePorts { range, taken: Mutex::new(HashMap::new()), tickets: AtomicU64::new(1), is_shared }
+    }
+
+    /// Takes note of what is taken, by whomever.
+    pub(super) fn see(&self, ports: &BTreeSet<u16>) {
+        *self.taken() = ports.iter().map(|port| (*port, SHARED)).collect();
     }
 
     fn taken(&self) -> MutexGuard<'_, HashMap<u16, Ticket>> {
@@ -41,7 +51,7 @@ impl NodePorts {
     }
 
     fn ticket(&self) -> Ticket {
-        self.tickets.fetch_add(1, Ordering::Relaxed)
+        if self.is_shared { SHARED } else { self.tickets.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// Takes this port, or says why it cannot be had.
@@ -78,9 +88,16 @@ impl NodePorts {
         None
     }
 
+    fn is_taken(&self, number: i64) -> bool {
+        self.in_range(number).is_some_and(|port| self.taken().contains_key(&port))
+    }
+
     /// The claim on a port that a stored Service has; `None` if nobody has it.
     pub(super) fn held(&self, number: i64) -> Option<Claim> {
         let port = self.in_range(number)?;
+        if self.is_shared {
+            return Some(Claim::Port { port, ticket: SHARED });
+        }
         self.taken().get(&port).map(|ticket| Claim::Port { port, ticket: *ticket })
     }
 
@@ -226,7 +243,7 @@ impl NodePorts {
             reservation.take(self.take(asked)?);
             return Ok(());
         }
-        let is_taken = self.held(asked).is_some() | !reservation.shown.insert(asked);
+        let is_taken = self.is_taken(asked) | !reservation.shown.insert(asked);
         if is_taken { Err(TAKEN.to_owned()) } else { Ok(()) }
     }
 
@@ -260,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_port_is_given_out_once() {
-        let ports = NodePorts::new(30000..=30039);
+        let ports = NodePorts::new(30000..=30039, false);
         let mut seen = std::collections::HashSet::new();
         for round in 0..40_u64 {
             let (number, _) = ports.take_any(round.wrapping_mul(7919)).expect("some are left");
@@ -276,7 +293,7 @@ mod tests {
 
     #[test]
     fn what_is_given_back_late_frees_nothing_of_others() {
-        let ports = NodePorts::new(1..=9);
+        let ports = NodePorts::new(1..=9, false);
         let Ok(Claim::Port { port, ticket }) = ports.take(3) else { panic!("was free") };
         ports.free(port, ticket);
         assert!(ports.take(3).is_ok());

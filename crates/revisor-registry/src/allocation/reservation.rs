@@ -100,6 +100,26 @@ impl<'r> Reservation<'r> {
         self.taken.pop();
     }
 
+    /// How much was taken and given up until now.
+    pub(super) fn mark(&self) -> (usize, usize) {
+        (self.taken.len(), self.given_up.len())
+    }
+
+    /// The node ports that were taken since then.
+    pub(super) fn ports_since(&self, (taken, _): (usize, usize)) -> Vec<u16> {
+        let port = |claim: &Claim| match claim {
+            Claim::Port { port, .. } => Some(*port),
+            _ => None,
+        };
+        self.taken[taken..].iter().filter_map(port).collect()
+    }
+
+    /// Forgets what was taken and given up since then: others have it.
+    pub(super) fn forget_since(&mut self, (taken, given_up): (usize, usize)) {
+        self.taken.truncate(taken);
+        self.given_up.truncate(given_up);
+    }
+
     pub(super) fn give_up(&mut self, claim: Option<Claim>) {
         if !self.dry_run {
             self.given_up.extend(claim);
@@ -174,7 +194,12 @@ impl Registry {
     /// Gives back one thing. What cannot be given back now is at the next start.
     async fn give_back(&self, claim: &Claim) {
         match claim {
-            Claim::Port { port, ticket } => self.allocation.node_ports.free(*port, *ticket),
+            Claim::Port { port, ticket } => {
+                self.allocation.node_ports.free(*port, *ticket);
+                if let Err(error) = self.give_back_port(*port).await {
+                    tracing::warn!(port, error = &error as &dyn std::error::Error, "cannot give back a node port");
+                }
+            }
             Claim::Address { ip, uid } => {
                 if let Err(error) = self.delete_address(*ip, uid).await {
                     tracing::warn!(%ip, error = &error as &dyn std::error::Error, "cannot give back an address");

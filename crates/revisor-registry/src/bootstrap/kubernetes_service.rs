@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use futures_util::future::try_join3;
+use futures_util::future::{try_join, try_join3};
 use revisor_object::{Object, Value, Warnings};
 
 use crate::{Decoded, DeleteOptions, Place, Registry, RegistryError, WriteOptions};
@@ -87,8 +87,12 @@ impl Registry {
             tracing::info!("no address is known at which others could reach the server; it is not advertised");
             return self.ensure_kubernetes_service(advertised).await;
         };
-        let endpoints = endpoints(address, advertised.port);
-        let slice = endpoint_slice(address, advertised.port);
+        let addresses = match &self.master_leases {
+            Some(leases) => leases.renew(self, address).await?,
+            None => vec![address],
+        };
+        let endpoints = endpoints(&addresses, advertised.port);
+        let slice = endpoint_slice(address, &addresses, advertised.port);
         // None of them needs another to be there.
         let made = try_join3(
             self.ensure_kubernetes_service(advertised),
@@ -96,6 +100,18 @@ impl Registry {
             self.lead_to("discovery.k8s.io", "endpointslices", slice),
         );
         made.await.map(|_| ())
+    }
+
+    /// Tells clients inside of a cluster that the server is there no more, if others are.
+    pub async fn withdraw(&self, advertised: Advertised) -> Result<(), RegistryError> {
+        let (Some(leases), Some(address)) = (&self.master_leases, advertised.address) else { return Ok(()) };
+        let addresses = leases.give_up(self, address).await?;
+        try_join(
+            self.lead_to("", "endpoints", endpoints(&addresses, advertised.port)),
+            self.lead_to("discovery.k8s.io", "endpointslices", endpoint_slice(address, &addresses, advertised.port)),
+        )
+        .await
+        .map(|_| ())
     }
 
     async fn ensure_kubernetes_service(&self, advertised: Advertised) -> Result<(), RegistryError> {
@@ -179,13 +195,16 @@ fn named(name: &str) -> Object {
     object
 }
 
-fn endpoints(address: IpAddr, port: u16) -> Object {
+fn endpoints(addresses: &[IpAddr], port: u16) -> Object {
     let mut endpoints = named(NAME);
     // The slice is the server's too, so that nobody need copy it.
     endpoints.object_mut("metadata").object_mut("labels").insert("endpointslice.kubernetes.io/skip-mirror", "true");
-    let address: Object = [("ip", Value::from(address.to_string()))].into_iter().collect();
+    if addresses.is_empty() {
+        return endpoints;
+    }
+    let address = |ip: &IpAddr| Value::from([("ip", Value::from(ip.to_string()))].into_iter().collect::<Object>());
     let subset: Object = [
-        ("addresses", Value::from(vec![Value::from(address)])),
+        ("addresses", Value::from(addresses.iter().map(address).collect::<Vec<_>>())),
         ("ports", Value::from(vec![Value::from(endpoint_port(port))])),
     ]
     .into_iter()
@@ -194,16 +213,21 @@ fn endpoints(address: IpAddr, port: u16) -> Object {
     endpoints
 }
 
-fn endpoint_slice(address: IpAddr, port: u16) -> Object {
+/// A slice is of one family, that of `own`.
+fn endpoint_slice(own: IpAddr, addresses: &[IpAddr], port: u16) -> Object {
     let mut slice = named(NAME);
     slice.object_mut("metadata").object_mut("labels").insert("kubernetes.io/service-name", NAME);
-    slice.insert("addressType", if address.is_ipv6() { "IPv6" } else { "IPv4" });
+    slice.insert("addressType", if own.is_ipv6() { "IPv6" } else { "IPv4" });
     let conditions: Object = [("ready", Value::from(true))].into_iter().collect();
-    let endpoint: Object =
-        [("addresses", Value::from(vec![Value::from(address.to_string())])), ("conditions", Value::from(conditions))]
+    let endpoint = |address: &IpAddr| {
+        let addresses = vec![Value::from(address.to_string())];
+        let endpoint: Object = [("addresses", Value::from(addresses)), ("conditions", Value::from(conditions.clone()))]
             .into_iter()
             .collect();
-    slice.insert("endpoints", vec![Value::from(endpoint)]);
+        Value::from(endpoint)
+    };
+    let of_family = addresses.iter().filter(|address| address.is_ipv6() == own.is_ipv6());
+    slice.insert("endpoints", of_family.map(endpoint).collect::<Vec<_>>());
     slice.insert("ports", vec![Value::from(endpoint_port(port))]);
     slice
 }

@@ -45,13 +45,15 @@ impl Attempts<'_> {
     /// What is there now, for the next attempt.
     ///
     /// # Errors
-    /// If there is nothing, or if there were too many attempts.
+    /// If there is nothing, or nothing that can be read, or if there were too many attempts.
     pub(crate) fn current(&mut self) -> Result<Arc<Entry>, RegistryError> {
         if self.left == 0 {
             return Err(RegistryError::Contended { resource: self.resource.clone(), name: self.name.to_owned() });
         }
         self.left -= 1;
-        self.newest.clone().ok_or_else(|| RegistryError::not_found(self.resource, self.name))
+        let newest = self.newest.clone().ok_or_else(|| RegistryError::not_found(self.resource, self.name))?;
+        RegistryError::check_readable(&newest)?;
+        Ok(newest)
     }
 
     /// Goes on with another state.

@@ -111,7 +111,9 @@ async fn nothing_is_given_out_twice_to_many_at_once() {
 #[tokio::test]
 async fn a_range_can_be_used_up() {
     let range = parse_cidr_sloppy("10.1.0.0/29").expect("is a range");
-    let fixture = Fixture::with_services(ServiceNetwork { ranges: vec![range], node_ports: 30000..=30001 }).await;
+    let fixture =
+        Fixture::with_services(ServiceNetwork { ranges: vec![range], node_ports: 30000..=30001, is_shared: false })
+            .await;
     for at in 0..6 {
         fixture.create("services", &service(&format!("s{at}"), "")).await.expect("six hosts");
     }

@@ -18,11 +18,10 @@ use super::mark::Mark;
 use super::past;
 use super::record::{self, Record};
 use super::recovery::leave;
-use super::sinks::Registration;
 use super::sweeper::{Stop, Sweeper};
 use super::usage;
 use super::{Clock, HistoryLimits, Shared, Tuning};
-use crate::{Change, Committed, Draft, Entry, Event, Expect, Key, StoreError, WatchGuard, Write};
+use crate::{Change, Committed, Draft, Entry, Event, Expect, Key, Registration, StoreError, WatchGuard, Write};
 
 /// What the sequencer is asked to do, in order.
 pub(super) enum Command {

@@ -42,6 +42,7 @@ mod rehearse;
 mod reviews;
 mod roles;
 mod runtime_config;
+mod shared_etcd;
 mod status_pages;
 mod versions;
 mod xtask;

@@ -144,7 +144,7 @@ fn default_ip_modes(object: &mut Object) {
 }
 
 /// The original stores the internal policy of an ExternalName and hides it whenever it is read.
-fn forget_needless_policy(object: &mut Object) {
+pub(crate) fn forget_needless_policy(object: &mut Object) {
     let view = ServiceSpec::of(object);
     if view.is_external_name() && matches!(view.text("internalTrafficPolicy"), "Cluster" | "Local") {
         object.object_mut("spec").remove("internalTrafficPolicy");

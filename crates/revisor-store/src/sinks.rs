@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use revisor_version::Revision;
 
-use crate::{Event, News, Sink, StoreError, WatchGuard};
+use crate::{Entry, Event, News, Sink, StoreError, WatchGuard};
 
 /// The sinks of one store.
 #[derive(Default)]
-pub(super) struct Sinks {
+pub struct Sinks {
     index: Mutex<Index>,
 }
 
@@ -25,7 +25,8 @@ struct Index {
     odd_lengths: BTreeMap<usize, usize>,
 }
 
-pub(super) struct Registration {
+/// One who watches.
+pub struct Registration {
     prefix: Arc<str>,
     sink: Arc<dyn Sink>,
     ended: AtomicBool,
@@ -33,14 +34,14 @@ pub(super) struct Registration {
 
 impl Sinks {
     /// Adds a sink; it hears what happens from now on.
-    pub(super) fn add(self: &Arc<Sinks>, registration: Arc<Registration>) -> WatchGuard {
+    pub fn add(self: &Arc<Sinks>, registration: Arc<Registration>) -> WatchGuard {
         self.index().add(registration.clone());
         let sinks = self.clone();
         WatchGuard::new(move || sinks.remove(&registration))
     }
 
     /// Tells those concerned of `events`, which are in order.
-    pub(super) fn deliver(&self, events: &[Event]) {
+    pub fn deliver(&self, events: &[Event]) {
         let selected = self.index().select(events);
         // Nothing is locked while sinks are called: one of them may drop its guard.
         for (registrations, events) in selected {
@@ -51,7 +52,7 @@ impl Sinks {
     }
 
     /// Tells those who watch any key under `prefix` that history before `oldest` is gone.
-    pub(super) fn compacted(&self, prefix: &str, oldest: Revision) {
+    pub fn compacted(&self, prefix: &str, oldest: Revision) {
         let touches = |other: &str| other.starts_with(prefix) || prefix.starts_with(other);
         let concerned: Vec<_> = {
             let index = self.index();
@@ -63,8 +64,18 @@ impl Sinks {
         }
     }
 
+    /// Tells everybody what there is at `revision`, because some changes before it were missed. `state` is what the keys
+    /// with a prefix hold.
+    pub fn replaced(&self, revision: Revision, state: impl Fn(&str) -> Vec<Arc<Entry>>) {
+        let all: Vec<_> = self.index().by_prefix.values().flatten().cloned().collect();
+        for registration in all {
+            let entries = state(&registration.prefix);
+            self.tell(&registration, || News::Replaced { entries: &entries, revision });
+        }
+    }
+
     /// Tells everybody that there is no more to come.
-    pub(super) fn end(&self, error: &StoreError) {
+    pub fn end(&self, error: &StoreError) {
         let index = std::mem::take(&mut *self.index());
         for registration in index.by_prefix.into_values().flatten() {
             self.tell(&registration, || News::Ended(error.clone()));
@@ -90,17 +101,31 @@ impl Sinks {
     }
 }
 
+impl std::fmt::Debug for Sinks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sinks").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Registration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registration").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
 impl Registration {
-    pub(super) fn new(prefix: &str, sink: Arc<dyn Sink>) -> Arc<Registration> {
+    /// One who watches the keys that start with `prefix`. They hear nothing before they are added.
+    pub fn new(prefix: &str, sink: Arc<dyn Sink>) -> Arc<Registration> {
         Arc::new(Registration { prefix: prefix.into(), sink, ended: AtomicBool::new(false) })
     }
 
-    pub(super) fn prefix(&self) -> &str {
+    /// What the keys start with that are watched.
+    pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
     /// Tells of events of the past.
-    pub(super) fn replay(&self, events: &[Event]) -> Result<(), StoreError> {
+    pub fn replay(&self, events: &[Event]) -> Result<(), StoreError> {
         if events.is_empty() || self.tell(|| News::Events(events)) {
             return Ok(());
         }
@@ -108,7 +133,7 @@ impl Registration {
     }
 
     /// Passes `news` on unless the watch has ended. A sink that panics is out of step and hears no more: false.
-    pub(super) fn tell<'a>(&self, news: impl FnOnce() -> News<'a>) -> bool {
+    pub fn tell<'a>(&self, news: impl FnOnce() -> News<'a>) -> bool {
         if self.ended.load(Ordering::Acquire) {
             return true;
         }
@@ -176,7 +201,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::{Draft, Entry, Key};
+    use crate::{Draft, Key};
 
     #[derive(Default)]
     struct Heard(Mutex<Vec<String>>);
@@ -188,6 +213,7 @@ mod tests {
                     events.iter().map(|event| event.key().to_string()).collect::<Vec<_>>().join(" ")
                 }
                 News::Compacted(oldest) => format!("compacted {oldest}"),
+                News::Replaced { entries, revision } => format!("{} at {revision}", entries.len()),
                 News::Ended(error) => format!("ended: {error}"),
             };
             self.0.lock().expect("not poisoned").push(text);
@@ -261,9 +287,13 @@ mod tests {
         sinks.deliver(&events(&["/a"]));
         assert_eq!(sinks.index().by_prefix["/"].len(), 1);
         sinks.compacted("", Revision::FIRST);
+        sinks.replaced(Revision::FIRST, |_| Vec::new());
         sinks.end(&StoreError::Closed);
         sinks.deliver(&events(&["/b"]));
-        assert_eq!(*heard.0.lock().expect("not poisoned"), ["/a", "compacted 1", "ended: the store is closed"]);
+        assert_eq!(
+            *heard.0.lock().expect("not poisoned"),
+            ["/a", "compacted 1", "0 at 1", "ended: the store is closed"]
+        );
     }
 
     #[test]

@@ -1,0 +1,3 @@
+//! The contract suite on etcd.
+
+revisor_store::contract_tests!(crate::etcd::Etcd::start());

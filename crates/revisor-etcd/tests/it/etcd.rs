@@ -1,0 +1,121 @@
+//! [`Etcd`]: a real etcd of one member, which goes with its test.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use revisor_etcd::messages::{PutRequest, Request, RequestOp, TxnRequest};
+use revisor_etcd::{Client, EtcdOptions, EtcdStore, TlsFiles};
+use revisor_store::contract::Fixture;
+use revisor_store::{BoxFuture, Store};
+use revisor_version::Revision;
+use tempfile::TempDir;
+
+use crate::framing::Framing;
+
+/// A process of etcd with a folder of its own.
+pub(crate) struct Etcd {
+    folder: TempDir,
+    client: SocketAddr,
+    peer: SocketAddr,
+    process: Mutex<Option<Child>>,
+}
+
+impl Etcd {
+    pub(crate) fn start() -> Etcd {
+        let folder = TempDir::new().expect("a temporary folder can be made");
+        let etcd = Etcd { folder, client: spare(), peer: spare(), process: Mutex::new(None) };
+        etcd.run();
+        etcd
+    }
+
+    /// Runs it, with what it held before.
+    pub(crate) fn run(&self) {
+        let binary =
+            std::env::var("REVISOR_ETCD").expect("REVISOR_ETCD names an etcd; `cargo xtask etcd` provides one");
+        let (client, peer) = (format!("http://{}", self.client), format!("http://{}", self.peer));
+        let child = Command::new(binary)
+            .arg("--data-dir")
+            .arg(self.folder.path().join("data"))
+            .args(["--name=m", "--log-level=error", "--unsafe-no-fsync"])
+            // A member that is alone need not wait for others before it leads.
+            .args(["--heartbeat-interval=10", "--election-timeout=50"])
+            .args([format!("--listen-client-urls={client}"), format!("--advertise-client-urls={client}")])
+            .args([format!("--listen-peer-urls={peer}"), format!("--initial-advertise-peer-urls={peer}")])
+            .arg(format!("--initial-cluster=m={peer}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn();
+        *self.lock() = Some(child.expect("etcd can be started"));
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while TcpStream::connect(self.client).is_err() {
+            assert!(Instant::now() < deadline, "etcd does not listen");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Ends it as a crash would.
+    pub(crate) fn kill(&self) {
+        if let Some(mut child) = self.lock().take() {
+            child.kill().expect("it runs");
+            child.wait().expect("it ended");
+        }
+    }
+
+    /// Puts an empty one in its place.
+    pub(crate) fn begin_anew(&self) {
+        self.kill();
+        std::fs::remove_dir_all(self.folder.path().join("data")).expect("it was there");
+        self.run();
+    }
+
+    /// Stores these very bytes.
+    pub(crate) async fn put_raw(&self, key: &str, value: &[u8]) {
+        let put = PutRequest { key: key.to_owned().into(), value: value.to_vec().into(), lease: 0 };
+        let success = vec![RequestOp { request: Some(Request::Put(put)) }];
+        let client = Client::new(&self.options().servers, &TlsFiles::default()).expect("the URL is good");
+        let transaction = TxnRequest { compare: Vec::new(), success, failure: Vec::new() };
+        client.txn(&transaction).await.expect("etcd answers");
+    }
+
+    pub(crate) fn options(&self) -> EtcdOptions {
+        EtcdOptions {
+            root: String::new(),
+            prefix: "/test".to_owned(),
+            compaction: None,
+            ..EtcdOptions::new(vec![format!("http://{}", self.client)])
+        }
+    }
+
+    pub(crate) async fn store(&self) -> Arc<EtcdStore> {
+        Arc::new(EtcdStore::open(self.options(), Arc::new(Framing)).await.expect("the store can be opened"))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Child>> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Fixture for Etcd {
+    fn open(&self) -> BoxFuture<'_, Arc<dyn Store>> {
+        Box::pin(async { self.store().await as Arc<dyn Store> })
+    }
+
+    fn first_revision(&self) -> Revision {
+        // An empty etcd is at one.
+        Revision::FIRST.next()
+    }
+}
+
+/// An address that nobody listens at.
+fn spare() -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there are ports");
+    listener.local_addr().expect("it is bound")
+}
