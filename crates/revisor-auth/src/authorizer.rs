@@ -194,7 +194,9 @@ impl Authorizer {
                     rules.extend([everything, PolicyRule { verbs: all(), paths: all(), ..PolicyRule::default() }]);
                 }
                 AuthorizationMode::AlwaysDeny => {}
-                AuthorizationMode::Node => problems.push(NODE_RULES.to_owned()),
+                // Only what nodes may do depends on more than their rules.
+                AuthorizationMode::Node if is_node(user) => problems.push(NODE_RULES.to_owned()),
+                AuthorizationMode::Node => {}
                 AuthorizationMode::Rbac => {
                     let (own, missing) = self.grants.read().rules_of(user, Some(namespace));
                     rules.extend(own);
@@ -207,7 +209,8 @@ impl Authorizer {
             [one] => one.clone(),
             several => format!("[{}]", several.join(", ")),
         };
-        AccessRules { rules, is_incomplete: self.modes.0.contains(&AuthorizationMode::Node), problem }
+        let is_incomplete = self.modes.0.contains(&AuthorizationMode::Node) && is_node(user);
+        AccessRules { rules, is_incomplete, problem }
     }
 
     /// The grants that roles are looked up in, whether or not the modes ask them.
@@ -241,6 +244,11 @@ pub struct AccessRules {
     pub is_incomplete: bool,
     /// What was wrong with some of them; often empty.
     pub problem: String,
+}
+
+/// Whether somebody is a node (upstream: `NodeIdentity`).
+fn is_node(user: &Identity) -> bool {
+    user.name().starts_with("system:node:") && user.groups().iter().any(|group| group == "system:nodes")
 }
 
 #[cfg(test)]
@@ -380,10 +388,18 @@ mod tests {
             ("RBAC", 2, false, ""),
             ("AlwaysAllow", 2, false, ""),
             ("AlwaysDeny", 0, false, ""),
-            ("Node,RBAC", 2, true, NODE_RULES),
+            ("Node,RBAC", 2, false, ""),
         ] {
             let rules = Authorizer::new(modes(mode), grants()).rules_of(&bob, "default");
             assert_eq!((rules.rules.len(), rules.is_incomplete, &*rules.problem), (count, is_incomplete, problem));
         }
+        let groups = vec!["system:nodes".to_owned()];
+        let node = Identity::authenticated(Claims { name: "system:node:a".to_owned(), groups, ..Claims::default() });
+        let rules = Authorizer::new(modes("Node,RBAC"), grants()).rules_of(&node, "default");
+        assert_eq!(
+            (rules.is_incomplete, &*rules.problem),
+            (true, NODE_RULES),
+            "what a node may do depends on its pods"
+        );
     }
 }

@@ -7,6 +7,7 @@
 mod anonymous;
 mod attributes;
 mod authenticator;
+mod authority_bundle;
 mod authorizer;
 mod certificate_authority;
 mod certificates;
@@ -28,12 +29,14 @@ mod tls_options;
 mod token_file;
 mod token_key;
 mod validity;
+mod version_one;
 
 pub use anonymous::Anonymous;
 pub use attributes::{Attributes, Forbidden, ResourceAttributes, why_forbidden};
 pub use authenticator::{Authenticator, Unauthenticated, authorization_warning};
+pub use authority_bundle::joined_authorities;
 pub use authorizer::{AccessRules, AuthorizationMode, AuthorizationModes, Authorizer, Decision, ModesError};
-pub use certificates::{CertificateError, Certificates, Holdings, ServingFiles, server_names};
+pub use certificates::{CertificateError, Certificates, Holdings, ServingFiles, brought_serving_files, server_names};
 pub use client_trust::ClientTrust;
 pub use credential_ledger::{Credential, NotASerial, Serial, TooManyCredentials};
 pub use credentials::{ListedCredential, Revoked, list_credentials, renew_administrator, revoke_credentials};
