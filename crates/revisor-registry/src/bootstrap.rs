@@ -1,6 +1,7 @@
 //! The objects that every server has from its first moment.
 
 mod kubernetes_service;
+mod own_config_maps;
 mod registrations;
 mod roles;
 
