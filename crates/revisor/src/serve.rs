@@ -12,7 +12,8 @@ use revisor_api::{
     ServerOptions, StatusPages, StoreSample, StrictTransportSecurity,
 };
 use revisor_auth::{
-    Anonymous, Authenticator, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile, server_names,
+    Anonymous, Authenticator, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile, brought_serving_files,
+    server_names,
 };
 use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
@@ -31,9 +32,10 @@ use crate::addresses::{advertised, external_address};
 use crate::admission_plugins::enabled_plugins;
 use crate::authentication_config::{AnonymousFlag, AuthenticationConfig};
 use crate::certificate_keeper::CertificateKeeper;
-use crate::flags::ServeFlags;
+use crate::flags::{EndpointReconciler, ServeFlags};
 use crate::kept_secret::kept_secret;
 use crate::open_files::{OpenFiles, raise_open_files};
+use crate::own_config_maps::OwnConfigMaps;
 use crate::presence::{Presence, hostname};
 use crate::usage_keeper::{UsageKeeper, server_name};
 use crate::{admission_config, logging, machine, private_folder, service_accounts, version};
@@ -62,6 +64,9 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let options = flags.catalog_options()?;
     let catalog = Arc::new(Catalog::build(&options)?);
     warn_about(&options);
+    if !flags.idle.is_empty() {
+        tracing::warn!(flags = flags.idle.join(","), "nothing in this server depends on these flags");
+    }
     let anonymous = anonymous(&flags, &options)?;
     let admission = admission(&flags)?;
     private_folder::secure(&flags.data_dir)?;
@@ -132,11 +137,14 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let external_address = external_address(&flags, server.address());
     let service_accounts = service_accounts::open(&flags, certificates.own(), registry.clone(), &external_address)?;
     let advertised = advertised(&flags, server.address());
+    if advertised.address.is_none() && flags.endpoint_reconciler_type != EndpointReconciler::None {
+        tracing::info!("no address is known at which others could reach the server; it is not advertised");
+    }
     registry.advertise(advertised).await.context("cannot advertise the server")?;
     // The objects that every server has come first: a server that is full must still start.
     limit(&flags, &store);
     let advertising = tokio::spawn(keep_advertising(registry.clone(), advertised));
-    let health = HealthChecks::new(server.drain(), vec![store_check(&store), quota_check(&store)]);
+    let health = HealthChecks::new(server.drain(), health_checks(&store, &options));
     let limits = InflightLimits {
         read_only: flags.max_requests_inflight,
         mutating: flags.max_mutating_requests_inflight,
@@ -167,7 +175,11 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     }));
 
     let address = server.address();
+    let authorities = certificates.client_authorities();
+    let mut own_config_maps = OwnConfigMaps::new(registry.clone(), watch::channel(authorities).1);
+    own_config_maps.look().await;
     let certificates = announce(&flags, address, certificates)?;
+    let keeping_config_maps = tokio::spawn(own_config_maps.following(certificates.client_authorities()).run());
     let stop_signal = stop_signal()?;
     let presence = options.gates.is_enabled(Feature::APIServerIdentity.name()).then(|| {
         let process = uuid::Uuid::new_v4().to_string();
@@ -181,6 +193,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let drained = server.run(api, stop_signal).await;
     advertising.abort();
     keeping.abort();
+    keeping_config_maps.abort();
     if drained.cut_off > 0 {
         tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");
     }
@@ -296,10 +309,12 @@ async fn keep_advertising(registry: Arc<Registry>, advertised: Advertised) {
 
 fn certificates(flags: &ServeFlags) -> anyhow::Result<LiveCertificates> {
     let own = flags.service_cluster_ip_range.iter().map(|range| range.first_service());
+    let serving = ServingFiles::from_flags(flags.tls_cert_file.clone(), flags.tls_private_key_file.clone())?;
+    let brought = flags.cert_dir.as_deref().and_then(brought_serving_files);
     let options = LiveOptions {
         folder: flags.certificates(),
         names: server_names(std::iter::once(flags.bind_address).chain(own)),
-        serving: ServingFiles::from_flags(flags.tls_cert_file.clone(), flags.tls_private_key_file.clone())?,
+        serving: serving.or(brought),
         named: flags.tls_sni_cert_key.clone(),
         client_authorities: flags.client_ca_file.clone(),
         tls: flags.serving.tls()?,
@@ -332,9 +347,59 @@ fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, root_ca: watch
     })
 }
 
-fn store_check(store: &Arc<EmbeddedStore>) -> HealthCheck {
+/// The checks that the original has, in its order. What its hooks do after the start is done here before anybody is
+/// served, so they can only be well.
+fn health_checks(store: &Arc<EmbeddedStore>, options: &CatalogOptions) -> Vec<HealthCheck> {
+    let hooks = HOOKS.iter().filter(|(_, gate)| gate.is_none_or(|gate| options.gates.is_enabled(gate)));
+    let mut checks = vec![
+        HealthCheck::done("log"),
+        HealthCheck::done("loopback-serving-certificate").of_life(),
+        store_check("etcd", store),
+        store_check("etcd-readiness", store).of_readiness(),
+        HealthCheck::done("informer-sync").of_readiness(),
+    ];
+    checks.extend(hooks.map(|(name, _)| HealthCheck::done(*name)));
+    checks.push(quota_check(store));
+    checks
+}
+
+/// What the original does after its start, and the feature that it does it for.
+const HOOKS: [(&str, Option<&str>); 30] = [
+    ("poststarthook/start-apiserver-admission-initializer", None),
+    ("poststarthook/generic-apiserver-start-informers", None),
+    ("poststarthook/priority-and-fairness-config-consumer", None),
+    ("poststarthook/priority-and-fairness-filter", None),
+    ("poststarthook/storage-object-count-tracker-hook", None),
+    ("poststarthook/start-apiextensions-informers", None),
+    ("poststarthook/start-apiextensions-controllers", None),
+    ("poststarthook/crd-informer-synced", None),
+    ("poststarthook/start-system-namespaces-controller", None),
+    ("poststarthook/peer-endpoint-reconciler-controller", Some("UnknownVersionInteroperabilityProxy")),
+    ("poststarthook/start-cluster-authentication-info-controller", None),
+    ("poststarthook/start-kube-apiserver-identity-lease-controller", Some("APIServerIdentity")),
+    ("poststarthook/start-kube-apiserver-identity-lease-garbage-collector", Some("APIServerIdentity")),
+    ("poststarthook/storage-readiness", None),
+    ("poststarthook/start-legacy-token-tracking-controller", None),
+    ("poststarthook/start-service-ip-repair-controllers", None),
+    ("poststarthook/rbac/bootstrap-roles", None),
+    ("poststarthook/scheduling/bootstrap-system-priority-classes", None),
+    ("poststarthook/priority-and-fairness-config-producer", None),
+    ("poststarthook/bootstrap-controller", None),
+    ("poststarthook/start-kubernetes-service-cidr-controller", None),
+    ("poststarthook/start-kube-aggregator-informers", None),
+    ("poststarthook/apiservice-status-local-available-controller", None),
+    ("poststarthook/apiservice-status-remote-available-controller", None),
+    ("poststarthook/apiservice-registration-controller", None),
+    ("poststarthook/apiservice-discovery-controller", None),
+    ("poststarthook/kube-apiserver-autoregistration", None),
+    ("autoregister-completion", None),
+    ("poststarthook/apiservice-openapi-controller", None),
+    ("poststarthook/apiservice-openapiv3-controller", None),
+];
+
+fn store_check(name: &str, store: &Arc<EmbeddedStore>) -> HealthCheck {
     let store = store.clone();
-    HealthCheck::new("store", move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string())))
+    HealthCheck::new(name, move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string())))
 }
 
 /// Tells that the store is full. It still serves reads and deletions, which only come to a server that is ready.
