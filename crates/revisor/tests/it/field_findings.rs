@@ -38,7 +38,9 @@ async fn what_has_no_namespace_loses_the_one_that_it_is_sent_with() {
         let object = |name: &str| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "default"}});
         let one = format!("{path}/a");
         let mut answers = vec![client.post(path, &object("a")).await.expect(201)];
-        answers.push(client.put(&one, &object("a")).await.expect(200));
+        let mut changed = object("a");
+        changed["metadata"]["resourceVersion"] = answers[0].json()["metadata"]["resourceVersion"].clone();
+        answers.push(client.put(&one, &changed).await.expect(200));
         let patch = json!({"metadata": {"namespace": "default", "labels": {"x": "y"}}});
         answers.push(client.patch(&one, MERGE, &patch).await.expect(200));
         let apply = "application/apply-patch+yaml";
