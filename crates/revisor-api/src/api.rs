@@ -30,7 +30,7 @@ use crate::discovery::Aggregated;
 use crate::encoding::Encoding;
 use crate::flow_control::TrackedWatch;
 use crate::inflight::{Asking, Entrance, WatchHold};
-use crate::metrics::DeprecatedApi;
+use crate::metrics::{DeprecatedApi, exposition};
 use crate::objects::{Deadline, metric_name};
 use crate::publication::{Publication, Publications};
 use crate::query::Query;
@@ -41,7 +41,7 @@ use crate::status_pages::{Circumstances, Page};
 use crate::unread_body::UnreadBody;
 use crate::{
     Body, Drain, Handler, HealthChecks, Inflight, InflightGuard, Metrics, RequestId, RequestKind, RequestLabels,
-    Standing, StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate,
+    Standing, StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate, web_socket,
 };
 
 /// What an [`Api`] is made of.
@@ -170,7 +170,8 @@ impl Api {
         if let Some(warning) = warning {
             answer::add_warnings(&mut response, [warning.to_owned()]);
         }
-        let is_watch = asked.verb == Some(Verb::Watch) && response.status() == StatusCode::OK;
+        let is_stream = matches!(response.status(), StatusCode::OK | StatusCode::SWITCHING_PROTOCOLS);
+        let is_watch = asked.verb == Some(Verb::Watch) && is_stream;
         if !is_watch {
             response = maybe_compress(wants_gzip, response).await;
         }
@@ -205,6 +206,7 @@ impl Api {
             }
             Err(_) => self.options.request_timeout,
         };
+        web_socket::take_bearer(request.headers_mut());
         let now = SystemTime::now();
         let authenticator = &self.options.authenticator;
         let peer = &client.peer;
@@ -533,6 +535,7 @@ impl Api {
             "/openapi/v2" => self.publish(asked, request, |publication, request| publication.openapi_v2(request)).await,
             "/version" | "/version/" => self.serve_version(asked, &request),
             "/metrics" => self.options.metrics.response(),
+            "/metrics/slis" => exposition(self.options.health.indicators()),
             "/" => answer::raw_json(self.paths()),
             _ => answer::text(StatusCode::NOT_FOUND, "404 page not found\n"),
         }
@@ -563,7 +566,17 @@ impl Api {
 
     /// `/`: where a person can go from here.
     fn paths(&self) -> bytes::Bytes {
-        let own = ["/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"];
+        let own = [
+            "/api",
+            "/apis",
+            "/apis/",
+            "/metrics",
+            "/metrics/slis",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/openapi/v3/",
+            "/version",
+        ];
         let mut paths: BTreeSet<String> = own.map(str::to_owned).into();
         paths.extend(self.options.health.paths());
         paths.extend(self.options.pages.paths().map(str::to_owned));

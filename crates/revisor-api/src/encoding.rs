@@ -34,6 +34,11 @@ impl Encoding {
         }
     }
 
+    /// Whether it is text, and not bytes.
+    pub(crate) fn is_text(self) -> bool {
+        matches!(self, Encoding::Json | Encoding::Yaml)
+    }
+
     /// What a watch is offered as; `None` if it cannot be had so.
     pub(crate) fn stream_type(self) -> Option<&'static str> {
         match self {

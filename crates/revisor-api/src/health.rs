@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::{Response, StatusCode};
 
@@ -21,14 +22,54 @@ pub type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 pub struct HealthCheck {
     name: String,
     check: Check,
-    ready_only: bool,
+    endpoints: Endpoints,
     is_alarm: bool,
+}
+
+/// Which endpoints make a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Endpoints {
+    All,
+    /// `/readyz`.
+    Ready,
+    /// `/healthz` and `/livez`.
+    Alive,
+}
+
+/// The endpoints, in the order in which results are kept.
+const ENDPOINTS: [&str; 3] = ["healthz", "livez", "readyz"];
+
+impl Endpoints {
+    fn include(self, endpoint: &str) -> bool {
+        match self {
+            Endpoints::All => true,
+            Endpoints::Ready => endpoint == "readyz",
+            Endpoints::Alive => endpoint != "readyz",
+        }
+    }
 }
 
 impl HealthCheck {
     /// A check that all three endpoints make.
     pub fn new(name: impl Into<String>, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> HealthCheck {
-        HealthCheck { name: name.into(), check: Arc::new(check), ready_only: false, is_alarm: false }
+        HealthCheck { name: name.into(), check: Arc::new(check), endpoints: Endpoints::All, is_alarm: false }
+    }
+
+    /// A check of something that was done before anybody is served, and cannot be undone.
+    pub fn done(name: impl Into<String>) -> HealthCheck {
+        HealthCheck::new(name, || Ok(()))
+    }
+
+    /// A check that `/readyz` does not make: only a restart would help.
+    #[must_use]
+    pub fn of_life(self) -> HealthCheck {
+        HealthCheck { endpoints: Endpoints::Alive, ..self }
+    }
+
+    /// A check that only `/readyz` makes: restarting the server would not help.
+    #[must_use]
+    pub fn of_readiness(self) -> HealthCheck {
+        HealthCheck { endpoints: Endpoints::Ready, ..self }
     }
 
     /// A check that only `/readyz` makes: restarting the server would not help.
@@ -36,7 +77,7 @@ impl HealthCheck {
         name: impl Into<String>,
         check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> HealthCheck {
-        HealthCheck { ready_only: true, ..HealthCheck::new(name, check) }
+        HealthCheck::new(name, check).of_readiness()
     }
 
     /// An alarm, which `/readyz` tells of without failing: only requests that reach the server can end it.
@@ -50,7 +91,34 @@ impl HealthCheck {
 
 /// All checks of a server, in the order in which they are reported.
 pub struct HealthChecks {
-    checks: Vec<HealthCheck>,
+    checks: Vec<Tallied>,
+}
+
+/// A check and what came of it, at each endpoint.
+struct Tallied {
+    check: HealthCheck,
+    results: [Results; 3],
+}
+
+/// What came of a check.
+#[derive(Debug, Default)]
+struct Results {
+    successes: AtomicU64,
+    failures: AtomicU64,
+    is_well: AtomicBool,
+}
+
+impl Tallied {
+    /// Makes the check and counts what came of it.
+    fn run(&self, endpoint: &str) -> Result<(), String> {
+        let result = (self.check.check)();
+        let at = ENDPOINTS.iter().position(|known| *known == endpoint).unwrap_or_default();
+        let results = &self.results[at];
+        results.is_well.store(result.is_ok(), Ordering::Relaxed);
+        let counter = if result.is_ok() { &results.successes } else { &results.failures };
+        counter.fetch_add(1, Ordering::Relaxed);
+        result
+    }
 }
 
 impl HealthChecks {
@@ -61,14 +129,49 @@ impl HealthChecks {
         all.push(HealthCheck::readiness("shutdown", move || {
             if drain.draining() { Err("process is shutting down".to_owned()) } else { Ok(()) }
         }));
-        HealthChecks { checks: all }
+        let tallied = |check| Tallied { check, results: Default::default() };
+        HealthChecks { checks: all.into_iter().map(tallied).collect() }
+    }
+
+    /// What came of the checks that were made, as `/metrics/slis` tells it.
+    pub fn indicators(&self) -> String {
+        let mut checks: Vec<&Tallied> = self.checks.iter().collect();
+        checks.sort_by(|one, other| one.check.name.cmp(&other.check.name));
+        let (mut last, mut total) = (String::new(), String::new());
+        for Tallied { check, results } in checks {
+            for (endpoint, results) in ENDPOINTS.iter().zip(results) {
+                let (successes, failures) =
+                    (results.successes.load(Ordering::Relaxed), results.failures.load(Ordering::Relaxed));
+                if successes + failures == 0 {
+                    continue;
+                }
+                let name = &check.name;
+                let is_well = u8::from(results.is_well.load(Ordering::Relaxed));
+                let _ = writeln!(last, "kubernetes_healthcheck{{name=\"{name}\",type=\"{endpoint}\"}} {is_well}");
+                for (status, count) in [("error", failures), ("success", successes)] {
+                    if count > 0 {
+                        let labels = format!("name=\"{name}\",status=\"{status}\",type=\"{endpoint}\"");
+                        let _ = writeln!(total, "kubernetes_healthchecks_total{{{labels}}} {count}");
+                    }
+                }
+            }
+        }
+        if last.is_empty() {
+            return String::new();
+        }
+        format!(
+            "# HELP kubernetes_healthcheck [STABLE] This metric records the result of a single healthcheck.\n\
+             # TYPE kubernetes_healthcheck gauge\n{last}\
+             # HELP kubernetes_healthchecks_total [STABLE] This metric records the results of all healthcheck.\n\
+             # TYPE kubernetes_healthchecks_total counter\n{total}"
+        )
     }
 
     /// All paths that are about health.
     pub(crate) fn paths(&self) -> impl Iterator<Item = String> {
-        ["healthz", "livez", "readyz"].into_iter().flat_map(|endpoint| {
-            let checks = self.checks.iter().filter(move |check| endpoint == "readyz" || !check.ready_only);
-            let single = checks.map(move |check| format!("/{endpoint}/{}", check.name));
+        ENDPOINTS.into_iter().flat_map(|endpoint| {
+            let checks = self.checks.iter().filter(move |tallied| tallied.check.endpoints.include(endpoint));
+            let single = checks.map(move |tallied| format!("/{endpoint}/{}", tallied.check.name));
             std::iter::once(format!("/{endpoint}")).chain(single)
         })
     }
@@ -80,16 +183,12 @@ impl HealthChecks {
             Some((endpoint, name)) => (endpoint, Some(name)),
             None => (path, None),
         };
-        let ready = match endpoint {
-            "healthz" | "livez" => false,
-            "readyz" => true,
-            _ => return None,
-        };
-        let mut checks = self.checks.iter().filter(|check| ready || !check.ready_only);
+        let endpoint = ENDPOINTS.into_iter().find(|known| *known == endpoint)?;
+        let mut checks = self.checks.iter().filter(|tallied| tallied.check.endpoints.include(endpoint));
         Some(match name {
             None => summary(endpoint, checks, &Query::parse(query.unwrap_or_default())),
-            Some(name) => match checks.find(|check| check.name == name) {
-                Some(check) => single(check),
+            Some(name) => match checks.find(|tallied| tallied.check.name == name) {
+                Some(tallied) => single(endpoint, tallied),
                 None => text(StatusCode::NOT_FOUND, "404 page not found\n"),
             },
         })
@@ -116,17 +215,17 @@ impl Query {
     }
 }
 
-fn summary<'a>(endpoint: &str, checks: impl Iterator<Item = &'a HealthCheck>, query: &Query) -> Response<Body> {
+fn summary<'a>(endpoint: &str, checks: impl Iterator<Item = &'a Tallied>, query: &Query) -> Response<Body> {
     let mut unknown = query.excluded.clone();
     let mut report = String::new();
     let mut failures = Vec::new();
-    for check in checks {
-        let name = &check.name;
+    for tallied in checks {
+        let name = &tallied.check.name;
         unknown.remove(name);
         let line = if query.excluded.contains(name) {
             format!("[+]{name} excluded: ok\n")
-        } else if let Err(reason) = (check.check)() {
-            if check.is_alarm {
+        } else if let Err(reason) = tallied.run(endpoint) {
+            if tallied.check.is_alarm {
                 format!("[!]{name} alarm: reason withheld\n")
             } else {
                 failures.push(format!("{name}: {reason}"));
@@ -154,10 +253,10 @@ fn summary<'a>(endpoint: &str, checks: impl Iterator<Item = &'a HealthCheck>, qu
     text(StatusCode::OK, report)
 }
 
-fn single(check: &HealthCheck) -> Response<Body> {
-    match (check.check)() {
+fn single(endpoint: &str, tallied: &Tallied) -> Response<Body> {
+    match tallied.run(endpoint) {
         Ok(()) => text(StatusCode::OK, "ok"),
-        Err(reason) if check.is_alarm => text(StatusCode::OK, format!("alarm: {reason}\n")),
+        Err(reason) if tallied.check.is_alarm => text(StatusCode::OK, format!("alarm: {reason}\n")),
         Err(reason) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {reason}\n")),
     }
 }
@@ -262,6 +361,27 @@ mod tests {
             let Body::Full(body) = response.into_body() else { panic!("{path}: a text") };
             assert_eq!(body, want, "{path}?{query}");
         }
+    }
+
+    #[test]
+    fn what_came_of_checks_is_counted() {
+        let checks = HealthChecks::new(
+            Drain::new(),
+            vec![HealthCheck::new("etcd", || Err("gone".to_owned())), HealthCheck::done("alive").of_life()],
+        );
+        assert_eq!(checks.indicators(), "", "nobody has asked yet");
+        for path in ["/readyz/etcd", "/readyz/etcd", "/livez/alive", "/readyz/alive"] {
+            checks.answer(path, None).expect("a path about health");
+        }
+        let told = checks.indicators();
+        for line in [
+            "kubernetes_healthcheck{name=\"alive\",type=\"livez\"} 1\n",
+            "kubernetes_healthcheck{name=\"etcd\",type=\"readyz\"} 0\n",
+            "kubernetes_healthchecks_total{name=\"etcd\",status=\"error\",type=\"readyz\"} 2\n",
+        ] {
+            assert!(told.contains(line), "{line}: {told}");
+        }
+        assert!(!told.contains("ping"), "{told}");
     }
 
     #[test]

@@ -46,6 +46,7 @@ mod token_request;
 mod unread_body;
 mod unread_lists;
 mod watch_body;
+mod web_socket;
 mod yaml_out;
 
 pub use access_log::{LongRunning, RequestId};

@@ -224,12 +224,16 @@ impl Metrics {
 
     /// The answer to a scrape.
     pub fn response(&self) -> Response<Body> {
-        let mut response = Response::new(Body::from(self.render()));
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
-        response
+        exposition(self.render())
     }
+}
+
+/// Numbers in the form in which they are scraped.
+pub(crate) fn exposition(text: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(text.into());
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
 }
 
 /// How far a connection has come.

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::header::USER_AGENT;
 use http::{Request, Response, StatusCode};
 use http_body::Body as _;
+use hyper::upgrade::OnUpgrade;
 use revisor_audit::MAX_OBJECT;
 use revisor_auth::Identity;
 use revisor_cache::Footprint;
@@ -26,12 +27,13 @@ use crate::content_type::SentPatch;
 use crate::cut_off::CutOff;
 use crate::encoding::Encoding;
 use crate::inflight::WatchHold;
-use crate::list_body::{ListBody, whole_list};
+use crate::list_body::{ListBody, list_metadata, whole_list};
 use crate::query::Query;
 use crate::representation::{Answer, Representation};
 use crate::unread_body::UnreadBody;
 use crate::unread_lists::UnreadList;
 use crate::watch_body::{WatchBody, WatchOptions};
+use crate::web_socket::{self, WebSocketUpgrade};
 use crate::{
     Api, Body, LongRunning, MAX_REQUEST_BODY, RequestBodyError, RequestLabels, TooManyRequests, answer, content_type,
     pretty, read_body,
@@ -238,9 +240,12 @@ impl Api {
     ) -> Result<Response<Body>, Refusal> {
         let query = Query::parse(request.uri().query());
         representation.require(Answer::Events)?;
+        let upgrade = request.extensions().get::<OnUpgrade>().filter(|_| web_socket::is_asked_for(request.headers()));
         let selection = selection(route, &query)?;
         query.number("limit")?;
         let shape = representation.events(&route.resource)?;
+        // As messages, events need no length before them.
+        let (is_text, is_prefixed) = (shape.encoding().is_text(), shape.encoding() == Encoding::Protobuf);
         let lifetime = self.watch_lifetime(query.number("timeoutSeconds")?);
         let user = request.extensions().get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
         let place = self.options.inflight.watch(&user)?;
@@ -281,6 +286,7 @@ impl Api {
                         shape,
                         bookmarks: query.truth("allowWatchBookmarks") == Some(true),
                         completes_state: self.features().has(Feature::WatchList),
+                        apart: upgrade.is_some(),
                         lifetime,
                         sent: metrics.watch_events(&resource.group, &resource.version, &resource.plural),
                         end: self.options.drain.watches_should_end(),
@@ -293,7 +299,16 @@ impl Api {
                 ))
             }
         };
-        let mut response = representation.stream(body);
+        let mut response = match upgrade {
+            Some(upgrade) => {
+                let agreed = web_socket::handshake(request.headers());
+                let Ok(mut response) = agreed else { return Ok(agreed.unwrap_or_else(|refusal| refusal)) };
+                response.extensions_mut().insert(WebSocketUpgrade { upgrade: upgrade.clone(), is_text });
+                *response.body_mut() = if is_prefixed { Body::stream(WithoutLengths(body)) } else { body };
+                response
+            }
+            None => representation.stream(body),
+        };
         response.extensions_mut().insert(LongRunning);
         if let Some(cut_off) = cut_off {
             response.extensions_mut().insert(cut_off);
@@ -465,11 +480,10 @@ impl Api {
         };
         let deleted = registry.delete_collection(selected, &options, deletion(&parts, notes)).await?;
         let shape = representation.list(resource, now())?;
-        let revision = registry.cache().revision().map_or(0, |revision| revision.get());
-        let metadata = format!("{{\"resourceVersion\":\"{revision}\"}}");
-        let list = whole_list(&shape, &deleted, &metadata);
+        let metadata = list_metadata(deleted.revision, deleted.continue_token.as_deref(), deleted.remaining);
+        let list = whole_list(&shape, &deleted.objects, &metadata);
         if let Some(record) = representation.record().filter(|record| record.wants_response()) {
-            record.answered(whole_list(&shape.in_json(), &deleted, &metadata));
+            record.answered(whole_list(&shape.in_json(), &deleted.objects, &metadata));
         }
         let body = Body::from(list);
         let body = if shape.is_pretty() { pretty::prettify(body) } else { body };
@@ -658,6 +672,15 @@ struct OneFrame(Option<Bytes>);
 impl crate::ByteSource for OneFrame {
     fn poll_next(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Option<Bytes>> {
         std::task::Poll::Ready(self.0.take())
+    }
+}
+
+/// Events without the four bytes of their length before them.
+struct WithoutLengths(Body);
+
+impl crate::ByteSource for WithoutLengths {
+    fn poll_next(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<Option<Bytes>> {
+        self.0.poll_next(cx).map(|event| event.map(|event| event.slice(event.len().min(4)..)))
     }
 }
 

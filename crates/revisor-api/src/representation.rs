@@ -12,7 +12,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use revisor_audit::AuditRecord;
 use revisor_cache::Item;
-use revisor_catalog::{Moment, Resource, Route};
+use revisor_catalog::{Moment, ObjectRoute, Resource, Route, Verb};
 use revisor_object::Status;
 
 pub(crate) use codec::Codec;
@@ -75,10 +75,11 @@ impl Representation {
             _ => None,
         };
         let is_custom = resource.as_ref().is_some_and(|resource| resource.custom().is_some());
-        let offer = match &resource {
-            Some(_) if is_custom => Offer::Custom,
-            Some(_) => Offer::BuiltIn,
-            None => Offer::Plain,
+        let offer = match route {
+            Route::Objects(_) if is_custom => Offer::Custom,
+            Route::Objects(route) if is_tableless(route) => Offer::Tableless,
+            Route::Objects(_) => Offer::BuiltIn,
+            _ => Offer::Plain,
         };
         let Chosen { objects: accepted, plain } = negotiate::choose(headers, offer, encodings);
         Representation {
@@ -298,6 +299,16 @@ impl Representation {
             // What it says cannot be said so.
             Err(_) => answer::encoded(code, Encoding::Json, json),
         }
+    }
+}
+
+/// Whether nothing at a path of built-in kinds has rows: what cannot be read there has none in the original.
+fn is_tableless(route: &ObjectRoute) -> bool {
+    match route.subresource.as_deref() {
+        Some(part) => {
+            ["approval", "binding", "ephemeralcontainers", "eviction", "finalize", "resize", "token"].contains(&part)
+        }
+        None => route.resource.verbs == [Verb::Create],
     }
 }
 

@@ -13,6 +13,7 @@ mod listener;
 mod rooms;
 mod standing;
 mod stream_task;
+mod web_socket_connection;
 
 use std::future::Future;
 use std::io;

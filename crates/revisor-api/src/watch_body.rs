@@ -41,6 +41,8 @@ pub(crate) struct WatchOptions {
     pub(crate) bookmarks: bool,
     /// Whether such a client is told when the state that comes first is complete.
     pub(crate) completes_state: bool,
+    /// Whether each event is a chunk of its own, for those who get it as a message.
+    pub(crate) apart: bool,
     /// When it ends by itself.
     pub(crate) lifetime: Duration,
     /// Counts events.
@@ -63,6 +65,7 @@ pub(crate) struct WatchBody {
     shape: EventShape,
     bookmarks: bool,
     completes_state: bool,
+    apart: bool,
     deadline: Pin<Box<Sleep>>,
     next_bookmark: Option<Pin<Box<Sleep>>>,
     /// The version that the client knows it has.
@@ -86,6 +89,7 @@ impl WatchBody {
             shape: options.shape,
             bookmarks: options.bookmarks,
             completes_state: options.completes_state,
+            apart: options.apart,
             deadline: Box::pin(tokio::time::sleep_until(deadline)),
             next_bookmark,
             known: None,
@@ -205,7 +209,7 @@ impl ByteSource for WatchBody {
             unread.read();
         }
         let mut chunk = Chunk::default();
-        while chunk.bytes.len() < CHUNK && !self.is_done {
+        while chunk.bytes.len() < CHUNK && !self.is_done && !(self.apart && chunk.count > 0) {
             match self.events.poll_next(cx) {
                 Poll::Ready(Some(item)) => {
                     let frame = match item {

@@ -349,6 +349,11 @@ pub struct AccessRules {
     pub problem: String,
 }
 
+/// Whether somebody is a node (upstream: `NodeIdentity`).
+fn is_node(user: &Identity) -> bool {
+    user.name().starts_with("system:node:") && user.groups().iter().any(|group| group == "system:nodes")
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::RwLock;
@@ -495,5 +500,13 @@ mod tests {
             let rules = Authorizer::new(modes(mode), grants()).rules_of(&bob, "default");
             assert_eq!((rules.rules.len(), rules.is_incomplete, &*rules.problem), (count, is_incomplete, problem));
         }
+        let groups = vec!["system:nodes".to_owned()];
+        let node = Identity::authenticated(Claims { name: "system:node:a".to_owned(), groups, ..Claims::default() });
+        let rules = Authorizer::new(modes("Node,RBAC"), grants()).rules_of(&node, "default");
+        assert_eq!(
+            (rules.is_incomplete, &*rules.problem),
+            (true, NODE_RULES),
+            "what a node may do depends on its pods"
+        );
     }
 }

@@ -223,6 +223,25 @@ impl ServingFiles {
     }
 }
 
+/// The certificate and the key for the server to show that somebody else put into its folder: they are used as they are,
+/// as in the original. Those that the authority beside them issued are the server's own.
+pub fn brought_serving_files(folder: &Path) -> Option<ServingFiles> {
+    let files = ServingFiles { certificate: folder.join("apiserver.crt"), key: folder.join("apiserver.key") };
+    let first = |path: &Path| {
+        let pem = read_optional(path).ok().flatten()?;
+        certificates(path, &pem).ok()?.into_iter().next()
+    };
+    let shown = first(&files.certificate).filter(|_| files.key.exists())?;
+    let is_own = first(&folder.join("ca.crt")).is_some_and(|authority| {
+        let parsed = x509_parser::parse_x509_certificate(&authority).ok();
+        let (Some((_, authority)), Ok((_, shown))) = (parsed, x509_parser::parse_x509_certificate(&shown)) else {
+            return false;
+        };
+        shown.verify_signature(Some(authority.public_key())).is_ok()
+    });
+    (!is_own).then_some(files)
+}
+
 /// The names under which the server can be reached: those that every cluster uses inside, and `addresses`: what it
 /// binds to, the first address of the services, and whatever else leads to it.
 pub fn server_names(addresses: impl IntoIterator<Item = IpAddr>) -> Vec<ServerName<'static>> {

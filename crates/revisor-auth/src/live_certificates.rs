@@ -126,6 +126,12 @@ impl LiveCertificates {
         ServerTls::following(self.configs.subscribe())
     }
 
+    /// The authorities whose client certificates are trusted: those that were named first, then the server's own.
+    pub fn client_authorities(&self) -> Vec<CertificateDer<'static>> {
+        let others = self.client_authorities.as_ref().map(|watched| watched.value.as_slice()).unwrap_or_default();
+        others.iter().chain(self.own.value.authorities()).cloned().collect()
+    }
+
     /// The certificates that a client has to trust to reach this server, in PEM: the folder's authority, and what was
     /// brought to be shown, because that authority did not issue it.
     pub fn trust_pem(&self) -> String {

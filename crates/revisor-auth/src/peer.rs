@@ -23,7 +23,7 @@ use x509_parser::x509::AttributeTypeAndValue;
 
 use crate::client_trust::ClientTrust;
 use crate::validity::Validity;
-use crate::{Claims, Identity};
+use crate::{Claims, Identity, version_one};
 
 /// The key of [`Identity::extra`] that says which certificate was shown.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
@@ -207,6 +207,9 @@ impl ClientCertVerifier for Lenient {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        if version_one::is_version_one(cert) {
+            return version_one::verify_tls12_signature(message, cert, dss);
+        }
         self.0.verify_tls12_signature(message, cert, dss)
     }
 
@@ -216,6 +219,9 @@ impl ClientCertVerifier for Lenient {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        if version_one::is_version_one(cert) {
+            return version_one::verify_tls13_signature(message, cert, dss);
+        }
         self.0.verify_tls13_signature(message, cert, dss)
     }
 

@@ -9,7 +9,7 @@ use aws_lc_rs::signature::{self, EcdsaKeyPair, KeyPair, RsaKeyPair, UnparsedPubl
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -143,14 +143,19 @@ pub struct VerifyingKey {
 }
 
 impl VerifyingKey {
-    /// The public keys of a PEM file. A private key stands for its public half.
+    /// The public keys of a PEM file. A private key stands for its public half, a certificate for the key that it is of.
     pub fn from_pem(pem: &[u8]) -> Result<Vec<VerifyingKey>, TokenKeyError> {
         if let Some(pair) = Pair::read(pem) {
             let (info, _) = pair.public().ok_or(TokenKeyError)?;
             return VerifyingKey::from_info(info.as_ref()).map(|key| vec![key]).ok_or(TokenKeyError);
         }
         let infos = SubjectPublicKeyInfoDer::pem_slice_iter(pem).filter_map(Result::ok);
-        let keys: Vec<VerifyingKey> = infos.filter_map(|info| VerifyingKey::from_info(&info)).collect();
+        let certified = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).filter_map(|certificate| {
+            let (_, parsed) = x509_parser::parse_x509_certificate(&certificate).ok()?;
+            VerifyingKey::from_info(parsed.public_key().raw)
+        });
+        let keys = infos.filter_map(|info| VerifyingKey::from_info(&info));
+        let keys: Vec<VerifyingKey> = keys.chain(certified).collect();
         if keys.is_empty() { Err(TokenKeyError) } else { Ok(keys) }
     }
 
@@ -254,6 +259,15 @@ mod tests {
             assert!(!is_signed(&forged, &keys), "{name}");
             assert!(!is_signed(&token, &[]), "{name}");
         }
+    }
+
+    #[test]
+    fn a_certificate_stands_for_its_key() {
+        let pair = rcgen::KeyPair::generate().expect("keys can be made");
+        let certificate = rcgen::CertificateParams::default().self_signed(&pair).expect("certificates can be made");
+        let (_, public) = pems(pair);
+        let keys = VerifyingKey::from_pem(certificate.pem().as_bytes());
+        assert_eq!(keys, VerifyingKey::from_pem(public.as_bytes()));
     }
 
     #[test]

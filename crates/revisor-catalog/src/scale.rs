@@ -92,6 +92,11 @@ impl ScalePaths {
         errors
     }
 
+    /// Where objects say how many replicas are wanted, as definitions write it: `.spec.replicas`.
+    pub fn replicas_path(&self) -> String {
+        dotted(&self.replicas)
+    }
+
     /// Sets how many replicas are wanted.
     pub fn set_replicas(&self, object: &mut Object, replicas: i64) {
         let Some((last, parents)) = self.replicas.split_last() else { return };

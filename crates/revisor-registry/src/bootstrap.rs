@@ -3,6 +3,7 @@
 mod flow_control;
 mod kubernetes_service;
 mod master_leases;
+mod own_config_maps;
 mod registrations;
 mod roles;
 

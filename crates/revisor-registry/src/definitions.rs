@@ -251,7 +251,10 @@ impl Keeper {
         if settle_status(object, &taken, &now) {
             registry
                 .overwrite(&self.definitions, None, name, false, |_, current| {
-                    settle_status(current, &taken, &now);
+                    let old = current.clone();
+                    if settle_status(current, &taken, &now) {
+                        registry.record_status(&self.definitions, &old, current, &now);
+                    }
                     Ok(())
                 })
                 .await?;
@@ -301,7 +304,9 @@ impl Keeper {
         let prefix = resources.storage.prefix.clone();
         let uid = basis.uid.as_ref().and_then(Value::as_str).unwrap_or_default();
         if let Err(error) = registry.add_custom_cache(&resources.storage, uid).await {
-            tracing::error!(definition = name, %error, "the objects of a definition cannot be read");
+            if !error.is_stop() {
+                tracing::error!(definition = name, %error, "the objects of a definition cannot be read");
+            }
             return;
         }
         let (group, plural) = (definition.group.clone(), definition.accepted.plural.clone());
@@ -373,7 +378,9 @@ impl Keeper {
             registry.hide_custom(&group, &plural, &[]);
             registry.register_custom(&group).await;
             registry.remove_custom_cache(&prefix);
-            if let Err(error) = registry.forget_version_usage(&prefix).await {
+            if let Err(error) = registry.forget_version_usage(&prefix).await
+                && !error.is_stop()
+            {
                 tracing::warn!(definition = name, %error, "who asked for a definition that is gone is still written down");
             }
         }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use revisor_catalog::{Catalog, Custom, DeleteAnswer, Resource};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 use revisor_store::{Change, Entry, Expect, Write};
+use revisor_version::Revision;
 
 use self::plan::{Plan, plan};
 use crate::allocation::{Outcome, Reservation};
@@ -16,7 +17,7 @@ use crate::conversion::Current;
 use crate::conversions::is_conversions;
 use crate::present::{Presented, named_as};
 use crate::selection::place;
-use crate::{Decoded, Format, ListItems, ListRequest, Place, Registry, RegistryError, WriteOptions};
+use crate::{Decoded, Format, ListItems, ListRequest, Listed, Place, Registry, RegistryError, WriteOptions};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -307,11 +308,12 @@ impl Registry {
         request: ListRequest<'_>,
         options: &DeleteOptions,
         write: WriteOptions<'_>,
-    ) -> Result<Vec<Bytes>, RegistryError> {
+    ) -> Result<DeletedCollection, RegistryError> {
         options.validate()?;
         let resource = request.resource;
         let asks_others = resource.custom().is_some_and(Custom::asks_others);
-        let items = match self.list_to_delete(request).await?.items {
+        let Listed { revision, items, continue_token, remaining, .. } = self.list_to_delete(request).await?;
+        let items = match items {
             ListItems::Page(items) => items,
             ListItems::All { snapshot, prefix, after, filter } => {
                 let all = snapshot.range(&prefix, after.as_deref());
@@ -339,8 +341,21 @@ impl Registry {
                 Err(error) => return Err(error),
             }
         }
-        Ok(deleted)
+        Ok(DeletedCollection { objects: deleted, revision, continue_token, remaining })
     }
+}
+
+/// What was deleted of a collection, as the list says that was gone through.
+#[derive(Debug)]
+pub struct DeletedCollection {
+    /// The objects, as they were.
+    pub objects: Vec<Bytes>,
+    /// The state that they were listed in.
+    pub revision: Option<Revision>,
+    /// Where those begin that were not asked for.
+    pub continue_token: Option<String>,
+    /// How many these are, if that is known.
+    pub remaining: Option<u64>,
 }
 
 fn uid_of(object: &Object) -> &str {

@@ -205,6 +205,12 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
+    /// Whether it failed because the server stops, which nobody has to be told: what was left to do is done at the next
+    /// start.
+    pub fn is_stop(&self) -> bool {
+        matches!(self, RegistryError::Store(StoreError::Closed))
+    }
+
     pub(crate) fn not_found(resource: &Arc<Resource>, name: &str) -> RegistryError {
         RegistryError::NotFound { resource: resource.clone(), name: name.to_owned() }
     }

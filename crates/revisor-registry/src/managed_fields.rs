@@ -9,8 +9,8 @@ use revisor_object::Object;
 use crate::field_versions::{Converted, MAX_ROUNDS, as_spoken};
 use crate::{Registry, WriteOptions};
 
-/// The name under which the server's own writes are recorded.
-const SERVER: &str = "revisor";
+/// The name under which the server's own writes are recorded: what it is to its clients.
+const SERVER: &str = "kube-apiserver";
 
 impl Registry {
     /// The entries of an object that is put in place of the old one, or of none, before the server adds anything to it:
@@ -42,6 +42,22 @@ impl Registry {
             managed = begun;
         }
         ManagedFields::default()
+    }
+}
+
+impl Registry {
+    /// Records what the server itself changed in the status of a built-in object. Where nobody was recorded, recording
+    /// begins with the next apply.
+    pub(crate) fn record_status(&self, resource: &Arc<Resource>, old: &Object, object: &mut Object, now: &str) {
+        let Some(mut managed) = stored(old).filter(|managed| !managed.is_empty()) else { return };
+        let options = WriteOptions { subresource: Some("status"), ..WriteOptions::default() };
+        let converted = Converted::default();
+        let versions = self.field_versions(resource, &converted);
+        let write = Replacement { versions: &versions, version: &resource.api_version, old, new: object };
+        let owned = |fields| owned(resource, &options, fields);
+        if managed.update(&manager(resource, &options), write, now, owned).is_ok() {
+            object.object_mut("metadata").set("managedFields", managed.into_value());
+        }
     }
 }
 

@@ -109,10 +109,12 @@ impl Registry {
         let (now, condition) = (self.now(), stage.condition());
         let told = self
             .overwrite(definitions, None, &name, false, |_, definition| {
+                let old = definition.clone();
                 if stage == MigrationStage::Succeeded {
                     self.trim_stored_versions(resource, definition);
                 }
                 condition.put(definition, &now);
+                self.record_status(definitions, &old, definition, &now);
                 Ok(())
             })
             .await;

@@ -39,6 +39,9 @@ impl Registry {
     /// Reads the scale of an object.
     pub async fn get_scale(&self, request: GetRequest<'_>) -> Result<Got, RegistryError> {
         let Got { bytes, served_at, .. } = self.get(request).await?;
+        if let Some(path) = unsaid_replicas(request.resource, &Decoded::stored(&bytes)?) {
+            return Err(RegistryError::Internal(format!("the spec replicas field {path:?} does not exist")));
+        }
         Ok(Got { bytes: self.scale_bytes(request.resource, &bytes)?, item: None, served_at })
     }
 
@@ -81,7 +84,12 @@ impl Registry {
         }
         let saved = self.change(place, options, |current| {
             let resource = self.catalog.scale();
-            let before = self.scale_object(place.resource, &in_version(place.resource, current))?;
+            let object = in_version(place.resource, current);
+            let mut before = self.scale_object(place.resource, &object)?;
+            let unsaid = unsaid_replicas(place.resource, &object);
+            if unsaid.is_some() {
+                before.object_mut("spec").insert("replicas", UNSAID);
+            }
             let mut value = Value::Object(with_type(resource, &before));
             apply_patch(resource, kind, text, &mut value)?;
             let shown = value.clone();
@@ -92,6 +100,10 @@ impl Registry {
             match_namespace(place.resource, metadata, place.namespace)?;
             let version = before.object("metadata").and_then(|metadata| metadata.str("resourceVersion"));
             let is_conditional = named_version(metadata)?.is_some() && metadata.str("resourceVersion") != version;
+            if let Some(path) = unsaid.filter(|_| replicas_of(&scale) == Some(UNSAID)) {
+                let message = format!("the spec replicas field {path:?} cannot be empty");
+                return Err(RegistryError::BadRequest(message));
+            }
             self.check_scale(place.resource, &scale)?;
             check_uid(place, &scale, current)?;
             let object = rescaled(place.resource, current, &scale);
@@ -224,6 +236,16 @@ fn rescaled(resource: &Resource, current: &Object, scale: &Object) -> Object {
     }
     resource.to_stored(&mut object);
     object
+}
+
+/// What a patch finds in place of the replicas of a custom object that names none: no number that anybody can want
+/// (upstream: `invalidSpecReplicas`).
+const UNSAID: i64 = i32::MIN as i64;
+
+/// Where a custom object would say how many replicas are wanted, if it does not. Built-in ones have a default.
+fn unsaid_replicas(resource: &Resource, object: &Object) -> Option<String> {
+    let paths = resource.scale.as_ref().filter(|_| resource.custom().is_some())?;
+    paths.replicas(object).is_none().then(|| paths.replicas_path())
 }
 
 /// How many replicas a scale asks for, if it does.

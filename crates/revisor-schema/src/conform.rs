@@ -6,7 +6,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use revisor_object::{Duration, DurationError, FieldNames, Object, Quantity, Value};
 
 use crate::timestamp::{Precision, parse_timestamp, timestamp_problem};
-use crate::{Alternative, Presence, Shape, StructId, Types};
+use crate::{Alternative, Field, Presence, Shape, StructId, Types};
 
 pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
@@ -44,7 +44,7 @@ impl Types {
     }
 
     fn walk(&self, id: StructId, value: &mut Value) -> Result<Findings, Mismatch> {
-        let mut walk = Walk { types: self, path: String::new(), findings: Findings::default() };
+        let mut walk = Walk { types: self, path: String::new(), go_path: String::new(), findings: Findings::default() };
         let holder = Holder { of: self.get(id).short_name(), field: "" };
         walk.structure(id, value, holder)?;
         Ok(walk.findings)
@@ -53,6 +53,28 @@ impl Types {
 
 /// The types whose `uid` has a type of its own.
 const UID_HOLDERS: [&str; 4] = ["ObjectMeta", "OwnerReference", "ObjectReference", "Preconditions"];
+
+/// The structs that types embed, outermost first, by the fields of Go: its decoder names them on the way to a field that
+/// JSON shows beside the others.
+const EMBEDDED: [(&str, &[&str]); 17] = [
+    ("ConfigMapEnvSource", &["LocalObjectReference"]),
+    ("ConfigMapKeySelector", &["LocalObjectReference"]),
+    ("ConfigMapProjection", &["LocalObjectReference"]),
+    ("ConfigMapVolumeSource", &["LocalObjectReference"]),
+    ("DeviceAllocationConfiguration", &["DeviceConfiguration"]),
+    ("DeviceClaimConfiguration", &["DeviceConfiguration"]),
+    ("DeviceClassConfiguration", &["DeviceConfiguration"]),
+    ("EphemeralContainer", &["EphemeralContainerCommon"]),
+    ("IngressRule", &["IngressRuleValue"]),
+    ("NamedRuleWithOperations", &["RuleWithOperations", "Rule"]),
+    ("PersistentVolumeSpec", &["PersistentVolumeSource"]),
+    ("Probe", &["ProbeHandler"]),
+    ("RuleWithOperations", &["Rule"]),
+    ("SecretEnvSource", &["LocalObjectReference"]),
+    ("SecretKeySelector", &["LocalObjectReference"]),
+    ("SecretProjection", &["LocalObjectReference"]),
+    ("Volume", &["VolumeSource"]),
+];
 
 /// The type and field whose value is looked at, for messages.
 #[derive(Clone, Copy)]
@@ -63,7 +85,10 @@ struct Holder<'a> {
 
 struct Walk<'t> {
     types: &'t Types,
+    /// Where the value is, with the positions in lists and the keys of maps.
     path: String,
+    /// The same as Go's decoder tells it: fields only.
+    go_path: String,
     findings: Findings,
 }
 
@@ -74,7 +99,7 @@ impl<'t> Walk<'t> {
             *value = Value::Object(Object::new());
         }
         let Value::Object(object) = value else {
-            return Err(mismatch(value, holder, &go_struct_name(&structure.name)));
+            return Err(self.mismatch(value, holder, &go_struct_name(&structure.name)));
         };
         let mut failure = None;
         object.retain(|name, value| {
@@ -92,10 +117,12 @@ impl<'t> Walk<'t> {
                 return false;
             }
             let holder = Holder { of: structure.short_name(), field: &field.name };
-            let before = self.path.len();
+            let (before, go_before) = (self.path.len(), self.go_path.len());
             push(&mut self.path, name);
+            push_go_field(&mut self.go_path, structure.short_name(), field);
             let result = self.value(&field.shape, value, holder);
             self.path.truncate(before);
+            self.go_path.truncate(go_before);
             match result {
                 Ok(()) => !value.is_null() && !is_lost(&field.shape, field.presence, value),
                 Err(error) => {
@@ -114,7 +141,7 @@ impl<'t> Walk<'t> {
             Shape::Either(alternative, id) => self.either(*alternative, *id, value, holder),
             Shape::List(element) => {
                 let Value::Array(items) = value else {
-                    return Err(mismatch(value, holder, &go_name(self.types, shape)));
+                    return Err(self.mismatch(value, holder, &go_name(self.types, shape)));
                 };
                 for (at, item) in items.iter_mut().enumerate() {
                     let before = self.path.len();
@@ -126,7 +153,7 @@ impl<'t> Walk<'t> {
             }
             Shape::Map(element) => {
                 let Value::Object(object) = value else {
-                    return Err(mismatch(value, holder, &go_name(self.types, shape)));
+                    return Err(self.mismatch(value, holder, &go_name(self.types, shape)));
                 };
                 for (name, item) in object.iter_mut() {
                     let before = self.path.len();
@@ -136,7 +163,7 @@ impl<'t> Walk<'t> {
                 }
                 Ok(())
             }
-            scalar => conform_scalar(scalar, value, holder),
+            scalar => self.scalar(scalar, value, holder),
         }
     }
 
@@ -170,67 +197,77 @@ impl<'t> Walk<'t> {
         }
         self.value(shape, value, holder)
     }
-}
 
-fn conform_scalar(shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
-    match (shape, &mut *value) {
-        (Shape::String, Value::String(_)) | (Shape::Bool, Value::Bool(_)) | (Shape::Int64, Value::Int(_)) => Ok(()),
-        (Shape::Int32, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
-        (Shape::Int32 | Shape::Int64, Value::Int(_) | Value::Float(_)) => {
-            let kind = if *shape == Shape::Int32 { "int32" } else { "int64" };
-            Err(Mismatch(format!(
-                "json: cannot unmarshal number {} into Go struct field {}.{} of type {kind}",
-                value.to_json(),
-                holder.of,
-                holder.field
-            )))
-        }
-        (Shape::Bytes, Value::String(text)) => {
-            let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
-            let bytes = BASE64.decode(&compact).map_err(|error| Mismatch(describe_base64(&error, compact.len())))?;
-            *text = BASE64.encode(bytes).into();
-            Ok(())
-        }
-        (Shape::Time | Shape::MicroTime, Value::String(text)) => {
-            let precision = if *shape == Shape::Time { Precision::Seconds } else { Precision::Microseconds };
-            let canonical =
-                parse_timestamp(text, precision).ok_or_else(|| Mismatch(timestamp_problem(text, precision)))?;
-            *text = canonical.into();
-            Ok(())
-        }
-        // A number without a fraction is written without one.
-        (Shape::Double, Value::Float(number)) => {
-            if number.fract() == 0.0 && number.abs() < 9.0e15 {
-                *value = Value::Int(*number as i64);
+    fn scalar(&self, shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
+        match (shape, &mut *value) {
+            (Shape::String, Value::String(_)) | (Shape::Bool, Value::Bool(_)) | (Shape::Int64, Value::Int(_)) => Ok(()),
+            (Shape::Int32, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
+            (Shape::Int32 | Shape::Int64, Value::Int(_) | Value::Float(_)) => {
+                let kind = if *shape == Shape::Int32 { "int32" } else { "int64" };
+                Err(self.misplaced(&format!("number {}", value.to_json()), holder, kind))
             }
-            Ok(())
+            (Shape::Bytes, Value::String(text)) => {
+                let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+                let bytes =
+                    BASE64.decode(&compact).map_err(|error| Mismatch(describe_base64(&error, compact.len())))?;
+                *text = BASE64.encode(bytes).into();
+                Ok(())
+            }
+            (Shape::Time | Shape::MicroTime, Value::String(text)) => {
+                let precision = if *shape == Shape::Time { Precision::Seconds } else { Precision::Microseconds };
+                let canonical =
+                    parse_timestamp(text, precision).ok_or_else(|| Mismatch(timestamp_problem(text, precision)))?;
+                *text = canonical.into();
+                Ok(())
+            }
+            // A number without a fraction is written without one.
+            (Shape::Double, Value::Float(number)) => {
+                if number.fract() == 0.0 && number.abs() < 9.0e15 {
+                    *value = Value::Int(*number as i64);
+                }
+                Ok(())
+            }
+            (Shape::Double, Value::Int(_)) | (Shape::IntOrString, Value::String(_)) => Ok(()),
+            (Shape::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
+            (Shape::IntOrString, Value::Int(_) | Value::Float(_)) => {
+                Err(self.misplaced(&format!("number {}", value.to_json()), holder, "int32"))
+            }
+            (Shape::Quantity, Value::String(_) | Value::Int(_) | Value::Float(_)) => {
+                let text = match &*value {
+                    Value::String(text) => text.to_string(),
+                    number => number.to_json(),
+                };
+                // An empty text is the zero quantity.
+                let text = if text.is_empty() { "0" } else { &text };
+                let quantity = Quantity::parse(text).map_err(|error| Mismatch(error.to_string()))?;
+                *value = Value::from(quantity.to_string());
+                Ok(())
+            }
+            (Shape::Duration, Value::String(text)) => {
+                let duration: Duration = text.parse().map_err(|error: DurationError| Mismatch(error.to_string()))?;
+                *value = Value::from(duration.to_string());
+                Ok(())
+            }
+            _ if holder.field == "uid" && UID_HOLDERS.contains(&holder.of) => {
+                Err(self.mismatch(value, holder, "types.UID"))
+            }
+            _ => Err(self.mismatch(value, holder, scalar_go_name(shape))),
         }
-        (Shape::Double, Value::Int(_)) | (Shape::IntOrString, Value::String(_)) => Ok(()),
-        (Shape::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
-        (Shape::IntOrString, Value::Int(_) | Value::Float(_)) => Err(Mismatch(format!(
-            "json: cannot unmarshal number {} into Go struct field {}.{} of type int32",
-            value.to_json(),
-            holder.of,
-            holder.field
-        ))),
-        (Shape::Quantity, Value::String(_) | Value::Int(_) | Value::Float(_)) => {
-            let text = match &*value {
-                Value::String(text) => text.to_string(),
-                number => number.to_json(),
-            };
-            // An empty text is the zero quantity.
-            let text = if text.is_empty() { "0" } else { &text };
-            let quantity = Quantity::parse(text).map_err(|error| Mismatch(error.to_string()))?;
-            *value = Value::from(quantity.to_string());
-            Ok(())
-        }
-        (Shape::Duration, Value::String(text)) => {
-            let duration: Duration = text.parse().map_err(|error: DurationError| Mismatch(error.to_string()))?;
-            *value = Value::from(duration.to_string());
-            Ok(())
-        }
-        _ if holder.field == "uid" && UID_HOLDERS.contains(&holder.of) => Err(mismatch(value, holder, "types.UID")),
-        _ => Err(mismatch(value, holder, scalar_go_name(shape))),
+    }
+
+    fn mismatch(&self, value: &Value, holder: Holder<'_>, wanted: &str) -> Mismatch {
+        self.misplaced(value.type_name(), holder, wanted)
+    }
+
+    /// What was found where something else belongs, in the words of Go's decoder: it names the innermost struct, and all
+    /// fields on the way there.
+    fn misplaced(&self, found: &str, holder: Holder<'_>, wanted: &str) -> Mismatch {
+        Mismatch(if holder.field.is_empty() {
+            format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+        } else {
+            let (of, path) = (holder.of, &self.go_path);
+            format!("json: cannot unmarshal {found} into Go struct field {of}.{path} of type {wanted}")
+        })
     }
 }
 
@@ -242,13 +279,15 @@ fn describe_base64(error: &base64::DecodeError, length: usize) -> String {
     format!("illegal base64 data at input byte {at}")
 }
 
-fn mismatch(value: &Value, holder: Holder<'_>, wanted: &str) -> Mismatch {
-    let found = value.type_name();
-    Mismatch(if holder.field.is_empty() {
-        format!("json: cannot unmarshal {found} into Go value of type {wanted}")
-    } else {
-        format!("json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}", holder.of, holder.field)
-    })
+/// Adds a field to the way that Go's decoder tells.
+fn push_go_field(path: &mut String, of: &str, field: &Field) {
+    let depth = field.number.as_ref().map_or(0, |number| number.0.len().saturating_sub(1));
+    if depth > 0
+        && let Some((_, embedded)) = EMBEDDED.iter().find(|(name, _)| *name == of)
+    {
+        embedded.iter().take(depth).for_each(|name| push(path, name));
+    }
+    push(path, &field.name);
 }
 
 /// What the original's messages call a shape.
@@ -269,7 +308,8 @@ fn go_struct_name(name: &str) -> String {
 fn scalar_go_name(shape: &Shape) -> &'static str {
     match shape {
         Shape::Bool => "bool",
-        Shape::Int32 => "int32",
+        // What is no text is read as a number.
+        Shape::Int32 | Shape::IntOrString => "int32",
         Shape::Int64 => "int64",
         Shape::Double => "float64",
         Shape::Bytes => "[]uint8",
@@ -343,7 +383,10 @@ T,most,double,given,,
 T,more,orbool:P,given,,
 T,some,orlist:P,given,,
 T,names,ortexts:P,given,,
+T,probe,Probe,given,,
 P,x,string,always,,
+Probe,exec,P,given,1/1,
+Probe,inner,P,given,2,
 ";
 
     fn conform(text: &str) -> Result<(String, Vec<String>), String> {
@@ -395,6 +438,18 @@ P,x,string,always,,
             ),
             (r#"{"flag":"yes"}"#, "json: cannot unmarshal string into Go struct field T.flag of type bool"),
             (r#"{"blob":"a!"}"#, "illegal base64 data at input byte 1"),
+            (
+                r#"{"parts":[{},{"x":1}]}"#,
+                "json: cannot unmarshal number into Go struct field P.parts.x of type string",
+            ),
+            (
+                r#"{"probe":{"inner":{"x":1}}}"#,
+                "json: cannot unmarshal number into Go struct field P.probe.inner.x of type string",
+            ),
+            (
+                r#"{"probe":{"exec":5}}"#,
+                "json: cannot unmarshal number into Go struct field Probe.probe.ProbeHandler.exec of type P",
+            ),
             (r#"[]"#, "json: cannot unmarshal array into Go value of type T"),
         ] {
             assert_eq!(conform(text), Err(want.to_owned()), "{text}");

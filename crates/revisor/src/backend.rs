@@ -92,10 +92,12 @@ impl Backend {
         matches!(self, Backend::Etcd { .. })
     }
 
-    /// What is told of it to those who ask whether the server is well.
+    /// What is told of it to those who ask whether the server is well, by the names of the original.
     pub(crate) fn checks(&self) -> Vec<HealthCheck> {
         match self {
-            Backend::Folder(store) => vec![store_check(store.clone()), quota_check(store.clone())],
+            Backend::Folder(store) => {
+                vec![store_check("etcd", store.clone()), store_check("etcd-readiness", store.clone()).of_readiness()]
+            }
             Backend::Etcd { store, probers: [health, readiness] } => {
                 let (store, health, readiness) = (store.clone(), health.clone(), readiness.clone());
                 let stands = move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string()));
@@ -105,6 +107,15 @@ impl Backend {
                 ]
             }
         }
+    }
+
+    /// Tells that a folder is full. It still serves reads and deletions, which only come to a server that is ready.
+    pub(crate) fn alarm(&self) -> Option<HealthCheck> {
+        let store = self.folder()?;
+        Some(HealthCheck::alarm("store-quota", move || {
+            let (used, quota) = (store.usage().state, store.quota().unwrap_or(u64::MAX));
+            if store.is_full() { Err(StoreError::NoSpace { used, quota }.to_string()) } else { Ok(()) }
+        }))
     }
 
     /// What metrics tell of a folder; an etcd tells its own.
@@ -150,16 +161,8 @@ async fn open_folder(
     Ok(EmbeddedStore::open(options).await?)
 }
 
-fn store_check(store: Arc<EmbeddedStore>) -> HealthCheck {
-    HealthCheck::new("store", move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string())))
-}
-
-/// Tells that the store is full. It still serves reads and deletions, which only come to a server that is ready.
-fn quota_check(store: Arc<EmbeddedStore>) -> HealthCheck {
-    HealthCheck::alarm("store-quota", move || {
-        let (used, quota) = (store.usage().state, store.quota().unwrap_or(u64::MAX));
-        if store.is_full() { Err(StoreError::NoSpace { used, quota }.to_string()) } else { Ok(()) }
-    })
+fn store_check(name: &str, store: Arc<EmbeddedStore>) -> HealthCheck {
+    HealthCheck::new(name, move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string())))
 }
 
 /// Keeps objects in etcd as the original does, encrypted where that is asked for.

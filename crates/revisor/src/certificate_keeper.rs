@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use revisor_auth::LiveCertificates;
+use rustls_pki_types::CertificateDer;
 use tokio::sync::watch;
 
 /// How often the files are looked at. They are few and short: to read them takes a tenth of a millisecond.
@@ -15,6 +16,7 @@ pub(crate) struct CertificateKeeper {
     kubeconfig: PathBuf,
     server_url: String,
     root_ca: watch::Sender<String>,
+    client_authorities: watch::Sender<Vec<CertificateDer<'static>>>,
     /// Whether the kubeconfig says what it should.
     is_written: bool,
 }
@@ -28,12 +30,18 @@ impl CertificateKeeper {
     ) -> anyhow::Result<CertificateKeeper> {
         live.write_kubeconfig(&kubeconfig, &server_url)?;
         let root_ca = watch::Sender::new(live.trust_pem());
-        Ok(CertificateKeeper { live, kubeconfig, server_url, root_ca, is_written: true })
+        let client_authorities = watch::Sender::new(live.client_authorities());
+        Ok(CertificateKeeper { live, kubeconfig, server_url, root_ca, client_authorities, is_written: true })
     }
 
     /// What clients have to trust to reach the server, from now on.
     pub(crate) fn root_ca(&self) -> watch::Receiver<String> {
         self.root_ca.subscribe()
+    }
+
+    /// Whose client certificates the server trusts, from now on.
+    pub(crate) fn client_authorities(&self) -> watch::Receiver<Vec<CertificateDer<'static>>> {
+        self.client_authorities.subscribe()
     }
 
     /// Looks after them until it is dropped.
@@ -66,6 +74,7 @@ impl CertificateKeeper {
                 *published = trusted;
                 is_new
             });
+            self.client_authorities.send_replace(self.live.client_authorities());
         }
         if !self.is_written {
             let written = self.live.write_kubeconfig(&self.kubeconfig, &self.server_url);

@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use revisor_api::TransportDirective;
-use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, Revoked, TlsOptions};
+use revisor_auth::{
+    AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, Revoked, TlsOptions, brought_serving_files,
+};
 use revisor_catalog::{BINARY, Catalog, CatalogOptions, RuntimeConfig};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
+use crate::apiserver_flags::apiserver_flags;
 use crate::audit::AuditFlags;
 use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
@@ -18,6 +21,8 @@ use crate::crd::{CheckFlags, MigrateFlags, UsageFlags};
 use crate::duration::parse_duration;
 use crate::etcd_flags::EtcdFlags;
 use crate::ip_range::IpRange;
+use crate::kube_apiserver::EMULATION_VERSION;
+use crate::pflag::{FlagType, Given, gather};
 use crate::port_range::PortRange;
 use crate::rehearse::RehearseFlags;
 use crate::service_accounts::parse_jwks_uri;
@@ -68,6 +73,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: CredentialsCommand,
     },
+    /// Be what tests of operators start as their control plane: etcd and kube-apiserver.
+    #[command(subcommand, after_help = ENVTEST_EXAMPLE)]
+    Envtest(EnvtestCommand),
+    /// Print every flag that kube-apiserver has, and what it does here.
+    Flags(FlagsFlags),
     /// Print the version of this program and of the Kubernetes release that it behaves as.
     Version,
     /// Print a script that completes commands and flags in a shell.
@@ -76,6 +86,17 @@ pub(crate) enum Command {
         shell: clap_complete::Shell,
     },
 }
+
+const ENVTEST_EXAMPLE: &str = "\
+For the tests of an operator that uses controller-runtime's envtest, in place of what setup-envtest downloads:
+
+  eval \"$(revisor envtest install bin/envtest)\" && go test ./...
+
+The same as another release, in the folder that setup-envtest would use; REVISOR_EMULATION_VERSION=1.34 does it too:
+
+  eval \"$(revisor envtest install bin --release=1.34)\" && go test ./...
+
+Controllers run, so that what has no owner is collected and namespaces go; REVISOR_CONTROLLERS=none leaves them out.";
 
 const WEBHOOK_EXAMPLE: &str = "\
 In a cluster, behind the service `conversions` of the namespace `apps`:
@@ -113,6 +134,35 @@ A copy of the kubeconfig got into the wrong hands:
   revisor credentials renew --revoke-old --data-dir=revisor-data
 
 A server that runs follows within a second, also on connections that are open.";
+
+/// What is done with the folder in which tests find their control plane.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EnvtestCommand {
+    /// Put links to this program into a folder, by the names etcd and kube-apiserver, and one to kubectl if there is one.
+    ///
+    /// Prints the same as `env` then.
+    Install(EnvtestFlags),
+    /// Print the line that tells a shell where tests find their control plane.
+    Env(EnvtestFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EnvtestFlags {
+    /// The folder
+    #[arg(value_name = "FOLDER", default_value = "bin/envtest")]
+    pub(crate) folder: PathBuf,
+
+    /// The release to be, from 1.33 to 1.36: the programs are put where setup-envtest would put those of that release
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) release: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FlagsFlags {
+    /// How to print them
+    #[arg(short = 'o', long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputFormat,
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CredentialsCommand {
@@ -160,8 +210,10 @@ impl CredentialFlags {
     }
 }
 
+/// What others brought to be shown is left alone: the server's own is elsewhere then.
 fn certificates_folder(data: &Path, certificates: Option<&Path>) -> PathBuf {
-    certificates.map_or_else(|| data.join("certificates"), Path::to_owned)
+    let own = certificates.filter(|folder| brought_serving_files(folder).is_none());
+    own.map_or_else(|| data.join("certificates"), Path::to_owned)
 }
 
 /// What is done with definitions and Conversions in files.
@@ -279,6 +331,43 @@ pub(crate) enum ObjectFormat {
     Json,
 }
 
+/// What flags say together that kube-apiserver lets one give again and again: the last of them counts, or all do. Others
+/// are left as they are.
+pub(crate) fn with_repeated_flags(arguments: Vec<OsString>) -> Vec<OsString> {
+    let table = apiserver_flags();
+    let kind = |name: &str| table.iter().find(|flag| flag.name == name).map(|flag| flag.value);
+    let mut told: Vec<Given> = Vec::new();
+    let mut line: Vec<OsString> = Vec::new();
+    let mut rest = arguments.into_iter();
+    while let Some(argument) = rest.next() {
+        let text = argument.to_string_lossy().into_owned();
+        let flag = text.strip_prefix("--").map(|flag| flag.split_once('=').unwrap_or((flag, "")));
+        let Some((name, kind)) = flag.and_then(|(name, _)| Some((name.to_owned(), kind(name)?))) else {
+            line.push(argument);
+            continue;
+        };
+        let value = match text.split_once('=') {
+            Some((_, value)) => value.to_owned(),
+            // Truths may stand alone; what comes next is then no value.
+            None if kind == FlagType::Bool => {
+                line.push(argument);
+                continue;
+            }
+            None => match rest.next() {
+                Some(value) => value.to_string_lossy().into_owned(),
+                None => {
+                    line.push(argument);
+                    continue;
+                }
+            },
+        };
+        told.push(Given { name, value });
+    }
+    let told = gather(told, |name| kind(name).unwrap_or(FlagType::Text));
+    line.extend(told.into_iter().map(|Given { name, value }| OsString::from(format!("--{name}={value}"))));
+    line
+}
+
 /// Puts `serve` where no command is named.
 pub(crate) fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
@@ -296,7 +385,14 @@ pub(crate) fn with_default_command(arguments: impl Iterator<Item = OsString>) ->
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CompatibilityFlags {
     /// The release to behave as: 1.33, 1.34, 1.35 or 1.36 [default: 1.36]
-    #[arg(long, alias = "emulated-version", value_name = "RELEASE", value_delimiter = ',')]
+    #[arg(
+        long,
+        alias = "emulated-version",
+        value_name = "RELEASE",
+        value_delimiter = ',',
+        env = EMULATION_VERSION,
+        hide_env_values = true
+    )]
     pub(crate) emulation_version: Vec<String>,
 
     /// The oldest release that must be able to read what this server stores: from 1.33 to the one to behave as
@@ -474,8 +570,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "PORT", default_value_t = 6443)]
     pub(crate) secure_port: u16,
 
-    /// The folder for certificates that the server makes for itself; keys in it are made private [default: certificates
-    /// in the data folder]
+    /// The folder for certificates that the server makes for itself; keys in it are made private. An apiserver.crt and
+    /// apiserver.key that somebody else put there are shown instead [default: certificates in the data folder]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cert_dir: Option<PathBuf>,
 
@@ -704,7 +800,14 @@ pub(crate) struct ServeFlags {
     pub(crate) default_unreachable_toleration_seconds: i64,
 
     /// The controllers to run: '*' for all, 'none', a name, or '-' and a name to leave one out
-    #[arg(long, value_name = "NAMES", default_value = "*", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        default_value = "*",
+        allow_hyphen_values = true,
+        env = "REVISOR_CONTROLLERS",
+        hide_env_values = true
+    )]
     pub(crate) controllers: ControllersFlag,
 
     /// How long events are kept after their last write; 0 for ever
@@ -716,6 +819,10 @@ pub(crate) struct ServeFlags {
 
     #[command(flatten)]
     pub(crate) serving: ServingFlags,
+
+    /// Flags of kube-apiserver that were given and mean nothing here.
+    #[arg(skip)]
+    pub(crate) idle: Vec<String>,
 }
 
 /// One issuer of tokens (OpenID Connect). More, and more about them, can be said in a file.
@@ -815,6 +922,26 @@ mod tests {
             assert!(matches!(arguments.command, Command::Serve(_)), "{line}");
         }
         assert!(matches!(parse("version").map(|arguments| arguments.command), Ok(Command::Version)));
+    }
+
+    #[test]
+    fn flags_that_are_given_again_count_as_in_the_original() {
+        let serve = |line: &str| {
+            let arguments = std::iter::once("revisor").chain(line.split_whitespace()).map(OsString::from);
+            let arguments = with_repeated_flags(with_default_command(arguments));
+            match Arguments::try_parse_from(arguments).unwrap_or_else(|error| panic!("{line}: {error}")).command {
+                Command::Serve(flags) => flags,
+                other => panic!("{line}: {other:?}"),
+            }
+        };
+        let flags = serve("--runtime-config=api/beta=true --runtime-config api/alpha=false --secure-port=1");
+        assert_eq!(flags.runtime_config.to_string(), "api/alpha=false,api/beta=true");
+        let flags = serve("--authorization-mode=Node --secure-port=1 --authorization-mode=RBAC --secure-port=2");
+        assert_eq!((flags.authorization_mode.as_slice().len(), flags.secure_port), (2, 2));
+        let flags = serve("--service-account-issuer=a --service-account-issuer=b --controllers -namespace,*");
+        assert_eq!(flags.service_account_issuer, ["a", "b"]);
+        let flags = serve("--service-cluster-ip-range=10.0.0.0/24 --service-cluster-ip-range=10.1.0.0/24");
+        assert_eq!(flags.service_cluster_ip_range.len(), 1);
     }
 
     #[test]

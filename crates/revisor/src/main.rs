@@ -3,6 +3,7 @@
 mod addresses;
 mod admission_config;
 mod admission_plugins;
+mod apiserver_flags;
 mod audit;
 mod authentication;
 mod authentication_config;
@@ -10,6 +11,7 @@ mod authorization;
 mod backend;
 mod certificate_keeper;
 mod cluster;
+mod component;
 mod config_file;
 mod controllers;
 mod conversion_webhook;
@@ -18,14 +20,21 @@ mod credentials;
 mod duration;
 mod encryption_config;
 mod etcd_flags;
+mod envtest;
+mod etcd;
+mod etcd_marker;
 mod flag_values;
 mod flags;
+mod health_checks;
 mod ip_range;
 mod kept_secret;
+mod kube_apiserver;
 mod kubeconfig;
 mod logging;
 mod machine;
 mod open_files;
+mod own_config_maps;
+mod pflag;
 mod port_range;
 mod presence;
 mod private_folder;
@@ -37,12 +46,15 @@ mod service_accounts;
 mod usage_keeper;
 mod version;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
+use component::Component;
 use flags::{Arguments, Command};
+use kube_apiserver::{Asked, EMULATION_VERSION};
 
 /// Requests are many small allocations that live short and die together; the system's allocator spends a sixth of a
 /// write on them.
@@ -51,10 +63,41 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     private_folder::withhold_from_others();
+    let program = std::env::args_os().next();
+    match Component::called(program.as_deref()) {
+        Component::Revisor => run(flags::with_default_command(std::env::args_os()), Vec::new()),
+        Component::KubeApiserver => run_as_kube_apiserver(),
+        Component::Etcd => etcd::run(std::env::args().skip(1).collect()),
+    }
+}
+
+fn run_as_kube_apiserver() -> ExitCode {
+    let release = std::env::var(EMULATION_VERSION).ok().filter(|release| !release.is_empty());
+    let invocation = match kube_apiserver::invocation(std::env::args().collect(), release) {
+        Ok(invocation) => invocation,
+        Err(problem) => {
+            complain(&format!("Error: {problem}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    invocation.deprecated.iter().for_each(|line| complain(line));
+    match invocation.asked {
+        Asked::Serve(arguments) => run(arguments, invocation.idle),
+        Asked::Print(text) => match print(&text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        },
+    }
+}
+
+/// Runs the command that these arguments name. `idle` are flags that were given to a server and mean nothing to it.
+fn run(arguments: Vec<OsString>, idle: Vec<String>) -> ExitCode {
     let mut command = Arguments::command();
     command.build();
+    let is_serve = arguments.get(1).is_some_and(|name| name == "serve");
+    let arguments = if is_serve { flags::with_repeated_flags(arguments) } else { arguments };
     let parsed = command
-        .try_get_matches_from_mut(flags::with_default_command(std::env::args_os()))
+        .try_get_matches_from_mut(arguments)
         .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
@@ -65,6 +108,7 @@ fn main() -> ExitCode {
             let shown = command.find_subcommand("serve").zip(matches.subcommand_matches("serve"));
             let shown = shown.map(|(command, matches)| {
                 flags.note_given(matches);
+                flags.idle = idle;
                 flag_values::flag_values(command, matches)
             });
             serve::serve(*flags, shown.unwrap_or_default())
@@ -75,6 +119,8 @@ fn main() -> ExitCode {
         Command::Rehearse(flags) => return rehearse::run(&flags),
         Command::ConversionWebhook(flags) => conversion_webhook::run(*flags),
         Command::Credentials { command } => credentials::run(&command).and_then(|text| print(&text)),
+        Command::Envtest(command) => envtest::run(&command),
+        Command::Flags(flags) => print(&apiserver_flags::flags(&flags)),
         Command::Version => print(&version::text()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use revisor_api::{
-    Api, ApiOptions, FlowControl, HealthCheck, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample,
+    Api, ApiOptions, FlowControl, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample,
     Server, ServerOptions, StatusPages, StrictTransportSecurity,
 };
 use revisor_auth::{
     Anonymous, Authenticator, AuthorizationModes, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile,
-    server_names,
+    brought_serving_files, server_names,
 };
 use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
@@ -33,9 +33,11 @@ use crate::authentication_config::{AnonymousFlag, AuthenticationConfig, ConfigCo
 use crate::backend::Backend;
 use crate::certificate_keeper::CertificateKeeper;
 use crate::encryption_config::EncryptionFile;
-use crate::flags::ServeFlags;
+use crate::flags::{EndpointReconciler, ServeFlags};
+use crate::health_checks::health_checks;
 use crate::kept_secret::kept_secret;
 use crate::open_files::{OpenFiles, raise_open_files};
+use crate::own_config_maps::OwnConfigMaps;
 use crate::presence::{Presence, hostname};
 use crate::reload_metrics::ReloadMetrics;
 use crate::usage_keeper::{UsageKeeper, server_name};
@@ -65,6 +67,9 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let options = flags.catalog_options()?;
     let catalog = Arc::new(Catalog::build(&options)?);
     warn_about(&options);
+    if !flags.idle.is_empty() {
+        tracing::warn!(flags = flags.idle.join(","), "nothing in this server depends on these flags");
+    }
     let authentication = authentication_config(&flags, &options)?;
     let modes = authorization::modes(&flags)?;
     let anonymous = anonymous(&flags, &authentication, &modes)?;
@@ -160,13 +165,14 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         None => None,
     };
     let advertised = advertised(&flags, server.address());
+    if advertised.address.is_none() && flags.endpoint_reconciler_type != EndpointReconciler::None {
+        tracing::info!("no address is known at which others could reach the server; it is not advertised");
+    }
     registry.advertise(advertised).await.context("cannot advertise the server")?;
     // The objects that every server has come first: a server that is full must still start.
     backend.limit(&flags);
     let advertising = tokio::spawn(keep_advertising(registry.clone(), advertised));
-    let mut checks = backend.checks();
-    checks.extend(encryption.as_ref().filter(|file| file.has_health()).map(keys_check));
-    let health = HealthChecks::new(server.drain(), checks);
+    let health = HealthChecks::new(server.drain(), health_checks(&backend, encryption.as_ref(), &options));
     let encrypting = encryption.map(|file| tokio::spawn(file.run(backend.folder())));
     let limits = InflightLimits {
         read_only: flags.max_requests_inflight,
@@ -212,7 +218,11 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     }));
 
     let address = server.address();
+    let authorities = certificates.client_authorities();
+    let mut own_config_maps = OwnConfigMaps::new(registry.clone(), watch::channel(authorities).1);
+    own_config_maps.look().await;
     let certificates = announce(&flags, address, certificates)?;
+    let keeping_config_maps = tokio::spawn(own_config_maps.following(certificates.client_authorities()).run());
     let stop_signal = stop_signal()?;
     let presence = options.gates.is_enabled(Feature::APIServerIdentity.name()).then(|| {
         let process = uuid::Uuid::new_v4().to_string();
@@ -236,6 +246,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     for task in [encrypting, following, deciding].into_iter().flatten() {
         task.abort();
     }
+    keeping_config_maps.abort();
     if drained.cut_off > 0 {
         tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");
     }
@@ -382,10 +393,12 @@ async fn keep_advertising(registry: Arc<Registry>, advertised: Advertised) {
 
 fn certificates(flags: &ServeFlags) -> anyhow::Result<LiveCertificates> {
     let own = flags.service_cluster_ip_range.iter().map(|range| range.first_service());
+    let serving = ServingFiles::from_flags(flags.tls_cert_file.clone(), flags.tls_private_key_file.clone())?;
+    let brought = flags.cert_dir.as_deref().and_then(brought_serving_files);
     let options = LiveOptions {
         folder: flags.certificates(),
         names: server_names(std::iter::once(flags.bind_address).chain(own)),
-        serving: ServingFiles::from_flags(flags.tls_cert_file.clone(), flags.tls_private_key_file.clone())?,
+        serving: serving.or(brought),
         named: flags.tls_sni_cert_key.clone(),
         client_authorities: flags.client_ca_file.clone(),
         tls: flags.serving.tls()?,
@@ -418,10 +431,6 @@ fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, root_ca: watch
     })
 }
 
-/// Tells that services that hold keys are not well. The name is the original's.
-fn keys_check(file: &EncryptionFile) -> HealthCheck {
-    let encryption = file.encryption.clone();
-    HealthCheck::new("kms-providers", move || encryption.check_health())
 }
 
 fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {

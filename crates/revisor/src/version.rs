@@ -35,7 +35,7 @@ pub(crate) fn text() -> String {
 }
 
 /// The machine's architecture, by the name that clients know.
-fn go_architecture() -> &'static str {
+pub(crate) fn go_architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",

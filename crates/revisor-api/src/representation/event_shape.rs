@@ -43,6 +43,10 @@ impl EventShape {
         &self.resource
     }
 
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
     /// What frames of this shape are known by among those of one event. `None` if they are not shared.
     pub(crate) fn frame_form(&self) -> Option<FrameForm> {
         let of_version = |version: MetaVersion| match version {

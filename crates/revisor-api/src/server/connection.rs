@@ -5,7 +5,7 @@ use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use http::header::{CONTENT_TYPE, STRICT_TRANSPORT_SECURITY};
@@ -14,7 +14,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulConnection;
 use prometheus::IntCounter;
 use revisor_auth::ServerTls;
 use tokio::net::TcpStream;
@@ -24,6 +23,7 @@ use tokio_rustls::server::TlsStream;
 use super::delivery::{Delivery, Latest, OutgoingBody, Patience};
 use super::rooms::{Guest, Stay};
 use super::stream_task::StreamExecutor;
+use super::web_socket_connection::WebSocketConnection;
 use super::{Handler, Limits, ServerOptions, Standing};
 use crate::access_log::AccessRecord;
 use crate::body::Body;
@@ -95,9 +95,13 @@ impl<H: Handler> ConnectionServer<H> {
         let connection = Arc::new(self.handler.connected(address, certificates, Arc::clone(&standing)));
         let guest = Arc::clone(stay.guest());
         let latest = Latest::default();
+        let switched = Switched::default();
+        // The connection has its room until its end, also when that is not the end of HTTP.
+        let stay = Arc::new(stay);
         let service = service_fn({
             let server = Arc::clone(&self);
             let (guest, latest, standing) = (Arc::clone(&guest), latest.clone(), Arc::clone(&standing));
+            let (stay, switched) = (Arc::clone(&stay), Arc::clone(&switched));
             move |request| {
                 let is_first = guest.activity.begin();
                 let delivery = Delivery::begin(&guest);
@@ -110,10 +114,11 @@ impl<H: Handler> ConnectionServer<H> {
                     Admission::Served
                 };
                 let (server, connection) = (Arc::clone(&server), Arc::clone(&connection));
+                let switched = Arc::clone(&switched);
                 // Boxed, so that a stream costs what its body costs once it is answered: watches are many, and last.
                 Box::pin(async move {
                     match admission {
-                        Admission::Served => Ok(server.answer(connection, address, delivery, request).await),
+                        Admission::Served => Ok(server.answer(connection, address, delivery, request, &switched).await),
                         Admission::Refused => Err(h2::Error::from(h2::Reason::REFUSED_STREAM)),
                         // The connection is about to be closed.
                         Admission::Leaves => std::future::pending().await,
@@ -127,9 +132,18 @@ impl<H: Handler> ConnectionServer<H> {
             Attendant { guest: &guest, standing: &standing, drain: &self.drain, limits: &self.limits, cut_off };
         if speaks_http2 {
             let http2 = self.http2(latest);
-            attendant.drive(Box::pin(http2.serve_connection(io, service)), Protocol::Http2).await;
+            let connection = Box::pin(http2.serve_connection(io, service));
+            attendant.drive(connection, |connection| connection.graceful_shutdown(), Protocol::Http2).await;
         } else {
-            attendant.drive(Box::pin(self.http1.serve_connection(io, service)), Protocol::Http1(latest)).await;
+            let connection = Box::pin(self.http1.serve_connection(io, service).with_upgrades());
+            let protocol = Protocol::Http1(latest);
+            attendant.drive(connection, |connection| connection.graceful_shutdown(), protocol).await;
+            let web_socket = switched.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(web_socket) = web_socket
+                && Box::pin(web_socket.serve(&guest, &self.drain, &self.limits)).await
+            {
+                self.metrics.cut_off().inc();
+            }
         }
     }
 
@@ -196,6 +210,7 @@ impl<H: Handler> ConnectionServer<H> {
         address: SocketAddr,
         delivery: Arc<Delivery>,
         mut request: Request<Incoming>,
+        switched: &Mutex<Option<WebSocketConnection>>,
     ) -> Response<OutgoingBody> {
         let deadline = tokio::time::Instant::now() + self.limits.answer_timeout;
         let record = AccessRecord::begin(&request, address);
@@ -215,9 +230,17 @@ impl<H: Handler> ConnectionServer<H> {
         if let Some(directives) = &self.strict_transport_security {
             response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, directives.value().clone());
         }
+        if let Some(upgrade) = response.extensions_mut().remove() {
+            let (body, delivery) = (std::mem::take(response.body_mut()), Arc::clone(&delivery));
+            let web_socket = WebSocketConnection { upgrade, body, delivery };
+            *switched.lock().unwrap_or_else(PoisonError::into_inner) = Some(web_socket);
+        }
         delivery.answer(record, response, deadline)
     }
 }
+
+/// What a connection goes on as when it is done with HTTP.
+type Switched = Arc<Mutex<Option<WebSocketConnection>>>;
 
 /// What becomes of a request.
 enum Admission {
@@ -246,10 +269,11 @@ struct Attendant<'a> {
 }
 
 impl Attendant<'_> {
-    /// Lets a connection run, to its own end or to that of the server, or until it has to leave.
+    /// Lets a connection run, to its own end or to that of the server, or until it has to leave; `finish` tells it to end
+    /// in good order.
     ///
     /// Takes it boxed, because a future that takes something by value has room for it twice.
-    async fn drive<C: GracefulConnection>(self, mut connection: Pin<Box<C>>, protocol: Protocol) {
+    async fn drive<C: Future>(self, mut connection: Pin<Box<C>>, finish: impl Fn(Pin<&mut C>), protocol: Protocol) {
         let Attendant { guest, standing, drain, limits, cut_off } = self;
         let activity = &guest.activity;
         let mut closing = drain.wait(Phase::Closing);
@@ -288,7 +312,7 @@ impl Attendant<'_> {
                     }
                 }
             }
-            connection.as_mut().graceful_shutdown();
+            finish(connection.as_mut());
             told_to_finish = true;
         }
     }

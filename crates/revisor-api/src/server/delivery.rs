@@ -76,6 +76,11 @@ impl Delivery {
         response.map(|body| OutgoingBody { body, rest: Bytes::new(), delivery: self })
     }
 
+    /// Counts bytes that were sent past the connection.
+    pub(super) fn count(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
     fn hand_over(self: &Arc<Self>, bytes: Bytes) -> Piece {
         self.handed.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -96,7 +101,8 @@ impl Delivery {
         self.answered.get().and_then(|answered| answered.deadline)
     }
 
-    fn poll_cut_off(&self, cx: &Context<'_>) -> Poll<()> {
+    /// Ready when somebody ends the answer.
+    pub(super) fn poll_cut_off(&self, cx: &Context<'_>) -> Poll<()> {
         match self.answered.get().and_then(|answered| answered.cut_off.as_ref()) {
             Some(cut_off) => cut_off.poll(cx),
             None => Poll::Pending,

@@ -80,11 +80,10 @@ impl Registry {
         let is_served = |plural| self.catalog.resource("networking.k8s.io", "v1", plural).is_some();
         if !(is_served("servicecidrs") && is_served("ipaddresses")) {
             // Without them no service gets an address, and this one would be refused.
-            tracing::warn!("the addresses of services are switched off; the server is not advertised");
+            tracing::debug!("the addresses of services are switched off; the server is not advertised");
             return Ok(());
         }
         let Some(address) = advertised.address else {
-            tracing::info!("no address is known at which others could reach the server; it is not advertised");
             return self.ensure_kubernetes_service(advertised).await;
         };
         let addresses = match &self.master_leases {

@@ -93,7 +93,9 @@ async fn report(registry: &Registry, definitions: &Arc<Resource>, name: &str, co
     let written = registry
         .overwrite(definitions, None, name, false, |_, definition| {
             if !condition.is_in(definition) {
+                let old = definition.clone();
                 condition.put(definition, &now);
+                registry.record_status(definitions, &old, definition, &now);
             }
             Ok(())
         })
@@ -108,6 +110,7 @@ async fn delete_conversion(registry: &Registry, name: &str) {
     let place = Place { resource: conversions, namespace: None, name: Some(name) };
     match registry.delete_stored(place, place.resource, &DeleteOptions::default(), None).await {
         Ok(_) | Err(RegistryError::NotFound { .. }) => {}
+        Err(error) if error.is_stop() => {}
         Err(error) => tracing::warn!(conversion = name, %error, "a Conversion stays behind its definition"),
     }
 }
@@ -123,7 +126,9 @@ async fn remove_finalizer(registry: &Registry, definitions: &Arc<Resource>, name
         metadata.set("finalizers", Some(rest).filter(|rest| !rest.is_empty()).map(Value::from));
         Ok(Proposal { object, warnings: Warnings::default(), is_conditional: false, managed: None })
     });
-    if let Err(error) = removed.await {
+    if let Err(error) = removed.await
+        && !error.is_stop()
+    {
         tracing::warn!(definition = name, %error, "a definition could not be let go");
     }
 }

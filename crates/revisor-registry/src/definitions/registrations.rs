@@ -51,6 +51,7 @@ fn tell(group: &str, done: Result<(), RegistryError>) {
     match done {
         // Another server on the same store may have been faster.
         Ok(()) | Err(RegistryError::NotFound { .. }) => {}
+        Err(error) if error.is_stop() => {}
         Err(error) => tracing::warn!(group, %error, "the registered versions of a group are not those that are served"),
     }
 }

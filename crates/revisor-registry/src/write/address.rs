@@ -7,13 +7,15 @@ use revisor_object::{Object, Value};
 use super::Place;
 use crate::RegistryError;
 
-/// The namespace of an object is that of its address. It may be left out, but not be another.
+/// The namespace of an object is that of its address. It may be left out, but not be another; what has no namespace
+/// loses the one that it was sent with (upstream: `EnsureObjectNamespaceMatchesRequestNamespace`).
 pub(crate) fn match_namespace(
     resource: &Resource,
     metadata: &mut Object,
     namespace: Option<&str>,
 ) -> Result<(), RegistryError> {
     if !resource.namespaced {
+        metadata.remove("namespace");
         return Ok(());
     }
     let namespace = namespace.unwrap_or_default();

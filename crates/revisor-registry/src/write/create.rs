@@ -6,6 +6,7 @@ use revisor_catalog::{Beneath, Circumstances, Resource};
 use revisor_merge::ManagedFields;
 use revisor_object::{Object, Value, Warnings};
 use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
+use revisor_version::Revision;
 
 use super::address::match_namespace;
 use super::{Place, Saved, WriteOptions, check_metadata, refuse_frozen, reject_invalid};
@@ -37,11 +38,6 @@ impl Registry {
         match_namespace(resource, metadata, namespace)?;
         if let Some(name) = name {
             metadata.insert("name", name);
-        }
-        if !matches!(metadata.str("resourceVersion").unwrap_or_default(), "" | "0") {
-            // DIFFERENCE: the original answers 500.
-            let message = "resourceVersion should not be set on objects to be created";
-            return Err(RegistryError::BadRequest(message.to_owned()));
         }
         let is_empty = |name| metadata.str(name).unwrap_or_default().is_empty();
         if is_empty("name") && is_empty("generateName") && resource.rules.names_nameless {
@@ -162,6 +158,12 @@ impl Registry {
         self.require_right_to_create(attributes, options)?;
         self.validate_admission(attributes, &object).await?;
         let judged = self.judge(attributes, &mut object, options).await?;
+        let version = numbered_version(&object);
+        if version.is_some() && !options.dry_run {
+            // DIFFERENCE: the original answers 500.
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(RegistryError::BadRequest(message.to_owned()));
+        }
         options.in_time()?;
         let charges = self.charge_quotas(attributes, &object, options.dry_run).await?;
         warnings.extend(resource.strategy.warnings(&object, None));
@@ -180,7 +182,11 @@ impl Registry {
         if options.dry_run {
             return match self.cache_of(resource).get(key.as_str()) {
                 Some(item) => Err(already_exists(Some(item.entry()))),
-                None => Ok(saved(drafted.stored.bytes().clone(), None)),
+                // What was sent as its version is shown again: only the store would have minded.
+                None => {
+                    let bytes = version.map(|version| drafted.stored.at_revision(version));
+                    Ok(saved(bytes.unwrap_or_else(|| drafted.stored.bytes().clone()), version))
+                }
             };
         }
         let write = Write { key, expect: Expect::Absent, change: Change::Put(drafted.stored.clone()) };
@@ -204,7 +210,15 @@ impl Registry {
     }
 }
 
-/// Takes out what only the server may decide about a new object (upstream: `WipeObjectMetaSystemFields`).
+/// The version that a new object was sent with, if the original's store would read it as one: other texts are lost when
+/// the object is stored.
+fn numbered_version(object: &Object) -> Option<Revision> {
+    let version = object.at(&["metadata", "resourceVersion"]).and_then(Value::as_str)?;
+    version.parse().ok().and_then(Revision::new)
+}
+
+/// Takes out what only the server may decide about a new object (upstream: `WipeObjectMetaSystemFields`). The version
+/// that it was sent with is not among it: whoever admits the object sees it.
 pub(crate) fn wipe_system_fields(metadata: &mut Object) {
     wipe_system_fields_but_managers(metadata);
     metadata.remove("managedFields");
@@ -212,9 +226,7 @@ pub(crate) fn wipe_system_fields(metadata: &mut Object) {
 
 /// The same of an object that the server has begun to keep track of.
 fn wipe_system_fields_but_managers(metadata: &mut Object) {
-    for name in
-        ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "uid", "creationTimestamp"]
-    {
+    for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid", "creationTimestamp"] {
         metadata.remove(name);
     }
 }

@@ -9,7 +9,8 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion, version};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -187,6 +188,29 @@ fn credentials(server: &Server, arguments: &[&str]) -> Vec<Value> {
     let output = revisor(&[&["credentials"][..], arguments, &[&data, "--output=json"]].concat());
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     serde_json::from_slice(&output.stdout).expect("a list")
+}
+
+#[tokio::test]
+async fn certificates_of_the_first_version_count() {
+    const AUTHORITY: &str = include_str!("certificates/version_one_authority.crt");
+    let certificate = CertificateDer::from_pem_slice(include_bytes!("certificates/version_one.crt"));
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("certificates/version_one.key"));
+    let (certificate, key) = (certificate.expect("a certificate"), key.expect("a key"));
+    let files = Files::new();
+    files.write("clients.crt", AUTHORITY);
+    let server = Server::start(&[&format!("--client-ca-file={}", files.path("clients.crt").display())]).await;
+    let bob = Client::new(Arc::new(server.kubeconfig.identified_by(certificate.clone(), key.clone_key())));
+    let bob = bob.with_certificate();
+    bob.get("/readyz").await.expect(200);
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let told = bob.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", &review).await.expect(201).json();
+    assert_eq!(told["status"]["userInfo"]["username"], "bob", "{told}");
+    assert_eq!(told["status"]["userInfo"]["groups"], json!(["guests", "system:authenticated"]), "{told}");
+
+    // Nobody vouches for it at another server: it gets an answer, as others would.
+    let stranger = Server::start(&[]).await;
+    let bob = Client::new(Arc::new(stranger.kubeconfig.identified_by(certificate, key))).with_certificate();
+    bob.get(CONFIG_MAPS).await.fails(401, "Unauthorized");
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -143,12 +144,15 @@ impl Client {
     /// An encrypted connection on which nothing was said yet.
     pub(crate) async fn connect(&self) -> Result<TlsStream<TcpStream>, NoAnswer> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
+        let config = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()?
             .with_root_certificates(self.kubeconfig.authorities.clone());
         let mut config = if self.identify {
             let key = self.kubeconfig.key.as_ref().expect("a certificate has a key");
-            config.with_client_auth_cert(self.kubeconfig.certificate.clone(), key.clone_key())?
+            let key = provider.key_provider.load_private_key(key.clone_key())?;
+            // Without a look at the certificate: what it is worth is for the server to find out.
+            let shown = CertifiedKey::new(self.kubeconfig.certificate.clone(), key);
+            config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(shown)))
         } else {
             config.with_no_client_auth()
         };

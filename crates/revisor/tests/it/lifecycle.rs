@@ -14,21 +14,26 @@ use crate::objects::{CONFIG_MAPS, config_map, make_config_maps};
 async fn health_is_told_in_words_and_check_by_check() {
     let server = Server::start(&[]).await;
     let client = server.client();
-    for path in ["/healthz", "/livez", "/readyz", "/healthz/ping", "/livez/store", "/readyz/shutdown"] {
+    for path in ["/healthz", "/livez", "/readyz", "/healthz/ping", "/livez/etcd", "/readyz/shutdown"] {
         let reply = client.get(path).await.expect(200);
         assert_eq!((reply.text(), reply.header("content-type")), ("ok".to_owned(), Some("text/plain; charset=utf-8")));
     }
-    for (path, want) in [
-        ("/livez?verbose", "[+]ping ok\n[+]store ok\nlivez check passed\n"),
-        ("/healthz?verbose", "[+]ping ok\n[+]store ok\nhealthz check passed\n"),
-        ("/readyz?verbose", "[+]ping ok\n[+]store ok\n[+]store-quota ok\n[+]shutdown ok\nreadyz check passed\n"),
-        (
-            "/readyz?verbose&exclude=store",
-            "[+]ping ok\n[+]store excluded: ok\n[+]store-quota ok\n[+]shutdown ok\nreadyz check passed\n",
-        ),
-    ] {
-        assert_eq!(client.get(path).await.expect(200).text(), want, "{path}");
+    let report = |path: &'static str| {
+        let client = client.clone();
+        async move { client.get(path).await.expect(200).text().lines().map(str::to_owned).collect::<Vec<_>>() }
+    };
+    let (alive, ready) = (report("/livez?verbose").await, report("/readyz?verbose&exclude=etcd").await);
+    // The names and their order are the original's.
+    assert_eq!(alive[..4], ["[+]ping ok", "[+]log ok", "[+]loopback-serving-certificate ok", "[+]etcd ok"]);
+    assert_eq!(ready[..4], ["[+]ping ok", "[+]log ok", "[+]etcd excluded: ok", "[+]etcd-readiness ok"]);
+    assert_eq!(ready.last().map(String::as_str), Some("readyz check passed"));
+    for name in ["poststarthook/rbac/bootstrap-roles", "autoregister-completion"] {
+        let line = format!("[+]{name} ok");
+        assert!(alive.contains(&line) && ready.contains(&line), "{name}");
+        assert_eq!(client.get(&format!("/healthz/{name}")).await.expect(200).text(), "ok");
     }
+    let indicators = client.get("/metrics/slis").await.expect(200).text();
+    assert!(indicators.contains("kubernetes_healthcheck{name=\"etcd\",type=\"livez\"} 1\n"), "{indicators}");
     assert_eq!(client.get("/readyz/none").await.expect(404).text(), "404 page not found\n");
 }
 
