@@ -2,8 +2,8 @@
 //! work, in itself or in other files. What a plugin that is switched off would have been told is not read.
 
 mod image_policy;
-mod kubeconfig;
 mod plugins;
+mod webhook_users;
 
 use std::path::{Path, PathBuf};
 

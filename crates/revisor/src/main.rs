@@ -16,6 +16,7 @@ mod flag_values;
 mod flags;
 mod ip_range;
 mod kept_secret;
+mod kubeconfig;
 mod logging;
 mod machine;
 mod open_files;
