@@ -11,6 +11,7 @@ use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, R
 use revisor_catalog::{BINARY, Catalog, CatalogOptions, RuntimeConfig};
 use revisor_version::{EffectiveVersion, FeatureGates};
 
+use crate::conformance::ConformanceCommand;
 use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
 use crate::crd::{CheckFlags, MigrateFlags, UsageFlags};
@@ -53,6 +54,9 @@ pub(crate) enum Command {
     /// not be found out.
     #[command(after_help = REHEARSE_EXAMPLE)]
     Rehearse(Box<RehearseFlags>),
+    /// Hold a cluster, of whatever server, against what is documented.
+    #[command(subcommand)]
+    Conformance(ConformanceCommand),
     /// Convert custom objects by Conversions in files, for a cluster whose servers do not know them.
     ///
     /// Serves ConversionReviews over TLS at /convert, beside /healthz, /readyz and /metrics. What a version cannot say

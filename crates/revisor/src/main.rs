@@ -7,6 +7,7 @@ mod authentication_config;
 mod certificate_keeper;
 mod cluster;
 mod config_file;
+mod conformance;
 mod controllers;
 mod conversion_webhook;
 mod crd;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::StorageVersions(flags) => reports::storage_versions(&flags).and_then(|text| print(&text)),
         Command::Crd(command) => return crd::run(&command),
         Command::Rehearse(flags) => return rehearse::run(&flags),
+        Command::Conformance(command) => return conformance::run(&command),
         Command::ConversionWebhook(flags) => conversion_webhook::run(*flags),
         Command::Credentials { command } => credentials::run(&command).and_then(|text| print(&text)),
         Command::Version => print(&version::text()),
@@ -89,7 +91,7 @@ fn main() -> ExitCode {
 fn refuse(error: &clap::Error, command: Option<&str>) -> ExitCode {
     if error.use_stderr() {
         complain(error.to_string().trim_end());
-        let has_findings = matches!(command, Some("crd" | "rehearse"));
+        let has_findings = matches!(command, Some("crd" | "rehearse" | "conformance"));
         return if has_findings { ExitCode::from(crd::UNREADABLE) } else { ExitCode::FAILURE };
     }
     match print(&error.to_string()) {

@@ -11,6 +11,7 @@ mod bad_input;
 mod certificates;
 mod client;
 mod compatibility;
+mod conformance;
 mod controllers;
 mod conversion_webhook;
 mod conversions;
