@@ -35,6 +35,7 @@ mod python_client;
 mod quota;
 mod rehearse;
 mod reviews;
+mod revisor_client;
 mod roles;
 mod runtime_config;
 mod status_pages;
