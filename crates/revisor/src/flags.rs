@@ -16,6 +16,7 @@ use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
 use crate::crd::{CheckFlags, MigrateFlags, UsageFlags};
 use crate::duration::parse_duration;
+use crate::health::HealthFlags;
 use crate::ip_range::IpRange;
 use crate::port_range::PortRange;
 use crate::rehearse::RehearseFlags;
@@ -25,7 +26,7 @@ use crate::service_accounts::parse_jwks_uri;
 #[derive(Debug, Parser)]
 #[command(
     name = "revisor",
-    version,
+    version = crate::version::VERSION,
     disable_help_subcommand = true,
     override_usage = "revisor [COMMAND]",
     after_help = "Without a command the API is served; `revisor serve --help` names the flags for that."
@@ -70,14 +71,28 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: CredentialsCommand,
     },
-    /// Print the version of this program and of the Kubernetes release that it behaves as.
+    /// Ask a server whether it is well. Ends with 0 if it is, and with 1 if it is not or cannot be reached.
+    #[command(after_help = HEALTH_EXAMPLE)]
+    Health(Box<HealthFlags>),
+    /// Print the version of this program and the Kubernetes releases that it can be.
     Version,
     /// Print a script that completes commands and flags in a shell.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages of all commands into a folder.
+    Man {
+        /// The folder; it is made if it is not there.
+        folder: PathBuf,
+    },
 }
+
+const HEALTH_EXAMPLE: &str = "\
+Examples:
+  revisor health
+  revisor health --data-dir=/var/lib/revisor --wait --timeout=1m
+  revisor health --server=https://127.0.0.1:6443 --insecure-skip-tls-verify --check=livez";
 
 const WEBHOOK_EXAMPLE: &str = "\
 In a cluster, behind the service `conversions` of the namespace `apps`:

@@ -15,11 +15,13 @@ mod credentials;
 mod duration;
 mod flag_values;
 mod flags;
+mod health;
 mod ip_range;
 mod kept_secret;
 mod kubeconfig;
 mod logging;
 mod machine;
+mod manual;
 mod open_files;
 mod port_range;
 mod presence;
@@ -71,6 +73,8 @@ fn main() -> ExitCode {
         Command::ConversionWebhook(flags) => conversion_webhook::run(*flags),
         Command::Credentials { command } => credentials::run(&command).and_then(|text| print(&text)),
         Command::Version => print(&version::text()),
+        Command::Health(flags) => health::health(&flags).and_then(|text| print(&text)),
+        Command::Man { folder } => manual::write_pages(&folder).and_then(|text| print(&text)),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "revisor", &mut script);
