@@ -31,6 +31,7 @@ mod migrations;
 mod objects;
 mod odd_input;
 mod policies;
+mod proxies;
 mod python_client;
 mod quota;
 mod rehearse;
