@@ -29,6 +29,7 @@ mod value;
 mod warnings;
 mod yaml;
 mod yaml_keys;
+mod yaml_lines;
 mod yaml_order;
 
 pub use bad_value::{BadValue, GoJson, is_printable};
@@ -63,4 +64,5 @@ pub use value::{Object, Value};
 pub use warnings::Warnings;
 pub use yaml::{YamlError, parse_yaml, parse_yaml_file};
 pub use yaml_keys::repeated_yaml_keys;
+pub use yaml_lines::YamlLines;
 pub use yaml_order::KeyOrder;

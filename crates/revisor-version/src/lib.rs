@@ -36,3 +36,8 @@ pub use release::{ParseReleaseError, Release};
 pub use resource_version::{CompareResourceVersionError, Operand, ResourceVersionFault, compare_resource_versions};
 pub use revision::{ParseRevisionError, Revision};
 pub use skew::{Component, ComponentVersion};
+
+/// The example of the README is compiled with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -15,6 +15,7 @@ use revisor_object::aggregate_message;
 use crate::config_file::{Kind, Member, Type, read};
 use crate::duration::parse_duration;
 use crate::kubeconfig::Kubeconfig;
+use crate::webhook_users::current_webhook;
 
 /// The one version of events that there is.
 const VERSION: &str = "audit.k8s.io/v1";
@@ -217,7 +218,7 @@ impl AuditFlags {
         }
         if let Some(path) = &self.audit_webhook_config_file {
             let (mode, truncation) = self.webhook_way().check()?;
-            let opened = Kubeconfig::open(path).and_then(|kubeconfig| kubeconfig.current());
+            let opened = Kubeconfig::open(path).and_then(|kubeconfig| current_webhook(&kubeconfig));
             let (config, credentials) = opened.context("initializing audit webhook")?;
             let initial_backoff = self.audit_webhook_initial_backoff;
             let options = WebhookOptions { config, credentials: credentials.into(), initial_backoff };

@@ -19,6 +19,7 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
 use crate::kubeconfig::Kubeconfig;
+use crate::webhook_users::current_webhook;
 use crate::authentication_config::{AuthenticationConfig, ConfigContext};
 use crate::config_file::read;
 use crate::flags::{OidcFlags, RequestHeaderFlags, ServeFlags};
@@ -59,7 +60,7 @@ pub(crate) fn token_authenticators(
         others.push(issuers);
     }
     if let Some(path) = &flags.authentication_token_webhook_config_file {
-        let (config, credentials) = Kubeconfig::open(path)?.current()?;
+        let (config, credentials) = current_webhook(&Kubeconfig::open(path)?)?;
         let options = TokenWebhookOptions {
             config,
             credentials: Arc::new(credentials),

@@ -18,6 +18,7 @@ use revisor_version::Release;
 use revisor_webhook::WebhookClient;
 
 use crate::kubeconfig::Kubeconfig;
+use crate::webhook_users::current_webhook;
 use crate::config_file::{Kind, Member, Type, read};
 use crate::flags::ServeFlags;
 use crate::reload_metrics::ReloadMetrics;
@@ -198,7 +199,7 @@ impl Surroundings {
                 AuthorizationMode::Webhook => {
                     let path = flags.authorization_webhook_config_file.as_ref();
                     let path = path.context("authorization-mode Webhook's authorization config file not passed")?;
-                    let (config, credentials) = Kubeconfig::open(path)?.current()?;
+                    let (config, credentials) = current_webhook(&Kubeconfig::open(path)?)?;
                     let options = WebhookAuthorizerOptions {
                         name: "default".to_owned(),
                         config,
@@ -425,7 +426,7 @@ impl Reader<'_> {
                     Ok(found) if !found.is_file() => {
                         self.errors.push(FieldError::invalid(file_at, file, "must be a regular file"));
                     }
-                    Ok(_) => return Ok(Some(Kubeconfig::open(file.as_ref())?.current()?)),
+                    Ok(_) => return Ok(Some(current_webhook(&Kubeconfig::open(file.as_ref())?)?)),
                 },
             },
             other => {

@@ -1,28 +1,33 @@
 //! [`Cluster`]: a client of any Kubernetes cluster, for the commands that look at one. It speaks JSON, follows pages,
 //! and tells refusals ([`ClusterError::Refused`]) from what went wrong on the way.
 //!
-//! Where the cluster is and who one is there is read from a kubeconfig as kubectl does (`cluster/kubeconfig.rs`,
+//! Where the cluster is and who one is there is read from a kubeconfig as kubectl does (`cluster/access.rs`,
 //! `cluster/exec_credential.rs`). What requests mean is not decided here.
 
+mod access;
 mod cluster_error;
 mod connection;
+mod discovery;
+mod events;
 mod exec_credential;
 mod flags;
-mod kubeconfig;
+mod proxy;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, header};
+use http::{Method, Request, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use revisor_object::{Object, Value, parse_json};
 
+use access::Access;
 pub(crate) use cluster_error::ClusterError;
 use connection::Connection;
+pub(crate) use discovery::Served;
+pub(crate) use events::Events;
 pub(crate) use flags::ClusterFlags;
-use kubeconfig::Access;
 
 /// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -32,6 +37,9 @@ const MAX_ANSWER: usize = 512 << 20;
 
 /// How many objects a page of a list has.
 const PAGE: usize = 500;
+
+/// What is spoken, where nothing else is said.
+const JSON: &str = "application/json";
 
 /// How many connections wait for the next request.
 const MAX_IDLE: usize = 8;
@@ -64,7 +72,12 @@ impl Cluster {
 
     /// The object at a path.
     pub(crate) async fn get(&self, path: &str) -> Result<Object, ClusterError> {
-        self.send(Method::GET, path, None).await
+        self.call(&Call::get(path)).await
+    }
+
+    /// The object at a path, in one of the forms that are named in the way of the header `Accept`.
+    pub(crate) async fn get_as(&self, path: &str, accept: &'static str) -> Result<Object, ClusterError> {
+        self.call(&Call { accept, ..Call::get(path) }).await
     }
 
     /// Hands over every object of the list at a path, page by page.
@@ -88,8 +101,39 @@ impl Cluster {
 
     /// Sends a request and answers the object that comes back.
     pub(crate) async fn send(&self, method: Method, path: &str, sent: Option<&Value>) -> Result<Object, ClusterError> {
-        let body = self.answer(method, path, sent).await?;
-        let url = format!("{}{path}", self.url());
+        self.call(&Call { method, body: sent.map(|value| value.to_json().into()), ..Call::get(path) }).await
+    }
+
+    /// Changes an object by a merge patch and answers what it has become.
+    pub(crate) async fn merge(&self, path: &str, patch: &Value) -> Result<Object, ClusterError> {
+        let content_type = "application/merge-patch+json";
+        let body = Some(patch.to_json().into());
+        self.call(&Call { method: Method::PATCH, content_type, body, ..Call::get(path) }).await
+    }
+
+    /// The text at a path.
+    pub(crate) async fn text(&self, path: &str) -> Result<String, ClusterError> {
+        let body = self.answer(&Call::get(path)).await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// Opens a watch, whose objects are shown in one of the forms named.
+    pub(crate) async fn watch(&self, path: &str, accept: &'static str) -> Result<Events, ClusterError> {
+        let call = Call { accept, ..Call::get(path) };
+        let url = self.url_of(&call);
+        let opening = tokio::time::timeout(TIMEOUT, self.ask(&call));
+        let (head, body, connection) = opening.await.map_err(|_| no_answer(&url))??;
+        if head.status.is_success() {
+            return Ok(Events::new(url, body, connection));
+        }
+        let body = tokio::time::timeout(TIMEOUT, Limited::new(body, MAX_ANSWER).collect()).await;
+        let body = body.map_err(|_| no_answer(&url))?.map_err(|error| ClusterError::net(&url, error))?.to_bytes();
+        Err(ClusterError::refused(&call.method, &url, head.status, &body))
+    }
+
+    async fn call(&self, call: &Call<'_>) -> Result<Object, ClusterError> {
+        let body = self.answer(call).await?;
+        let url = self.url_of(call);
         match parse_json(&body).map(|parsed| parsed.value) {
             Ok(Value::Object(object)) => Ok(object),
             Ok(_) => Err(ClusterError::net(&url, "the answer is no object")),
@@ -97,56 +141,44 @@ impl Cluster {
         }
     }
 
-    /// The text at a path.
-    pub(crate) async fn text(&self, path: &str) -> Result<String, ClusterError> {
-        let body = self.answer(Method::GET, path, None).await?;
-        Ok(String::from_utf8_lossy(&body).into_owned())
-    }
-
     /// Sends a request and answers what comes back.
-    async fn answer(&self, method: Method, path: &str, sent: Option<&Value>) -> Result<Bytes, ClusterError> {
-        let url = format!("{}{path}", self.url());
+    async fn answer(&self, call: &Call<'_>) -> Result<Bytes, ClusterError> {
+        let url = self.url_of(call);
         let asked = tokio::time::timeout(TIMEOUT, async {
-            let (head, body, connection) = self.ask(&method, path, sent).await?;
+            let (head, body, connection) = self.ask(call).await?;
             let body = Limited::new(body, MAX_ANSWER).collect().await;
             let body = body.map_err(|error| ClusterError::net(&url, error))?.to_bytes();
             self.give(connection);
             Ok((head, body))
         });
-        let (head, body): (http::response::Parts, Bytes) =
-            asked.await.map_err(|_| ClusterError::net(&url, format!("no answer within {TIMEOUT:?}")))??;
+        let (head, body): (http::response::Parts, Bytes) = asked.await.map_err(|_| no_answer(&url))??;
         if !head.status.is_success() {
-            return Err(ClusterError::refused(&method, &url, head.status, &body));
+            return Err(ClusterError::refused(&call.method, &url, head.status, &body));
         }
         Ok(body)
     }
 
     /// Sends a request on a connection that waited, or on a new one, and waits for the head of its answer.
-    async fn ask(
-        &self,
-        method: &Method,
-        path: &str,
-        sent: Option<&Value>,
-    ) -> Result<(http::response::Parts, Incoming, Connection), ClusterError> {
-        let url = format!("{}{path}", self.url());
-        let body = sent.map(|value| Bytes::from(value.to_json()));
+    async fn ask(&self, call: &Call<'_>) -> Result<(http::response::Parts, Incoming, Connection), ClusterError> {
+        let url = self.url_of(call);
         let request = || {
             let mut request = Request::builder()
-                .method(method.clone())
-                .uri(format!("{}{path}", self.access.base_path()))
+                .method(call.method.clone())
+                .uri(format!("{}{}", self.access.base_path(), call.path))
                 .header(header::HOST, self.access.authority())
                 .header(header::USER_AGENT, concat!("revisor/", env!("CARGO_PKG_VERSION")))
-                .header(header::ACCEPT, "application/json");
+                .header(header::ACCEPT, call.accept);
             if let Some(authorization) = &self.access.authorization {
                 request = request.header(header::AUTHORIZATION, authorization.clone());
             }
             for (name, value) in &self.access.impersonation {
-                request = request.header(*name, value.clone());
+                request = request.header(name, value.clone());
             }
-            if body.is_some() {
-                request = request.header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            if call.body.is_some() {
+                request = request.header(header::CONTENT_TYPE, call.content_type);
             }
-            request.body(Full::new(body.clone().unwrap_or_default())).map_err(|error| ClusterError::net(&url, error))
+            let body = Full::new(call.body.clone().unwrap_or_default());
+            request.body(body).map_err(|error| ClusterError::net(&url, error))
         };
         // A connection that waited may have been hung up meanwhile. Then nothing was sent, and another one is opened.
         while let Some(mut connection) = self.take() {
@@ -166,6 +198,10 @@ impl Cluster {
         Ok((head, body, connection))
     }
 
+    fn url_of(&self, call: &Call<'_>) -> String {
+        format!("{}{}", self.url(), call.path)
+    }
+
     fn take(&self) -> Option<Connection> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
@@ -178,8 +214,28 @@ impl Cluster {
     }
 }
 
+/// One request.
+struct Call<'c> {
+    method: Method,
+    path: &'c str,
+    accept: &'static str,
+    /// Of the body, if there is one.
+    content_type: &'static str,
+    body: Option<Bytes>,
+}
+
+impl Call<'_> {
+    fn get(path: &str) -> Call<'_> {
+        Call { method: Method::GET, path, accept: JSON, content_type: JSON, body: None }
+    }
+}
+
+fn no_answer(url: &str) -> ClusterError {
+    ClusterError::net(url, format!("no answer within {TIMEOUT:?}"))
+}
+
 /// A text as it may stand in a query.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

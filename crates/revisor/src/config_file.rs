@@ -38,9 +38,14 @@ pub(crate) enum Type {
 
 /// The text of a file.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    read_at_most(path, MAX_BYTES)
+}
+
+/// The text of a file that may be so long.
+pub(crate) fn read_at_most(path: &Path, max: u64) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
-    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut text)?;
-    anyhow::ensure!(text.len() as u64 <= MAX_BYTES, "it is longer than {MAX_BYTES} bytes");
+    File::open(path)?.take(max + 1).read_to_end(&mut text)?;
+    anyhow::ensure!(text.len() as u64 <= max, "it is longer than {max} bytes");
     Ok(text)
 }
 

@@ -120,8 +120,8 @@ fn problems(definition: &Object) -> Vec<String> {
 /// The Conversions of one file with their definitions in another; they have the same names.
 fn pairs(definitions: &Path, conversions: &Path) -> anyhow::Result<Vec<Pair>> {
     let mut known = Vec::new();
-    for found in SourceFile::read(definitions)?.objects()?.iter().filter(|found| found.is_definition()) {
-        known.push(read_definition(found)?);
+    for found in SourceFile::read(definitions)?.objects()?.into_iter().filter(Located::is_definition) {
+        known.push(read_definition(&found.in_v1())?);
     }
     if known.is_empty() {
         bail!("{}: there is no CustomResourceDefinition in this file", definitions.display());

@@ -15,11 +15,13 @@ use revisor_version::{EffectiveVersion, FeatureGates};
 
 use crate::apiserver_flags::apiserver_flags;
 use crate::audit::AuditFlags;
+use crate::conformance::ConformanceCommand;
 use crate::controllers::ControllersFlag;
 use crate::conversion_webhook::ConversionWebhookFlags;
 use crate::crd::{CheckFlags, MigrateFlags, UsageFlags};
 use crate::duration::parse_duration;
 use crate::etcd_flags::EtcdFlags;
+use crate::health::HealthFlags;
 use crate::ip_range::IpRange;
 use crate::kube_apiserver::EMULATION_VERSION;
 use crate::pflag::{FlagType, Given, gather};
@@ -31,7 +33,7 @@ use crate::service_accounts::parse_jwks_uri;
 #[derive(Debug, Parser)]
 #[command(
     name = "revisor",
-    version,
+    version = crate::version::VERSION,
     disable_help_subcommand = true,
     override_usage = "revisor [COMMAND]",
     after_help = "Without a command the API is served; `revisor serve --help` names the flags for that."
@@ -60,6 +62,9 @@ pub(crate) enum Command {
     /// not be found out.
     #[command(after_help = REHEARSE_EXAMPLE)]
     Rehearse(Box<RehearseFlags>),
+    /// Hold a cluster, of whatever server, against what is documented.
+    #[command(subcommand)]
+    Conformance(ConformanceCommand),
     /// Convert custom objects by Conversions in files, for a cluster whose servers do not know them.
     ///
     /// Serves ConversionReviews over TLS at /convert, beside /healthz, /readyz and /metrics. What a version cannot say
@@ -78,12 +83,20 @@ pub(crate) enum Command {
     Envtest(EnvtestCommand),
     /// Print every flag that kube-apiserver has, and what it does here.
     Flags(FlagsFlags),
-    /// Print the version of this program and of the Kubernetes release that it behaves as.
+    /// Ask a server whether it is well. Ends with 0 if it is, and with 1 if it is not or cannot be reached.
+    #[command(after_help = HEALTH_EXAMPLE)]
+    Health(Box<HealthFlags>),
+    /// Print the version of this program and the Kubernetes releases that it can be.
     Version,
     /// Print a script that completes commands and flags in a shell.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of all commands into a folder.
+    Man {
+        /// The folder; it is made if it is not there.
+        folder: PathBuf,
     },
 }
 
@@ -97,6 +110,12 @@ The same as another release, in the folder that setup-envtest would use; REVISOR
   eval \"$(revisor envtest install bin --release=1.34)\" && go test ./...
 
 Controllers run, so that what has no owner is collected and namespaces go; REVISOR_CONTROLLERS=none leaves them out.";
+
+const HEALTH_EXAMPLE: &str = "\
+Examples:
+  revisor health
+  revisor health --data-dir=/var/lib/revisor --wait --timeout=1m
+  revisor health --server=https://127.0.0.1:6443 --insecure-skip-tls-verify --check=livez";
 
 const WEBHOOK_EXAMPLE: &str = "\
 In a cluster, behind the service `conversions` of the namespace `apps`:

@@ -13,6 +13,7 @@ mod certificate_keeper;
 mod cluster;
 mod component;
 mod config_file;
+mod conformance;
 mod controllers;
 mod conversion_webhook;
 mod crd;
@@ -25,6 +26,7 @@ mod etcd;
 mod etcd_marker;
 mod flag_values;
 mod flags;
+mod health;
 mod health_checks;
 mod ip_range;
 mod kept_secret;
@@ -32,6 +34,7 @@ mod kube_apiserver;
 mod kubeconfig;
 mod logging;
 mod machine;
+mod manual;
 mod open_files;
 mod own_config_maps;
 mod pflag;
@@ -45,6 +48,7 @@ mod serve;
 mod service_accounts;
 mod usage_keeper;
 mod version;
+mod webhook_users;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -117,11 +121,14 @@ fn run(arguments: Vec<OsString>, idle: Vec<String>) -> ExitCode {
         Command::StorageVersions(flags) => reports::storage_versions(&flags).and_then(|text| print(&text)),
         Command::Crd(command) => return crd::run(&command),
         Command::Rehearse(flags) => return rehearse::run(&flags),
+        Command::Conformance(command) => return conformance::run(&command),
         Command::ConversionWebhook(flags) => conversion_webhook::run(*flags),
         Command::Credentials { command } => credentials::run(&command).and_then(|text| print(&text)),
         Command::Envtest(command) => envtest::run(&command),
         Command::Flags(flags) => print(&apiserver_flags::flags(&flags)),
         Command::Version => print(&version::text()),
+        Command::Health(flags) => health::health(&flags).and_then(|text| print(&text)),
+        Command::Man { folder } => manual::write_pages(&folder).and_then(|text| print(&text)),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "revisor", &mut script);
@@ -142,7 +149,7 @@ fn run(arguments: Vec<OsString>, idle: Vec<String>) -> ExitCode {
 fn refuse(error: &clap::Error, command: Option<&str>) -> ExitCode {
     if error.use_stderr() {
         complain(error.to_string().trim_end());
-        let has_findings = matches!(command, Some("crd" | "rehearse"));
+        let has_findings = matches!(command, Some("crd" | "rehearse" | "conformance"));
         return if has_findings { ExitCode::from(crd::UNREADABLE) } else { ExitCode::FAILURE };
     }
     match print(&error.to_string()) {

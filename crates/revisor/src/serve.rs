@@ -431,8 +431,6 @@ fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, root_ca: watch
     })
 }
 
-}
-
 fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {
     let revision = registry.cache().revision().map_or(0, |revision| revision.get());
     let sample = |resource: &Arc<revisor_catalog::Resource>| {

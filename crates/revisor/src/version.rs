@@ -29,9 +29,13 @@ pub(crate) fn binary_version() -> String {
     format!("{BINARY}.0+revisor-{}", env!("CARGO_PKG_VERSION"))
 }
 
+/// The version of this program, and the releases that it can be.
+pub(crate) const VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (Kubernetes 1.36; 1.33, 1.34 and 1.35 by --emulation-version)");
+
 /// What `revisor version` prints.
 pub(crate) fn text() -> String {
-    format!("revisor {} (Kubernetes {BINARY})\n", env!("CARGO_PKG_VERSION"))
+    format!("revisor {VERSION}\n")
 }
 
 /// The machine's architecture, by the name that clients know.
@@ -40,5 +44,19 @@ pub(crate) fn go_architecture() -> &'static str {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_releases_that_it_can_be_are_named() {
+        let releases: Vec<String> = EffectiveVersion::reachable(BINARY).map(|release| release.to_string()).collect();
+        let (newest, others) = releases.split_last().expect("there is one");
+        let (last, first) = others.split_last().expect("there are others");
+        let want = format!("(Kubernetes {newest}; {} and {last} by --emulation-version)", first.join(", "));
+        assert!(VERSION.ends_with(&want), "{VERSION}, want {want}");
     }
 }

@@ -7,6 +7,7 @@ use revisor_object::Value;
 use revisor_registry::ImagePolicyConfig;
 
 use crate::kubeconfig::Kubeconfig;
+use crate::webhook_users::current_webhook;
 
 /// A time that can be told: what it is called, what it is if it is not told, and within which bounds.
 struct Time {
@@ -61,7 +62,7 @@ pub(super) fn read(told: &Value) -> anyhow::Result<ImagePolicyConfig> {
     };
     let file = policy.str("kubeConfigFile").unwrap_or_default();
     let kubeconfig = Kubeconfig::open(file.as_ref()).context("imagePolicy.kubeConfigFile")?;
-    let (webhook, credentials) = kubeconfig.current().context("imagePolicy.kubeConfigFile")?;
+    let (webhook, credentials) = current_webhook(&kubeconfig).context("imagePolicy.kubeConfigFile")?;
     Ok(ImagePolicyConfig {
         webhook,
         credentials: credentials.into(),

@@ -13,6 +13,7 @@ use revisor_webhook::CredentialBook;
 use super::image_policy;
 use crate::config_file::{Kind, Member, Type};
 use crate::kubeconfig::Kubeconfig;
+use crate::webhook_users::credential_book;
 
 /// How many keys a limit of events counts if it does not say.
 const DEFAULT_CACHE_SIZE: usize = 4096;
@@ -359,7 +360,7 @@ fn webhook_credentials(object: &Object) -> anyhow::Result<CredentialBook> {
     if !file.starts_with('/') {
         bail!(FieldError::invalid("kubeConfigFile", file, "must be an absolute file path"));
     }
-    Kubeconfig::open(file.as_ref())?.credentials()
+    credential_book(&Kubeconfig::open(file.as_ref())?)
 }
 
 fn refuse_manifests(object: &Object) -> anyhow::Result<()> {

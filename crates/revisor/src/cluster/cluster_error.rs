@@ -71,4 +71,19 @@ impl ClusterError {
             ClusterError::Net { .. } => None,
         }
     }
+
+    /// The reason of the `Status`, such as `NotFound`; empty if there is none.
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            ClusterError::Refused { reason, .. } => reason,
+            ClusterError::Net { .. } => "",
+        }
+    }
+
+    /// Whether it is because the version that was asked for is not there yet.
+    pub(crate) fn is_too_large_version(&self) -> bool {
+        let ClusterError::Refused { status: Some(status), .. } = self else { return false };
+        let causes = status.object("details").map(|details| details.array("causes")).unwrap_or_default();
+        causes.iter().filter_map(Value::as_object).any(|cause| cause.str("reason") == Some("ResourceVersionTooLarge"))
+    }
 }

@@ -16,7 +16,7 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::kubeconfig::Access;
+use super::access::Access;
 
 /// How long dialling and shaking hands may take.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -35,7 +35,10 @@ impl Connection {
     pub(super) async fn open(access: &Access, tls: Option<Arc<rustls::ClientConfig>>) -> Result<Connection, String> {
         let opening = async {
             let (host, port) = access.host_and_port();
-            let stream = TcpStream::connect((host, port)).await.map_err(|error| format!("cannot connect: {error}"))?;
+            let stream = match &access.proxy {
+                Some(proxy) => proxy.connect(host, port).await?,
+                None => TcpStream::connect((host, port)).await.map_err(|error| format!("cannot connect: {error}"))?,
+            };
             // Requests are written whole; to hold back their last packet only delays the answer.
             stream.set_nodelay(true).map_err(|error| error.to_string())?;
             let told = |error: hyper::Error| error.to_string();

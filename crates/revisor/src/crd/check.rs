@@ -1,5 +1,6 @@
 //! `revisor crd check`: what a change of definitions breaks, and for whom.
 
+mod field_lines;
 mod git;
 mod live;
 mod output;
@@ -16,6 +17,7 @@ use revisor_check::{Declared, Effort, Report, declared, to_v1};
 use revisor_convert::Conversion;
 use revisor_object::{Object, Value};
 
+use super::files::Origin;
 use super::{Located, Pair};
 use crate::cluster::{Cluster, ClusterFlags};
 use sources::Source;
@@ -59,6 +61,9 @@ struct Checked {
     /// Where it stands, for those who want to go there.
     file: String,
     line: usize,
+    origin: Origin,
+    /// The names of its versions, in order.
+    versions: Vec<String>,
     /// What else there is to say.
     notes: Vec<String>,
 }
@@ -66,8 +71,12 @@ struct Checked {
 impl Checked {
     fn new(report: Report, found: &Located) -> Checked {
         let file = found.file.display().to_string();
-        let (name, line) = (found.name().to_owned(), found.line);
-        Checked { name, report, declared: None, file, line, notes: Vec::new() }
+        let (name, line, origin) = (found.name().to_owned(), found.line, found.origin.clone());
+        let versions = found.object.object("spec").map(|spec| spec.array("versions")).unwrap_or_default();
+        let version_name =
+            |version: &Value| version.as_object().and_then(|version| version.str("name")).map(str::to_owned);
+        let versions = versions.iter().map(|version| version_name(version).unwrap_or_default()).collect();
+        Checked { name, report, declared: None, file, line, origin, versions, notes: Vec::new() }
     }
 
     /// What is wrong with the step that is declared.
@@ -93,7 +102,7 @@ pub(super) fn check(flags: &CheckFlags) -> anyhow::Result<ExitCode> {
         [new, ..] => (None, new),
         [] => bail!("there is nothing to compare"),
     };
-    let new = definitions(Source::parse(new), true, &catalog)?;
+    let (new, unfinished) = definitions(Source::parse(new), true, &catalog)?;
     let needs_cluster = old.is_none() || flags.live;
     let cluster = needs_cluster.then(|| Cluster::open(&flags.cluster)).transpose();
     let cluster = cluster.context(if old.is_none() {
@@ -103,12 +112,15 @@ pub(super) fn check(flags: &CheckFlags) -> anyhow::Result<ExitCode> {
     })?;
     let names: Vec<&str> = new.keys().map(String::as_str).collect();
     let (old, is_cluster) = match (old, &cluster) {
-        (Some(old), _) => (definitions(Source::parse(old), false, &catalog)?, false),
+        (Some(old), _) => (definitions(Source::parse(old), false, &catalog)?.0, false),
         (None, Some(cluster)) => (keyed(sources::of_cluster(cluster, &names)?)?, true),
         (None, None) => bail!("there is no cluster"),
     };
     let rules = conversions(flags.conversion.as_deref(), &new, &catalog)?;
     let mut checked = compare(&old, &new, is_cluster, &rules, &catalog)?;
+    for found in &mut checked {
+        found.notes.extend(unfinished.get(&found.name).into_iter().flatten().cloned());
+    }
     if let Some(cluster) = cluster.as_ref().filter(|_| flags.live) {
         live::check(cluster, &new, &rules, &catalog, &mut checked)?;
     }
@@ -124,24 +136,32 @@ pub(super) fn check(flags: &CheckFlags) -> anyhow::Result<ExitCode> {
 /// Definitions by their names.
 type Definitions = BTreeMap<String, Located>;
 
-/// The definitions of a source. What is to be is checked as a server would.
-fn definitions(source: Source, is_to_be: bool, catalog: &Catalog) -> anyhow::Result<Definitions> {
+/// What those who install a definition still have to put in, by its name.
+type Unfinished = BTreeMap<String, Vec<String>>;
+
+/// The definitions of a source. What is to be is checked as a server would; but how objects are converted, and where the
+/// webhook for that is, is often only put in when a definition is installed, and nothing depends on it here.
+fn definitions(source: Source, is_to_be: bool, catalog: &Catalog) -> anyhow::Result<(Definitions, Unfinished)> {
     let found = source.objects()?.into_iter().filter(Located::is_definition).collect::<Vec<_>>();
     if found.is_empty() {
         bail!("{source}: there is no CustomResourceDefinition in it");
     }
-    let mut problems = Vec::new();
+    let (mut problems, mut unfinished) = (Vec::new(), Unfinished::new());
     for found in &found {
         if let Err(error) = catalog.comparable(&found.object) {
             problems.push(format!("{}: {error}", found.place));
         } else if is_to_be {
-            problems.extend(invalid(&found.object, catalog).into_iter().map(|told| format!("{}: {told}", found.place)));
+            let (later, now): (Vec<String>, Vec<String>) =
+                invalid(&found.object, catalog).into_iter().partition(|told| told.starts_with("spec.conversion"));
+            problems.extend(now.into_iter().map(|told| format!("{}: {told}", found.place)));
+            let notes = later.into_iter().map(|told| format!("a server would not take it as it is: {told}"));
+            unfinished.entry(found.name().to_owned()).or_default().extend(notes);
         }
     }
     if !problems.is_empty() {
         bail!("these definitions cannot be compared before they are mended:\n  {}", problems.join("\n  "));
     }
-    keyed(found)
+    Ok((keyed(found)?, unfinished))
 }
 
 fn keyed(found: Vec<Located>) -> anyhow::Result<Definitions> {

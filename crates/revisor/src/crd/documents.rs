@@ -39,6 +39,11 @@ impl<'t> Document<'t> {
         format!("document {} (from line {} on)", self.number, self.line)
     }
 
+    /// The line of the stream on which it begins.
+    pub(crate) fn line(&self) -> usize {
+        self.line
+    }
+
     /// The line of the stream on which something is said in it for the first time.
     pub(crate) fn first_line(&self) -> usize {
         self.line + self.head().lines().count()

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use revisor_check::to_v1;
 use revisor_object::{Object, Value};
 
 use super::documents::Document;
@@ -32,6 +34,19 @@ pub(crate) struct Located {
     pub(crate) file: PathBuf,
     /// The line on which its document begins.
     pub(crate) line: usize,
+    /// Where it was read.
+    pub(crate) origin: Origin,
+}
+
+/// Where an object was read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Origin {
+    /// The document; empty if there is none.
+    pub(crate) text: Arc<str>,
+    /// The line of the file on which that begins.
+    pub(crate) first_line: usize,
+    /// The JSON pointer that leads to the object in it: it may be an item of a list.
+    pub(crate) pointer: String,
 }
 
 impl SourceFile {
@@ -74,9 +89,11 @@ impl SourceFile {
             let place = format!("{}, {}", self.path.display(), document.place());
             let value = document.value().with_context(|| place.clone())?;
             let found = objects.len();
-            take_objects(value, &place, &mut objects);
+            take_objects(value, &place, "", &mut objects);
+            let text: Arc<str> = document.text.into();
             for located in &mut objects[found..] {
                 (located.file, located.line) = (self.path.clone(), document.first_line());
+                (located.origin.text, located.origin.first_line) = (Arc::clone(&text), document.line());
             }
         }
         Ok(objects)
@@ -84,6 +101,17 @@ impl SourceFile {
 }
 
 impl Located {
+    /// An object of no file, by the name of its place.
+    pub(crate) fn at(place: &str) -> Located {
+        let (object, origin) = (Object::default(), Origin::default());
+        Located { object, place: place.to_owned(), file: PathBuf::new(), line: 0, origin }
+    }
+
+    /// The same in the version of definitions that there is today.
+    pub(crate) fn in_v1(self) -> Located {
+        Located { object: to_v1(self.object), ..self }
+    }
+
     /// Whether it is a definition, in whichever version.
     pub(crate) fn is_definition(&self) -> bool {
         is_definition(&self.object)
@@ -105,15 +133,21 @@ pub(crate) fn is_definition(object: &Object) -> bool {
     object.str("kind") == Some("CustomResourceDefinition")
 }
 
-fn take_objects(value: Value, place: &str, objects: &mut Vec<Located>) {
+fn take_objects(value: Value, place: &str, pointer: &str, objects: &mut Vec<Located>) {
     let Value::Object(mut object) = value else { return };
     if object.str("kind").is_some_and(|kind| kind.ends_with("List"))
         && let Some(items) = object.array_mut("items")
     {
         let numbered = std::mem::take(items).into_iter().enumerate();
-        return numbered.for_each(|(number, item)| take_objects(item, &format!("{place}, items[{number}]"), objects));
+        return numbered.for_each(|(number, item)| {
+            take_objects(item, &format!("{place}, items[{number}]"), &format!("{pointer}/items/{number}"), objects);
+        });
     }
-    objects.push(Located { object, place: place.to_owned(), file: PathBuf::new(), line: 0 });
+    objects.push(Located {
+        object,
+        origin: Origin { pointer: pointer.to_owned(), ..Origin::default() },
+        ..Located::at(place)
+    });
 }
 
 fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {

@@ -37,7 +37,7 @@ fn definitions(path: &std::path::Path) -> anyhow::Result<Vec<Located>> {
     let files = SourceFile::read_all(&[path.to_owned()])?;
     let mut found = Vec::new();
     for file in &files {
-        found.extend(file.objects()?.into_iter().filter(Located::is_definition));
+        found.extend(file.objects()?.into_iter().filter(Located::is_definition).map(Located::in_v1));
     }
     if found.is_empty() {
         bail!("{}: there is no CustomResourceDefinition in it", path.display());

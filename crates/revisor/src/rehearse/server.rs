@@ -11,7 +11,7 @@ use revisor_object::{Object, Value};
 use revisor_registry::{Rehearsal, SeenRequests, Stored};
 
 use super::{Seen, Source};
-use crate::cluster::{Cluster, ClusterError, ClusterFlags};
+use crate::cluster::{Cluster, ClusterFlags, Served};
 
 /// What this program calls itself when it asks a server, whatever its version.
 const USER_AGENT_PREFIX: &str = "revisor/";
@@ -25,15 +25,6 @@ const DEPRECATED: &str = "apiserver_requested_deprecated_apis{";
 
 /// A live server.
 pub(super) struct ServerSource(Cluster);
-
-/// A resource in a version, as discovery tells it.
-struct Served {
-    group: String,
-    version: String,
-    plural: String,
-    kind: String,
-    namespaced: bool,
-}
 
 impl ServerSource {
     /// Nothing is asked of the server yet.
@@ -52,41 +43,12 @@ impl ServerSource {
 
     /// Everything that is stored and can be listed, in all versions.
     async fn discover(&self) -> anyhow::Result<Vec<Served>> {
-        let mut versions = vec![("/api/v1".to_owned(), String::new(), "v1".to_owned())];
-        let groups = self.0.get("/apis").await.context("cannot ask which groups there are")?;
-        for group in groups.array("groups").iter().filter_map(Value::as_object) {
-            let name = group.str("name").unwrap_or_default();
-            for version in group.array("versions").iter().filter_map(|version| version.as_object()?.str("version")) {
-                versions.push((format!("/apis/{name}/{version}"), name.to_owned(), version.to_owned()));
-            }
+        let found = self.0.discover().await.context("cannot ask which resources there are")?;
+        for (path, error) in &found.left_out {
+            crate::complain(&format!("revisor: note: {path} is left out: {error}"));
         }
-        let mut served = Vec::new();
-        for (path, group, version) in versions {
-            let list = match self.0.get(&path).await {
-                Ok(list) => list,
-                // What another server answers for may be away; its objects are not this server's.
-                Err(error @ ClusterError::Refused { .. }) => {
-                    crate::complain(&format!("revisor: note: {path} is left out: {error}"));
-                    continue;
-                }
-                Err(error) => return Err(error).with_context(|| format!("cannot ask what there is at {path}")),
-            };
-            for resource in list.array("resources").iter().filter_map(Value::as_object) {
-                let can = |verb: &str| resource.array("verbs").iter().any(|known| known.as_str() == Some(verb));
-                let plural = resource.str("name").unwrap_or_default();
-                if plural.contains('/') || !can("list") || !can("watch") {
-                    continue;
-                }
-                served.push(Served {
-                    group: group.clone(),
-                    version: version.clone(),
-                    plural: plural.to_owned(),
-                    kind: resource.str("kind").unwrap_or_default().to_owned(),
-                    namespaced: resource.get("namespaced") == Some(&Value::Bool(true)),
-                });
-            }
-        }
-        Ok(served)
+        let is_stored = |served: &Served| served.can("list") && served.can("watch");
+        Ok(found.served.into_iter().filter(is_stored).collect())
     }
 
     /// Shows all objects of a resource in a version; answers how many there are.
@@ -96,11 +58,8 @@ impl ServerSource {
         rehearsal: &Rehearsal,
         look: &mut dyn FnMut(Seen<'_>),
     ) -> anyhow::Result<usize> {
-        let Served { group, version, plural, kind, namespaced } = resource;
-        let (path, api_version) = match &**group {
-            "" => (format!("/api/{version}/{plural}"), version.clone()),
-            group => (format!("/apis/{group}/{version}/{plural}"), format!("{group}/{version}")),
-        };
+        let Served { group, plural, kind, namespaced, .. } = resource;
+        let (path, api_version) = (resource.path(None), resource.api_version());
         let mut count = 0;
         let listed = self.0.list(&path, |object| {
             count += 1;

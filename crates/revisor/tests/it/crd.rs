@@ -284,13 +284,32 @@ fn rules_are_inferred_and_hold() {
     }
 }
 
+/// Definitions of `v1beta1` lie in many repositories still, and are read as what they would be in `v1`.
+#[test]
+fn definitions_of_v1beta1_are_read_too() {
+    let folder = folder();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file can be written");
+    let beta = DEFINITION
+        .replace("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
+        .replace("spec:\n  group", "spec:\n  preserveUnknownFields: false\n  group");
+    assert!(beta.contains("preserveUnknownFields: false"), "{beta}");
+    write("beta.yaml", &beta);
+    let proved = run(folder.path(), &["crd", "prove", "crd.yaml", "conv.yaml"], "");
+    let of_beta = run(folder.path(), &["crd", "prove", "beta.yaml", "conv.yaml"], "");
+    assert_eq!((of_beta.code, &of_beta.out, &of_beta.err), (proved.code, &proved.out, &proved.err));
+    let inferred = run(folder.path(), &["crd", "infer", "crd.yaml"], "");
+    let of_beta = run(folder.path(), &["crd", "infer", "beta.yaml"], "");
+    assert_eq!((of_beta.code, &of_beta.out, &of_beta.err), (inferred.code, &inferred.out, &inferred.err));
+    assert!(!of_beta.out.is_empty());
+}
+
 /// What cannot be used is told with its file, its line and what to do about it.
 #[test]
 fn bad_files_are_told_with_their_line_and_all_that_is_wrong() {
     let folder = folder();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file can be written");
     write("broken.yaml", &format!("{DEFINITION}---\nspec:\n  a: [1,\n  b: 2\n"));
-    write("beta.yaml", &DEFINITION.replace("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"));
+    write("alpha.yaml", &DEFINITION.replace("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1alpha1"));
     let several =
         DEFINITION.replace("name: widgets.shop", "name: gadgets.shop").replace("    schema:\n", "    shape:\n");
     write("several.yaml", &several);
@@ -310,7 +329,7 @@ fn bad_files_are_told_with_their_line_and_all_that_is_wrong() {
     std::fs::write(folder.path().join("binary.yaml"), [0xff, 0xfe]).expect("a file can be written");
     for (definitions, conversions, code, wants) in [
         ("broken.yaml", "conv.yaml", 2, &["broken.yaml, document 2", "line 39"][..]),
-        ("beta.yaml", "conv.yaml", 2, &["beta.yaml, document 1", "apiextensions.k8s.io/v1beta1", "write it so"]),
+        ("alpha.yaml", "conv.yaml", 2, &["alpha.yaml, document 1", "apiextensions.k8s.io/v1alpha1", "write it so"]),
         (
             "several.yaml",
             "conv.yaml",

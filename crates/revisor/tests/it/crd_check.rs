@@ -81,6 +81,81 @@ fn a_change_is_told_to_people_to_programs_and_to_github() {
 }
 
 #[test]
+fn annotations_lead_to_the_line_of_the_field() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let masts = |rigging: &str, highest: u32, scope: &str| {
+        format!(
+            "# masts
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: apiextensions.k8s.io/v1
+  kind: CustomResourceDefinition
+  metadata: {{name: masts.yard.example}}
+  spec:
+    group: yard.example
+    scope: {scope}
+    names: {{plural: masts, kind: Mast}}
+    versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec:
+              type: object
+              properties:
+                ropes:
+                  type: array
+                  items:
+                    type: object
+                    properties:
+                      length:
+                        type: integer
+                        maximum: {highest}
+                {rigging}: {{type: string}}
+"
+        )
+    };
+    write(folder.path(), "old.yaml", &masts("rigging", 30, "Namespaced"));
+    write(folder.path(), "new.yaml", &masts("tackle", 20, "Cluster"));
+    let github = printed(&run(folder.path(), &["old.yaml", "new.yaml", "-o", "github"]));
+    for want in [
+        "line=11,title=breaks all (major)::masts.yard.example spec.scope",
+        "line=29,title=breaks writers (minor)::masts.yard.example .spec.ropes[*].length [v1]",
+        // What is gone has no line; what it stood in has one.
+        "line=21,title=breaks readers (minor)::masts.yard.example .spec.rigging [v1]",
+        "line=32,title=additive (patch)::masts.yard.example .spec.tackle [v1]",
+    ] {
+        assert!(github.contains(want), "{want}: {github}");
+    }
+}
+
+#[test]
+fn what_is_put_in_when_a_definition_is_installed_may_be_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let unfinished = |highest: u32| {
+        let mut definition = masts(highest);
+        definition["spec"]["conversion"] =
+            json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {}}});
+        definition
+    };
+    write(folder.path(), "old.json", &unfinished(30).to_string());
+    write(folder.path(), "new.json", &unfinished(20).to_string());
+    let checked = run(folder.path(), &["old.json", "new.json"]);
+    let text = printed(&checked);
+    assert_eq!(checked.status.code(), Some(1), "{text}");
+    assert!(text.contains(".spec.height [v1]: maximum is 20 now"), "{text}");
+    assert!(
+        text.contains("a server would not take it as it is: spec.conversion.webhookClientConfig: Required"),
+        "{text}"
+    );
+}
+
+#[test]
 fn folders_and_revisions_are_compared_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let git = |words: &[&str]| {

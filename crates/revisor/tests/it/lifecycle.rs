@@ -230,8 +230,12 @@ fn the_program_tells_what_it_is_and_what_it_can_do() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
         String::from_utf8(output.stdout).expect("a text")
     };
-    assert_eq!(run(&["version"]), format!("revisor {} (Kubernetes 1.36)\n", env!("CARGO_PKG_VERSION")));
-    assert!(run(&["--version"]).starts_with("revisor "));
+    let want = format!(
+        "revisor {} (Kubernetes 1.36; 1.33, 1.34 and 1.35 by --emulation-version)\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    assert_eq!(run(&["version"]), want);
+    assert_eq!(run(&["--version"]), want);
     let help = run(&["--help"]);
     for command in ["serve", "version", "completions"] {
         assert!(help.contains(command), "{help}");

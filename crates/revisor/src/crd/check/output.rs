@@ -7,6 +7,7 @@ use revisor_check::{Class, Finding, SemverStep};
 use revisor_object::Value;
 use serde_json::json;
 
+use super::field_lines::FieldLines;
 use super::{CheckFormat, Checked};
 
 /// How much is shown of a witness on a line.
@@ -120,10 +121,11 @@ fn inline(witness: &Value) -> String {
 /// Annotations of a workflow, in the form of its commands.
 fn for_github(found: &Checked) -> String {
     let mut text = String::new();
-    let place = match found.file.as_str() {
+    let place = |line: usize| match found.file.as_str() {
         "" | "-" => String::new(),
-        file => format!("file={},line={},", property(file), found.line),
+        file => format!("file={},line={line},", property(file)),
     };
+    let lines = FieldLines::of(&found.origin, &found.versions);
     // What a step that is large enough announces is no error.
     let worst = if found.declared.is_some() && !found.is_bad() { "warning" } else { "error" };
     for finding in &found.report.findings {
@@ -138,9 +140,11 @@ fn for_github(found: &Checked) -> String {
             witness.unwrap_or_default()
         );
         let title = property(&format!("{} ({})", finding.class, finding.class.step()));
+        let place = place(lines.line(finding).unwrap_or(found.line));
         let _ = writeln!(text, "::{level} {place}title={title}::{}", data(&message));
     }
     if let Some(complaint) = found.complaint() {
+        let place = place(found.line);
         let _ = writeln!(text, "::error {place}title=semantic version::{}", data(&complaint));
     }
     text

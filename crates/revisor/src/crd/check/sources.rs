@@ -95,7 +95,7 @@ pub(super) fn of_cluster(cluster: &Cluster, names: &[&str]) -> anyhow::Result<Ve
         // Items of a list do not say what they are.
         object.insert("apiVersion", "apiextensions.k8s.io/v1");
         object.insert("kind", "CustomResourceDefinition");
-        Located { object, place: cluster.url().to_owned(), file: PathBuf::new(), line: 0 }
+        Located { object, ..Located::at(cluster.url()) }
     });
     Ok(located.filter(|found| names.contains(&found.name())).collect())
 }

@@ -7,16 +7,18 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::HeaderValue;
-use revisor_object::{Object, Value, parse_yaml};
+use http::{HeaderName, HeaderValue};
+use revisor_object::{Object, Value};
 use revisor_webhook::{Identity, tls_client_config};
 use rustls::crypto::aws_lc_rs;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::ClusterFlags;
 use super::connection::BelieveEverybody;
 use super::exec_credential::{ClusterInfo, ExecCredential};
+use super::proxy::Proxy;
+use super::{ClusterFlags, escaped};
+use crate::kubeconfig::Kubeconfig;
 
 /// Where pods find their account.
 const POD_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -30,16 +32,18 @@ pub(crate) struct Access {
     authority: Option<Vec<u8>>,
     is_insecure: bool,
     pub(super) tls_server_name: Option<String>,
+    /// Who passes connections on to the server.
+    pub(super) proxy: Option<Proxy>,
     pub(super) authorization: Option<HeaderValue>,
-    pub(super) impersonation: Vec<(&'static str, HeaderValue)>,
+    pub(super) impersonation: Vec<(HeaderName, HeaderValue)>,
     /// Certificates and key in PEM.
     certificate: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl ClusterFlags {
     pub(super) fn access(&self) -> anyhow::Result<Access> {
-        let configs = Kubeconfig::find(self.kubeconfig.as_deref())?;
-        let mut access = match Kubeconfig::context(&configs, self.context.as_deref())? {
+        let configs = Kubeconfigs::find(self.kubeconfig.as_deref())?;
+        let mut access = match configs.context(self.context.as_deref())? {
             Some(context) => Access::of_context(&configs, context, self)?,
             None if self.server.is_some() => Access::default(),
             None => Access::of_pod()?.context(
@@ -121,16 +125,14 @@ impl Access {
         Ok(())
     }
 
-    fn of_context(configs: &[Kubeconfig], context: &Object, flags: &ClusterFlags) -> anyhow::Result<Access> {
+    fn of_context(configs: &Kubeconfigs, context: &Object, flags: &ClusterFlags) -> anyhow::Result<Access> {
         let mut access = Access::default();
         if let Some(name) = context.str("cluster").filter(|name| !name.is_empty()) {
-            let (config, cluster) = Kubeconfig::named(configs, "clusters", "cluster", name)
-                .with_context(|| format!("the kubeconfig has no cluster {name:?}"))?;
+            let (config, cluster) = configs.cluster(name)?;
             access.server = cluster.str("server").unwrap_or_default().to_owned();
-            if cluster.str("proxy-url").is_some_and(|url| !url.is_empty()) {
-                bail!(
-                    "the cluster {name:?} is reached through a proxy (proxy-url), which is not supported: use `kubectl proxy` and --server=http://127.0.0.1:8001"
-                );
+            if let Some(url) = cluster.str("proxy-url").filter(|url| !url.is_empty()) {
+                let proxy = Proxy::parse(url).with_context(|| format!("the proxy-url of the cluster {name:?}"))?;
+                access.proxy = Some(proxy);
             }
             access.authority = config.bytes(cluster, "certificate-authority")?;
             access.is_insecure = cluster.get("insecure-skip-tls-verify").and_then(Value::as_bool) == Some(true);
@@ -140,8 +142,7 @@ impl Access {
             return Ok(access);
         }
         if let Some(name) = context.str("user").filter(|name| !name.is_empty()) {
-            let (config, user) = Kubeconfig::named(configs, "users", "user", name)
-                .with_context(|| format!("the kubeconfig has no user {name:?}"))?;
+            let (config, user) = configs.user(name)?;
             access.take_user(config, user).with_context(|| format!("the user {name:?} of the kubeconfig"))?;
         }
         Ok(access)
@@ -151,19 +152,10 @@ impl Access {
         if user.object("auth-provider").is_some() {
             bail!("it has an auth-provider, which Kubernetes no longer has: use exec");
         }
-        self.certificate = match (config.bytes(user, "client-certificate")?, config.bytes(user, "client-key")?) {
-            (Some(chain), Some(key)) => Some((chain, key)),
-            (None, None) => None,
-            _ => bail!("it has a certificate without its key, or a key without its certificate"),
-        };
-        // As kubectl does: what stands in a file is fresher than what was copied out of it.
-        let file = user.str("tokenFile").filter(|file| !file.is_empty());
-        let token = match file.map(|file| read(&config.folder.join(file))).transpose()? {
-            Some(token) => Some(String::from_utf8(token).context("tokenFile is no text")?),
-            None => user.str("token").filter(|token| !token.is_empty()).map(str::to_owned),
-        };
+        self.certificate = config.certificate(user)?;
+        let token = config.token(user)?;
         if let Some(token) = token {
-            self.authorization = Some(bearer(token.trim())?);
+            self.authorization = Some(bearer(&token)?);
         } else if let Some(name) = user.str("username").filter(|name| !name.is_empty()) {
             let password = user.str("password").unwrap_or_default();
             self.authorization = Some(secret(&format!("Basic {}", STANDARD.encode(format!("{name}:{password}"))))?);
@@ -174,17 +166,27 @@ impl Access {
                 tls_server_name: self.tls_server_name.as_deref(),
                 insecure_skip_tls_verify: self.is_insecure,
             };
-            let made = ExecCredential::obtain(exec, &config.folder, &info)?;
+            let made = ExecCredential::obtain(exec, config.folder(), &info)?;
             self.authorization = made.token.map(|token| bearer(&token)).transpose()?;
             self.certificate = made.certificate.or(self.certificate.take());
         }
+        let mut show = |header: &str, value: &str| -> anyhow::Result<()> {
+            self.impersonation.push((HeaderName::from_bytes(header.as_bytes())?, HeaderValue::from_str(value)?));
+            Ok(())
+        };
         for (field, header) in [("as", "impersonate-user"), ("as-uid", "impersonate-uid")] {
             if let Some(name) = user.str(field).filter(|name| !name.is_empty()) {
-                self.impersonation.push((header, HeaderValue::from_str(name)?));
+                show(header, name)?;
             }
         }
         for group in user.array("as-groups").iter().filter_map(Value::as_str) {
-            self.impersonation.push(("impersonate-group", HeaderValue::from_str(group)?));
+            show("impersonate-group", group)?;
+        }
+        for (key, values) in user.object("as-user-extra").iter().flat_map(|extra| extra.iter()) {
+            let header = format!("impersonate-extra-{}", escaped(key));
+            for value in values.as_array().into_iter().flatten().filter_map(Value::as_str) {
+                show(&header, value)?;
+            }
         }
         Ok(())
     }
@@ -207,18 +209,13 @@ impl Access {
     }
 }
 
-/// One kubeconfig.
-struct Kubeconfig {
-    /// Where it lies: its paths begin there.
-    folder: PathBuf,
-    object: Object,
-}
+/// The kubeconfigs to ask; the first that says something counts.
+struct Kubeconfigs(Vec<Kubeconfig>);
 
-impl Kubeconfig {
-    /// The files to ask, the first that says something counts.
-    fn find(named: Option<&Path>) -> anyhow::Result<Vec<Kubeconfig>> {
+impl Kubeconfigs {
+    fn find(named: Option<&Path>) -> anyhow::Result<Kubeconfigs> {
         if let Some(path) = named {
-            return Ok(vec![Kubeconfig::open(path)?]);
+            return Ok(Kubeconfigs(vec![Kubeconfig::open(path)?]));
         }
         let listed = std::env::var_os("KUBECONFIG").filter(|listed| !listed.is_empty());
         let paths: Vec<PathBuf> = match listed {
@@ -226,44 +223,26 @@ impl Kubeconfig {
             None => std::env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect(),
         };
         // Files that are not there are passed over, as kubectl does.
-        paths.iter().filter(|path| path.exists()).map(|path| Kubeconfig::open(path)).collect()
-    }
-
-    fn open(path: &Path) -> anyhow::Result<Kubeconfig> {
-        let parsed = parse_yaml(&read(path)?).with_context(|| format!("{} is no kubeconfig", path.display()))?;
-        let Value::Object(object) = parsed.value else { bail!("{} is no kubeconfig", path.display()) };
-        Ok(Kubeconfig { folder: path.parent().map(Path::to_owned).unwrap_or_default(), object })
+        let found: anyhow::Result<_> =
+            paths.iter().filter(|path| path.exists()).map(|path| Kubeconfig::open(path)).collect();
+        found.map(Kubeconfigs)
     }
 
     /// The context of this name, or the current one; `None` if there is none and none was asked for.
-    fn context<'c>(configs: &'c [Kubeconfig], name: Option<&str>) -> anyhow::Result<Option<&'c Object>> {
-        let current = configs.iter().filter_map(|config| config.object.str("current-context"));
-        let Some(name) = name.or_else(|| current.into_iter().find(|name| !name.is_empty())) else { return Ok(None) };
-        let found = Kubeconfig::named(configs, "contexts", "context", name);
-        let (_, context) = found.with_context(|| format!("the kubeconfig has no context {name:?}"))?;
-        Ok(Some(context))
+    fn context(&self, name: Option<&str>) -> anyhow::Result<Option<&Object>> {
+        let Some(name) = name.or_else(|| self.0.iter().find_map(Kubeconfig::current_context)) else { return Ok(None) };
+        let found = self.0.iter().find_map(|config| config.context(name));
+        found.with_context(|| format!("the kubeconfig has no context {name:?}")).map(Some)
     }
 
-    fn named<'c>(
-        configs: &'c [Kubeconfig],
-        list: &str,
-        part: &str,
-        name: &str,
-    ) -> Option<(&'c Kubeconfig, &'c Object)> {
-        configs.iter().find_map(|config| {
-            let entries = config.object.array(list).iter().filter_map(Value::as_object);
-            let entry = entries.into_iter().find(|entry| entry.str("name") == Some(name))?;
-            Some((config, entry.object(part)?))
-        })
+    fn cluster(&self, name: &str) -> anyhow::Result<(&Kubeconfig, &Object)> {
+        let found = self.0.iter().find_map(|config| Some((config, config.cluster(name)?)));
+        found.with_context(|| format!("the kubeconfig has no cluster {name:?}"))
     }
 
-    /// What stands in base64 in the field `NAME-data`, or in the file that the field `NAME` names.
-    fn bytes(&self, object: &Object, name: &str) -> anyhow::Result<Option<Vec<u8>>> {
-        if let Some(data) = object.str(&format!("{name}-data")).filter(|data| !data.is_empty()) {
-            return Ok(Some(STANDARD.decode(data).with_context(|| format!("{name}-data is no base64"))?));
-        }
-        let file = object.str(name).filter(|file| !file.is_empty());
-        file.map(|file| read(&self.folder.join(file))).transpose()
+    fn user(&self, name: &str) -> anyhow::Result<(&Kubeconfig, &Object)> {
+        let found = self.0.iter().find_map(|config| Some((config, config.user(name)?)));
+        found.with_context(|| format!("the kubeconfig has no user {name:?}"))
     }
 }
 
@@ -307,7 +286,7 @@ clusters:
 - {name: a, cluster: {server: 'https://a.example.com:6443/', insecure-skip-tls-verify: true}}
 - {name: b, cluster: {server: 'https://[::1]/k8s/clusters/x', certificate-authority-data: UEVN}}
 users:
-- {name: t, user: {token: secret, as: anna, as-groups: [g, h]}}
+- {name: t, user: {token: secret, as: anna, as-groups: [g, h], as-user-extra: {example.com/Team: [x]}}}
 - {name: f, user: {tokenFile: token}}
 ";
 
@@ -319,7 +298,15 @@ users:
         assert_eq!((access.authority(), access.base_path()), ("a.example.com:6443", ""));
         assert_eq!(access.host_and_port(), ("a.example.com", 6443));
         assert_eq!(access.authorization.as_ref().map(HeaderValue::as_bytes), Some(&b"Bearer secret"[..]));
-        assert_eq!(access.impersonation.len(), 3);
+        let shown: Vec<_> =
+            access.impersonation.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        let want = [
+            ("impersonate-user", &b"anna"[..]),
+            ("impersonate-group", b"g"),
+            ("impersonate-group", b"h"),
+            ("impersonate-extra-example.com%2fteam", b"x"),
+        ];
+        assert_eq!(shown, want);
         assert!(access.is_insecure && access.authority.is_none());
 
         let two = ClusterFlags { context: Some("two".into()), ..flags(folder.path(), CONFIG) };
