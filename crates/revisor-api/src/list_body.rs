@@ -6,11 +6,11 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 use revisor_cache::Item;
 use revisor_registry::{ListItems, Listed, Presented};
-use serde_json::json;
 use smallvec::SmallVec;
 
 use crate::ByteSource;
-use crate::representation::ListShape;
+use crate::encoding::Encoding;
+use crate::representation::{ListMetadata, ListShape};
 use crate::unread_lists::UnreadList;
 
 /// How much of a list is made at a time: four TLS records, so that the cost of a turn is small beside them.
@@ -63,19 +63,13 @@ struct Measured {
 impl ListBody {
     /// A list of which the first part is made, and which lets go of the state with the last.
     pub(crate) fn new(shape: ListShape, listed: Listed) -> ListBody {
-        let mut metadata = serde_json::Map::new();
         // What is found out instead of being stored has no version.
-        if let Some(revision) = listed.revision {
-            metadata.insert("resourceVersion".to_owned(), json!(revision.to_string()));
-        }
-        if let Some(token) = &listed.continue_token {
-            metadata.insert("continue".to_owned(), json!(token));
-        }
-        if let Some(remaining) = listed.remaining {
-            metadata.insert("remainingItemCount".to_owned(), json!(remaining));
-        }
+        let metadata = shape.metadata(ListMetadata {
+            revision: listed.revision.map(|revision| revision.to_string()),
+            token: listed.continue_token.as_deref(),
+            remaining: listed.remaining,
+        });
         let items = if shape.is_ranked() { ranked(&shape, listed.items) } else { Remaining::of(listed.items) };
-        let metadata = serde_json::Value::Object(metadata).to_string();
         let after = match &items {
             Remaining::Range { after, .. } => after.clone(),
             Remaining::Page(_) => None,
@@ -261,6 +255,23 @@ impl Remaining {
             ListItems::All { snapshot, prefix, after, filter } => {
                 Remaining::Range { after: after.clone(), items: ListItems::All { snapshot, prefix, after, filter } }
             }
+        }
+    }
+}
+
+/// Whether there is an object in a list that cannot be said in its encoding. Nobody can be told so once it has begun.
+pub(crate) fn cannot_be_listed(shape: &ListShape, listed: &Listed) -> bool {
+    if shape.encoding() != Encoding::Yaml {
+        return false;
+    }
+    match &listed.items {
+        ListItems::Page(items) => items.iter().any(|presented| match &presented.shown {
+            Some(shown) => shape.refuses(shown),
+            None => shape.refuses(presented.item.bytes()),
+        }),
+        ListItems::All { snapshot, prefix, after, filter } => {
+            let mut all = snapshot.range(prefix, after.as_deref());
+            all.any(|item| filter.admits(item) && shape.refuses(item.bytes()))
         }
     }
 }

@@ -23,9 +23,9 @@ use revisor_registry::{
 use crate::content_type::SentPatch;
 use crate::cut_off::CutOff;
 use crate::encoding::Encoding;
-use crate::list_body::{ListBody, whole_list};
+use crate::list_body::{ListBody, cannot_be_listed, whole_list};
 use crate::query::Query;
-use crate::representation::{Answer, Representation};
+use crate::representation::{Answer, ListMetadata, Representation, no_yaml};
 use crate::unread_body::UnreadBody;
 use crate::unread_lists::UnreadList;
 use crate::watch_body::{WatchBody, WatchOptions};
@@ -196,6 +196,9 @@ impl Api {
         let (revision, footprint) = (listed.revision, listed.footprint.clone());
         let shape = representation.list(&route.resource, now())?;
         let (encoding, is_pretty) = (shape.encoding(), shape.is_pretty());
+        if cannot_be_listed(&shape, &listed) {
+            return Err(no_yaml().into());
+        }
         let mut list = ListBody::new(shape, listed);
         let mut cut_off = None;
         if let Some(footprint) = footprint.filter(|_| !list.is_made()) {
@@ -441,7 +444,8 @@ impl Api {
         let deleted = registry.delete_collection(selected, &options, deletion(&parts, notes)).await?;
         let shape = representation.list(resource, now())?;
         let revision = registry.cache().revision().map_or(0, |revision| revision.get());
-        let list = whole_list(&shape, &deleted, &format!("{{\"resourceVersion\":\"{revision}\"}}"));
+        let metadata = shape.metadata(ListMetadata { revision: Some(revision.to_string()), ..ListMetadata::default() });
+        let list = whole_list(&shape, &deleted, &metadata);
         let body = Body::from(list);
         let body = if shape.is_pretty() { pretty::prettify(body) } else { body };
         Ok(answer::encoded(StatusCode::OK, shape.encoding(), body))

@@ -14,11 +14,11 @@ use revisor_cache::Item;
 use revisor_catalog::{Moment, Resource, Route};
 use revisor_object::Status;
 
-pub(crate) use codec::Codec;
+pub(crate) use codec::{Codec, as_json, no_yaml};
 use event_shape::EventForm;
 pub(crate) use event_shape::EventShape;
 use list_shape::Items;
-pub(crate) use list_shape::ListShape;
+pub(crate) use list_shape::{ListMetadata, ListShape};
 
 use crate::encoding::Encoding;
 use crate::negotiate::{self, Accepted, Chosen, Form, Offer};
@@ -155,13 +155,13 @@ impl Representation {
             },
             (Form::Metadata(version), _) => {
                 let mut out = BytesMut::with_capacity(json.len());
-                table::push_metadata(version, &json, &mut out);
+                table::push_metadata(version, &as_json(&json), &mut out);
                 self.codec.document(encoding, is_pretty, None, out.freeze())?
             }
             (Form::MetadataList(_), Some(resource)) => return Err(no_list(resource)),
             (Form::Table(version), Some(resource)) => {
                 let rows = Rows { version, include: Include::parse(&self.include)?, now };
-                let table = table::of_one(rows, resource, &json, true).freeze();
+                let table = table::of_one(rows, resource, &as_json(&json), true).freeze();
                 self.codec.document(encoding, is_pretty, None, table)?
             }
             (_, None) => self.codec.document(encoding, is_pretty, None, json)?,
@@ -273,12 +273,19 @@ fn not_acceptable(message: String) -> Box<Status> {
 }
 
 fn no_list(resource: &Resource) -> Box<Status> {
+    if resource.custom().is_some() {
+        return Box::new(Status::unexplained("content is not a list"));
+    }
     let kind = struct_name(resource, &resource.kind);
     not_acceptable(format!("you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"))
 }
 
 /// What the original calls a kind in messages: the name of its struct.
 fn struct_name(resource: &Resource, kind: &str) -> String {
+    if resource.custom().is_some() {
+        let list = if kind == resource.list_kind { "List" } else { "" };
+        return format!("*unstructured.Unstructured{list}");
+    }
     let package = match resource.group.as_str() {
         "" | "events.k8s.io" => "core",
         "internal.apiserver.k8s.io" => "apiserverinternal",

@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use revisor_object::{Duration, DurationError, FieldNames, Object, Quantity, Value};
+use revisor_object::{Duration, DurationError, FieldNames, Object, Quantity, RawJson, Value};
 
 use crate::timestamp::{Precision, parse_timestamp, timestamp_problem};
 use crate::{Alternative, Presence, Shape, StructId, Types};
@@ -22,8 +22,30 @@ pub(crate) fn encode_base64(bytes: &[u8]) -> String {
 
 /// Why a value is not of its type. The text is what the original tells its clients.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Mismatch(String);
+#[error("{before}{fields}{behind}")]
+pub struct Mismatch {
+    before: String,
+    /// The names of the fields on the way to the value, where the original tells them.
+    fields: String,
+    behind: String,
+    /// Whether the way begins below the object at hand.
+    is_below: bool,
+}
+
+impl Mismatch {
+    fn plain(text: String) -> Mismatch {
+        Mismatch { before: text, fields: String::new(), behind: String::new(), is_below: false }
+    }
+
+    /// The same, told of the object that has the object at hand as this field.
+    fn within(mut self, field: &str) -> Mismatch {
+        if self.is_below && !self.fields.is_empty() {
+            self.fields = format!("{field}.{}", self.fields);
+        }
+        self.is_below = true;
+        self
+    }
+}
 
 /// How many unknown fields of a built-in type are told of.
 const MAX_UNKNOWN_FIELDS: usize = 100;
@@ -99,7 +121,7 @@ impl<'t> Walk<'t> {
             match result {
                 Ok(()) => !value.is_null() && !is_lost(&field.shape, field.presence, value),
                 Err(error) => {
-                    failure = Some(error);
+                    failure = Some(error.within(&field.name));
                     true
                 }
             }
@@ -110,6 +132,12 @@ impl<'t> Walk<'t> {
     fn value(&mut self, shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
         match shape {
             Shape::Any => Ok(()),
+            Shape::Raw => {
+                if !matches!(value, Value::Raw(_)) {
+                    *value = Value::Raw(Box::new(RawJson::of(std::mem::take(value))));
+                }
+                Ok(())
+            }
             Shape::Struct(id) => self.structure(*id, value, holder),
             Shape::Either(alternative, id) => self.either(*alternative, *id, value, holder),
             Shape::List(element) => {
@@ -151,7 +179,7 @@ impl<'t> Walk<'t> {
         match (alternative, &*value) {
             (_, Value::Object(_)) => self.structure(id, value, holder),
             (Alternative::Bool, Value::Bool(_)) => Ok(()),
-            (Alternative::Bool, _) => Err(Mismatch("boolean or JSON schema expected".to_owned())),
+            (Alternative::Bool, _) => Err(Mismatch::plain("boolean or JSON schema expected".to_owned())),
             (Alternative::List, Value::Array(_)) => {
                 self.value(&Shape::List(Box::new(Shape::Struct(id))), value, holder)
             }
@@ -178,23 +206,19 @@ fn conform_scalar(shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Resul
         (Shape::Int32, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
         (Shape::Int32 | Shape::Int64, Value::Int(_) | Value::Float(_)) => {
             let kind = if *shape == Shape::Int32 { "int32" } else { "int64" };
-            Err(Mismatch(format!(
-                "json: cannot unmarshal number {} into Go struct field {}.{} of type {kind}",
-                value.to_json(),
-                holder.of,
-                holder.field
-            )))
+            Err(out_of_range(value, holder, kind))
         }
         (Shape::Bytes, Value::String(text)) => {
             let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
-            let bytes = BASE64.decode(&compact).map_err(|error| Mismatch(describe_base64(&error, compact.len())))?;
+            let bytes =
+                BASE64.decode(&compact).map_err(|error| Mismatch::plain(describe_base64(&error, compact.len())))?;
             *text = BASE64.encode(bytes).into();
             Ok(())
         }
         (Shape::Time | Shape::MicroTime, Value::String(text)) => {
             let precision = if *shape == Shape::Time { Precision::Seconds } else { Precision::Microseconds };
             let canonical =
-                parse_timestamp(text, precision).ok_or_else(|| Mismatch(timestamp_problem(text, precision)))?;
+                parse_timestamp(text, precision).ok_or_else(|| Mismatch::plain(timestamp_problem(text, precision)))?;
             *text = canonical.into();
             Ok(())
         }
@@ -207,12 +231,7 @@ fn conform_scalar(shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Resul
         }
         (Shape::Double, Value::Int(_)) | (Shape::IntOrString, Value::String(_)) => Ok(()),
         (Shape::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
-        (Shape::IntOrString, Value::Int(_) | Value::Float(_)) => Err(Mismatch(format!(
-            "json: cannot unmarshal number {} into Go struct field {}.{} of type int32",
-            value.to_json(),
-            holder.of,
-            holder.field
-        ))),
+        (Shape::IntOrString, Value::Int(_) | Value::Float(_)) => Err(out_of_range(value, holder, "int32")),
         (Shape::Quantity, Value::String(_) | Value::Int(_) | Value::Float(_)) => {
             let text = match &*value {
                 Value::String(text) => text.to_string(),
@@ -220,12 +239,12 @@ fn conform_scalar(shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Resul
             };
             // An empty text is the zero quantity.
             let text = if text.is_empty() { "0" } else { &text };
-            let quantity = Quantity::parse(text).map_err(|error| Mismatch(error.to_string()))?;
+            let quantity = Quantity::parse(text).map_err(|error| Mismatch::plain(error.to_string()))?;
             *value = Value::from(quantity.to_string());
             Ok(())
         }
         (Shape::Duration, Value::String(text)) => {
-            let duration: Duration = text.parse().map_err(|error: DurationError| Mismatch(error.to_string()))?;
+            let duration: Duration = text.parse().map_err(|error: DurationError| Mismatch::plain(error.to_string()))?;
             *value = Value::from(duration.to_string());
             Ok(())
         }
@@ -243,12 +262,23 @@ fn describe_base64(error: &base64::DecodeError, length: usize) -> String {
 }
 
 fn mismatch(value: &Value, holder: Holder<'_>, wanted: &str) -> Mismatch {
-    let found = value.type_name();
-    Mismatch(if holder.field.is_empty() {
-        format!("json: cannot unmarshal {found} into Go value of type {wanted}")
-    } else {
-        format!("json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}", holder.of, holder.field)
-    })
+    misplaced(value.type_name(), holder, wanted)
+}
+
+fn out_of_range(value: &Value, holder: Holder<'_>, wanted: &str) -> Mismatch {
+    misplaced(&format!("number {}", value.to_json()), holder, wanted)
+}
+
+fn misplaced(found: &str, holder: Holder<'_>, wanted: &str) -> Mismatch {
+    if holder.field.is_empty() {
+        return Mismatch::plain(format!("json: cannot unmarshal {found} into Go value of type {wanted}"));
+    }
+    Mismatch {
+        before: format!("json: cannot unmarshal {found} into Go struct field {}.", holder.of),
+        fields: holder.field.to_owned(),
+        behind: format!(" of type {wanted}"),
+        is_below: false,
+    }
 }
 
 /// What the original's messages call a shape.
@@ -284,7 +314,7 @@ fn zero(shape: &Shape) -> Value {
         Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => Value::Int(0),
         Shape::Quantity => Value::from("0"),
         Shape::Duration => Value::from("0s"),
-        Shape::Time | Shape::MicroTime | Shape::Any | Shape::Either(..) => Value::Null,
+        Shape::Time | Shape::MicroTime | Shape::Any | Shape::Raw | Shape::Either(..) => Value::Null,
         Shape::List(_) => Value::Array(Vec::new()),
         Shape::Map(_) | Shape::Struct(_) => Value::Object(Object::new()),
     }
@@ -310,6 +340,7 @@ pub(crate) fn is_zero(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(object) => object.is_empty(),
+        Value::Raw(_) => false,
     }
 }
 
@@ -393,6 +424,11 @@ P,x,string,always,,
                 r#"{"count":4294967296}"#,
                 "json: cannot unmarshal number 4294967296 into Go struct field T.count of type int32",
             ),
+            (
+                r#"{"parts":[{"x":"a"},{"x":1}]}"#,
+                "json: cannot unmarshal number into Go struct field P.parts.x of type string",
+            ),
+            (r#"{"parts":[[]]}"#, "json: cannot unmarshal array into Go struct field T.parts of type P"),
             (r#"{"flag":"yes"}"#, "json: cannot unmarshal string into Go struct field T.flag of type bool"),
             (r#"{"blob":"a!"}"#, "illegal base64 data at input byte 1"),
             (r#"[]"#, "json: cannot unmarshal array into Go value of type T"),
