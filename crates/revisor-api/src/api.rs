@@ -40,8 +40,8 @@ use crate::skewed_clients::SkewedClients;
 use crate::status_pages::{Circumstances, Page};
 use crate::unread_body::UnreadBody;
 use crate::{
-    Body, Drain, Handler, HealthChecks, Inflight, InflightGuard, Metrics, RequestId, RequestKind, RequestLabels,
-    Standing, StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate, web_socket,
+    Body, CompressedPieces, Drain, Handler, HealthChecks, Inflight, InflightGuard, Metrics, RequestId, RequestKind,
+    RequestLabels, Standing, StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate, web_socket,
 };
 
 /// What an [`Api`] is made of.
@@ -82,6 +82,8 @@ pub struct Api {
     publications: Publications,
     /// Writes answers in the encodings that clients ask for.
     codec: Arc<Codec>,
+    /// What was compressed lately.
+    compressed: Arc<CompressedPieces>,
     impersonation: Impersonation,
     skewed_clients: SkewedClients,
     /// Where large requests are worked on.
@@ -98,7 +100,8 @@ impl Api {
         let skewed_clients = SkewedClients::new(options.pages.version, options.metrics.clone());
         let workbench = Workbench::new(std::thread::available_parallelism().map_or(1, NonZero::get));
         let codec = Arc::new(Codec::new(options.registry.built_in().types().clone()));
-        Api { options, publications, codec, impersonation, skewed_clients, workbench }
+        let compressed = Arc::default();
+        Api { options, publications, codec, compressed, impersonation, skewed_clients, workbench }
     }
 }
 
@@ -147,13 +150,16 @@ impl Api {
         let has_cbor = self.features().has(Feature::CBORServingAndStorage)
             && match route {
                 Route::Objects(_) => true,
-                Route::Resources { group, version } => {
-                    let mut known = self.options.registry.built_in().group_versions().iter();
-                    known.any(|known| known.group == *group && known.version == *version)
-                }
+                Route::Resources { group, version } => self.is_built_in(group, version),
                 _ => false,
             };
         Encoding::offered(has_cbor)
+    }
+
+    /// Whether a version is one of those that every server has.
+    fn is_built_in(&self, group: &str, version: &str) -> bool {
+        let mut known = self.options.registry.built_in().group_versions().iter();
+        known.any(|known| known.group == group && known.version == version)
     }
 
     async fn answer(&self, client: &Client, request: Request<UnreadBody>) -> Response<Body> {
@@ -173,7 +179,7 @@ impl Api {
         let is_stream = matches!(response.status(), StatusCode::OK | StatusCode::SWITCHING_PROTOCOLS);
         let is_watch = asked.verb == Some(Verb::Watch) && is_stream;
         if !is_watch {
-            response = maybe_compress(wants_gzip, response).await;
+            response = maybe_compress(wants_gzip, &self.compressed, response).await;
         }
         if asked.method == Method::HEAD {
             response = without_body(response);
@@ -451,9 +457,14 @@ impl Api {
             Route::Resources { group, version } => {
                 let path =
                     if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-                match representation.require_route() {
-                    Ok(()) => discovered(representation, self.publication().resources(&path)),
-                    Err(refusal) => representation.status(&refusal),
+                // What is told of custom resources has no route in the original, which would look at the type first.
+                let refused = match self.is_built_in(&group, &version) {
+                    true => representation.require_route().err(),
+                    false => None,
+                };
+                match refused {
+                    None => discovered(representation, self.publication().resources(&path)),
+                    Some(refusal) => representation.status(&refusal),
                 }
             }
             Route::Other => Box::pin(self.serve_other(asked, request)).await,

@@ -221,8 +221,16 @@ fn other_version(part: &Subresource) -> Option<(&'static str, &'static str)> {
 fn verbs_of(resource: &Resource) -> Vec<&'static str> {
     let is_terminating = resource.custom().is_some_and(|custom| custom.is_terminating);
     let is_left = |verb: &Verb| !(is_terminating && matches!(verb, Verb::Create | Verb::Patch | Verb::Update));
-    verb_names(&resource.verbs.iter().copied().filter(is_left).collect::<Vec<_>>())
+    let mut names = verb_names(&resource.verbs.iter().copied().filter(is_left).collect::<Vec<_>>());
+    // Those of custom resources stand in an order of their own.
+    if resource.custom().is_some() {
+        names.sort_by_key(|name| CUSTOM_VERBS.iter().position(|known| known == name));
+    }
+    names
 }
+
+/// The order in which the original tells what can be done with custom resources.
+const CUSTOM_VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 fn verb_names(verbs: &[Verb]) -> Vec<&'static str> {
     let mut names: Vec<&str> = verbs.iter().map(|verb| verb.as_str()).collect();
@@ -250,7 +258,7 @@ fn aggregated_version(version: &PublishedVersion) -> &str {
     version.documents.aggregated.get_or_init(|| {
         let resources: Vec<Value> = version.known.resources.iter().map(|known| aggregated_resource(known)).collect();
         let name = version.known.version.as_str();
-        json!({"version": name, "resources": resources, "freshness": "Current"}).to_string()
+        text(&json!({"version": name, "resources": resources, "freshness": "Current"}))
     })
 }
 
@@ -288,7 +296,90 @@ fn aggregated_resource(resource: &Resource) -> Value {
 }
 
 fn bytes(value: &Value) -> Bytes {
-    value.to_string().into()
+    text(value).into()
+}
+
+/// The members of the objects in these documents in the order in which the original writes them; the first that is found
+/// in an object tells which of them it is.
+const ORDERS: &[(&str, &[&str])] = &[
+    (
+        "singularName",
+        &[
+            "name",
+            "singularName",
+            "namespaced",
+            "group",
+            "version",
+            "kind",
+            "verbs",
+            "shortNames",
+            "categories",
+            "storageVersionHash",
+        ],
+    ),
+    (
+        "resource",
+        &["resource", "responseKind", "scope", "singularResource", "verbs", "shortNames", "categories", "subresources"],
+    ),
+    ("subresource", &["subresource", "responseKind", "verbs"]),
+    ("group", &["group", "version", "kind"]),
+    ("freshness", &["version", "resources", "freshness"]),
+    (
+        "",
+        &[
+            "kind",
+            "apiVersion",
+            "groupVersion",
+            "name",
+            "version",
+            "versions",
+            "preferredVersion",
+            "groups",
+            "resources",
+            "serverAddressByClientCIDRs",
+            "clientCIDR",
+            "serverAddress",
+        ],
+    ),
+];
+
+fn text(value: &Value) -> String {
+    let mut text = String::new();
+    push(value, &mut text);
+    text
+}
+
+fn push(value: &Value, out: &mut String) {
+    match value {
+        Value::Array(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                push(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(members) => {
+            let order = ORDERS.iter().find(|(mark, _)| mark.is_empty() || members.contains_key(*mark));
+            let order = order.map_or(&[][..], |(_, order)| order);
+            let rank = |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
+            let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
+            sorted.sort_by_key(|(name, _)| rank(name));
+            out.push('{');
+            for (at, (name, member)) in sorted.into_iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::from(name.as_str()).to_string());
+                out.push(':');
+                push(member, out);
+            }
+            out.push('}');
+        }
+        scalar => out.push_str(&scalar.to_string()),
+    }
 }
 
 #[cfg(test)]

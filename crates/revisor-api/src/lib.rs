@@ -52,7 +52,7 @@ mod yaml_out;
 pub use access_log::{LongRunning, RequestId};
 pub use api::{Api, ApiOptions};
 pub use body::{Body, ByteSource, ObservedBody};
-pub use compress::{GZIP_THRESHOLD, accepts_gzip, maybe_compress};
+pub use compress::{CompressedPieces, GZIP_THRESHOLD, accepts_gzip, maybe_compress};
 pub use drain::{Drain, WatchEnd};
 pub use flow_control::FlowControl;
 pub use health::{Check, HealthCheck, HealthChecks};

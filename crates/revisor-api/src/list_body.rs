@@ -6,12 +6,11 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 use revisor_cache::Item;
 use revisor_registry::{ListItems, Listed, Presented};
-use revisor_version::Revision;
-use serde_json::json;
 use smallvec::SmallVec;
 
 use crate::ByteSource;
-use crate::representation::ListShape;
+use crate::encoding::Encoding;
+use crate::representation::{ListMetadata, ListShape};
 use crate::unread_lists::UnreadList;
 
 /// How much of a list is made at a time: four TLS records, so that the cost of a turn is small beside them.
@@ -64,7 +63,12 @@ struct Measured {
 impl ListBody {
     /// A list of which the first part is made, and which lets go of the state with the last.
     pub(crate) fn new(shape: ListShape, listed: Listed) -> ListBody {
-        let metadata = list_metadata(listed.revision, listed.continue_token.as_deref(), listed.remaining);
+        // What is found out instead of being stored has no version.
+        let metadata = shape.metadata(ListMetadata {
+            revision: listed.revision.map(|revision| revision.to_string()),
+            token: listed.continue_token.as_deref(),
+            remaining: listed.remaining,
+        });
         let items = if shape.is_ranked() { ranked(&shape, listed.items) } else { Remaining::of(listed.items) };
         let after = match &items {
             Remaining::Range { after, .. } => after.clone(),
@@ -269,6 +273,23 @@ impl Remaining {
     }
 }
 
+/// Whether there is an object in a list that cannot be said in its encoding. Nobody can be told so once it has begun.
+pub(crate) fn cannot_be_listed(shape: &ListShape, listed: &Listed) -> bool {
+    if shape.encoding() != Encoding::Yaml {
+        return false;
+    }
+    match &listed.items {
+        ListItems::Page(items) => items.iter().any(|presented| match &presented.shown {
+            Some(shown) => shape.refuses(shown),
+            None => shape.refuses(presented.item.bytes()),
+        }),
+        ListItems::All { snapshot, prefix, after, filter } => {
+            let mut all = snapshot.range(prefix, after.as_deref());
+            all.any(|item| filter.admits(item) && shape.refuses(item.bytes()))
+        }
+    }
+}
+
 /// All items, in the order that their kind has for tables. Such kinds have few objects.
 fn ranked(shape: &ListShape, items: ListItems) -> Remaining {
     let mut items: Vec<Presented> = match items {
@@ -286,21 +307,6 @@ fn ranked(shape: &ListShape, items: ListItems) -> Remaining {
 /// other, each would wait alone, and a long list would spend a third of its time so.
 fn touch<I: AsRef<Item>>(shape: &ListShape, batch: &[I]) {
     std::hint::black_box(batch.iter().map(|item| shape.touch(item.as_ref())).sum::<usize>());
-}
-
-/// The metadata of a list. What is found out instead of being stored has no version.
-pub(crate) fn list_metadata(revision: Option<Revision>, token: Option<&str>, remaining: Option<u64>) -> String {
-    let mut metadata = serde_json::Map::new();
-    if let Some(revision) = revision {
-        metadata.insert("resourceVersion".to_owned(), json!(revision.to_string()));
-    }
-    if let Some(token) = token {
-        metadata.insert("continue".to_owned(), json!(token));
-    }
-    if let Some(remaining) = remaining {
-        metadata.insert("remainingItemCount".to_owned(), json!(remaining));
-    }
-    serde_json::Value::Object(metadata).to_string()
 }
 
 /// A list of objects that are no longer stored, as they were shown.

@@ -27,9 +27,9 @@ use crate::content_type::SentPatch;
 use crate::cut_off::CutOff;
 use crate::encoding::Encoding;
 use crate::inflight::WatchHold;
-use crate::list_body::{ListBody, list_metadata, whole_list};
+use crate::list_body::{ListBody, cannot_be_listed, whole_list};
 use crate::query::Query;
-use crate::representation::{Answer, Representation};
+use crate::representation::{Answer, ListMetadata, Representation, no_yaml};
 use crate::unread_body::UnreadBody;
 use crate::unread_lists::UnreadList;
 use crate::watch_body::{WatchBody, WatchOptions};
@@ -208,6 +208,9 @@ impl Api {
         let (revision, footprint) = (listed.revision, listed.footprint.clone());
         let shape = representation.list(&route.resource, now())?;
         let (encoding, is_pretty) = (shape.encoding(), shape.is_pretty());
+        if cannot_be_listed(&shape, &listed) {
+            return Err(no_yaml().into());
+        }
         if let Some(record) = representation.record().filter(|record| record.wants_response()) {
             match ListBody::new(shape.in_json(), listed.clone()).whole(MAX_OBJECT) {
                 Some(json) => record.answered(json),
@@ -480,10 +483,15 @@ impl Api {
         };
         let deleted = registry.delete_collection(selected, &options, deletion(&parts, notes)).await?;
         let shape = representation.list(resource, now())?;
-        let metadata = list_metadata(deleted.revision, deleted.continue_token.as_deref(), deleted.remaining);
-        let list = whole_list(&shape, &deleted.objects, &metadata);
+        let list_metadata = || ListMetadata {
+            revision: deleted.revision.map(|revision| revision.to_string()),
+            token: deleted.continue_token.as_deref(),
+            remaining: deleted.remaining,
+        };
+        let list = whole_list(&shape, &deleted.objects, &shape.metadata(list_metadata()));
         if let Some(record) = representation.record().filter(|record| record.wants_response()) {
-            record.answered(whole_list(&shape.in_json(), &deleted.objects, &metadata));
+            let json = shape.in_json();
+            record.answered(whole_list(&json, &deleted.objects, &json.metadata(list_metadata())));
         }
         let body = Body::from(list);
         let body = if shape.is_pretty() { pretty::prettify(body) } else { body };

@@ -157,7 +157,11 @@ impl Publication {
     /// The answer to a request for the path `rest` below `/openapi/v3`, whatever its method is.
     pub(crate) fn openapi_v3<B>(&self, rest: &str, request: &Request<B>, now: SystemTime) -> Response<Body> {
         if rest.is_empty() {
-            return answer::json(StatusCode::OK, self.openapi_root());
+            let mut response = answer::json(StatusCode::OK, self.openapi_root());
+            // The original names no type, and its server takes the document for a text.
+            let text = HeaderValue::from_static("text/plain; charset=utf-8");
+            response.headers_mut().insert(CONTENT_TYPE, text);
+            return response;
         }
         match (self.version(rest), self.others().get(rest)) {
             (Some(version), _) => {
@@ -183,6 +187,7 @@ impl Publication {
             }
         };
         add_tag(response.headers_mut(), tag);
+        response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding, Accept"));
         response
     }
 

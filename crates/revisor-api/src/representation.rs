@@ -15,11 +15,11 @@ use revisor_cache::Item;
 use revisor_catalog::{Moment, ObjectRoute, Resource, Route, Verb};
 use revisor_object::Status;
 
-pub(crate) use codec::Codec;
+pub(crate) use codec::{Codec, as_json, no_yaml};
 use event_shape::EventForm;
 pub(crate) use event_shape::EventShape;
 use list_shape::Items;
-pub(crate) use list_shape::ListShape;
+pub(crate) use list_shape::{ListMetadata, ListShape};
 
 use crate::audit_trail::Audited;
 use crate::encoding::Encoding;
@@ -108,7 +108,7 @@ impl Representation {
     /// Writes down what is answered, if that is wanted.
     fn note(&self, json: &Bytes) {
         if let Some(record) = self.record() {
-            record.answered(json.clone());
+            record.answered(as_json(json).into_owned());
         }
     }
 
@@ -181,7 +181,7 @@ impl Representation {
             }
             (Form::Metadata(version), _) => {
                 let mut out = BytesMut::with_capacity(json.len());
-                table::push_metadata(version, &json, &mut out);
+                table::push_metadata(version, &as_json(&json), &mut out);
                 let metadata = out.freeze();
                 self.note(&metadata);
                 self.codec.document(encoding, is_pretty, None, metadata)?
@@ -189,7 +189,7 @@ impl Representation {
             (Form::MetadataList(_), Some(resource)) => return Err(no_list(resource)),
             (Form::Table(version), Some(resource)) => {
                 let rows = Rows { version, include: Include::parse(&self.include)?, now };
-                let table = table::of_one(rows, resource, &json, true).freeze();
+                let table = table::of_one(rows, resource, &as_json(&json), true).freeze();
                 self.note(&table);
                 self.codec.document(encoding, is_pretty, None, table)?
             }
@@ -319,12 +319,19 @@ fn not_acceptable(message: String) -> Box<Status> {
 }
 
 fn no_list(resource: &Resource) -> Box<Status> {
+    if resource.custom().is_some() {
+        return Box::new(Status::unexplained("content is not a list"));
+    }
     let kind = struct_name(resource, &resource.kind);
     not_acceptable(format!("you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"))
 }
 
 /// What the original calls a kind in messages: the name of its struct.
 fn struct_name(resource: &Resource, kind: &str) -> String {
+    if resource.custom().is_some() {
+        let list = if kind == resource.list_kind { "List" } else { "" };
+        return format!("*unstructured.Unstructured{list}");
+    }
     let package = match resource.group.as_str() {
         "" | "events.k8s.io" => "core",
         "internal.apiserver.k8s.io" => "apiserverinternal",

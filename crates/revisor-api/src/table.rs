@@ -8,11 +8,12 @@ use std::ops::Range;
 use bytes::{BufMut, Bytes, BytesMut};
 use revisor_cache::Item;
 use revisor_catalog::{Columns, Moment, Resource, TimedText};
-use revisor_object::{FieldError, FieldPath, Object, Status, Value, parse_json};
+use revisor_object::{FieldError, FieldPath, Object, Status, Value, parse_json, push_json_value};
 use revisor_registry::present_item;
 
 use crate::negotiate::MetaVersion;
 use crate::raw_json;
+use crate::representation::as_json;
 
 /// The annotation of the bookmark that ends the initial events. Its row always has an object, or nobody could see it.
 pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -87,7 +88,7 @@ impl Rows {
 
     /// Appends the row of an object of the cache.
     pub(crate) fn push_item(&self, resource: &Resource, item: &Item, out: &mut BytesMut) {
-        self.push_shown(resource, item, &present_item(resource, item), out);
+        self.push_shown(resource, item, &as_json(&present_item(resource, item)), out);
     }
 
     /// Appends the row of an object of the cache, which is shown so.
@@ -161,7 +162,9 @@ fn columns_of_part(resource: &Resource, shown: &Object) -> Option<Columns> {
 /// Everything in a row before what it includes of its object.
 fn front(columns: &Columns, parsed: &Object, now: Moment) -> String {
     let mut front = String::from("{\"cells\":");
-    front.push_str(&Value::Array(columns.cells(parsed, now)).to_json());
+    let mut cells = Vec::new();
+    push_json_value(&Value::Array(columns.cells(parsed, now)), &mut cells);
+    front.push_str(&String::from_utf8_lossy(&cells));
     if let Some(completion) = columns.completion(parsed) {
         front.push_str(",\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"");
         front.push_str(completion.reason);

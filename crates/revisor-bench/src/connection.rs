@@ -66,9 +66,10 @@ impl Connector {
     }
 
     /// Writes a request into `buffer`, in place of what was there.
-    pub(crate) fn request(&self, buffer: &mut Vec<u8>, method: &str, path: &str, media_type: &str, body: &[u8]) {
+    pub(crate) fn request(&self, buffer: &mut Vec<u8>, request: &Request<'_>) {
+        let Request { method, path, accepts, media_type, body } = *request;
         buffer.clear();
-        for part in [method, " ", path, &self.headers, "Accept: application/json\r\n"] {
+        for part in [method, " ", path, &self.headers, "Accept: ", accepts, "\r\n"] {
             buffer.extend_from_slice(part.as_bytes());
         }
         if !body.is_empty() {
@@ -80,6 +81,18 @@ impl Connector {
         buffer.extend_from_slice(b"\r\n");
         buffer.extend_from_slice(body);
     }
+}
+
+/// What a client asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    /// How the answer is to come.
+    pub(crate) accepts: &'a str,
+    /// What the body is.
+    pub(crate) media_type: &'a str,
+    pub(crate) body: &'a [u8],
 }
 
 /// A connection that carries one request at a time.

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::connection::{Connection, Connector};
+use crate::encoding::EventCounter;
 use crate::http::Body;
 use crate::objects::Namespace;
 use crate::process::Processes;
@@ -44,7 +45,7 @@ pub(crate) async fn run(
     let revision = workers.first_mut().context("there is no worker")?.revision().await?;
     let path = format!("{}?watch=true&resourceVersion={revision}&timeoutSeconds=3600", namespace.collection);
     let mut request = Vec::new();
-    connector.request_form(&mut request, &path, "application/json");
+    connector.request_form(&mut request, &path, namespace.encoding.media_type());
 
     let seen = Arc::new(Seen::default());
     let mut watches = JoinSet::new();
@@ -52,7 +53,7 @@ pub(crate) async fn run(
         let mut connection = connector.connect().await?;
         let body =
             tokio::time::timeout(PATIENCE, connection.open(&request)).await.context("a watch does not begin")??;
-        watches.spawn(watch(connection, body, seen.clone()));
+        watches.spawn(watch(connection, body, EventCounter::new(namespace.encoding), seen.clone()));
     }
 
     let mut outcome = Outcome::default();
@@ -115,14 +116,13 @@ async fn reach(goal: u64, seen: &Seen, watches: &mut JoinSet<Result<()>>) -> Res
     }
 }
 
-/// Counts events until the server ends the watch. Each event is one line.
-async fn watch(mut connection: Connection, mut body: Body, seen: Arc<Seen>) -> Result<()> {
+/// Counts events until the server ends the watch.
+async fn watch(mut connection: Connection, mut body: Body, mut counter: EventCounter, seen: Arc<Seen>) -> Result<()> {
     while body != Body::Done {
-        let mut lines = 0;
-        let mut count = |bytes: &[u8]| lines += bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
-        connection.read_body(&mut body, &mut count).await?;
-        if lines > 0 {
-            seen.events.fetch_add(lines, Ordering::Relaxed);
+        let mut events = 0;
+        connection.read_body(&mut body, &mut |bytes: &[u8]| events += counter.count(bytes)).await?;
+        if events > 0 {
+            seen.events.fetch_add(events, Ordering::Relaxed);
             seen.more.notify_one();
         }
     }

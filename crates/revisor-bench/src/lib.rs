@@ -9,6 +9,7 @@
 
 mod connection;
 mod converter;
+mod encoding;
 mod endpoint;
 mod fan_out;
 mod http;
@@ -26,6 +27,7 @@ mod widgets;
 mod worker;
 mod workload;
 
+pub use encoding::Encoding;
 pub use endpoint::{Endpoint, EndpointError};
 pub use objects::Kind;
 pub use options::Options;

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 
+use crate::encoding::{Encoding, text_at};
 use crate::http::find;
 use serde_json::Value;
 
@@ -41,11 +42,12 @@ pub(crate) struct Namespace {
     pub(crate) collection: String,
     pub(crate) kind: Kind,
     conversion: Option<Conversion>,
+    pub(crate) encoding: Encoding,
     payload: String,
 }
 
 impl Namespace {
-    pub(crate) fn new(name: String, kind: Kind, conversion: Option<Conversion>) -> Self {
+    pub(crate) fn new(name: String, kind: Kind, conversion: Option<Conversion>, encoding: Encoding) -> Self {
         let collection = match kind {
             Kind::Configmaps => format!("/api/v1/namespaces/{name}/configmaps"),
             Kind::Pods => format!("/api/v1/namespaces/{name}/pods"),
@@ -54,7 +56,7 @@ impl Namespace {
             }
         };
         let payload = "All work and no play makes a server fast. ".chars().cycle().take(PAYLOAD).collect();
-        Self { name, collection, kind, conversion, payload }
+        Self { name, collection, kind, conversion, encoding, payload }
     }
 
     /// The namespace itself.
@@ -94,13 +96,15 @@ impl Namespace {
 
     /// How a client changes an object at this revision: what it sends, as what, and by which method. Of a pod little
     /// may be changed, and what the server added to it must stay, so it is patched.
-    pub(crate) fn change(&self, index: u32, turn: u64, revision: u64) -> (&'static str, &'static str, String) {
+    pub(crate) fn change(&self, index: u32, turn: u64, revision: u64) -> (&'static str, &'static str, Vec<u8>) {
         match self.kind {
-            Kind::Configmaps | Kind::Widgets => ("PUT", "application/json", self.object(index, turn, Some(revision))),
+            Kind::Configmaps | Kind::Widgets => {
+                ("PUT", self.encoding.media_type(), self.encoding.write(self.object(index, turn, Some(revision))))
+            }
             Kind::Pods => {
                 let patch =
                     format!(r#"{{"metadata":{{"resourceVersion":"{revision}","annotations":{{"turn":"{turn}"}}}}}}"#);
-                ("PATCH", "application/merge-patch+json", patch)
+                ("PATCH", "application/merge-patch+json", patch.into_bytes())
             }
         }
     }
@@ -128,18 +132,25 @@ impl Namespace {
 }
 
 /// The revision in the metadata of an object.
-pub(crate) fn revision(body: &[u8]) -> Result<u64> {
-    let text = string_after(body, REVISION).context("an answer has no resourceVersion")?;
+pub(crate) fn revision(encoding: Encoding, body: &[u8]) -> Result<u64> {
+    let text = match encoding {
+        Encoding::Json => string_after(body, REVISION),
+        Encoding::Protobuf => text_at(body, &[1, 6]),
+    };
+    let text = text.context("an answer has no resourceVersion")?;
     text.parse().with_context(|| format!("a resourceVersion is {text:?}"))
 }
 
 /// The revision of a list: none of its items has a later one, and its metadata may stand before or behind them.
-pub(crate) fn list_revision(body: &[u8]) -> Result<u64> {
-    let mut newest = revision(body)?;
+pub(crate) fn list_revision(encoding: Encoding, body: &[u8]) -> Result<u64> {
+    if encoding == Encoding::Protobuf {
+        return text_at(body, &[1, 2]).context("a list has no resourceVersion")?.parse().context("is no number");
+    }
+    let mut newest = revision(encoding, body)?;
     let mut rest = body;
     while let Some(at) = find(rest, REVISION) {
         rest = &rest[at..];
-        newest = newest.max(revision(rest)?);
+        newest = newest.max(revision(encoding, rest)?);
         rest = &rest[REVISION.len()..];
     }
     Ok(newest)
@@ -149,7 +160,10 @@ const REVISION: &[u8] = br#""resourceVersion":""#;
 
 /// The token for the next page, if there is one. The parts are the beginning and the end of a list; metadata stands in
 /// either, and the items between them are not worth searching.
-pub(crate) fn continue_token(parts: [&[u8]; 2]) -> Option<&str> {
+pub(crate) fn continue_token(encoding: Encoding, parts: [&[u8]; 2]) -> Option<&str> {
+    if encoding == Encoding::Protobuf {
+        return text_at(parts[0], &[1, 3]).filter(|token| !token.is_empty());
+    }
     parts.into_iter().find_map(|part| string_after(part, br#""continue":""#)).filter(|token| !token.is_empty())
 }
 
@@ -163,9 +177,11 @@ fn string_after<'a>(body: &'a [u8], key: &[u8]) -> Option<&'a str> {
 mod tests {
     use super::*;
 
+    const JSON: Encoding = Encoding::Json;
+
     #[test]
     fn objects_are_json_of_about_a_kibibyte() {
-        let namespace = Namespace::new("bench-1".into(), Kind::Configmaps, None);
+        let namespace = Namespace::new("bench-1".into(), Kind::Configmaps, None, JSON);
         for (revision, want) in [(None, serde_json::Value::Null), (Some(7), "7".into())] {
             let text = namespace.object(3, 5, revision);
             let object: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
@@ -175,7 +191,7 @@ mod tests {
             assert!((900..1200).contains(&text.len()), "{}", text.len());
         }
         assert!(serde_json::from_str::<serde_json::Value>(&namespace.manifest()).is_ok());
-        let pod = Namespace::new("bench-1".into(), Kind::Pods, None).object(3, 5, None);
+        let pod = Namespace::new("bench-1".into(), Kind::Pods, None, JSON).object(3, 5, None);
         let pod: serde_json::Value = serde_json::from_str(&pod).expect("it is JSON");
         assert_eq!(pod["spec"]["containers"][0]["name"], "web");
         assert_eq!(namespace.path(3), "/api/v1/namespaces/bench-1/configmaps/o-0000003");
@@ -184,14 +200,14 @@ mod tests {
     #[test]
     fn answers_are_searched_not_parsed() {
         let list = br#"{"kind":"List","metadata":{"resourceVersion":"42","continue":"abc"},"items":[]}"#;
-        assert_eq!(revision(list).expect("there is one"), 42);
+        assert_eq!(revision(JSON, list).expect("there is one"), 42);
         let behind = br#"{"items":[{"metadata":{"resourceVersion":"7"}}],"metadata":{"resourceVersion":"42"}}"#;
-        assert_eq!((list_revision(list).ok(), list_revision(behind).ok()), (Some(42), Some(42)));
-        assert_eq!(continue_token([list, b""]), Some("abc"));
-        assert_eq!(continue_token([b"", list]), Some("abc"));
-        assert_eq!(continue_token([br#"{"metadata":{"continue":""}}"#, b""]), None);
-        assert_eq!(continue_token([b"{}", b"\"continue\":\"cut of"]), None);
-        assert!(revision(b"{}").is_err());
-        assert!(revision(br#"{"resourceVersion":"x"}"#).is_err());
+        assert_eq!((list_revision(JSON, list).ok(), list_revision(JSON, behind).ok()), (Some(42), Some(42)));
+        assert_eq!(continue_token(JSON, [list, b""]), Some("abc"));
+        assert_eq!(continue_token(JSON, [b"", list]), Some("abc"));
+        assert_eq!(continue_token(JSON, [br#"{"metadata":{"continue":""}}"#, b""]), None);
+        assert_eq!(continue_token(JSON, [b"{}", b"\"continue\":\"cut of"]), None);
+        assert!(revision(JSON, b"{}").is_err());
+        assert!(revision(JSON, br#"{"resourceVersion":"x"}"#).is_err());
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::encoding::Encoding;
 use crate::objects::Kind;
 use crate::widgets::Conversion;
 
@@ -41,6 +42,9 @@ pub struct Options {
     /// With --kind widgets: work in another version than the one that is stored, and convert like this
     #[arg(long, value_enum, requires = "kind")]
     pub conversion: Option<Conversion>,
+    /// How objects are sent and read; tables come as JSON always
+    #[arg(long, value_enum, default_value_t)]
+    pub encoding: Encoding,
     /// Validating policies of five expressions each that every write of the load has to pass
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub policies: u32,
@@ -97,6 +101,8 @@ mod tests {
             ("--million", false),
             ("--kind pods", true),
             ("--kind dragons", false),
+            ("--kind pods --encoding protobuf", true),
+            ("--encoding runes", false),
             ("--kind widgets --conversion rules", true),
             ("--conversion rules", false),
             ("--kind widgets --conversion magic", false),

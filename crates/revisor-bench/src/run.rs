@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::connection::Connector;
 use crate::converter::Converter;
+use crate::encoding::Encoding;
 use crate::objects::{Kind, Namespace};
 use crate::process::Processes;
 use crate::report::{Phase, Report, ServerReport};
@@ -29,6 +30,9 @@ const POLICIES: Duration = Duration::from_secs(3);
 pub async fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report> {
     if options.conversion.is_some() && options.kind != Kind::Widgets {
         bail!("--conversion is for --kind widgets");
+    }
+    if options.encoding == Encoding::Protobuf && options.kind == Kind::Widgets {
+        bail!("custom objects have no form in protobuf");
     }
     let peer = match (&options.peer, &options.peer_token) {
         (Some(url), Some(token)) => Some((Endpoint::new(url, token)?, Processes::new(options.peer_pid.clone()))),
@@ -164,6 +168,7 @@ impl Drive {
             format!("bench-{}-{}", std::process::id(), now.as_millis()),
             options.kind,
             options.conversion,
+            options.encoding,
         );
         let namespace = Arc::new(namespace);
         let converter = match options.conversion {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 
-use crate::connection::{Connection, Connector};
+use crate::connection::{Connection, Connector, Request};
+use crate::encoding::Encoding;
 use crate::objects::{self, Item, Namespace, PAYLOAD};
 
-/// The forms in which a list can be asked for.
-const WHOLE: &str = "application/json";
+/// The form in which a table can be asked for.
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
 /// The form of what is applied. JSON is YAML.
@@ -120,16 +120,17 @@ impl Worker {
                     return Ok(None);
                 }
                 let index = self.next;
-                let body = self.namespace.object(index, 0, None);
+                let encoding = self.namespace.encoding;
+                let body = encoding.write(self.namespace.object(index, 0, None));
                 let path = self.namespace.collection.clone();
-                let revision = self.write("POST", &path, WHOLE, &body).await?;
+                let revision = self.write("POST", &path, encoding.media_type(), &body).await?;
                 self.items.push(Item { index, revision });
                 self.next += self.stride;
             }
             Operation::Get => {
                 let Some(item) = self.take_turn() else { return Ok(None) };
                 let path = self.namespace.path(self.items[item].index);
-                self.call("GET", &path, "").await?;
+                self.ask("GET", &path).await?;
             }
             Operation::Update => {
                 let Some(item) = self.take_turn() else { return Ok(None) };
@@ -144,7 +145,7 @@ impl Worker {
                 // Whoever created the object gives way the first time.
                 let path = format!("{}?fieldManager=bench&force=true", self.namespace.path(index));
                 let body = self.namespace.object(index, self.turn, None);
-                self.items[item].revision = self.write("PATCH", &path, APPLIED, &body).await?;
+                self.items[item].revision = self.write("PATCH", &path, APPLIED, body.as_bytes()).await?;
             }
             Operation::Delete => {
                 if self.items.len() <= self.keep {
@@ -152,7 +153,7 @@ impl Worker {
                 }
                 let Some(item) = self.items.pop() else { return Ok(None) };
                 let path = self.namespace.path(item.index);
-                self.call("DELETE", &path, "").await?;
+                self.ask("DELETE", &path).await?;
             }
             Operation::List => return self.list(live, None).await.map(Some),
             Operation::Table => return self.list(live, Some(TABLE)).await.map(Some),
@@ -164,13 +165,20 @@ impl Worker {
     /// The revision that the collection is at.
     pub(crate) async fn revision(&mut self) -> Result<u64> {
         let path = format!("{}?limit=1", self.namespace.collection);
-        self.call("GET", &path, "").await?;
-        objects::list_revision(&self.response)
+        self.ask("GET", &path).await?;
+        objects::list_revision(self.namespace.encoding, &self.response)
     }
 
-    /// A request whose answer's content does not matter.
+    /// A request in JSON, whatever the load is sent and read as.
     pub(crate) async fn call(&mut self, method: &str, path: &str, body: &str) -> Result<()> {
-        self.send(method, path, WHOLE, body).await
+        let json = Encoding::Json.media_type();
+        self.send(Request { method, path, accepts: json, media_type: json, body: body.as_bytes() }).await
+    }
+
+    /// A request of the load without a body.
+    async fn ask(&mut self, method: &str, path: &str) -> Result<()> {
+        let accepts = self.namespace.encoding.media_type();
+        self.send(Request { method, path, accepts, media_type: accepts, body: b"" }).await
     }
 
     /// The object at a path.
@@ -188,21 +196,23 @@ impl Worker {
         self.call("PUT", definition, &defined.to_string()).await
     }
 
-    async fn send(&mut self, method: &str, path: &str, media_type: &str, body: &str) -> Result<()> {
-        self.connector.request(&mut self.request, method, path, media_type, body.as_bytes());
+    async fn send(&mut self, request: Request<'_>) -> Result<()> {
+        self.connector.request(&mut self.request, &request);
         self.response.clear();
         let Self { connection, request, response, .. } = self;
         connection.call(request, &mut |bytes| response.extend_from_slice(bytes)).await
     }
 
-    async fn write(&mut self, method: &str, path: &str, media_type: &str, body: &str) -> Result<u64> {
-        self.send(method, path, media_type, body).await?;
-        objects::revision(&self.response)
+    async fn write(&mut self, method: &str, path: &str, media_type: &str, body: &[u8]) -> Result<u64> {
+        let encoding = self.namespace.encoding;
+        self.send(Request { method, path, accepts: encoding.media_type(), media_type, body }).await?;
+        objects::revision(encoding, &self.response)
     }
 
     /// The whole list, counted and thrown away: it may be larger than what a client should keep.
     async fn list(&mut self, live: u64, form: Option<&str>) -> Result<u64> {
-        self.connector.request_form(&mut self.request, &self.namespace.collection, form.unwrap_or(WHOLE));
+        let whole = self.namespace.encoding.media_type();
+        self.connector.request_form(&mut self.request, &self.namespace.collection, form.unwrap_or(whole));
         let mut bytes = 0;
         self.connection.call(&self.request, &mut |piece| bytes += piece.len() as u64).await?;
         // A table shows less of each object.
@@ -216,12 +226,12 @@ impl Worker {
             path.push_str("&continue=");
             path.extend(self.token.bytes().map(escape));
         }
-        self.call("GET", &path, "").await?;
+        self.ask("GET", &path).await?;
         let bytes = self.response.len() as u64;
         self.walked += bytes;
         let head = &self.response[..self.response.len().min(METADATA)];
         let tail = &self.response[self.response.len().saturating_sub(METADATA)..];
-        self.token = objects::continue_token([head, tail]).unwrap_or_default().to_owned();
+        self.token = objects::continue_token(self.namespace.encoding, [head, tail]).unwrap_or_default().to_owned();
         if self.token.is_empty() {
             ensure_complete(self.walked, live)?;
             self.walked = 0;

@@ -217,6 +217,22 @@ impl Resource {
         self.types.read_protobuf(self.root, bytes)
     }
 
+    /// Keeps the texts of parts that are any JSON; `value` was read from `json`. What is spelled in one way and shown in
+    /// another is told apart by [`revisor_schema::is_spelled`].
+    pub fn keep_raw(&self, value: &mut Value, json: &[u8]) {
+        self.types.keep_raw(self.root, value, json);
+    }
+
+    /// Lets go of these texts, for those who change an object whatever its type.
+    pub fn open_raw(&self, object: &mut Object) {
+        self.types.open_raw(self.root, object);
+    }
+
+    /// Gives what still says the same as in `old` the text that it had there.
+    pub fn restore_raw(&self, object: &mut Object, old: &Object) {
+        self.types.restore_raw(self.root, object, old);
+    }
+
     /// Whether this is another version in which the kind of a built-in resource is known, served or not.
     pub fn is_also(&self, api_version: &str) -> bool {
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
@@ -226,6 +242,24 @@ impl Resource {
             && group == self.group
             && version != self.version
             && self.types.id(&format!("{package}.{version}.{}", self.kind)).is_some()
+    }
+
+    /// What is said of an object of another kind, or of a version that nobody knows: whether the kind is known at all
+    /// depends on the group. Upstream: `NewNotRegisteredErrForKind`, and what has no conversion.
+    pub fn other_kind(&self, kind: &str, api_version: &str) -> String {
+        let name = &self.types.get(self.root).name;
+        let package = name.split('.').next().unwrap_or_default();
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let is_known = group == self.group && self.types.id(&format!("{package}.{version}.{kind}")).is_some();
+        if is_known {
+            return format!("converting ({version}.{kind}) to ({package}.{}): unknown conversion", self.kind);
+        }
+        let scheme = match package {
+            "apiextensions" => "pkg/apiserver/apiserver.go:53",
+            "apiregistration" => "pkg/apiserver/scheme/scheme.go:30",
+            _ => "pkg/api/legacyscheme/scheme.go:30",
+        };
+        format!("no kind {kind:?} is registered for version {api_version:?} in scheme {scheme:?}")
     }
 
     /// What its definition says, if it is a custom resource.
@@ -320,7 +354,7 @@ impl Resource {
     /// but the name differs.
     pub fn is_stored_otherwise(&self, stored: &[u8]) -> bool {
         let is_various = matches!(&self.nature, Nature::BuiltIn(BuiltIn::Stored { variously: true }));
-        is_various && !stored.starts_with(self.type_prefix.as_bytes())
+        is_various && !stored.trim_ascii_start().starts_with(self.type_prefix.as_bytes())
     }
 
     /// Brings an object of this version to the shape in which it is stored.

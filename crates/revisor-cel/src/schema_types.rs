@@ -200,7 +200,7 @@ impl BuiltInTypes<'_> {
             Shape::Double => SchemaType::simple(Type::Double, 0, 1),
             Shape::Bytes => SchemaType::simple(Type::Bytes, long, 2),
             Shape::Time | Shape::MicroTime => SchemaType::simple(Type::Timestamp, 32, 21),
-            Shape::Quantity | Shape::IntOrString | Shape::Any | Shape::Either(..) => {
+            Shape::Quantity | Shape::IntOrString | Shape::Any | Shape::Raw | Shape::Either(..) => {
                 SchemaType::simple(Type::Dyn, long, 1)
             }
             Shape::List(element) => {

@@ -244,7 +244,7 @@ impl<'t, 'd> Generator<'t, 'd> {
             Shape::Quantity => Value::from(self.text(Words::Known(QUANTITIES))),
             Shape::IntOrString if self.choices.once_in(2) => self.number(),
             Shape::IntOrString => Value::from(self.text(Words::Known(&["http", "50%", "1", "80"]))),
-            Shape::Any => odd::value(&mut self.choices),
+            Shape::Any | Shape::Raw => odd::value(&mut self.choices),
             Shape::List(item) => self.list(item, name, depth),
             Shape::Map(item) => Value::Object(self.map(item, name, depth)),
             Shape::Struct(id) => self.within(*id, depth),

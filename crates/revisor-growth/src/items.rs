@@ -138,7 +138,7 @@ impl Filling {
                 let place: Object = [(step.as_str(), Value::Object(Object::new()))].into_iter().collect();
                 Value::Object([("f:data", Value::Object(place))].into_iter().collect())
             }
-            Shape::Any => Value::Object([("any", Value::Int(index as i64))].into_iter().collect()),
+            Shape::Any | Shape::Raw => Value::Object([("any", Value::Int(index as i64))].into_iter().collect()),
             Shape::List(element) => Value::Array(vec![self.value_at(types, name, element, index, depth)]),
             Shape::Map(element) => {
                 let key = format!("k{index}");
@@ -156,7 +156,7 @@ impl Filling {
         for field in &of.fields {
             let is_simple = !matches!(
                 field.shape,
-                Shape::List(_) | Shape::Map(_) | Shape::Struct(_) | Shape::Either(..) | Shape::Any
+                Shape::List(_) | Shape::Map(_) | Shape::Struct(_) | Shape::Either(..) | Shape::Any | Shape::Raw
             );
             let is_needed = matches!(field.presence, Presence::Always | Presence::Nullable) || field.required;
             let tells_apart =

@@ -67,7 +67,9 @@ impl Pointer {
         let holder = match holder {
             Value::Object(object) => Holder::Object(object),
             Value::Array(items) => Holder::Array(items),
-            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => return Err(missing()),
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Raw(_) => {
+                return Err(missing());
+            }
         };
         Ok(Place { holder, token: unescape(last), depth, pointer: self, usage })
     }
@@ -232,7 +234,7 @@ fn child<'v>(holder: &'v mut Value, token: &str) -> Option<&'v mut Value> {
             let at = index(token, items.len())?;
             items.get_mut(at)
         }
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => None,
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Raw(_) => None,
     }
 }
 

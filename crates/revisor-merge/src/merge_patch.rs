@@ -29,7 +29,7 @@ pub fn merge_patch(target: &mut Value, patch: Value) -> Result<(), PatchError> {
             Ok(())
         }
         Value::Null => Err(PatchError::Malformed("Invalid JSON Patch".to_owned())),
-        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Array(_) => {
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Array(_) | Value::Raw(_) => {
             let found = patch.type_name();
             Err(PatchError::Malformed(format!(
                 "error decoding patch: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
@@ -79,7 +79,7 @@ fn drop_null_members(value: &mut Value) {
             !member.is_null()
         }),
         Value::Array(items) => items.iter_mut().for_each(drop_null_members),
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => {}
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Raw(_) => {}
     }
 }
 

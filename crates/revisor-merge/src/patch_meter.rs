@@ -62,6 +62,7 @@ fn fits(value: &Value, room: usize, seen: &mut usize) -> bool {
     match value {
         Value::Array(items) => room > 0 && items.iter().all(|item| fits(item, room - 1, seen)),
         Value::Object(object) => room > 0 && object.iter().all(|(_, member)| fits(member, room - 1, seen)),
+        Value::Raw(raw) => fits(raw.value(), room, seen),
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => true,
     }
 }
@@ -80,6 +81,7 @@ fn encoded_size(value: &Value) -> usize {
         }
         Value::Float(_) => LONGEST_FLOAT,
         Value::String(text) => string_size(text),
+        Value::Raw(raw) => raw.text().len(),
         Value::Array(items) => brackets_and_commas(items.len()) + items.iter().map(encoded_size).sum::<usize>(),
         Value::Object(object) => {
             let members = object.iter().map(|(name, member)| string_size(name) + 1 + encoded_size(member));

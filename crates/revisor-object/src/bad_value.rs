@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::Value;
 use crate::clip::{MAX_TEXT_BYTES, clip_shown, shown_bytes};
+use crate::go_json::compact_json;
 
 /// The value that an error is about.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -205,6 +206,7 @@ impl fmt::Display for GoJson<'_> {
                 }
                 f.write_char(']')
             }
+            Value::Raw(raw) => f.write_str(&String::from_utf8_lossy(&compact_json(raw.text().as_bytes()))),
             Value::Object(members) => {
                 f.write_char('{')?;
                 for (index, (key, member)) in members.iter().enumerate() {

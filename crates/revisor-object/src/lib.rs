@@ -13,12 +13,15 @@ mod field_errors;
 mod field_names;
 mod field_path;
 mod field_selector;
+mod go_json;
 mod int_or_string;
 mod ip;
 mod json;
+mod json_problem;
 mod label_selector;
 pub mod names;
 mod quantity;
+mod raw_json;
 mod seen;
 mod shape;
 mod status;
@@ -44,16 +47,19 @@ pub use field_path::FieldPath;
 pub use field_selector::{
     FieldOperator, FieldSelector, FieldSelectorError, FieldTerm, MAX_FIELD_SELECTOR_BYTES, MAX_FIELD_TERMS,
 };
+pub use go_json::{compact_json, escape_html, push_json_text, push_json_value};
 pub use int_or_string::{IntOrString, ScaleError};
 pub use ip::{
     Cidr, Strictness, cidr_problems, cidr_warnings, interface_address_problems, ip_problems, ip_warnings,
     legacy_cidr_problems, legacy_ip_problems, parse_cidr_sloppy, parse_ip_sloppy,
 };
 pub use json::{JsonError, MAX_DEPTH, Parsed, parse_json};
+pub use json_problem::json_problem;
 pub use label_selector::{
     LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,
 };
 pub use quantity::{MAX_QUANTITY_BYTES, Notation, Quantity, QuantityError};
+pub use raw_json::RawJson;
 pub use seen::{ByMembers, ByValue, Seen};
 pub use shape::Shape;
 pub use status::{KindRef, ResourceRef, Status, StatusCause, StatusDetails, StatusMetadata};

@@ -124,6 +124,7 @@ impl Quantity {
             Value::String(text) => Quantity::parse(text.trim()),
             Value::Int(number) => Quantity::parse(&number.to_string()),
             Value::Float(number) => Quantity::parse(&number.to_string()),
+            Value::Raw(raw) => Quantity::from_value(raw.value()),
             Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(QuantityError::Format),
         }
     }

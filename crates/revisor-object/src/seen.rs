@@ -64,8 +64,10 @@ impl Eq for ByValue<'_> {}
 
 impl Hash for ByValue<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        std::mem::discriminant(self.0).hash(state);
-        match self.0 {
+        // What is kept as a text may be equal to what is not.
+        let value = self.0.plain();
+        std::mem::discriminant(value).hash(state);
+        match value {
             Value::Null => {}
             Value::Bool(truth) => truth.hash(state),
             Value::Int(number) => number.hash(state),
@@ -74,6 +76,7 @@ impl Hash for ByValue<'_> {
             Value::String(text) => text.hash(state),
             Value::Array(items) => items.iter().for_each(|item| ByValue(item).hash(state)),
             Value::Object(object) => ByMembers(object).hash(state),
+            Value::Raw(raw) => ByValue(raw.value()).hash(state),
         }
     }
 }

@@ -6,8 +6,10 @@
 use compact_str::CompactString;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
+use crate::RawJson;
+
 /// A JSON value as Kubernetes reads it: integers that fit 64 bits are integers, all other numbers are floats.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub enum Value {
     /// `null`
     #[default]
@@ -24,12 +26,30 @@ pub enum Value {
     Array(Vec<Value>),
     /// An object.
     Object(Object),
+    /// Any of these that is kept as the text that it was sent as. Only fields whose types say so hold such values.
+    Raw(Box<RawJson>),
 }
 
 impl Value {
+    /// What a value says, also if it is kept as a text.
+    pub fn plain(&self) -> &Value {
+        match self {
+            Value::Raw(raw) => raw.value(),
+            value => value,
+        }
+    }
+
+    /// The same, to be owned.
+    pub fn into_plain(self) -> Value {
+        match self {
+            Value::Raw(raw) => raw.into_value(),
+            value => value,
+        }
+    }
+
     /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
-        match self {
+        match self.plain() {
             Value::String(text) => Some(text),
             _ => None,
         }
@@ -37,7 +57,7 @@ impl Value {
 
     /// The integer, if it is one.
     pub fn as_i64(&self) -> Option<i64> {
-        match self {
+        match self.plain() {
             Value::Int(number) => Some(*number),
             _ => None,
         }
@@ -45,7 +65,7 @@ impl Value {
 
     /// The boolean, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
-        match self {
+        match self.plain() {
             Value::Bool(truth) => Some(*truth),
             _ => None,
         }
@@ -53,7 +73,7 @@ impl Value {
 
     /// The elements, if it is an array.
     pub fn as_array(&self) -> Option<&[Value]> {
-        match self {
+        match self.plain() {
             Value::Array(items) => Some(items),
             _ => None,
         }
@@ -61,7 +81,7 @@ impl Value {
 
     /// The object, if it is one.
     pub fn as_object(&self) -> Option<&Object> {
-        match self {
+        match self.plain() {
             Value::Object(object) => Some(object),
             _ => None,
         }
@@ -89,6 +109,7 @@ impl Value {
             Value::String(_) => "string",
             Value::Array(_) => "array",
             Value::Object(_) => "object",
+            Value::Raw(raw) => raw.value().type_name(),
         }
     }
 
@@ -102,6 +123,7 @@ impl Value {
             Value::String(_) => "string",
             Value::Array(_) => "[]interface {}",
             Value::Object(_) => "map[string]interface {}",
+            Value::Raw(raw) => raw.value().go_type(),
         }
     }
 
@@ -170,6 +192,25 @@ impl Serialize for Value {
                 sequence.end()
             }
             Value::Object(object) => object.serialize(serializer),
+            Value::Raw(raw) => raw.value().serialize(serializer),
+        }
+    }
+}
+
+/// Two texts are compared as texts; one and a value that is none by what it says.
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Null, Value::Null) => true,
+            (Value::Bool(one), Value::Bool(other)) => one == other,
+            (Value::Int(one), Value::Int(other)) => one == other,
+            (Value::Float(one), Value::Float(other)) => one == other,
+            (Value::String(one), Value::String(other)) => one == other,
+            (Value::Array(one), Value::Array(other)) => one == other,
+            (Value::Object(one), Value::Object(other)) => one == other,
+            (Value::Raw(one), Value::Raw(other)) => one == other,
+            (Value::Raw(raw), plain) | (plain, Value::Raw(raw)) => raw.value() == plain,
+            _ => false,
         }
     }
 }

@@ -256,7 +256,7 @@ pub(crate) fn key_text(value: &Value) -> Option<CompactString> {
         Value::Int(number) => Some(number.to_compact_string()),
         Value::Float(number) => Some(number.to_compact_string()),
         Value::Null => Some("null".into()),
-        Value::Array(_) | Value::Object(_) => None,
+        Value::Array(_) | Value::Object(_) | Value::Raw(_) => None,
     }
 }
 

@@ -5,13 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_catalog::Resource;
-use revisor_object::{FieldError, FieldErrors, Object, Parsed, Value, Warnings, parse_json, parse_yaml};
+use revisor_object::{FieldError, FieldErrors, Object, Parsed, Value, Warnings, json_problem, parse_json, parse_yaml};
 use revisor_schema::{CborError, Envelope, Findings, ProtobufError, StructId, Types};
 
 use crate::RegistryError;
-
-/// How many characters of a body are shown to whoever may have mistaken it for another.
-const SHOWN_START: usize = 31;
 
 /// How many bytes are shown of a body that nobody can read.
 const SUMMARY: usize = 30;
@@ -70,8 +67,10 @@ pub fn cbor_as_json(resource: &Resource, body: &[u8]) -> Result<Bytes, RegistryE
 /// Why a body cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unread {
-    /// It is not written as it says.
+    /// It is not the JSON that it says.
     Syntax(String),
+    /// It is not the YAML that it says.
+    Yaml(String),
     /// The same of one that is no text.
     Cbor(CborError),
     /// It is, but what is around the object makes no sense.
@@ -93,7 +92,13 @@ impl Unread {
     pub(crate) fn message(&self, expected: &str, expected_version: &str, body: &[u8]) -> String {
         match self {
             Unread::Syntax(problem) => format!(
-                "the object provided is unrecognized (must be of type {expected}): couldn't get version/kind; json parse error: {problem}"
+                "the object provided is unrecognized (must be of type {expected}): couldn't get version/kind; json \
+                 parse error: {problem} ({})",
+                summary(body)
+            ),
+            Unread::Yaml(problem) => format!(
+                "the object provided is unrecognized (must be of type {expected}): {problem} ({})",
+                summary(body)
             ),
             Unread::Cbor(problem) => format!(
                 "the object provided is unrecognized (must be of type {expected}): unable to determine \
@@ -135,8 +140,17 @@ impl Format {
                 Ok(value) => Ok(Parsed { value, duplicates: Vec::new() }),
                 Err(error) => Err(Unread::Cbor(error)),
             },
-            Format::Json => parse_json(body).map_err(|error| Unread::Syntax(error.to_string())),
-            Format::Yaml => parse_yaml(body).map_err(|error| Unread::Syntax(error.to_string())),
+            Format::Json => {
+                let mut parsed = parse_json(body)
+                    .map_err(|error| Unread::Syntax(json_problem(body).unwrap_or_else(|| error.to_string())))?;
+                if let Some(id) = wanted.id {
+                    wanted.types.keep_raw(id, &mut parsed.value, body);
+                    // What is kept as its text is nobody's to read.
+                    parsed.duplicates.retain(|path| !wanted.types.is_in_raw(id, path));
+                }
+                Ok(parsed)
+            }
+            Format::Yaml => parse_yaml(body).map_err(|error| Unread::Yaml(error.to_string())),
             Format::Protobuf => {
                 let Envelope { api_version, kind: found, raw } = Envelope::read(body).map_err(Unread::Envelope)?;
                 // Another kind would be misread; its name alone is enough to refuse it.
@@ -189,8 +203,11 @@ impl Decoded {
         let parsed = format.parse(text, BodyType::of(resource));
         let Parsed { value, duplicates } = parsed.map_err(refused)?;
         if !matches!(value, Value::Object(_) | Value::Null) {
-            let problem = format!("json: cannot unmarshal {} into an object", value.type_name());
-            return Err(refused(Unread::Syntax(problem)));
+            return Err(refused(Unread::Syntax(no_object(&value))));
+        }
+        if resource.custom().is_some() && value.is_null() {
+            let shown = String::from_utf8_lossy(text);
+            return Err(kind_missing(kind, shown.trim(), text));
         }
         let claimed = claimed_type(&value);
         if let Some((_, found)) = claimed.as_ref().filter(|(claimed, found)| claimed == kind && resource.is_also(found))
@@ -200,11 +217,14 @@ impl Decoded {
         }
         let custom_type = CustomType::of(resource, &value);
         if let Some(claimed) = &custom_type {
-            claimed.check_body(resource, &value)?;
+            claimed.check_body(resource, &value, text)?;
         }
+        let sent_kind = value.as_object().and_then(|object| object.str("kind")).filter(|kind| !kind.is_empty());
+        let sent_kind = sent_kind.map(str::to_owned);
         let decoded = fit(resource, value, duplicates, validation);
         let decoded = decoded.map_err(|problem| {
-            let (sent_kind, version) = claimed.unwrap_or((kind.to_owned(), resource.api_version.clone()));
+            let sent = sent_kind.unwrap_or_else(|| kind.to_owned());
+            let (sent_kind, version) = claimed.unwrap_or((sent, resource.api_version.clone()));
             RegistryError::BadRequest(format!(
                 "{sent_kind} in version {:?} cannot be handled as a {kind}: {problem}",
                 version.rsplit('/').next().unwrap_or_default()
@@ -231,6 +251,33 @@ impl Decoded {
             _ => Err(RegistryError::Unreadable),
         }
     }
+
+    /// The same of an object of this resource, with the texts of what is any JSON in it.
+    pub(crate) fn stored_as(resource: &Resource, bytes: &[u8]) -> Result<Object, RegistryError> {
+        let mut value = parse_json(bytes).map_err(|_| RegistryError::Unreadable)?.value;
+        resource.keep_raw(&mut value, bytes);
+        match value {
+            Value::Object(object) => Ok(object),
+            _ => Err(RegistryError::Unreadable),
+        }
+    }
+}
+
+/// What is said of JSON that is no object.
+pub(crate) fn no_object(value: &Value) -> String {
+    format!(
+        "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
+         Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+        value.type_name()
+    )
+}
+
+/// What is said of a custom object that does not tell what it is.
+fn kind_missing(expected: &str, shown: &str, body: &[u8]) -> RegistryError {
+    RegistryError::BadRequest(format!(
+        "the object provided is unrecognized (must be of type {expected}): Object 'Kind' is missing in '{shown}' ({})",
+        summary(body)
+    ))
 }
 
 /// What is said of an object in another version of its kind.
@@ -263,15 +310,10 @@ impl CustomType {
     }
 
     /// Refuses a body that cannot be read as an object of the resource.
-    fn check_body(&self, resource: &Resource, value: &Value) -> Result<(), RegistryError> {
+    fn check_body(&self, resource: &Resource, value: &Value, body: &[u8]) -> Result<(), RegistryError> {
         let expected = resource.kind.as_str();
         if self.kind.is_empty() {
-            let shown = value.to_json();
-            let start = shown.char_indices().nth(SHOWN_START).map_or(shown.as_str(), |(end, _)| &shown[..end]);
-            return Err(RegistryError::BadRequest(format!(
-                "the object provided is unrecognized (must be of type {expected}): Object 'Kind' is missing in \
-                 '{shown}' ({start} ...)"
-            )));
+            return Err(kind_missing(expected, &value.to_json(), body));
         }
         let (found, wanted) = (&self.api_version, &resource.api_version);
         if found != wanted {
@@ -335,7 +377,7 @@ fn fit_by(
     if !is_ours {
         let kind = if kind.is_empty() { &resource.kind } else { kind };
         let version = if version.is_empty() { &resource.api_version } else { version };
-        return Err(format!("no kind {kind:?} is registered for version {version:?}"));
+        return Err(resource.other_kind(kind, version));
     }
     let findings = conform(resource, &mut value)?;
     let unknown = findings.unknown_fields.iter().map(|path| format!("unknown field \"{path}\""));

@@ -65,7 +65,7 @@ impl Drafted {
 impl Registry {
     /// The object that is stored in these bytes, in the version in which it is worked on.
     pub(crate) async fn read_stored(&self, resource: &Arc<Resource>, stored: &[u8]) -> Result<Current, RegistryError> {
-        let object = Decoded::stored(stored)?;
+        let object = Decoded::stored_as(resource, stored)?;
         let Some(custom) = resource.custom() else { return Ok(Current { object, beneath: Beneath::Nothing }) };
         let (mut object, beneath) = match custom.show_to_write(object) {
             (Ok(object), beneath) => (object, beneath),

@@ -12,7 +12,7 @@ use revisor_version::Revision;
 
 use self::plan::{Plan, plan};
 use crate::allocation::{Outcome, Reservation};
-use crate::body::{BodyType, Unread};
+use crate::body::{BodyType, Unread, no_object};
 use crate::conversion::Current;
 use crate::conversions::is_conversions;
 use crate::present::{Presented, named_as};
@@ -81,16 +81,16 @@ impl DeleteOptions {
             Err(Unread::Syntax(error)) => {
                 return Err(bad(format!("couldn't get version/kind; json parse error: {error}")));
             }
+            Err(Unread::Yaml(error)) => return Err(bad(error)),
             Err(Unread::Cbor(error)) => return Err(bad(error.to_string())),
             Err(Unread::Envelope(error) | Unread::Content { problem: error, .. }) => {
                 return Err(bad(error.to_string()));
             }
         };
-        let Value::Object(object) = value else {
-            return Err(bad(format!(
-                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into an object",
-                value.type_name()
-            )));
+        let object = match value {
+            Value::Object(object) => object,
+            Value::Null => Object::new(),
+            value => return Err(bad(format!("couldn't get version/kind; json parse error: {}", no_object(&value)))),
         };
         DeleteOptions::of(&object)
     }

@@ -23,7 +23,7 @@ impl Registry {
         let mut attempts = self.attempts(resource, namespace, name).await?;
         loop {
             let current = attempts.current()?;
-            let mut object = Decoded::stored(current.bytes())?;
+            let mut object = Decoded::stored_as(resource, current.bytes())?;
             change(&current, &mut object)?;
             let draft = encode(resource, &object);
             if dry_run || current.same_content(&draft) {

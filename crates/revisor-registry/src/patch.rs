@@ -44,6 +44,8 @@ impl Registry {
         self.change(place, options, |current| {
             let mut shown = with_type(resource, current);
             resource.to_shown(&mut shown);
+            let before = shown.clone();
+            resource.open_raw(&mut shown);
             let mut value = Value::Object(shown);
             // Read only now: that there is nothing to patch is said before what is wrong with the patch.
             apply_patch(resource, kind, text, &mut value)?;
@@ -55,6 +57,7 @@ impl Registry {
                 _ => unfit_patch(&shown, problem),
             })?;
             claimed.map_or(Ok(()), |claimed| claimed.check(resource))?;
+            resource.restore_raw(&mut object, &before);
             let metadata = object.object_mut("metadata");
             check_address(metadata, name.unwrap_or_default())?;
             match_namespace(resource, metadata, namespace)?;

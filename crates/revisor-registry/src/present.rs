@@ -72,7 +72,7 @@ pub(crate) fn show_now(resource: &Resource, stored: &Bytes) -> Result<Bytes, Unc
     if is_shown_as_stored(resource, stored) {
         return Ok(stored.clone());
     }
-    let Ok(mut object) = Decoded::stored(stored) else { return Ok(stored.clone()) };
+    let Ok(mut object) = Decoded::stored_as(resource, stored) else { return Ok(stored.clone()) };
     match resource.custom() {
         None => resource.to_shown(&mut object),
         Some(custom) => object = custom.show(object)?,

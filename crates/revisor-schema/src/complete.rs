@@ -59,7 +59,8 @@ fn written_zero(shape: &Shape) -> Value {
         Shape::Quantity => Value::from("0"),
         Shape::Duration => Value::from("0s"),
         Shape::Struct(_) => Value::Object(Object::new()),
-        Shape::Time | Shape::MicroTime | Shape::Any | Shape::List(_) | Shape::Map(_) | Shape::Either(..) => Value::Null,
+        Shape::Time | Shape::MicroTime | Shape::Any | Shape::Raw => Value::Null,
+        Shape::List(_) | Shape::Map(_) | Shape::Either(..) => Value::Null,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use revisor_object::{Duration, DurationError, FieldNames, Object, Quantity, Value};
+use revisor_object::{Duration, DurationError, FieldNames, Object, Quantity, RawJson, Value};
 
 use crate::timestamp::{Precision, parse_timestamp, timestamp_problem};
 use crate::{Alternative, Field, Presence, Shape, StructId, Types};
@@ -137,6 +137,12 @@ impl<'t> Walk<'t> {
     fn value(&mut self, shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
         match shape {
             Shape::Any => Ok(()),
+            Shape::Raw => {
+                if !matches!(value, Value::Raw(_)) {
+                    *value = Value::Raw(Box::new(RawJson::of(std::mem::take(value))));
+                }
+                Ok(())
+            }
             Shape::Struct(id) => self.structure(*id, value, holder),
             Shape::Either(alternative, id) => self.either(*alternative, *id, value, holder),
             Shape::List(element) => {
@@ -324,7 +330,7 @@ fn zero(shape: &Shape) -> Value {
         Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => Value::Int(0),
         Shape::Quantity => Value::from("0"),
         Shape::Duration => Value::from("0s"),
-        Shape::Time | Shape::MicroTime | Shape::Any | Shape::Either(..) => Value::Null,
+        Shape::Time | Shape::MicroTime | Shape::Any | Shape::Raw | Shape::Either(..) => Value::Null,
         Shape::List(_) => Value::Array(Vec::new()),
         Shape::Map(_) | Shape::Struct(_) => Value::Object(Object::new()),
     }
@@ -350,6 +356,7 @@ pub(crate) fn is_zero(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(object) => object.is_empty(),
+        Value::Raw(_) => false,
     }
 }
 
@@ -436,6 +443,11 @@ Probe,inner,P,given,2,
                 r#"{"count":4294967296}"#,
                 "json: cannot unmarshal number 4294967296 into Go struct field T.count of type int32",
             ),
+            (
+                r#"{"parts":[{"x":"a"},{"x":1}]}"#,
+                "json: cannot unmarshal number into Go struct field P.parts.x of type string",
+            ),
+            (r#"{"parts":[[]]}"#, "json: cannot unmarshal array into Go struct field T.parts of type P"),
             (r#"{"flag":"yes"}"#, "json: cannot unmarshal string into Go struct field T.flag of type bool"),
             (r#"{"blob":"a!"}"#, "illegal base64 data at input byte 1"),
             (

@@ -1,15 +1,16 @@
 //! Writing a value in its canonical form: the fields of a type in the order of the table, names of maps sorted, no
 //! white space. Equal objects have equal bytes, so "did this write change anything" is a comparison of bytes.
 
-use revisor_object::{Object, Value};
-use serde::Serialize;
+use revisor_object::{Object, Value, push_json_text, push_json_value};
 
+use crate::raw::SPELLED;
 use crate::{Alternative, Presence, Shape, StructId, Types};
 
 /// The canonical JSON of an object and the offsets that the server needs to know in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded {
-    /// The JSON text. `metadata.resourceVersion` is left out: it is spliced in once it is known.
+    /// The JSON text. `metadata.resourceVersion` is left out: it is spliced in once it is known. A blank before it tells
+    /// that it holds parts which are shown otherwise ([`is_spelled`](crate::is_spelled)).
     pub bytes: Vec<u8>,
     /// Where `"resourceVersion":"N",` belongs.
     pub revision_at: u32,
@@ -21,10 +22,10 @@ impl Types {
     pub fn encode(&self, id: StructId, kind: &str, api_version: &str, object: &Object) -> Encoded {
         let mut bytes = Vec::with_capacity(1024);
         bytes.extend_from_slice(b"{\"kind\":");
-        write_json(&mut bytes, kind);
+        push_json_text(kind, &mut bytes);
         bytes.extend_from_slice(b",\"apiVersion\":");
-        write_json(&mut bytes, api_version);
-        let mut writer = Writer { types: self, bytes, revision_at: None, in_metadata: false };
+        push_json_text(api_version, &mut bytes);
+        let mut writer = Writer { types: self, bytes, revision_at: None, in_metadata: false, is_spelled: false };
         for field in &self.get(id).fields {
             match &*field.name {
                 "kind" | "apiVersion" => {}
@@ -38,7 +39,11 @@ impl Types {
             }
         }
         writer.bytes.push(b'}');
-        let revision_at = writer.revision_at.unwrap_or_default();
+        let mut revision_at = writer.revision_at.unwrap_or_default();
+        if writer.is_spelled {
+            writer.bytes.insert(0, SPELLED);
+            revision_at += 1;
+        }
         Encoded { bytes: writer.bytes, revision_at }
     }
 }
@@ -48,6 +53,8 @@ struct Writer<'t> {
     bytes: Vec<u8>,
     revision_at: Option<u32>,
     in_metadata: bool,
+    /// Whether there is something in it that is shown otherwise to those who read JSON.
+    is_spelled: bool,
 }
 
 impl Writer<'_> {
@@ -60,7 +67,7 @@ impl Writer<'_> {
         if !first {
             self.bytes.push(b',');
         }
-        write_json(&mut self.bytes, name);
+        push_json_text(name, &mut self.bytes);
         self.bytes.push(b':');
         if presence == Presence::Nullable && value.is_null() {
             self.bytes.extend_from_slice(b"null");
@@ -85,7 +92,7 @@ impl Writer<'_> {
                     if at > 0 {
                         self.bytes.push(b',');
                     }
-                    write_json(&mut self.bytes, name);
+                    push_json_text(name, &mut self.bytes);
                     self.bytes.push(b':');
                     self.value(element, item);
                 }
@@ -96,7 +103,11 @@ impl Writer<'_> {
             (Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString, Value::Null) => self.bytes.push(b'0'),
             (Shape::Quantity, Value::Null) => self.bytes.extend_from_slice(b"\"0\""),
             (Shape::Duration, Value::Null) => self.bytes.extend_from_slice(b"\"0s\""),
-            (_, value) => write_json(&mut self.bytes, value),
+            (Shape::Raw, Value::Raw(raw)) if raw.problem().is_none() => {
+                self.is_spelled |= !raw.is_compact();
+                self.bytes.extend_from_slice(raw.text().as_bytes());
+            }
+            (_, value) => push_json_value(value, &mut self.bytes),
         }
     }
 
@@ -135,11 +146,6 @@ impl Writer<'_> {
         }
         self.bytes.push(b'}');
     }
-}
-
-pub(crate) fn write_json<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) {
-    // Writing texts and values to memory does not fail.
-    let _ = sonic_rs::to_writer(bytes, value);
 }
 
 #[cfg(test)]

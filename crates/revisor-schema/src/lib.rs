@@ -10,6 +10,7 @@ mod conform;
 mod default;
 mod encode;
 mod protobuf;
+mod raw;
 mod structural;
 mod timestamp;
 mod typed;
@@ -19,6 +20,7 @@ pub use cbor::{CBOR_TAG, CborError, push_cbor_text, split_cbor_map, start_cbor_l
 pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
 pub use protobuf::{ENVELOPE_END, Envelope, ProtobufError, envelope_start, push_varint};
+pub use raw::is_spelled;
 pub use structural::canonical::encode_custom_object;
 pub use structural::correlation::{Compared, Correlation, KeyedList};
 pub use structural::custom_schema::{CustomSchema, Misfit, blocks_rules};

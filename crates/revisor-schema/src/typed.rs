@@ -69,7 +69,7 @@ impl Walk<'_> {
         }
         let is_scalar = !matches!(value, Value::Array(_) | Value::Object(_));
         match (shape, value) {
-            (Shape::Any | Shape::Either(..), _) => {}
+            (Shape::Any | Shape::Raw | Shape::Either(..), _) => {}
             (Shape::Struct(id), Value::Object(object)) => self.object(*id, object),
             (Shape::Struct(id), _) if self.types.get(*id).is_open => {}
             (Shape::Struct(_) | Shape::Map(_), other)

@@ -6,7 +6,7 @@
 //! A row with nothing but a type stands for one that has no fields.
 //!
 //! - `shape`: `string`, `bool`, `int32`, `int64`, `double`, `bytes`, `time`, `microtime`, `duration`, `quantity`,
-//!   `intorstring`, `any`, `list:SHAPE`, `map:SHAPE`, `orbool:TYPE`, `orlist:TYPE`, `ortexts:TYPE`, or the name of
+//!   `intorstring`, `any`, `raw`, `list:SHAPE`, `map:SHAPE`, `orbool:TYPE`, `orlist:TYPE`, `ortexts:TYPE`, or the name of
 //!   another type.
 //! - `presence`: see [`Presence`].
 //! - `number`: that of the field in protobuf, `2/1` for field 1 of an embedded message that is field 2.
@@ -52,6 +52,8 @@ pub enum Shape {
     IntOrString,
     /// Any JSON value.
     Any,
+    /// Any JSON value, kept as the text that it was sent as.
+    Raw,
     /// An array.
     List(Box<Shape>),
     /// An object with names of the client's choice.
@@ -168,6 +170,8 @@ pub struct Struct {
     pub is_open: bool,
     /// Whether a field of it, or of a type that it is made of, has a default.
     pub(crate) has_defaults: bool,
+    /// The same of JSON that is kept as its text.
+    pub(crate) has_raw: bool,
     /// From which field on they are in the order of their names: types of custom objects may have thousands of fields.
     pub(crate) sorted_from: usize,
 }
@@ -233,6 +237,7 @@ impl Types {
                     others: None,
                     is_open: false,
                     has_defaults: false,
+                    has_raw: false,
                     sorted_from: usize::MAX,
                 });
             }
@@ -259,7 +264,7 @@ impl Types {
         for (line, row) in rows() {
             types.check_key(row).map_err(|problem| TableError { line, problem })?;
         }
-        types.find_defaults();
+        types.find_defaults_and_raw();
         types.layouts = types.structs.iter().map(|of| Layout::of(&of.fields)).collect();
         Ok(types)
     }
@@ -321,20 +326,24 @@ impl Types {
         })
     }
 
-    /// Notes which types have defaults in them, so that the others need not be looked at.
-    fn find_defaults(&mut self) {
+    /// Notes which types have defaults and raw JSON in them, so that the others need not be looked at.
+    fn find_defaults_and_raw(&mut self) {
         let mut changed = true;
         while changed {
             changed = false;
             for at in 0..self.structs.len() {
                 let of = &self.structs[at];
-                let has = of.fields.iter().any(|field| {
-                    field.default.is_some() || self.struct_in(&field.shape).is_some_and(|id| self.get(id).has_defaults)
-                });
-                if has && !of.has_defaults {
-                    self.structs[at].has_defaults = true;
-                    changed = true;
-                }
+                let within = |field: &Field| self.struct_in(&field.shape).map(|id| self.get(id));
+                let has_defaults = of
+                    .fields
+                    .iter()
+                    .any(|field| field.default.is_some() || within(field).is_some_and(|within| within.has_defaults));
+                let has_raw = of
+                    .fields
+                    .iter()
+                    .any(|field| field.shape == Shape::Raw || within(field).is_some_and(|within| within.has_raw));
+                changed |= (has_defaults, has_raw) != (of.has_defaults, of.has_raw);
+                (self.structs[at].has_defaults, self.structs[at].has_raw) = (has_defaults, has_raw);
             }
         }
     }
@@ -375,6 +384,7 @@ impl Types {
             "quantity" => Shape::Quantity,
             "intorstring" => Shape::IntOrString,
             "any" => Shape::Any,
+            "raw" => Shape::Raw,
             name => Shape::Struct(self.id(name)?),
         })
     }

@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use revisor_object::{JsonError, Value, parse_json, parse_yaml};
-
-use crate::json_problem::json_problem;
+use revisor_object::{JsonError, Value, json_problem, parse_json, parse_yaml};
 
 /// How Go prints the type into which the head of an object is read.
 const HEAD: &str =

@@ -295,7 +295,7 @@ impl Schemas<'_> {
             Shape::Quantity => return of_type(QUANTITY, false),
             Shape::IntOrString => return of_type(INT_OR_STRING, false),
             Shape::MicroTime => return of_type(&meta("MicroTime"), false),
-            Shape::Any => return of_type(any, false),
+            Shape::Any | Shape::Raw => return of_type(any, false),
             Shape::List(items) => return json!({"type": "array", "items": self.shape(items, true, any)}),
             Shape::Map(values) => {
                 return json!({"type": "object", "additionalProperties": self.shape(values, true, any)});

@@ -3,14 +3,15 @@
 //! An object of the cache is translated once and remembered beside it, as the part that is the same wherever it stands:
 //! alone, in a list, in an event. What is around it is put there when it is sent.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use revisor_cache::{EncodedKey, EncodingRoom, Item};
 use revisor_catalog::Resource;
-use revisor_object::{Object, Status, Value, parse_json};
+use revisor_object::{Object, Status, Value, compact_json, escape_html, parse_json};
 use revisor_schema::{
-    CBOR_TAG, ENVELOPE_END, StructId, Types, envelope_start, push_cbor_text, push_varint, split_cbor_map,
+    CBOR_TAG, ENVELOPE_END, StructId, Types, envelope_start, is_spelled, push_cbor_text, push_varint, split_cbor_map,
     start_cbor_map,
 };
 
@@ -53,12 +54,9 @@ impl Codec {
         json: Bytes,
     ) -> Result<Bytes, Box<Status>> {
         match encoding {
-            Encoding::Json if is_pretty => {
-                let mut out = Vec::with_capacity(json.len() * 2);
-                Layout::default().push(&json, &mut out);
-                Ok(out.into())
-            }
-            Encoding::Json => Ok(line(&json)),
+            // Objects are stored with the escapes that Go's encoder writes.
+            Encoding::Json if resource.is_none() => Ok(written(is_pretty, &escape_html(&json))),
+            Encoding::Json => Ok(written(is_pretty, &as_json(&json))),
             Encoding::Yaml => yaml(&json),
             Encoding::Protobuf => {
                 let message = self.message(resource, &json).ok_or_else(no_message)?;
@@ -138,7 +136,9 @@ impl Codec {
     /// The message of an object of a built-in resource.
     pub(crate) fn object_message(&self, resource: &Resource, json: &[u8]) -> Bytes {
         let (types, id) = resource.typed();
-        types.write_protobuf(id, &read(json)).into()
+        let mut value = parse_json(json).map(|parsed| parsed.value).unwrap_or_default();
+        types.keep_raw(id, &mut value, json);
+        types.write_protobuf(id, value.as_object().unwrap_or(&Object::new())).into()
     }
 
     /// The message of an object that shows nothing but these metadata.
@@ -171,11 +171,10 @@ impl Codec {
         let own = resource.filter(|resource| {
             resource.custom().is_none() && resource.kind == kind && resource.api_version == api_version
         });
-        let (types, id) = match own {
-            Some(resource) => resource.typed(),
-            None => (&*self.types, self.type_of(api_version, kind)?),
+        let bytes = match own {
+            Some(resource) => self.object_message(resource, json).into(),
+            None => self.types.write_protobuf(self.type_of(api_version, kind)?, &object),
         };
-        let bytes = types.write_protobuf(id, &object);
         Some(Message { api_version: api_version.to_owned(), kind: kind.to_owned(), bytes })
     }
 
@@ -235,6 +234,21 @@ pub(crate) fn enveloped(api_version: &str, kind: &str, message: &[u8]) -> Bytes 
     whole.freeze()
 }
 
+/// An object as those see it who read JSON: what is kept as it was spelled is shown as the original's encoder shows it.
+pub(crate) fn as_json(object: &Bytes) -> Cow<'_, Bytes> {
+    if is_spelled(object) { Cow::Owned(compact_json(object).into_owned().into()) } else { Cow::Borrowed(object) }
+}
+
+/// JSON for people or for programs.
+fn written(is_pretty: bool, json: &[u8]) -> Bytes {
+    if !is_pretty {
+        return line(json);
+    }
+    let mut out = Vec::with_capacity(json.len() * 2);
+    Layout::default().push(json, &mut out);
+    out.into()
+}
+
 /// JSON for programs ends its line.
 fn line(json: &[u8]) -> Bytes {
     let mut line = BytesMut::with_capacity(json.len() + 1);
@@ -245,12 +259,21 @@ fn line(json: &[u8]) -> Bytes {
 
 /// A JSON document as YAML.
 fn yaml(json: &[u8]) -> Result<Bytes, Box<Status>> {
-    let text = std::str::from_utf8(json).unwrap_or_default();
-    if !text.chars().all(is_of_yaml) {
-        return Err(Box::new(Status::unexplained("yaml: control characters are not allowed")));
+    if !is_yaml(json) {
+        return Err(no_yaml());
     }
     let value = parse_json(json).map(|parsed| parsed.value).unwrap_or_default();
     Ok(yaml_out::document(&value).into())
+}
+
+/// What a client is told of what YAML cannot say.
+pub(crate) fn no_yaml() -> Box<Status> {
+    Box::new(Status::unexplained("yaml: control characters are not allowed"))
+}
+
+/// Whether a text of JSON can be said in YAML.
+pub(crate) fn is_yaml(json: &[u8]) -> bool {
+    std::str::from_utf8(json).unwrap_or_default().chars().all(is_of_yaml)
 }
 
 /// Whether the original's reader of YAML, through which it writes it, takes a character.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use revisor_cache::{FrameForm, Item};
 use revisor_catalog::{Moment, Resource};
-use revisor_object::Status;
+use revisor_object::{Status, escape_html};
 use revisor_schema::{CBOR_TAG, push_cbor_text, push_varint, start_cbor_map};
 
-use super::codec::{Codec, enveloped, whole_cbor};
+use super::codec::{Codec, as_json, enveloped, whole_cbor};
 use super::list_shape::metadata_of;
 use crate::encoding::Encoding;
 use crate::negotiate::MetaVersion;
@@ -99,7 +99,7 @@ impl EventShape {
     pub(crate) fn error_frame(&self, status: &Status) -> Bytes {
         let json = Bytes::from(status.to_json());
         let shown = match self.encoding {
-            Encoding::Json | Encoding::Yaml => json,
+            Encoding::Json | Encoding::Yaml => escape_html(&json).into_owned().into(),
             Encoding::Protobuf | Encoding::Cbor => {
                 self.codec.document(self.encoding, false, None, json).unwrap_or_default()
             }
@@ -111,6 +111,10 @@ impl EventShape {
 
     /// The object of an event, with all that belongs to it.
     fn object(&self, object: Bytes, item: Option<&Item>, now: Moment) -> Option<Bytes> {
+        let object = match (self.encoding, self.form) {
+            (Encoding::Protobuf | Encoding::Cbor, EventForm::Whole) => object,
+            _ => as_json(&object).into_owned(),
+        };
         match (self.encoding, self.form) {
             (_, EventForm::Impossible) => None,
             (Encoding::Protobuf, EventForm::Whole) => {

@@ -12,7 +12,7 @@ use revisor_schema::{
     CBOR_TAG, ENVELOPE_END, envelope_start, push_cbor_text, push_varint, start_cbor_list, start_cbor_map,
 };
 
-use super::codec::{Codec, push_typed_cbor};
+use super::codec::{Codec, as_json, is_yaml, push_typed_cbor};
 use crate::encoding::Encoding;
 use crate::negotiate::MetaVersion;
 use crate::table::{self, Rows};
@@ -35,7 +35,34 @@ pub(super) enum Items {
     Rows(Rows),
 }
 
+/// What a list says of itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ListMetadata<'a> {
+    pub(crate) revision: Option<String>,
+    pub(crate) token: Option<&'a str>,
+    pub(crate) remaining: Option<u64>,
+}
+
 impl ListShape {
+    /// Whether the list is one of custom objects as they are. The original holds it without a type: its members are
+    /// sorted, and its token is there also when it is empty.
+    fn is_untyped(&self) -> bool {
+        matches!(self.items, Items::Whole) && self.resource.custom().is_some()
+    }
+
+    /// The metadata of the list in JSON.
+    pub(crate) fn metadata(&self, told: ListMetadata<'_>) -> String {
+        let revision = told.revision.map(|revision| format!("\"resourceVersion\":\"{revision}\""));
+        let token = told.token.map(|token| format!("\"continue\":\"{token}\""));
+        let remaining = told.remaining.map(|remaining| format!("\"remainingItemCount\":{remaining}"));
+        let members = if self.is_untyped() {
+            [token.or_else(|| Some("\"continue\":\"\"".to_owned())), remaining, revision]
+        } else {
+            [revision, token, remaining]
+        };
+        format!("{{{}}}", members.into_iter().flatten().collect::<Vec<_>>().join(","))
+    }
+
     pub(crate) fn encoding(&self) -> Encoding {
         self.encoding
     }
@@ -56,7 +83,7 @@ impl ListShape {
 
     /// The place of an object among others, where they have an order of their own.
     pub(crate) fn rank(&self, stored: &Bytes) -> Option<i64> {
-        table::rank(&self.resource, &present(&self.resource, stored))
+        table::rank(&self.resource, &as_json(&present(&self.resource, stored)))
     }
 
     /// Whether all items have to be measured before the head can be written.
@@ -70,7 +97,7 @@ impl ListShape {
     }
 
     /// The same of an object as it is shown, which is in the cache as `item`.
-    pub(crate) fn measure(&self, object: &[u8], item: Option<&Item>) -> usize {
+    pub(crate) fn measure(&self, object: &Bytes, item: Option<&Item>) -> usize {
         field_length(self.message(object, item).len())
     }
 
@@ -107,6 +134,9 @@ impl ListShape {
             (Encoding::Json, Items::Rows(rows)) => {
                 table::head(rows.version, metadata, self.resource.columns.definitions())
             }
+            (Encoding::Json, Items::Whole) if self.is_untyped() => {
+                format!("{{\"apiVersion\":\"{api_version}\",\"items\":[")
+            }
             (Encoding::Json, Items::Whole | Items::Metadata(_)) => {
                 format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":[")
             }
@@ -126,15 +156,23 @@ impl ListShape {
         text.into_bytes()
     }
 
+    /// Whether an object of the list cannot be said in its encoding.
+    pub(crate) fn refuses(&self, object: &Bytes) -> bool {
+        self.encoding == Encoding::Yaml && !is_yaml(&as_json(object))
+    }
+
     /// Appends one object as it is shown, which is in the cache as `item`.
     pub(crate) fn push(&self, object: &Bytes, item: Option<&Item>, is_first: bool, out: &mut BytesMut) {
         match self.encoding {
             Encoding::Protobuf => push_field(&self.message(object, item), out),
             Encoding::Cbor => self.push_cbor(object, item, out),
-            Encoding::Json | Encoding::Yaml => self.push_as(is_first, out, |out| match (self.items, item) {
-                (Items::Rows(rows), Some(item)) => rows.push_shown(&self.resource, item, object, out),
-                _ => self.push_json(object, out),
-            }),
+            Encoding::Json | Encoding::Yaml => {
+                let object = &*as_json(object);
+                self.push_as(is_first, out, |out| match (self.items, item) {
+                    (Items::Rows(rows), Some(item)) => rows.push_shown(&self.resource, item, object, out),
+                    _ => self.push_json(object, out),
+                });
+            }
         }
     }
 
@@ -147,17 +185,18 @@ impl ListShape {
                 self.push_as(is_first, out, |out| rows.push_item(&self.resource, item, out));
             }
             (_, Items::Whole | Items::Metadata(_)) => {
-                let object = &*present_item(&self.resource, item);
+                let object = present_item(&self.resource, item);
+                let object = &*as_json(&object);
                 self.push_as(is_first, out, |out| self.push_json(object, out));
             }
         }
     }
 
     /// Appends an object in CBOR. Those of built-in kinds leave out their kind and version, which the list has.
-    fn push_cbor(&self, object: &[u8], item: Option<&Item>, out: &mut BytesMut) {
+    fn push_cbor(&self, object: &Bytes, item: Option<&Item>, out: &mut BytesMut) {
         if let Items::Metadata(version) = self.items {
             let mut json = BytesMut::new();
-            table::push_metadata(version, object, &mut json);
+            table::push_metadata(version, &as_json(object), &mut json);
             return out.put_slice(&self.codec.plain_cbor(&json));
         }
         let part = match item {
@@ -173,11 +212,11 @@ impl ListShape {
     }
 
     /// The message of an object as it is shown.
-    fn message(&self, object: &[u8], item: Option<&Item>) -> Bytes {
+    fn message(&self, object: &Bytes, item: Option<&Item>) -> Bytes {
         match (self.items, item) {
             (Items::Whole, Some(item)) => self.codec.item_message(&self.resource, item, object),
             (Items::Whole, None) => self.codec.object_message(&self.resource, object),
-            (Items::Metadata(_) | Items::Rows(_), _) => self.codec.metadata_message(metadata_of(object)),
+            (Items::Metadata(_) | Items::Rows(_), _) => self.codec.metadata_message(metadata_of(&as_json(object))),
         }
     }
 
@@ -233,6 +272,9 @@ impl ListShape {
         let nothing = if is_empty { " []\n" } else { "" };
         let text = match (self.encoding, self.items) {
             (Encoding::Protobuf, _) => return Cow::Borrowed(&ENVELOPE_END),
+            (Encoding::Json, _) if self.is_untyped() => {
+                format!("],\"kind\":\"{}\",\"metadata\":{metadata}}}\n", self.resource.list_kind)
+            }
             (Encoding::Json, _) => return Cow::Borrowed(b"]}\n"),
             (Encoding::Cbor, _) => return Cow::Borrowed(&[0xff]),
             (Encoding::Yaml, Items::Rows(_)) => nothing.to_owned(),

@@ -251,7 +251,8 @@ impl TestHandler {
             }
             "/list" => {
                 let chunks = (0..200).map(|at| Bytes::from(format!("{at:-<5000}"))).collect();
-                maybe_compress(accepts_gzip(request.headers()), Response::new(Body::stream(Chunks(chunks)))).await
+                let body = Body::stream(Chunks(chunks));
+                maybe_compress(accepts_gzip(request.headers()), &Arc::default(), Response::new(body)).await
             }
             "/flood" => Response::new(Body::stream(Flood(self.witness()))),
             "/watch" => self.stream(Some(self.drain.watches_should_end())),

@@ -41,6 +41,7 @@ impl<'a> CelValue<'a> {
             Value::String(text) => CelValue::String(Text::Borrowed(text)),
             Value::Array(elements) => CelValue::List(List::json(elements, Seen::Dynamic, Order::Plain)),
             Value::Object(object) => CelValue::object(object),
+            Value::Raw(raw) => CelValue::dynamic(raw.value()),
         }
     }
 

@@ -56,6 +56,7 @@ fn smaller_members(object: &Object, may_change: impl Fn(&str) -> bool) -> Vec<Ob
 /// Simpler forms of a value, the simplest first.
 fn smaller(value: &Value) -> Vec<Value> {
     match value {
+        Value::Raw(raw) => smaller(raw.value()),
         Value::Null => Vec::new(),
         Value::Bool(truth) => {
             if *truth {

@@ -22,7 +22,7 @@ fn members(types: &Types, id: StructId, object: &Object, path: &str, found: &mut
 }
 
 fn of_field(types: &Types, field: &Field, value: &Value, path: &str, found: &mut Vec<String>) {
-    if matches!(value, Value::Object(_) | Value::Array(_)) && granularity(types, field) == Granularity::One {
+    if matches!(value.plain(), Value::Object(_) | Value::Array(_)) && granularity(types, field) == Granularity::One {
         found.push(path.to_owned());
     }
     below(types, &field.shape, value, path, found);
@@ -36,7 +36,7 @@ fn below(types: &Types, shape: &Shape, value: &Value, path: &str, found: &mut Ve
                 let path = format!("{path}[{at}]");
                 let is_atomic = match element.as_ref() {
                     Shape::Struct(id) => types.get(*id).is_atomic,
-                    Shape::Any | Shape::List(_) => true,
+                    Shape::Any | Shape::Raw | Shape::List(_) => true,
                     _ => false,
                 };
                 if is_atomic && matches!(value, Value::Object(_) | Value::Array(_)) {

@@ -247,9 +247,8 @@ fn zero_of(field: &Field) -> Option<Value> {
             Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => Value::Int(0),
             Shape::Quantity => Value::from("0"),
             Shape::Duration => Value::from("0s"),
-            Shape::Time | Shape::MicroTime | Shape::Any | Shape::List(_) | Shape::Map(_) | Shape::Either(..) => {
-                Value::Null
-            }
+            Shape::Time | Shape::MicroTime | Shape::Any | Shape::Raw => Value::Null,
+            Shape::List(_) | Shape::Map(_) | Shape::Either(..) => Value::Null,
             Shape::Struct(_) => Value::Object(Object::new()),
         }),
         _ => None,

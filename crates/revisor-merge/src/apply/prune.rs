@@ -35,6 +35,7 @@ fn remove_field(types: &Types, field: &Field, value: &mut Value, set: &Object) {
         {
             *value = Value::Null;
         }
+        (Shape::Raw, _) => *value = Value::Null,
         (Shape::Struct(id), Value::Object(object)) => remove_structure(types, *id, object, set),
         (Shape::Map(element), Value::Object(object)) => object.retain(|name, value| {
             let Some(node) = set.get(&format_compact!("f:{name}")).map(Node::of) else { return true };

@@ -30,7 +30,9 @@ fn structure(types: &Types, id: StructId, set: &mut Object) {
 
 fn place(types: &Types, field: &Field, below: &mut Object) {
     match (granularity(types, field), &field.shape) {
-        (Granularity::One, Shape::List(_) | Shape::Map(_) | Shape::Struct(_) | Shape::Any) => *below = Object::new(),
+        (Granularity::One, Shape::List(_) | Shape::Map(_) | Shape::Struct(_) | Shape::Any | Shape::Raw) => {
+            *below = Object::new();
+        }
         (Granularity::One, _) => {}
         (Granularity::Many, shape) => contents(types, shape, below),
     }

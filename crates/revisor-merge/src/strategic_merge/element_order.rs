@@ -30,7 +30,7 @@ impl Key {
             // To add zero makes the two zeros one.
             Value::Float(number) => Some(Key::Float((number + 0.0).to_bits())),
             Value::String(text) => Some(Key::Text(text.clone())),
-            Value::Array(_) | Value::Object(_) => None,
+            Value::Array(_) | Value::Object(_) | Value::Raw(_) => None,
         }
     }
 }

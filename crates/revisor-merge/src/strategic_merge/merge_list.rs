@@ -137,7 +137,7 @@ fn element_kind(target: &[Value], patch: &[Value]) -> Result<ElementKind, PatchE
         Value::Array(_) => return Err(refusal::list_of_lists()),
         Value::Null => return Err(refusal::mixed_elements(target, patch)),
         Value::Object(_) => ElementKind::Object,
-        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => ElementKind::Scalar,
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Raw(_) => ElementKind::Scalar,
     };
     match elements.all(|element| same_type(first, element)) {
         true => Ok(kind),

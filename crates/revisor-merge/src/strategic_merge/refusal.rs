@@ -102,6 +102,7 @@ fn go_type(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "[]interface {}",
         Value::Object(_) => "map[string]interface {}",
+        Value::Raw(raw) => go_type(raw.value()),
     }
 }
 
@@ -120,6 +121,7 @@ fn go_kind(shape: &Shape) -> &'static str {
         | Shape::Quantity
         | Shape::IntOrString
         | Shape::Any
+        | Shape::Raw
         | Shape::Struct(_)
         | Shape::Either(..) => "struct",
     }
@@ -155,6 +157,7 @@ fn write_value(out: &mut Shown, value: &Value) -> fmt::Result {
         Value::String(text) => out.write_str(text),
         Value::Array(items) => write_list(out, items),
         Value::Object(object) => write_object(out, object),
+        Value::Raw(raw) => write_value(out, raw.value()),
     }
 }
 

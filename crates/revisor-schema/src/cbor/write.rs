@@ -129,6 +129,7 @@ impl Writer<'_> {
                 }
             }
             Value::Object(object) => self.object(shape, object, out),
+            Value::Raw(raw) => self.value(None, raw.value(), out),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! lists grow, of anything else the last one counts, and numbers of lists come packed or one by one.
 
 use compact_str::CompactString;
-use revisor_object::{Object, Value, parse_json};
+use revisor_object::{Object, RawJson, Value, parse_json};
 use smallvec::{SmallVec, smallvec};
 use time::{Duration, OffsetDateTime};
 
@@ -56,6 +56,7 @@ impl Types {
             Shape::Quantity => read_quantity(last)?,
             Shape::Duration => read_duration(last)?,
             Shape::Any => read_embedded_json(last)?,
+            Shape::Raw => read_raw_json(parts)?,
             Shape::IntOrString => read_int_or_string(parts)?,
             Shape::Struct(id) => self.read_message(*id, parts, depth + 1)?,
             Shape::Either(alternative, id) => self.read_either(*alternative, *id, parts, depth + 1)?,
@@ -106,20 +107,21 @@ impl Types {
 
     fn read_pair(&self, element: &Shape, bytes: &[u8], depth: usize) -> Result<(CompactString, Value), ProtobufError> {
         let (mut name, mut value) = (CompactString::default(), None);
-        each_field(bytes, "Entry", |tag, wire| {
+        let mut wire = Wire(bytes);
+        // The generated code passes over every tag of an entry that it does not know, also those that no message can have.
+        while let Some(tag) = wire.tag()? {
             match tag.number {
                 // The generated code does not look at the wire types of entries.
                 1 => name = lossy(wire.bytes()?).into(),
                 2 => {
                     value = Some(match wire_type_of(element) {
                         BYTES => self.read_parts(element, &[wire.bytes()?], depth)?,
-                        number => read_number(element, number, wire)?,
+                        number => read_number(element, number, &mut wire)?,
                     });
                 }
                 _ => wire.skip(tag)?,
             }
-            Ok(())
-        })?;
+        }
         let value = match value {
             Some(value) => value,
             None if wire_type_of(element) == BYTES => self.read_parts(element, &[&[]], depth)?,
@@ -287,17 +289,29 @@ fn require(tag: Tag, wire_type: u8, name: &str) -> Result<(), ProtobufError> {
     if tag.wire_type == wire_type {
         return Ok(());
     }
-    let field = match name {
-        "metadata" => "ObjectMeta".to_owned(),
-        "uid" => "UID".to_owned(),
-        "apiVersion" => "APIVersion".to_owned(),
-        "apiGroup" => "APIGroup".to_owned(),
-        name => {
-            let mut letters = name.chars();
-            letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
-        }
-    };
-    Err(ProtobufError::WrongWireType { found: tag.wire_type, field })
+    Err(ProtobufError::WrongWireType { found: tag.wire_type, field: go_field(name) })
+}
+
+/// What names of fields begin with that Go writes in capitals.
+const INITIALISMS: &[&str] = &[
+    "api", "aws", "ca", "cidr", "csi", "dns", "fc", "fs", "gce", "grpc", "http", "id", "io", "ip", "iscsi", "nfs",
+    "os", "qos", "rbd", "tcp", "tls", "tty", "uid", "url",
+];
+
+/// What Go calls a field.
+fn go_field(name: &str) -> String {
+    match name {
+        "metadata" => return "ObjectMeta".to_owned(),
+        "string" => return "String_".to_owned(),
+        _ => {}
+    }
+    let first = name.find(|letter: char| !letter.is_ascii_lowercase()).unwrap_or(name.len());
+    let (word, rest) = name.split_at(first);
+    if INITIALISMS.contains(&word) {
+        return word.to_ascii_uppercase() + rest;
+    }
+    let mut letters = name.chars();
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }
 
 /// Calls `take` with each tag of a message, and what is behind it.
@@ -396,6 +410,22 @@ fn read_int_or_string(parts: &[&[u8]]) -> Result<Value, ProtobufError> {
         1 => Ok(Value::from(text)),
         _ => Err(ProtobufError::Value("impossible IntOrString.Type")),
     }
+}
+
+/// JSON whose text is kept. Whether it is JSON, the rules of the kind ask.
+fn read_raw_json(parts: &[&[u8]]) -> Result<Value, ProtobufError> {
+    let mut value = Value::Null;
+    for part in parts {
+        each_field(part, "RawExtension", |tag, wire| {
+            if tag.number != 1 {
+                return wire.skip(tag);
+            }
+            require(tag, BYTES, "raw")?;
+            value = Value::Raw(Box::new(RawJson::read(&lossy(wire.bytes()?))));
+            Ok(())
+        })?;
+    }
+    Ok(value)
 }
 
 /// A part of any shape is JSON inside a message of its own.

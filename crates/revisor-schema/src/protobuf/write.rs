@@ -2,7 +2,7 @@
 //! measured and nothing is moved.
 
 use base64::Engine;
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Value, push_json_value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -103,9 +103,13 @@ impl Writer<'_> {
                 out.number(2, integer(value) as u64);
                 out.number(1, u64::from(value.as_str().is_some()));
             }),
-            Shape::Any => out.message(number, |out| {
-                if !value.is_null() {
-                    out.bytes(1, value.to_json().as_bytes());
+            Shape::Any | Shape::Raw => out.message(number, |out| match value {
+                Value::Null => {}
+                Value::Raw(raw) => out.bytes(1, raw.text().as_bytes()),
+                value => {
+                    let mut text = Vec::new();
+                    push_json_value(value, &mut text);
+                    out.bytes(1, &text);
                 }
             }),
             Shape::Struct(id) => out.message(number, |out| match value {

@@ -1,12 +1,9 @@
 //! Writing a custom object in its canonical form: the members of every object sorted by name, no white space, numbers as
 //! the original writes them.
 
-use std::io::Write as _;
-
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Value, push_json_text, push_json_value};
 
 use crate::Encoded;
-use crate::encode::write_json;
 
 /// Writes a custom object. As with all objects, `metadata.resourceVersion` is left out, and its place is told; an object
 /// that is stored has a uid, which follows it.
@@ -18,11 +15,11 @@ pub fn encode_custom_object(object: &Object) -> Encoded {
         if at > 0 {
             bytes.push(b',');
         }
-        write_json(&mut bytes, name);
+        push_json_text(name, &mut bytes);
         bytes.push(b':');
         match value {
             Value::Object(metadata) if name == "metadata" => revision_at = write_metadata(&mut bytes, metadata),
-            value => write_value(&mut bytes, value),
+            value => push_json_value(value, &mut bytes),
         }
     }
     bytes.push(b'}');
@@ -42,57 +39,12 @@ fn write_metadata(bytes: &mut Vec<u8>, metadata: &Object) -> u32 {
         if revision_at.is_none() && name > REVISION {
             revision_at = Some(bytes.len() as u32);
         }
-        write_json(bytes, name);
+        push_json_text(name, bytes);
         bytes.push(b':');
-        write_value(bytes, value);
+        push_json_value(value, bytes);
     }
     bytes.push(b'}');
     revision_at.unwrap_or_default()
-}
-
-/// Writes any value.
-pub(super) fn write_value(bytes: &mut Vec<u8>, value: &Value) {
-    match value {
-        Value::Float(number) => write_float(bytes, *number),
-        Value::Array(items) => {
-            bytes.push(b'[');
-            for (at, item) in items.iter().enumerate() {
-                if at > 0 {
-                    bytes.push(b',');
-                }
-                write_value(bytes, item);
-            }
-            bytes.push(b']');
-        }
-        Value::Object(object) => {
-            bytes.push(b'{');
-            for (at, (name, member)) in object.iter().enumerate() {
-                if at > 0 {
-                    bytes.push(b',');
-                }
-                write_json(bytes, name);
-                bytes.push(b':');
-                write_value(bytes, member);
-            }
-            bytes.push(b'}');
-        }
-        scalar => write_json(bytes, scalar),
-    }
-}
-
-/// A number without a fraction is written as an integer, and read as one again.
-fn write_float(bytes: &mut Vec<u8>, number: f64) {
-    let size = number.abs();
-    // Writing to memory does not fail.
-    let _ = if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        let text = format!("{number:e}");
-        match text.split_once('e') {
-            Some((digits, exponent)) if !exponent.starts_with('-') => write!(bytes, "{digits}e+{exponent}"),
-            _ => write!(bytes, "{text}"),
-        }
-    } else {
-        write!(bytes, "{number}")
-    };
 }
 
 #[cfg(test)]

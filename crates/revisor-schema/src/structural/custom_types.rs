@@ -89,6 +89,7 @@ impl Builder<'_> {
             others: others.map(Box::new),
             is_open: schema.kind.is_none() && !is_root,
             has_defaults: false,
+            has_raw: false,
             sorted_from,
         })
     }
@@ -104,6 +105,7 @@ impl Builder<'_> {
                     others: None,
                     is_open: true,
                     has_defaults: false,
+                    has_raw: false,
                     sorted_from: 0,
                 };
                 let id = self.types.push(of);

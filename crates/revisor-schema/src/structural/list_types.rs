@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value, push_json_value};
 
-use super::canonical::write_value;
 use super::value_ref::ValueRef;
 use super::{Additional, ListType, Structural};
 
@@ -96,7 +95,7 @@ fn identity(value: &Value) -> Vec<u8> {
     let mut text = Vec::new();
     match value {
         Value::Float(_) => text.extend_from_slice(value.to_json().as_bytes()),
-        other => write_value(&mut text, other),
+        other => push_json_value(other, &mut text),
     }
     text
 }

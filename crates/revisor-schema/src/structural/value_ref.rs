@@ -60,7 +60,7 @@ impl PartialEq for ValueRef<'_> {
 
 impl<'v> From<&'v Value> for ValueRef<'v> {
     fn from(value: &'v Value) -> ValueRef<'v> {
-        match value {
+        match value.plain() {
             Value::Array(items) => ValueRef::Array(items),
             Value::Object(object) => ValueRef::Object(object),
             scalar => ValueRef::Scalar(scalar),

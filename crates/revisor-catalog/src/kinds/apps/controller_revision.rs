@@ -13,7 +13,15 @@ pub(crate) struct ControllerRevisions;
 impl Strategy for ControllerRevisions {
     fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors: FieldErrors = validate_revision(object).into_iter().collect();
-        match object.get("data") {
+        let data = object.get("data");
+        if let Some(Value::Raw(raw)) = data
+            && let Some(problem) = raw.problem()
+        {
+            let detail = format!("error parsing data: {problem}");
+            errors.push(FieldError::invalid(DATA, "<value omitted>", detail));
+            return errors;
+        }
+        match data.map(Value::plain) {
             Some(Value::Object(_)) => {}
             None | Some(Value::Null) => errors.push(FieldError::required(DATA, "data is mandatory")),
             Some(_) => errors.push(FieldError::required(DATA, "data must be a valid JSON object")),

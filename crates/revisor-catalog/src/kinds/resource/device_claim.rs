@@ -2,7 +2,7 @@
 //! share it.
 
 use revisor_object::names::{label_value, qualified_name};
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, RawJson, Value};
 
 use super::selectors::Selectors;
 use super::{lists, names};
@@ -307,11 +307,26 @@ pub(super) fn validate_configuration(path: FieldPath<'_>, config: &Object) -> Fi
 
 /// Something that only a driver understands, but that must be an object.
 pub(super) fn validate_raw(path: FieldPath<'_>, value: Option<&Value>, most: usize) -> Option<FieldError> {
-    match value {
-        None | Some(Value::Null) => Some(FieldError::required(path, "")),
-        Some(value) if value.to_json().len() > most => Some(FieldError::too_long(path, most)),
-        Some(Value::Object(_)) => None,
-        Some(_) => Some(FieldError::invalid(path, "<value omitted>", "must be a valid JSON object")),
+    let spelled;
+    let raw = match value {
+        Some(Value::Raw(raw)) if !raw.text().is_empty() => &**raw,
+        Some(Value::Raw(_) | Value::Null) | None => return Some(FieldError::required(path, "")),
+        Some(value) => {
+            spelled = RawJson::of(value.clone());
+            &spelled
+        }
+    };
+    if raw.text().len() > most {
+        return Some(FieldError::too_long(path, most));
+    }
+    if let Some(problem) = raw.problem() {
+        let detail = format!("error parsing data as JSON: {problem}");
+        return Some(FieldError::invalid(path, "<value omitted>", detail));
+    }
+    match raw.value() {
+        Value::Null => Some(FieldError::required(path, "")),
+        Value::Object(_) => None,
+        _ => Some(FieldError::invalid(path, "<value omitted>", "must be a valid JSON object")),
     }
 }
 

@@ -269,6 +269,8 @@ impl Pass<'_> {
             Patch::Json(patch) => {
                 object.insert("apiVersion", meant.api_version());
                 object.insert("kind", meant.kind.kind);
+                let before = object.clone();
+                resource.open_raw(&mut object);
                 let mut value = Value::Object(object);
                 match patch.apply(&mut value) {
                     Ok(()) => {}
@@ -277,6 +279,7 @@ impl Pass<'_> {
                     Err(error) => return Err(MutationError::new(format!("JSON Patch: {error}")).into()),
                 }
                 object = decoded(resource, value)?;
+                resource.restore_raw(&mut object, &before);
                 let is_of_type = |name, wanted: &str| object.str(name) == Some(wanted);
                 if !is_of_type("apiVersion", &meant.api_version()) || !is_of_type("kind", meant.kind.kind) {
                     let why = format!("a patch must not change what an object is, which is {}", meant.kind);

@@ -7,7 +7,7 @@ use revisor_admission::{
     AdmissionRequest, GroupVersionKind, GroupVersionResource, Inputs, Matched, RequestValue, Typed,
 };
 use revisor_catalog::Resource;
-use revisor_object::{Object, Status, Value};
+use revisor_object::{Object, Status, Value, compact_json};
 use revisor_webhook::{AdmissionAnswer, AdmissionQuestion, AdmissionReviewError};
 
 use super::Webhook;
@@ -89,7 +89,7 @@ impl Invocation {
 
     pub(super) fn encode(&self, attributes: &Attributes<'_>, object: &Object) -> Vec<u8> {
         if attributes.own_kind.is_none() && self.meant.custom().is_none() {
-            return self.meant.encode(object).bytes;
+            return compact_json(&self.meant.encode(object).bytes).into_owned();
         }
         let (api_version, kind) = self.object_type(attributes);
         let mut object = object.clone();

@@ -53,7 +53,10 @@ pub(super) async fn apply(
     }
     let mut value = parse_json(sent).map_err(|error| internal(error.to_string()))?.value;
     patch.apply(&mut value).map_err(|error| internal(error.client_message()))?;
-    let shown = fitted(registry, attributes, invocation, value).map_err(internal)?;
+    let mut shown = fitted(registry, attributes, invocation, value).map_err(internal)?;
+    if let (None, Some(before)) = (attributes.own_kind, &versioned.object) {
+        invocation.meant.restore_raw(&mut shown, before);
+    }
     let has_changed = invocation.encode(attributes, &shown) != sent;
     let object = registry.back_from_version(attributes, &invocation.meant, shown).await.map_err(Failure::Other)?;
     let mut object = object;

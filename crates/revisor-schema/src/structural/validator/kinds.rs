@@ -67,6 +67,7 @@ impl Kinds {
             ValueRef::Scalar(Value::Int(_)) => (JsonType::Integer, "int64"),
             ValueRef::Scalar(Value::Float(_)) => (JsonType::Number, "float64"),
             ValueRef::Scalar(Value::String(_)) => (JsonType::String, ""),
+            ValueRef::Scalar(Value::Raw(raw)) => return self.check(nullable, format, ValueRef::from(raw.value())),
         };
         let accepts = self.contains(kind)
             || match value {

@@ -140,3 +140,80 @@ async fn cbor_is_spoken_where_it_is_switched_on() {
     assert_eq!(client.get(&path).await.expect(200).json(), json);
     get_as(&client, &path, CBOR).await.expect(406);
 }
+
+/// What only its owner understands keeps its text wherever it is not shown as JSON, also when something else is changed.
+#[tokio::test]
+async fn raw_json_keeps_its_blanks_its_order_and_its_numbers() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let path = "/apis/apps/v1/namespaces/default/controllerrevisions";
+    let text = "{ \"b\" : 1.0,\n\"a\":[ \"<\", 1e3, 123456789012345678901 ] }";
+    let body = format!("{{\"metadata\":{{\"name\":\"a\"}},\"revision\":1,\"data\":{text}}}");
+    let json = [("content-type", "application/json")];
+    client.send(Method::POST, path, &json, body).await.expect(201);
+    let one = format!("{path}/a");
+    let patch = [("content-type", "application/merge-patch+json")];
+    client.send(Method::PATCH, &one, &patch, r#"{"metadata":{"labels":{"x":"y"}}}"#).await.expect(200);
+    let holds = |body: &[u8], wanted: &str| body.windows(wanted.len()).any(|part| part == wanted.as_bytes());
+    for path in [&one, path] {
+        let got = get_as(&client, path, PROTOBUF).await.expect(200);
+        assert!(holds(&got.body, text), "{path}: {:?}", String::from_utf8_lossy(&got.body));
+        let shown = r#""data":{"b":1.0,"a":["\u003c",1e3,123456789012345678901]}"#;
+        let got = get_as(&client, path, "application/json").await.expect(200);
+        assert!(holds(&got.body, shown), "{path}: {:?}", String::from_utf8_lossy(&got.body));
+    }
+    let again = format!("{path}?watch=1&timeoutSeconds=1&resourceVersion=0");
+    let watched = get_as(&client, &again, "application/json").await.expect(200);
+    assert_eq!(watched.body.iter().filter(|byte| **byte == b'\n').count(), 1, "an event is a line");
+}
+
+/// Bytes that were found to differ when the same was asked of the original.
+#[tokio::test]
+async fn answers_are_spelled_as_the_original_spells_them() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let spec = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    define(&client, &definition("example.com", "gadgets", json!([version("v1", true, spec)]))).await;
+    let gadgets = objects("example.com", "v1", "gadgets");
+    client.post(CONFIG_MAPS, &config_map("a", "<&>\u{2028}\u{7f}")).await.expect(201);
+    let one = format!("{CONFIG_MAPS}/a");
+    for (path, accept, code, wanted) in [
+        ("/api", "application/json", 200, r#"{"kind":"APIVersions","versions":["v1"],"serverAddress"#),
+        ("/api/v1", "application/json", 200, r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"#),
+        ("/apis/apps", "application/json", 200, r#"{"kind":"APIGroup","apiVersion":"v1","name":"apps","versions":["#),
+        ("/apis/example.com/v1", "application/*", 200, r#""verbs":["delete","deletecollection","get","list","patch""#),
+        ("/apis/example.com/v1", "text/html", 406, "only the following media types are accepted"),
+        (&*gadgets, "application/json", 200, r#"{"apiVersion":"example.com/v1","items":[],"kind":"GadgetList","metadata":{"continue":"","#),
+        (&*one, "application/json", 200, "\\u003c\\u0026\\u003e\\u2028\u{7f}"),
+        ("/api/v1/namespaces/default/configmaps/%3C", "application/json", 404, r#"configmaps \"\u003c\" not found"#),
+        (&*one, "application/yaml", 500, "yaml: control characters are not allowed"),
+        (CONFIG_MAPS, "application/yaml", 500, "yaml: control characters are not allowed"),
+    ] {
+        let got = get_as(&client, path, accept).await.expect(code);
+        let text = String::from_utf8_lossy(&got.body).into_owned();
+        assert!(text.contains(wanted), "{path} as {accept}: {text}");
+    }
+}
+
+/// What is told of bodies that cannot be read, in the words of the original.
+#[tokio::test]
+async fn bad_bodies_are_told_in_the_words_of_the_original() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    const UNRECOGNIZED: &str = "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: ";
+    const UNFIT: &str = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: ";
+    for (kind, body, wanted) in [
+        ("application/json", &b""[..], format!("{UNRECOGNIZED}unexpected end of JSON input (<empty>)")),
+        ("application/json", b"{", format!("{UNRECOGNIZED}unexpected end of JSON input ({{)")),
+        ("application/json", b"a: b", format!("{UNRECOGNIZED}invalid character 'a' looking for beginning of value (613a2062)")),
+        ("application/json", b"{} x", format!("{UNRECOGNIZED}invalid character 'x' after top-level value ({{}} x)")),
+        ("application/json", b"{\"metadata\":{\"name\":1}}", format!("{UNFIT}json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string")),
+        (PROTOBUF, b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x02\x08\x01", format!("{UNFIT}proto: wrong wireType = 0 for field ObjectMeta")),
+        (PROTOBUF, b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x07\x12\x05\x08\x01\x12\x01v", format!("{UNFIT}unexpected EOF")),
+        (PROTOBUF, b"k8s\0\x0a\x0a\x0a\x02v1\x12\x04Nope\x12\x00", "Nope in version \"v1\" cannot be handled as a ConfigMap: no kind \"Nope\" is registered for version \"v1\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"".to_owned()),
+    ] {
+        let headers = [("content-type", kind)];
+        let got = client.send(Method::POST, CONFIG_MAPS, &headers, body.to_vec()).await.expect(400);
+        assert_eq!(got.json()["message"], json!(wanted));
+    }
+}

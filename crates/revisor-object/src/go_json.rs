@@ -1,0 +1,278 @@
+//! JSON as the original's encoder writes it: no blanks, numbers in Go's notation, and the characters that could end a
+//! script in a page of HTML escaped.
+//!
+//! [`Value::to_json`] writes the same values for everybody else.
+
+use std::borrow::Cow;
+use std::io::Write as _;
+
+use crate::{Object, Value};
+
+/// What has to be escaped in a text, or may be the start of it: 0xe2 begins the two separators of lines that Go escapes.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut at = 0;
+    while at < 0x20 {
+        special[at] = true;
+        at += 1;
+    }
+    special[b'"' as usize] = true;
+    special[b'\\' as usize] = true;
+    special[b'<' as usize] = true;
+    special[b'>' as usize] = true;
+    special[b'&' as usize] = true;
+    special[0xe2] = true;
+    special
+};
+
+/// Appends a text with its quotes.
+pub fn push_json_text(text: &str, out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut done = 0;
+    for (at, byte) in bytes.iter().enumerate().filter(|(_, byte)| SPECIAL[usize::from(**byte)]) {
+        let short = match byte {
+            b'"' => b'"',
+            b'\\' => b'\\',
+            0x08 => b'b',
+            0x0c => b'f',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            _ => 0,
+        };
+        if short != 0 {
+            out.extend_from_slice(&bytes[done..at]);
+            out.extend_from_slice(&[b'\\', short]);
+            done = at + 1;
+        } else if let Some((escape, length)) = html_escape(&bytes[at..]) {
+            out.extend_from_slice(&bytes[done..at]);
+            out.extend_from_slice(&escape);
+            done = at + length;
+        } else if *byte < 0x20 {
+            out.extend_from_slice(&bytes[done..at]);
+            // Writing to memory does not fail.
+            let _ = write!(out, "\\u{byte:04x}");
+            done = at + 1;
+        }
+    }
+    out.extend_from_slice(&bytes[done..]);
+    out.push(b'"');
+}
+
+/// The escape of a character that pages of HTML could take for their own, and how many bytes it stands for.
+fn html_escape(rest: &[u8]) -> Option<([u8; 6], usize)> {
+    match rest {
+        [b'<', ..] => Some((*b"\\u003c", 1)),
+        [b'>', ..] => Some((*b"\\u003e", 1)),
+        [b'&', ..] => Some((*b"\\u0026", 1)),
+        [0xe2, 0x80, 0xa8, ..] => Some((*b"\\u2028", 3)),
+        [0xe2, 0x80, 0xa9, ..] => Some((*b"\\u2029", 3)),
+        _ => None,
+    }
+}
+
+/// Appends any value, the members of objects in the order of their names.
+pub fn push_json_value(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Int(number) => {
+            // Writing to memory does not fail.
+            let _ = write!(out, "{number}");
+        }
+        Value::Float(number) => push_float(*number, out),
+        Value::String(text) => push_json_text(text, out),
+        Value::Array(items) => {
+            out.push(b'[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                push_json_value(item, out);
+            }
+            out.push(b']');
+        }
+        Value::Object(object) => push_json_object(object, out),
+        Value::Raw(raw) if raw.problem().is_some() => out.extend_from_slice(b"null"),
+        Value::Raw(raw) => out.extend_from_slice(&compact_json(raw.text().as_bytes())),
+    }
+}
+
+fn push_json_object(object: &Object, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (at, (name, member)) in object.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        push_json_text(name, out);
+        out.push(b':');
+        push_json_value(member, out);
+    }
+    out.push(b'}');
+}
+
+/// A number without a fraction is written as an integer, and read as one again.
+fn push_float(number: f64, out: &mut Vec<u8>) {
+    let size = number.abs();
+    // Writing to memory does not fail.
+    let _ = if size != 0.0 && !(1e-6..1e21).contains(&size) {
+        let text = format!("{number:e}");
+        match text.split_once('e') {
+            Some((digits, exponent)) if !exponent.starts_with('-') => write!(out, "{digits}e+{exponent}"),
+            _ => write!(out, "{text}"),
+        }
+    } else {
+        write!(out, "{number}")
+    };
+}
+
+/// A text that is JSON as Go's encoder passes it on: without blanks, and with its escapes for HTML; names, numbers and
+/// everything else are spelled as they were. Upstream: `compact` of `encoding/json`.
+pub fn compact_json(text: &[u8]) -> Cow<'_, [u8]> {
+    let Some(first) = first_difference(text) else { return Cow::Borrowed(text) };
+    let mut out = Vec::with_capacity(text.len() + 32);
+    out.extend_from_slice(&text[..first]);
+    let mut is_in_string = is_in_string(&text[..first]);
+    let mut at = first;
+    while let Some(byte) = text.get(at) {
+        if let Some((escape, length)) = html_escape(&text[at..]) {
+            out.extend_from_slice(&escape);
+            at += length;
+            continue;
+        }
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' if !is_in_string => {}
+            b'\\' => {
+                let end = text.len().min(at + 2);
+                out.extend_from_slice(&text[at..end]);
+                at = end;
+                continue;
+            }
+            b'"' => {
+                is_in_string = !is_in_string;
+                out.push(b'"');
+            }
+            other => out.push(*other),
+        }
+        at += 1;
+    }
+    Cow::Owned(out)
+}
+
+/// Where a text begins to differ from its compact form.
+fn first_difference(text: &[u8]) -> Option<usize> {
+    let mut is_in_string = false;
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' if !is_in_string => return Some(at),
+            b'<' | b'>' | b'&' => return Some(at),
+            0xe2 if html_escape(&text[at..]).is_some() => return Some(at),
+            b'\\' => at += 1,
+            b'"' => is_in_string = !is_in_string,
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Whether a text ends within a string.
+fn is_in_string(text: &[u8]) -> bool {
+    let mut is_in_string = false;
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            b'"' => is_in_string = !is_in_string,
+            _ => {}
+        }
+        at += 1;
+    }
+    is_in_string
+}
+
+/// JSON of this server with the escapes for HTML. There are no blanks in it, and those characters are in texts alone.
+pub fn escape_html(json: &[u8]) -> Cow<'_, [u8]> {
+    let special = |at: usize| match json[at] {
+        b'<' | b'>' | b'&' | 0xe2 => html_escape(&json[at..]),
+        _ => None,
+    };
+    let Some(first) = (0..json.len()).find(|at| special(*at).is_some()) else { return Cow::Borrowed(json) };
+    let mut out = Vec::with_capacity(json.len() + 32);
+    out.extend_from_slice(&json[..first]);
+    let mut at = first;
+    while at < json.len() {
+        match special(at) {
+            Some((escape, length)) => {
+                out.extend_from_slice(&escape);
+                at += length;
+            }
+            None => {
+                out.push(json[at]);
+                at += 1;
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse_json;
+
+    #[test]
+    fn texts_are_escaped_as_go_escapes_them() {
+        for (text, want) in [
+            ("", r#""""#),
+            ("plain é 😀 \u{7f}", "\"plain é 😀 \u{7f}\""),
+            ("\"\\\u{8}\u{c}\n\r\t\u{0}\u{1f}", r#""\"\\\b\f\n\r\t\u0000\u001f""#),
+            ("<a>&\u{2028}\u{2029}\u{2030}", "\"\\u003ca\\u003e\\u0026\\u2028\\u2029\u{2030}\""),
+        ] {
+            let mut out = Vec::new();
+            push_json_text(text, &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_written_in_the_notation_of_go() {
+        for (text, want) in [
+            (
+                r#"{ "b" : [1.0, 0.5, 1e21, 1e20, 1e-7, 0.000001, -0.0], "a" : "<" }"#,
+                r#"{"a":"\u003c","b":[1,0.5,1e+21,100000000000000000000,1e-7,0.000001,-0]}"#,
+            ),
+            ("[null,true,false,{},[],-7]", "[null,true,false,{},[],-7]"),
+        ] {
+            let mut out = Vec::new();
+            push_json_value(&parse_json(text.as_bytes()).expect("JSON").value, &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn compact_text_keeps_its_order_and_its_numbers() {
+        for (text, want) in [
+            (r#"{"a":1}"#, r#"{"a":1}"#),
+            ("{ \"b\" : 1.0,\n\t\"a\":[ \"< \\\" >\" ] }\r\n", r#"{"b":1.0,"a":["\u003c \" \u003e"]}"#),
+            ("[\"\\\\\" , 1e3, \"a b\u{2028}\"]", r#"["\\",1e3,"a b\u2028"]"#),
+            ("  7 ", "7"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&compact_json(text.as_bytes())), want, "{text}");
+        }
+        assert!(matches!(compact_json(br#"{"a":"\u003c b"}"#), Cow::Borrowed(_)), "nothing to do");
+    }
+
+    #[test]
+    fn html_is_escaped_in_what_is_written_already() {
+        assert_eq!(
+            escape_html("{\"a\":\"<é>&\u{2029}€\"}".as_bytes()),
+            "{\"a\":\"\\u003cé\\u003e\\u0026\\u2029€\"}".as_bytes()
+        );
+        assert!(matches!(escape_html("{\"a\":\"€\"}".as_bytes()), Cow::Borrowed(_)));
+    }
+}
