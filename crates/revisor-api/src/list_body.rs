@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 use revisor_cache::Item;
 use revisor_registry::{ListItems, Listed, Presented};
+use revisor_version::Revision;
 use serde_json::json;
 use smallvec::SmallVec;
 
@@ -63,19 +64,8 @@ struct Measured {
 impl ListBody {
     /// A list of which the first part is made, and which lets go of the state with the last.
     pub(crate) fn new(shape: ListShape, listed: Listed) -> ListBody {
-        let mut metadata = serde_json::Map::new();
-        // What is found out instead of being stored has no version.
-        if let Some(revision) = listed.revision {
-            metadata.insert("resourceVersion".to_owned(), json!(revision.to_string()));
-        }
-        if let Some(token) = &listed.continue_token {
-            metadata.insert("continue".to_owned(), json!(token));
-        }
-        if let Some(remaining) = listed.remaining {
-            metadata.insert("remainingItemCount".to_owned(), json!(remaining));
-        }
+        let metadata = list_metadata(listed.revision, listed.continue_token.as_deref(), listed.remaining);
         let items = if shape.is_ranked() { ranked(&shape, listed.items) } else { Remaining::of(listed.items) };
-        let metadata = serde_json::Value::Object(metadata).to_string();
         let after = match &items {
             Remaining::Range { after, .. } => after.clone(),
             Remaining::Page(_) => None,
@@ -282,6 +272,22 @@ fn ranked(shape: &ListShape, items: ListItems) -> Remaining {
 /// other, each would wait alone, and a long list would spend a third of its time so.
 fn touch<I: AsRef<Item>>(shape: &ListShape, batch: &[I]) {
     std::hint::black_box(batch.iter().map(|item| shape.touch(item.as_ref())).sum::<usize>());
+}
+
+/// The metadata of a list as JSON.
+pub(crate) fn list_metadata(revision: Option<Revision>, token: Option<&str>, remaining: Option<u64>) -> String {
+    let mut metadata = serde_json::Map::new();
+    // What is found out instead of being stored has no version.
+    if let Some(revision) = revision {
+        metadata.insert("resourceVersion".to_owned(), json!(revision.to_string()));
+    }
+    if let Some(token) = token {
+        metadata.insert("continue".to_owned(), json!(token));
+    }
+    if let Some(remaining) = remaining {
+        metadata.insert("remainingItemCount".to_owned(), json!(remaining));
+    }
+    serde_json::Value::Object(metadata).to_string()
 }
 
 /// A list of objects that are no longer stored, as they were shown.

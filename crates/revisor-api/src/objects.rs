@@ -23,7 +23,7 @@ use revisor_registry::{
 use crate::content_type::SentPatch;
 use crate::cut_off::CutOff;
 use crate::encoding::Encoding;
-use crate::list_body::{ListBody, whole_list};
+use crate::list_body::{ListBody, list_metadata, whole_list};
 use crate::query::Query;
 use crate::representation::{Answer, Representation};
 use crate::unread_body::UnreadBody;
@@ -440,8 +440,8 @@ impl Api {
         };
         let deleted = registry.delete_collection(selected, &options, deletion(&parts, notes)).await?;
         let shape = representation.list(resource, now())?;
-        let revision = registry.cache().revision().map_or(0, |revision| revision.get());
-        let list = whole_list(&shape, &deleted, &format!("{{\"resourceVersion\":\"{revision}\"}}"));
+        let metadata = list_metadata(deleted.revision, deleted.continue_token.as_deref(), deleted.remaining);
+        let list = whole_list(&shape, &deleted.items, &metadata);
         let body = Body::from(list);
         let body = if shape.is_pretty() { pretty::prettify(body) } else { body };
         Ok(answer::encoded(StatusCode::OK, shape.encoding(), body))

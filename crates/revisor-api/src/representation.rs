@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use revisor_cache::Item;
-use revisor_catalog::{Moment, Resource, Route};
+use revisor_catalog::{Moment, ObjectRoute, Resource, Route, Verb};
 use revisor_object::Status;
 
 pub(crate) use codec::Codec;
@@ -57,6 +57,30 @@ pub(crate) struct Representation {
     include: String,
 }
 
+/// Kinds whose status has no columns although they have.
+const STATUS_WITHOUT_COLUMNS: &[&str] = &[
+    "apiservices",
+    "customresourcedefinitions",
+    "devicetaintrules",
+    "podgroups",
+    "resourceclaims",
+    "resourcepoolstatusrequests",
+];
+
+/// Whether what a route of a built-in kind is about has columns: as in the original, where a storage may lack the
+/// `TableConvertor`, questions and most parts of objects have none.
+fn has_columns(route: &ObjectRoute) -> bool {
+    let resource = &route.resource;
+    match route.subresource.as_deref() {
+        None => resource.verbs.contains(&Verb::Get),
+        Some("status") => !STATUS_WITHOUT_COLUMNS.contains(&resource.plural.as_str()),
+        Some("scale") => true,
+        // A part of what Revisor adds.
+        Some("fields") => true,
+        Some(_) => false,
+    }
+}
+
 impl Representation {
     /// Reads it off the head of a request.
     pub(crate) fn of(
@@ -71,10 +95,11 @@ impl Representation {
             _ => None,
         };
         let is_custom = resource.as_ref().is_some_and(|resource| resource.custom().is_some());
-        let offer = match &resource {
-            Some(_) if is_custom => Offer::Custom,
-            Some(_) => Offer::BuiltIn,
-            None => Offer::Plain,
+        let offer = match route {
+            Route::Objects(_) if is_custom => Offer::Custom,
+            Route::Objects(route) if !has_columns(route) => Offer::WithoutColumns,
+            Route::Objects(_) => Offer::BuiltIn,
+            _ => Offer::Plain,
         };
         let Chosen { objects: accepted, plain } = negotiate::choose(headers, offer, encodings);
         Representation {

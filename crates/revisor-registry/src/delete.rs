@@ -8,6 +8,7 @@ use bytes::Bytes;
 use revisor_catalog::{Catalog, Custom, DeleteAnswer, Resource};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 use revisor_store::{Change, Entry, Expect, Write};
+use revisor_version::Revision;
 
 use self::plan::{Plan, plan};
 use crate::allocation::{Outcome, Reservation};
@@ -16,7 +17,7 @@ use crate::conversion::Current;
 use crate::conversions::is_conversions;
 use crate::present::{Presented, named_as};
 use crate::selection::place;
-use crate::{Decoded, Format, ListItems, ListRequest, Place, Registry, RegistryError, WriteOptions};
+use crate::{Decoded, Format, ListItems, ListRequest, Listed, Place, Registry, RegistryError, WriteOptions};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -44,6 +45,19 @@ pub struct DeleteOptions {
     pub propagation_policy: Option<String>,
     /// What must be true of the object.
     pub preconditions: Preconditions,
+}
+
+/// What was deleted of a collection: the list of it, as it was.
+#[derive(Debug)]
+pub struct DeletedCollection {
+    /// The state that the objects were found in.
+    pub revision: Option<Revision>,
+    /// The objects.
+    pub items: Vec<Bytes>,
+    /// Where those begin that the limit spared.
+    pub continue_token: Option<String>,
+    /// How many those are, if that is known.
+    pub remaining: Option<u64>,
 }
 
 /// The request that a deletion is made by.
@@ -301,17 +315,19 @@ impl Registry {
         }
     }
 
-    /// Deletes every object of a collection that is selected; answers what they were.
+    /// Deletes every object of a collection that is selected, or the first ones, if the request has a limit; answers
+    /// what they were.
     pub async fn delete_collection(
         &self,
         request: ListRequest<'_>,
         options: &DeleteOptions,
         write: WriteOptions<'_>,
-    ) -> Result<Vec<Bytes>, RegistryError> {
+    ) -> Result<DeletedCollection, RegistryError> {
         options.validate()?;
         let resource = request.resource;
         let asks_others = resource.custom().is_some_and(Custom::asks_others);
-        let items = match self.list_to_delete(request).await?.items {
+        let Listed { revision, items, continue_token, remaining, .. } = self.list_to_delete(request).await?;
+        let items = match items {
             ListItems::Page(items) => items,
             ListItems::All { snapshot, prefix, after, filter } => {
                 let all = snapshot.range(&prefix, after.as_deref());
@@ -339,7 +355,7 @@ impl Registry {
                 Err(error) => return Err(error),
             }
         }
-        Ok(deleted)
+        Ok(DeletedCollection { revision, items: deleted, continue_token, remaining })
     }
 }
 

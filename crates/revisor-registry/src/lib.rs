@@ -56,7 +56,7 @@ pub use admission::{
 pub use allocation::ServiceNetwork;
 pub use body::{Decoded, FieldValidation, Format, cbor_as_json};
 pub use bootstrap::Advertised;
-pub use delete::{DeleteOptions, Deleted, Preconditions};
+pub use delete::{DeleteOptions, Deleted, DeletedCollection, Preconditions};
 pub use error::RegistryError;
 pub use event_stream::{EventStream, StreamItem};
 pub use eviction::Eviction;
