@@ -16,6 +16,8 @@ mod field_selector;
 mod int_or_string;
 mod ip;
 mod json;
+mod json_members;
+mod json_syntax;
 mod label_selector;
 pub mod names;
 mod quantity;
@@ -49,6 +51,8 @@ pub use ip::{
     legacy_cidr_problems, legacy_ip_problems, parse_cidr_sloppy, parse_ip_sloppy,
 };
 pub use json::{JsonError, MAX_DEPTH, Parsed, parse_json};
+pub use json_members::{OddMember, odd_members};
+pub use json_syntax::json_syntax_problem;
 pub use label_selector::{
     LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,
 };

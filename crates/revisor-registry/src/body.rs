@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_catalog::Resource;
-use revisor_object::{FieldError, FieldErrors, Object, Parsed, Value, Warnings, parse_json, parse_yaml};
+use revisor_object::{
+    FieldError, FieldErrors, FieldNames, Object, OddMember, Parsed, Value, Warnings, clip, odd_members, parse_json,
+    parse_yaml, repeated_yaml_keys,
+};
 use revisor_schema::{CborError, Envelope, Findings, ProtobufError, StructId, Types};
 
 use crate::RegistryError;
-
-/// How many characters of a body are shown to whoever may have mistaken it for another.
-const SHOWN_START: usize = 31;
 
 /// How many bytes are shown of a body that nobody can read.
 const SUMMARY: usize = 30;
@@ -93,7 +93,9 @@ impl Unread {
     pub(crate) fn message(&self, expected: &str, expected_version: &str, body: &[u8]) -> String {
         match self {
             Unread::Syntax(problem) => format!(
-                "the object provided is unrecognized (must be of type {expected}): couldn't get version/kind; json parse error: {problem}"
+                "the object provided is unrecognized (must be of type {expected}): couldn't get version/kind; json \
+                 parse error: {problem} ({})",
+                summary(body)
             ),
             Unread::Cbor(problem) => format!(
                 "the object provided is unrecognized (must be of type {expected}): unable to determine \
@@ -156,6 +158,91 @@ impl Format {
     }
 }
 
+/// Why a value that is no object has neither version nor kind, in the words of the original's `SimpleMetaFactory`.
+pub(crate) fn not_an_object(value: &Value) -> String {
+    format!(
+        "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \
+         \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+        value.type_name()
+    )
+}
+
+/// Members that a text has more than once.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Repeated<'t> {
+    /// None, or nobody is told.
+    #[default]
+    None,
+    /// Members of this JSON, in which there may also be others to be told of.
+    Json {
+        /// The text.
+        text: &'t [u8],
+        /// Whether it has members twice.
+        is_repeated: bool,
+    },
+    /// Keys of YAML, as one speaks of them.
+    Yaml(Vec<String>),
+    /// What is to be said before anything else: that of a patch.
+    Told(Vec<String>),
+}
+
+impl<'t> Repeated<'t> {
+    /// What there is to be told of a text in this format.
+    fn of(format: Format, text: &'t [u8], is_repeated: bool) -> Repeated<'t> {
+        match (format, std::str::from_utf8(text)) {
+            (Format::Json, _) => Repeated::Json { text, is_repeated },
+            (Format::Yaml, Ok(text)) if is_repeated => Repeated::Yaml(repeated_yaml_keys(text)),
+            _ => Repeated::None,
+        }
+    }
+
+    /// Whether nothing occurs twice.
+    fn is_none(&self) -> bool {
+        match self {
+            Repeated::None => true,
+            Repeated::Json { is_repeated, .. } => !is_repeated,
+            Repeated::Yaml(lines) | Repeated::Told(lines) => lines.is_empty(),
+        }
+    }
+
+    /// All that is odd about an object, in the order in which the original's decoders come upon it: JSON is told of as
+    /// it stands there, unless its schema is looked at when all of it has been read.
+    fn problems(self, resource: &Resource, unknown: &FieldNames, validation: FieldValidation) -> Vec<String> {
+        let is_custom = resource.custom().is_some();
+        let unknown_fields = || unknown.iter().map(|path| format!("unknown field \"{path}\""));
+        let mut problems: Vec<String> = match self {
+            Repeated::Json { text, .. } => {
+                let names: HashSet<&str> = unknown.iter().filter(|_| !is_custom).map(String::as_str).collect();
+                odd_members(text, &|path| names.contains(path)).iter().map(odd_member).collect()
+            }
+            // Who is refused is told all of it in one.
+            Repeated::Yaml(lines) if validation == FieldValidation::Strict && !lines.is_empty() => {
+                vec![format!("yaml: unmarshal errors:\n  {}", lines.join("\n  "))]
+            }
+            Repeated::Yaml(lines) | Repeated::Told(lines) => lines,
+            Repeated::None => Vec::new(),
+        };
+        problems.extend(unknown_fields());
+        let mut told = HashSet::new();
+        problems.retain(|problem| told.insert(problem.clone()));
+        if !is_custom {
+            problems.truncate(MAX_ODD_FIELDS);
+        }
+        if unknown.left_out() > 0 {
+            problems.push(format!("and {} more unknown fields", unknown.left_out()));
+        }
+        problems
+    }
+}
+
+/// How one speaks of an odd member.
+pub(crate) fn odd_member(member: &OddMember) -> String {
+    match member {
+        OddMember::Duplicate(path) => format!("duplicate field \"{path}\""),
+        OddMember::Unknown(path) => format!("unknown field \"{path}\""),
+    }
+}
+
 /// What to do about fields that are unknown or occur twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FieldValidation {
@@ -189,8 +276,7 @@ impl Decoded {
         let parsed = format.parse(text, BodyType::of(resource));
         let Parsed { value, duplicates } = parsed.map_err(refused)?;
         if !matches!(value, Value::Object(_) | Value::Null) {
-            let problem = format!("json: cannot unmarshal {} into an object", value.type_name());
-            return Err(refused(Unread::Syntax(problem)));
+            return Err(refused(Unread::Syntax(not_an_object(&value))));
         }
         let claimed = claimed_type(&value);
         if let Some((_, found)) = claimed.as_ref().filter(|(claimed, found)| claimed == kind && resource.is_also(found))
@@ -200,9 +286,10 @@ impl Decoded {
         }
         let custom_type = CustomType::of(resource, &value);
         if let Some(claimed) = &custom_type {
-            claimed.check_body(resource, &value)?;
+            claimed.check_body(resource, text)?;
         }
-        let decoded = fit(resource, value, duplicates, validation);
+        let repeated = Repeated::of(format, text, !duplicates.is_empty());
+        let decoded = fit(resource, value, repeated, validation);
         let decoded = decoded.map_err(|problem| {
             let (sent_kind, version) = claimed.unwrap_or((kind.to_owned(), resource.api_version.clone()));
             RegistryError::BadRequest(format!(
@@ -258,14 +345,14 @@ impl CustomType {
     }
 
     /// Refuses a body that cannot be read as an object of the resource.
-    fn check_body(&self, resource: &Resource, value: &Value) -> Result<(), RegistryError> {
+    fn check_body(&self, resource: &Resource, body: &[u8]) -> Result<(), RegistryError> {
         let expected = resource.kind.as_str();
         if self.kind.is_empty() {
-            let shown = value.to_json();
-            let start = shown.char_indices().nth(SHOWN_START).map_or(shown.as_str(), |(end, _)| &shown[..end]);
             return Err(RegistryError::BadRequest(format!(
                 "the object provided is unrecognized (must be of type {expected}): Object 'Kind' is missing in \
-                 '{shown}' ({start} ...)"
+                 '{}' ({})",
+                clip(String::from_utf8_lossy(body).into_owned()),
+                summary(body)
             )));
         }
         let (found, wanted) = (&self.api_version, &resource.api_version);
@@ -297,27 +384,37 @@ impl CustomType {
 /// Of how many unknown and duplicate fields of a built-in kind the original's decoder tells, all in all.
 const MAX_ODD_FIELDS: usize = 100;
 
+/// What is said of a kind that nobody knows. The original names the place in its source where its kinds are listed.
+fn unregistered(resource: &Resource, kind: &str, version: &str) -> String {
+    let scheme = match resource.group.as_str() {
+        "apiextensions.k8s.io" => "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
+        "apiregistration.k8s.io" => "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
+        _ => "pkg/api/legacyscheme/scheme.go:30",
+    };
+    format!("no kind {kind:?} is registered for version {version:?} in scheme {scheme:?}")
+}
+
 /// Fits a value to the type of a resource. The error is what the original's decoder would say.
 pub(crate) fn fit(
     resource: &Resource,
     value: Value,
-    duplicates: Vec<String>,
+    repeated: Repeated<'_>,
     validation: FieldValidation,
 ) -> Result<Decoded, String> {
-    fit_by(resource, value, duplicates, validation, Resource::conform)
+    fit_by(resource, value, repeated, validation, Resource::conform)
 }
 
 /// Fits an object to which a configuration was applied to the type of a resource.
 pub(crate) fn fit_applied(resource: &Resource, object: Object) -> Result<Object, String> {
     let fitted =
-        fit_by(resource, Value::Object(object), Vec::new(), FieldValidation::Ignore, Resource::conform_applied);
+        fit_by(resource, Value::Object(object), Repeated::None, FieldValidation::Ignore, Resource::conform_applied);
     fitted.map(|decoded| decoded.object)
 }
 
 fn fit_by(
     resource: &Resource,
     mut value: Value,
-    duplicates: Vec<String>,
+    repeated: Repeated<'_>,
     validation: FieldValidation,
     conform: impl Fn(&Resource, &mut Value) -> Result<Findings, String>,
 ) -> Result<Decoded, String> {
@@ -330,19 +427,17 @@ fn fit_by(
     if !is_ours {
         let kind = if kind.is_empty() { &resource.kind } else { kind };
         let version = if version.is_empty() { &resource.api_version } else { version };
-        return Err(format!("no kind {kind:?} is registered for version {version:?}"));
+        return Err(unregistered(resource, kind, version));
     }
     let findings = conform(resource, &mut value)?;
-    let unknown = findings.unknown_fields.iter().map(|path| format!("unknown field \"{path}\""));
-    let twice = duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
-    let mut told = HashSet::new();
-    let most = if resource.custom().is_some() { usize::MAX } else { MAX_ODD_FIELDS };
-    let problems = unknown.chain(twice).filter(|problem| told.insert(problem.clone())).take(most);
-    let more = match findings.unknown_fields.left_out() {
-        0 => None,
-        more => Some(format!("and {more} more unknown fields")),
+    // Nearly always there is nothing to be told.
+    let is_plain = findings.unknown_fields.is_empty() && repeated.is_none();
+    let problems = match validation {
+        FieldValidation::Warn | FieldValidation::Strict if !is_plain => {
+            repeated.problems(resource, &findings.unknown_fields, validation)
+        }
+        _ => Vec::new(),
     };
-    let problems: Vec<String> = problems.chain(more).collect();
     if validation == FieldValidation::Strict && !problems.is_empty() {
         return Err(format!("strict decoding error: {}", problems.join(", ")));
     }

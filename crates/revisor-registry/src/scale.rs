@@ -39,6 +39,10 @@ impl Registry {
     /// Reads the scale of an object.
     pub async fn get_scale(&self, request: GetRequest<'_>) -> Result<Got, RegistryError> {
         let Got { bytes, served_at, .. } = self.get(request).await?;
+        if is_unset(request.resource, &Decoded::stored(&bytes)?) {
+            let path = replicas_path(request.resource);
+            return Err(RegistryError::Internal(format!("the spec replicas field {path:?} does not exist")));
+        }
         Ok(Got { bytes: self.scale_bytes(request.resource, &bytes)?, item: None, served_at })
     }
 
@@ -82,11 +86,21 @@ impl Registry {
         let saved = self.change(place, options, |current| {
             let resource = self.catalog.scale();
             let before = self.scale_object(place.resource, &in_version(place.resource, current))?;
-            let mut value = Value::Object(with_type(resource, &before));
-            apply_patch(resource, kind, text, &mut value)?;
+            let mut shown = with_type(resource, &before);
+            let is_unset = is_unset(place.resource, &in_version(place.resource, current));
+            if is_unset {
+                shown.object_mut("spec").insert("replicas", UNSET);
+            }
+            let mut value = Value::Object(shown);
+            let repeated = apply_patch(resource, kind, text, &mut value)?;
             let shown = value.clone();
-            let fitted = fit(resource, value, Vec::new(), options.validation);
+            let fitted = fit(resource, value, repeated, options.validation);
             let Decoded { object: mut scale, warnings } = fitted.map_err(|problem| unfit_patch(&shown, problem))?;
+            if is_unset && replicas_of(&scale) == Some(UNSET) {
+                let path = replicas_path(place.resource);
+                let message = format!("the spec replicas field {path:?} cannot be empty");
+                return Err(RegistryError::BadRequest(message));
+            }
             let metadata = scale.object_mut("metadata");
             check_address(metadata, place.name.unwrap_or_default())?;
             match_namespace(place.resource, metadata, place.namespace)?;
@@ -224,6 +238,21 @@ fn rescaled(resource: &Resource, current: &Object, scale: &Object) -> Object {
     }
     resource.to_stored(&mut object);
     object
+}
+
+/// Stands in the scale of a custom object that does not say how many replicas it wants, while it is patched: whoever
+/// leaves it there has not said so either (upstream: `invalidSpecReplicas`).
+const UNSET: i64 = i32::MIN as i64;
+
+/// Whether this is a custom object that does not say how many replicas it wants. It has no scale to be shown.
+fn is_unset(resource: &Resource, object: &Object) -> bool {
+    let paths = resource.scale.as_ref().filter(|_| resource.custom().is_some());
+    paths.is_some_and(|paths| paths.replicas(object).is_none())
+}
+
+/// Where objects say how many replicas they want: `.spec.replicas`.
+fn replicas_path(resource: &Resource) -> String {
+    resource.scale.iter().flat_map(|paths| &paths.replicas).map(|name| format!(".{name}")).collect()
 }
 
 /// How many replicas a scale asks for, if it does.
