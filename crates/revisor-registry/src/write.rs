@@ -121,6 +121,10 @@ impl Registry {
             (Err(RegistryError::NotFound { .. }), Some(mut object))
                 if resource.rules.create_on_update && options.subresource.is_none() =>
             {
+                // Who names an identity means an object that was there, and it is not.
+                if let Some(why) = other_uid(&uid, &Object::new()) {
+                    return Err(RegistryError::conflict(resource, name, unlike_stored(place, &why)));
+                }
                 object.object_mut("metadata").remove("resourceVersion");
                 resource.to_shown(&mut object);
                 self.create(place, Decoded { object, warnings }, options).await

@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use revisor_object::{JsonError, Value, parse_json, parse_yaml};
-
-use crate::json_problem::json_problem;
+use revisor_object::{JsonError, Value, json_syntax_problem, parse_json, parse_yaml};
 
 /// How Go prints the type into which the head of an object is read.
 const HEAD: &str =
@@ -61,7 +59,7 @@ pub(crate) fn object(body: &[u8]) -> Result<revisor_object::Object, AnswerError>
     let parsed = if body.trim_ascii_start().first() == Some(&b'{') {
         parse_json(body).map_err(|error| match error {
             JsonError::TooDeep => error.to_string(),
-            error => json_problem(body).unwrap_or_else(|| error.to_string()),
+            error => json_syntax_problem(body).unwrap_or_else(|| error.to_string()),
         })
     } else if body.len() > MAX_YAML_BYTES {
         Err(format!("yaml: document of more than {MAX_YAML_BYTES} bytes"))

@@ -16,7 +16,6 @@ mod client_config;
 mod connection;
 mod conversion;
 mod credentials;
-mod json_problem;
 mod location;
 mod media_type;
 mod pool;
