@@ -10,10 +10,12 @@
 //! | `ecosystem` | runs suites of the field against the program | `ecosystem` |
 //! | `fuzz` | runs the fuzz targets under a coverage-guided engine | `fuzz` |
 //! | `bench` | measures a server, alone or beside another | `bench` |
+//! | `differ` | asks a server and a genuine one the same, and tells where they differ | `differ` |
 //! | `growth` | measures how work grows with every list and map that can be sent | `growth` |
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who runs it")]
 
 mod bench;
+mod differ;
 mod ecosystem;
 mod etcd;
 mod fuzz;
@@ -65,6 +67,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Hold a server against a genuine one; see `cargo xtask differ --help`
+    #[command(disable_help_flag = true)]
+    Differ {
+        /// Passed on to `revisor-differ`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Measure how work grows with what is sent; see `cargo xtask growth --help`
     #[command(disable_help_flag = true)]
     Growth {
@@ -89,6 +98,7 @@ fn main() -> ExitCode {
         Task::Ecosystem => ecosystem::run(&workspace),
         Task::Fuzz(options) => fuzz::run(&workspace, &options),
         Task::Bench { arguments } => bench::run(&workspace, &arguments),
+        Task::Differ { arguments } => differ::run(&workspace, &arguments),
         Task::Growth { arguments } => growth::run(&workspace, &arguments),
     };
     match outcome {

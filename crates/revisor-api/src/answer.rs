@@ -106,7 +106,10 @@ pub(crate) fn error_status(error: &RegistryError) -> Status {
             }
             status
         }
-        RegistryError::Conflict { resource, name, why } => Status::conflict(resource_ref(resource), name, why),
+        RegistryError::Conflict { resource, name, why, is_by_kind: true } => {
+            Status::conflict(ResourceRef { group: &resource.group, resource: &resource.kind }, name, why)
+        }
+        RegistryError::Conflict { resource, name, why, .. } => Status::conflict(resource_ref(resource), name, why),
         RegistryError::SubresourceConflict { resource, subresource, name, why } => {
             let part = format!("{}/{subresource}", resource.plural);
             Status::conflict(ResourceRef { group: &resource.group, resource: &part }, name, why)
@@ -276,10 +279,21 @@ mod tests {
             ),
             (RegistryError::NoSuchComponent(name()), 404, "NotFound", "componentstatus \"a\" not found"),
             (
-                RegistryError::Conflict { resource: resource(), name: name(), why: "why".to_owned() },
+                RegistryError::Conflict {
+                    resource: resource(),
+                    name: name(),
+                    why: "why".to_owned(),
+                    is_by_kind: false,
+                },
                 409,
                 "Conflict",
                 "Operation cannot be fulfilled on leases.coordination.k8s.io \"a\": why",
+            ),
+            (
+                RegistryError::Conflict { resource: resource(), name: name(), why: "why".to_owned(), is_by_kind: true },
+                409,
+                "Conflict",
+                "Operation cannot be fulfilled on Lease.coordination.k8s.io \"a\": why",
             ),
             (
                 RegistryError::SubresourceConflict {

@@ -56,8 +56,8 @@ const DEFAULT: Accepted = Accepted { encoding: Encoding::Json, form: Form::Whole
 pub(crate) enum Offer {
     /// Objects of built-in kinds.
     BuiltIn,
-    /// The same where there are no rows: reviews, and parts of objects that can only be written.
-    Tableless,
+    /// Objects of built-in kinds that have no columns.
+    WithoutColumns,
     /// Objects of custom resources. Nobody knows their messages, so protobuf has their metadata only.
     Custom,
     /// What has one form only: errors, discovery.
@@ -68,8 +68,8 @@ impl Offer {
     /// Whether this form can be had in this encoding. As the original's `AllowsMediaTypeTransform`.
     fn has(self, encoding: Encoding, form: Form) -> bool {
         match (self, form) {
-            (Offer::BuiltIn | Offer::Tableless | Offer::Plain, Form::Whole) => true,
-            (Offer::Plain, _) | (Offer::Tableless, Form::Table(_)) => false,
+            (Offer::BuiltIn | Offer::WithoutColumns | Offer::Plain, Form::Whole) => true,
+            (Offer::Plain, _) | (Offer::WithoutColumns, Form::Table(_)) => false,
             (Offer::Custom, Form::Whole) => encoding != Encoding::Protobuf,
             (_, Form::Metadata(_) | Form::MetadataList(_)) => true,
             (_, Form::Table(_)) => Encoding::TEXTS.contains(&encoding),

@@ -634,7 +634,10 @@ fn field_manager<'a>(query: &'a Query<'_>, parts: &'a http::request::Parts) -> &
         "" => {
             let agent = parts.headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
             let program = agent.split('/').next().unwrap_or_default();
-            program.get(..MAX_FIELD_MANAGER).unwrap_or(program)
+            match program.get(..MAX_FIELD_MANAGER).unwrap_or(program) {
+                "" => "unknown",
+                program => program,
+            }
         }
         name => name,
     }

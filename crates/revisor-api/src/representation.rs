@@ -61,6 +61,30 @@ pub(crate) struct Representation {
     include: String,
 }
 
+/// Kinds whose status has no columns although they have.
+const STATUS_WITHOUT_COLUMNS: &[&str] = &[
+    "apiservices",
+    "customresourcedefinitions",
+    "devicetaintrules",
+    "podgroups",
+    "resourceclaims",
+    "resourcepoolstatusrequests",
+];
+
+/// Whether what a route of a built-in kind is about has columns: as in the original, where a storage may lack the
+/// `TableConvertor`, questions and most parts of objects have none.
+fn has_columns(route: &ObjectRoute) -> bool {
+    let resource = &route.resource;
+    match route.subresource.as_deref() {
+        None => resource.verbs.contains(&Verb::Get),
+        Some("status") => !STATUS_WITHOUT_COLUMNS.contains(&resource.plural.as_str()),
+        Some("scale") => true,
+        // A part of what Revisor adds.
+        Some("fields") => true,
+        Some(_) => false,
+    }
+}
+
 impl Representation {
     /// Reads it off the head of a request.
     pub(crate) fn of(
@@ -77,7 +101,7 @@ impl Representation {
         let is_custom = resource.as_ref().is_some_and(|resource| resource.custom().is_some());
         let offer = match route {
             Route::Objects(_) if is_custom => Offer::Custom,
-            Route::Objects(route) if is_tableless(route) => Offer::Tableless,
+            Route::Objects(route) if !has_columns(route) => Offer::WithoutColumns,
             Route::Objects(_) => Offer::BuiltIn,
             _ => Offer::Plain,
         };
@@ -299,16 +323,6 @@ impl Representation {
             // What it says cannot be said so.
             Err(_) => answer::encoded(code, Encoding::Json, json),
         }
-    }
-}
-
-/// Whether nothing at a path of built-in kinds has rows: what cannot be read there has none in the original.
-fn is_tableless(route: &ObjectRoute) -> bool {
-    match route.subresource.as_deref() {
-        Some(part) => {
-            ["approval", "binding", "ephemeralcontainers", "eviction", "finalize", "resize", "token"].contains(&part)
-        }
-        None => route.resource.verbs == [Verb::Create],
     }
 }
 

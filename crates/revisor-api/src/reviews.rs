@@ -37,6 +37,10 @@ impl Api {
             return Err(Box::new(Status::invalid(KindRef { group: &resource.group, kind: "" }, "", &errors)).into());
         }
         registry.validate_unstored(&write, &question).await?;
+        // The other two are answered with an object of the server's own.
+        if !matches!(resource.plural.as_str(), "selfsubjectreviews" | "selfsubjectrulesreviews") {
+            registry.record_sender(resource, &mut question, options).await;
+        }
         let answer = match resource.plural.as_str() {
             "selfsubjectreviews" => self.who_am_i(user),
             "tokenreviews" => self.whose_token(question).await?,

@@ -26,7 +26,7 @@ const EXCERPT: usize = 400;
 
 /// Opens connections to one server.
 #[derive(Clone)]
-pub(crate) struct Connector {
+pub struct Connector {
     endpoint: Endpoint,
     /// What every request says besides its first line and its body.
     headers: String,
@@ -34,7 +34,8 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    pub(crate) fn new(endpoint: Endpoint) -> Result<Self> {
+    /// A connector to this server, as one who has its token.
+    pub fn new(endpoint: Endpoint) -> Result<Self> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
@@ -48,7 +49,8 @@ impl Connector {
         Ok(Self { endpoint, headers, tls: TlsConnector::from(Arc::new(config)) })
     }
 
-    pub(crate) async fn connect(&self) -> Result<Connection> {
+    /// Opens a connection.
+    pub async fn connect(&self) -> Result<Connection> {
         let address = self.endpoint.address;
         let stream = TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
@@ -63,6 +65,31 @@ impl Connector {
         for part in ["GET ", path, &self.headers, "Accept: ", form, "\r\n\r\n"] {
             buffer.extend_from_slice(part.as_bytes());
         }
+    }
+
+    /// Writes a request with headers of its own into `buffer`, in place of what was there.
+    pub fn request_with(
+        &self,
+        buffer: &mut Vec<u8>,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: Option<&[u8]>,
+    ) {
+        buffer.clear();
+        for part in [method, " ", path, &self.headers] {
+            buffer.extend_from_slice(part.as_bytes());
+        }
+        for (name, value) in headers {
+            for part in [name, ": ", value, "\r\n"] {
+                buffer.extend_from_slice(part.as_bytes());
+            }
+        }
+        if let Some(body) = body {
+            buffer.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+        }
+        buffer.extend_from_slice(b"\r\n");
+        buffer.extend_from_slice(body.unwrap_or_default());
     }
 
     /// Writes a request into `buffer`, in place of what was there.
@@ -95,8 +122,19 @@ pub(crate) struct Request<'a> {
     pub(crate) body: &'a [u8],
 }
 
+/// An answer as it came, whatever it says.
+#[derive(Debug, Clone, Default)]
+pub struct Exchange {
+    /// The status code.
+    pub status: u16,
+    /// Names in small letters, and values, in their order.
+    pub headers: Vec<(String, String)>,
+    /// The body without its framing.
+    pub body: Vec<u8>,
+}
+
 /// A connection that carries one request at a time.
-pub(crate) struct Connection {
+pub struct Connection {
     stream: TlsStream<TcpStream>,
     /// Bytes from `start` to `end` have been read from the socket and not been looked at.
     buffer: Vec<u8>,
@@ -114,16 +152,33 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends a request and reads the head of its answer. The caller reads the body, which may have no end.
-    pub(crate) async fn open(&mut self, request: &[u8]) -> Result<Body> {
+    /// Sends a request and reads all of its answer, also one that is no success.
+    pub async fn exchange(&mut self, request: &[u8]) -> Result<Exchange> {
+        let mut head = self.send(request).await?;
+        let headers = Head::headers(&self.buffer[self.start..self.start + head.length]);
+        self.start += head.length;
+        let mut body = Vec::new();
+        while head.body != Body::Done {
+            self.read_body(&mut head.body, &mut |bytes| body.extend_from_slice(bytes)).await?;
+        }
+        Ok(Exchange { status: head.status, headers, body })
+    }
+
+    /// Sends a request and waits for the head of its answer, which stays in the buffer.
+    async fn send(&mut self, request: &[u8]) -> Result<Head> {
         self.stream.write_all(request).await.context("cannot send a request")?;
         self.stream.flush().await.context("cannot send a request")?;
-        let mut head = loop {
+        loop {
             if let Some(head) = Head::parse(&self.buffer[self.start..self.end])? {
-                break head;
+                return Ok(head);
             }
             self.fill().await?;
-        };
+        }
+    }
+
+    /// Sends a request and reads the head of its answer. The caller reads the body, which may have no end.
+    pub(crate) async fn open(&mut self, request: &[u8]) -> Result<Body> {
+        let mut head = self.send(request).await?;
         self.start += head.length;
         if !(200..300).contains(&head.status) {
             let line = request.split(|&byte| byte == b'\r').next().unwrap_or_default();

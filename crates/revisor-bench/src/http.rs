@@ -71,6 +71,16 @@ impl Head {
         }
         Ok(Some(Self { status, length: end + 4, body }))
     }
+
+    /// All headers of a complete head, by names in small letters.
+    pub(crate) fn headers(head: &[u8]) -> Vec<(String, String)> {
+        let text = String::from_utf8_lossy(head);
+        let lines = text.split("\r\n").skip(1);
+        lines
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect()
+    }
 }
 
 impl Body {

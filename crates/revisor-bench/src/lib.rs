@@ -27,10 +27,12 @@ mod widgets;
 mod worker;
 mod workload;
 
+pub use connection::{Connection, Connector, Exchange};
 pub use encoding::Encoding;
 pub use endpoint::{Endpoint, EndpointError};
 pub use objects::Kind;
 pub use options::Options;
 pub use report::{Phase, Report, ServerReport};
 pub use run::run;
+pub use server::OwnServer;
 pub use widgets::Conversion;

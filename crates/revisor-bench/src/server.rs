@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 const EXCERPT: usize = 2000;
 
 /// A running server. Dropping it ends the process and removes its folder.
-pub(crate) struct OwnServer {
+pub struct OwnServer {
     child: Child,
     folder: TempDir,
     pub(crate) endpoint: Endpoint,
@@ -31,7 +31,7 @@ pub(crate) struct OwnServer {
 
 impl OwnServer {
     /// Starts the binary with these flags and waits until it is ready.
-    pub(crate) async fn start(binary: &Path, flags: &[&str]) -> Result<Self> {
+    pub async fn start(binary: &Path, flags: &[&str]) -> Result<Self> {
         let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
         let token = format!("bench-{}", std::process::id());
         let tokens = folder.path().join("tokens.csv");
@@ -59,6 +59,11 @@ impl OwnServer {
         let mut server = Self { child, folder, endpoint, ready: Duration::ZERO };
         server.wait_until_ready(start).await?;
         Ok(server)
+    }
+
+    /// Where it listens, and the token of one who may do everything.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     pub(crate) fn pid(&self) -> u32 {

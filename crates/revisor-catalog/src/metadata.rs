@@ -128,7 +128,12 @@ fn validate_owners(metadata: &Object, errors: &mut FieldErrors) {
     for owner in metadata.array("ownerReferences").iter().filter_map(Value::as_object) {
         let text = |name| owner.str(name).unwrap_or_default();
         let api_version = text("apiVersion");
-        if api_version.rsplit('/').next().unwrap_or_default().is_empty() {
+        let has_version = match api_version.split_once('/') {
+            // As the original's `FromAPIVersionAndKind`, which knows no more than one slash.
+            Some((_, version)) => !version.is_empty() && !version.contains('/'),
+            None => !api_version.is_empty(),
+        };
+        if !has_version {
             errors.push(FieldError::invalid(path.child("apiVersion"), api_version, "version must not be empty"));
         }
         for name in ["kind", "name", "uid"] {

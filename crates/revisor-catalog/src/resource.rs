@@ -223,6 +223,11 @@ impl Resource {
         self.types.keep_raw(self.root, value, json);
     }
 
+    /// Whether a path, such as `spec.devices[0].parameters.x`, leads into one of them.
+    pub fn is_in_raw(&self, path: &str) -> bool {
+        self.types.is_in_raw(self.root, path)
+    }
+
     /// Lets go of these texts, for those who change an object whatever its type.
     pub fn open_raw(&self, object: &mut Object) {
         self.types.open_raw(self.root, object);
@@ -255,8 +260,8 @@ impl Resource {
             return format!("converting ({version}.{kind}) to ({package}.{}): unknown conversion", self.kind);
         }
         let scheme = match package {
-            "apiextensions" => "pkg/apiserver/apiserver.go:53",
-            "apiregistration" => "pkg/apiserver/scheme/scheme.go:30",
+            "apiextensions" => "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
+            "apiregistration" => "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
             _ => "pkg/api/legacyscheme/scheme.go:30",
         };
         format!("no kind {kind:?} is registered for version {api_version:?} in scheme {scheme:?}")

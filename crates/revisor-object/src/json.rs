@@ -6,7 +6,7 @@ use std::fmt;
 use compact_str::CompactString;
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 
-use crate::{Object, Value, clip};
+use crate::{Object, Value, clip, json_problem};
 
 /// How deep objects and arrays may nest. Everything that walks a value may recurse this deep, so it also bounds the
 /// stack that a request can use.
@@ -63,7 +63,7 @@ fn read(text: &str, state: &mut State) -> Result<Value, JsonError> {
     if state.too_deep {
         return read_deep(text, state);
     }
-    value.map_err(|error| JsonError::Syntax(one_line(&error.to_string())))
+    value.map_err(|error| syntax(text, &error.to_string()))
 }
 
 /// The same for what nests deeper than the fast parser goes.
@@ -76,7 +76,12 @@ fn read_deep(text: &str, state: &mut State) -> Result<Value, JsonError> {
     if state.too_deep {
         return Err(JsonError::TooDeep);
     }
-    value.map_err(|error| JsonError::Syntax(one_line(&error.to_string())))
+    value.map_err(|error| syntax(text, &error.to_string()))
+}
+
+/// What is wrong with a text that the parser refused, in the words that clients know, or else in the parser's.
+fn syntax(text: &str, message: &str) -> JsonError {
+    JsonError::Syntax(json_problem(text.as_bytes()).unwrap_or_else(|| one_line(message)))
 }
 
 /// The parser's message without the excerpt of the input that it appends on further lines.

@@ -17,6 +17,7 @@ mod go_json;
 mod int_or_string;
 mod ip;
 mod json;
+mod json_members;
 mod json_problem;
 mod label_selector;
 pub mod names;
@@ -54,6 +55,7 @@ pub use ip::{
     legacy_cidr_problems, legacy_ip_problems, parse_cidr_sloppy, parse_ip_sloppy,
 };
 pub use json::{JsonError, MAX_DEPTH, Parsed, parse_json};
+pub use json_members::{OddMember, odd_members};
 pub use json_problem::json_problem;
 pub use label_selector::{
     LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,

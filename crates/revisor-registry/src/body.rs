@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_catalog::Resource;
-use revisor_object::{FieldError, FieldErrors, Object, Parsed, Value, Warnings, json_problem, parse_json, parse_yaml};
+use revisor_object::{
+    FieldError, FieldErrors, FieldNames, Object, OddMember, Parsed, Value, Warnings, clip, odd_members, parse_json,
+    parse_yaml, repeated_yaml_keys,
+};
 use revisor_schema::{CborError, Envelope, Findings, ProtobufError, StructId, Types};
 
 use crate::RegistryError;
@@ -141,8 +144,7 @@ impl Format {
                 Err(error) => Err(Unread::Cbor(error)),
             },
             Format::Json => {
-                let mut parsed = parse_json(body)
-                    .map_err(|error| Unread::Syntax(json_problem(body).unwrap_or_else(|| error.to_string())))?;
+                let mut parsed = parse_json(body).map_err(|error| Unread::Syntax(error.to_string()))?;
                 if let Some(id) = wanted.id {
                     wanted.types.keep_raw(id, &mut parsed.value, body);
                     // What is kept as its text is nobody's to read.
@@ -167,6 +169,88 @@ impl Format {
                 Ok(Parsed { value, duplicates: Vec::new() })
             }
         }
+    }
+}
+
+/// Members that a text has more than once.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Repeated<'t> {
+    /// None, or nobody is told.
+    #[default]
+    None,
+    /// Members of this JSON, in which there may also be others to be told of.
+    Json {
+        /// The text.
+        text: &'t [u8],
+        /// Whether it has members twice.
+        is_repeated: bool,
+    },
+    /// Keys of YAML, as one speaks of them.
+    Yaml(Vec<String>),
+    /// What is to be said before anything else: that of a patch.
+    Told(Vec<String>),
+}
+
+impl<'t> Repeated<'t> {
+    /// What there is to be told of a text in this format.
+    fn of(format: Format, text: &'t [u8], is_repeated: bool) -> Repeated<'t> {
+        match (format, std::str::from_utf8(text)) {
+            (Format::Json, _) => Repeated::Json { text, is_repeated },
+            (Format::Yaml, Ok(text)) if is_repeated => Repeated::Yaml(repeated_yaml_keys(text)),
+            _ => Repeated::None,
+        }
+    }
+
+    /// Whether nothing occurs twice.
+    fn is_none(&self) -> bool {
+        match self {
+            Repeated::None => true,
+            Repeated::Json { is_repeated, .. } => !is_repeated,
+            Repeated::Yaml(lines) | Repeated::Told(lines) => lines.is_empty(),
+        }
+    }
+
+    /// All that is odd about an object, in the order in which the original's decoders come upon it: JSON is told of as
+    /// it stands there, unless its schema is looked at when all of it has been read.
+    fn problems(self, resource: &Resource, unknown: &FieldNames, validation: FieldValidation) -> Vec<String> {
+        let is_custom = resource.custom().is_some();
+        let unknown_fields = || unknown.iter().map(|path| format!("unknown field \"{path}\""));
+        let mut problems: Vec<String> = match self {
+            Repeated::Json { text, .. } => {
+                let names: HashSet<&str> = unknown.iter().filter(|_| !is_custom).map(String::as_str).collect();
+                let odd = odd_members(text, &|path| names.contains(path));
+                // What is kept as its text is nobody's to read.
+                let is_read = |member: &&OddMember| match member {
+                    OddMember::Duplicate(path) => !resource.is_in_raw(path),
+                    OddMember::Unknown(_) => true,
+                };
+                odd.iter().filter(is_read).map(odd_member).collect()
+            }
+            // Who is refused is told all of it in one.
+            Repeated::Yaml(lines) if validation == FieldValidation::Strict && !lines.is_empty() => {
+                vec![format!("yaml: unmarshal errors:\n  {}", lines.join("\n  "))]
+            }
+            Repeated::Yaml(lines) | Repeated::Told(lines) => lines,
+            Repeated::None => Vec::new(),
+        };
+        problems.extend(unknown_fields());
+        let mut told = HashSet::new();
+        problems.retain(|problem| told.insert(problem.clone()));
+        if !is_custom {
+            problems.truncate(MAX_ODD_FIELDS);
+        }
+        if unknown.left_out() > 0 {
+            problems.push(format!("and {} more unknown fields", unknown.left_out()));
+        }
+        problems
+    }
+}
+
+/// How one speaks of an odd member.
+pub(crate) fn odd_member(member: &OddMember) -> String {
+    match member {
+        OddMember::Duplicate(path) => format!("duplicate field \"{path}\""),
+        OddMember::Unknown(path) => format!("unknown field \"{path}\""),
     }
 }
 
@@ -205,9 +289,13 @@ impl Decoded {
         if !matches!(value, Value::Object(_) | Value::Null) {
             return Err(refused(Unread::Syntax(no_object(&value))));
         }
+        // What is shown of a body that does not say what it is.
+        let shown = |value: &Value| match format {
+            Format::Json => clip(String::from_utf8_lossy(text).trim().to_owned()),
+            _ => clip(value.to_json()),
+        };
         if resource.custom().is_some() && value.is_null() {
-            let shown = String::from_utf8_lossy(text);
-            return Err(kind_missing(kind, shown.trim(), text));
+            return Err(kind_missing(kind, &shown(&value), text));
         }
         let claimed = claimed_type(&value);
         if let Some((_, found)) = claimed.as_ref().filter(|(claimed, found)| claimed == kind && resource.is_also(found))
@@ -217,11 +305,12 @@ impl Decoded {
         }
         let custom_type = CustomType::of(resource, &value);
         if let Some(claimed) = &custom_type {
-            claimed.check_body(resource, &value, text)?;
+            claimed.check_body(resource, || shown(&value), text)?;
         }
         let sent_kind = value.as_object().and_then(|object| object.str("kind")).filter(|kind| !kind.is_empty());
         let sent_kind = sent_kind.map(str::to_owned);
-        let decoded = fit(resource, value, duplicates, validation);
+        let repeated = Repeated::of(format, text, !duplicates.is_empty());
+        let decoded = fit(resource, value, repeated, validation);
         let decoded = decoded.map_err(|problem| {
             let sent = sent_kind.unwrap_or_else(|| kind.to_owned());
             let (sent_kind, version) = claimed.unwrap_or((sent, resource.api_version.clone()));
@@ -310,10 +399,10 @@ impl CustomType {
     }
 
     /// Refuses a body that cannot be read as an object of the resource.
-    fn check_body(&self, resource: &Resource, value: &Value, body: &[u8]) -> Result<(), RegistryError> {
+    fn check_body(&self, resource: &Resource, shown: impl FnOnce() -> String, body: &[u8]) -> Result<(), RegistryError> {
         let expected = resource.kind.as_str();
         if self.kind.is_empty() {
-            return Err(kind_missing(expected, &value.to_json(), body));
+            return Err(kind_missing(expected, &shown(), body));
         }
         let (found, wanted) = (&self.api_version, &resource.api_version);
         if found != wanted {
@@ -348,23 +437,23 @@ const MAX_ODD_FIELDS: usize = 100;
 pub(crate) fn fit(
     resource: &Resource,
     value: Value,
-    duplicates: Vec<String>,
+    repeated: Repeated<'_>,
     validation: FieldValidation,
 ) -> Result<Decoded, String> {
-    fit_by(resource, value, duplicates, validation, Resource::conform)
+    fit_by(resource, value, repeated, validation, Resource::conform)
 }
 
 /// Fits an object to which a configuration was applied to the type of a resource.
 pub(crate) fn fit_applied(resource: &Resource, object: Object) -> Result<Object, String> {
     let fitted =
-        fit_by(resource, Value::Object(object), Vec::new(), FieldValidation::Ignore, Resource::conform_applied);
+        fit_by(resource, Value::Object(object), Repeated::None, FieldValidation::Ignore, Resource::conform_applied);
     fitted.map(|decoded| decoded.object)
 }
 
 fn fit_by(
     resource: &Resource,
     mut value: Value,
-    duplicates: Vec<String>,
+    repeated: Repeated<'_>,
     validation: FieldValidation,
     conform: impl Fn(&Resource, &mut Value) -> Result<Findings, String>,
 ) -> Result<Decoded, String> {
@@ -380,16 +469,14 @@ fn fit_by(
         return Err(resource.other_kind(kind, version));
     }
     let findings = conform(resource, &mut value)?;
-    let unknown = findings.unknown_fields.iter().map(|path| format!("unknown field \"{path}\""));
-    let twice = duplicates.iter().map(|path| format!("duplicate field \"{path}\""));
-    let mut told = HashSet::new();
-    let most = if resource.custom().is_some() { usize::MAX } else { MAX_ODD_FIELDS };
-    let problems = unknown.chain(twice).filter(|problem| told.insert(problem.clone())).take(most);
-    let more = match findings.unknown_fields.left_out() {
-        0 => None,
-        more => Some(format!("and {more} more unknown fields")),
+    // Nearly always there is nothing to be told.
+    let is_plain = findings.unknown_fields.is_empty() && repeated.is_none();
+    let problems = match validation {
+        FieldValidation::Warn | FieldValidation::Strict if !is_plain => {
+            repeated.problems(resource, &findings.unknown_fields, validation)
+        }
+        _ => Vec::new(),
     };
-    let problems: Vec<String> = problems.chain(more).collect();
     if validation == FieldValidation::Strict && !problems.is_empty() {
         return Err(format!("strict decoding error: {}", problems.join(", ")));
     }

@@ -15,6 +15,7 @@ use crate::allocation::{Outcome, Reservation};
 use crate::body::{BodyType, Unread, no_object};
 use crate::conversion::Current;
 use crate::conversions::is_conversions;
+use crate::definitions::is_definitions;
 use crate::present::{Presented, named_as};
 use crate::selection::place;
 use crate::{Decoded, Format, ListItems, ListRequest, Listed, Place, Registry, RegistryError, WriteOptions};
@@ -103,7 +104,10 @@ impl DeleteOptions {
             object.str("apiVersion").unwrap_or("v1"),
         );
         if kind != "DeleteOptions" {
-            return Err(bad(format!("no kind {kind:?} is registered for version {version:?}")));
+            return Err(bad(format!(
+                "no kind {kind:?} is registered for version {version:?} in scheme \
+                 \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
+            )));
         }
         let wrong = |name: &str, value: &Value| {
             bad(format!("json: cannot unmarshal {} into Go struct field DeleteOptions.{name}", value.type_name()))
@@ -302,7 +306,8 @@ impl Registry {
         }
     }
 
-    /// Deletes every object of a collection that is selected; answers what they were.
+    /// Deletes every object of a collection that is selected, or the first ones, if the request has a limit; answers
+    /// what they were.
     pub async fn delete_collection(
         &self,
         request: ListRequest<'_>,
@@ -370,20 +375,23 @@ pub(crate) fn check_preconditions(
     preconditions: &Preconditions,
 ) -> Result<(), RegistryError> {
     let uid = uid_of(object);
-    if let Some(wanted) = preconditions.uid.as_deref().filter(|wanted| *wanted != uid) {
-        let why = format!(
-            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). \
-             The object might have been deleted and then recreated"
-        );
-        return Err(RegistryError::conflict(resource, name, why));
-    }
     let version = current.revision().to_string();
+    // These two look themselves, and say it otherwise.
+    let is_own = is_definitions(resource) || resource.group.is_empty() && resource.plural == "namespaces";
+    let failed = |what: &str, wanted: &str, found: &str, end: &str| {
+        if is_own {
+            let why = format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}");
+            return Err(RegistryError::conflict(resource, name, why));
+        }
+        let why =
+            format!("the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). {end}");
+        Err(RegistryError::Conflict { resource: resource.clone(), name: name.to_owned(), why, is_by_kind: true })
+    };
+    if let Some(wanted) = preconditions.uid.as_deref().filter(|wanted| *wanted != uid) {
+        return failed("UID", wanted, uid, "The object might have been deleted and then recreated");
+    }
     if let Some(wanted) = preconditions.resource_version.as_deref().filter(|wanted| *wanted != version) {
-        let why = format!(
-            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record \
-             ({version}). The object might have been modified"
-        );
-        return Err(RegistryError::conflict(resource, name, why));
+        return failed("ResourceVersion", wanted, &version, "The object might have been modified");
     }
     Ok(())
 }

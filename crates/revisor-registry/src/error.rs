@@ -48,6 +48,8 @@ pub enum RegistryError {
         name: String,
         /// What did not match.
         why: String,
+        /// Whether it is told of by its kind instead of its resource.
+        is_by_kind: bool,
     },
     /// What was asked of a part of the object does not go with the state it is in.
     #[error("conflict on {}/{subresource} {name:?}: {why}", resource.qualified_name())]
@@ -216,7 +218,12 @@ impl RegistryError {
     }
 
     pub(crate) fn conflict(resource: &Arc<Resource>, name: &str, why: impl Into<String>) -> RegistryError {
-        RegistryError::Conflict { resource: resource.clone(), name: name.to_owned(), why: why.into() }
+        RegistryError::Conflict {
+            resource: resource.clone(),
+            name: name.to_owned(),
+            why: why.into(),
+            is_by_kind: false,
+        }
     }
 
     /// Fails if what is stored of an object cannot be read.

@@ -50,7 +50,8 @@ impl Eviction {
         let version = object.str("apiVersion").unwrap_or("policy/v1");
         if kind != KIND || !matches!(version, "policy/v1" | "policy/v1beta1") {
             return Err(RegistryError::BadRequest(format!(
-                "{kind} in version {:?} cannot be handled as a {KIND}: no kind {kind:?} is registered for version {version:?}",
+                "{kind} in version {:?} cannot be handled as a {KIND}: no kind {kind:?} is registered for version {version:?} \
+                 in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
                 version.rsplit('/').next().unwrap_or_default()
             )));
         }

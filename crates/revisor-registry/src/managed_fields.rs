@@ -61,6 +61,16 @@ impl Registry {
     }
 }
 
+impl Registry {
+    /// Records who sent an object that is answered without being stored: as in the original, that is shown too.
+    pub async fn record_sender(&self, resource: &Arc<Resource>, object: &mut Object, options: WriteOptions<'_>) {
+        let begun = begin(resource, object, &Object::new(), options);
+        object.object_mut("metadata").remove("managedFields");
+        let managed = self.track(resource, begun, [&Object::new(), object], options, &self.now()).await;
+        object.object_mut("metadata").set("managedFields", managed.into_value());
+    }
+}
+
 /// The entries of a new object that was applied as it was sent: who applies manages what was said, not the defaults
 /// that come with it nor what is around it.
 pub(crate) fn of_applied(shown: &Resource, config: &Object, options: WriteOptions<'_>, now: &str) -> ManagedFields {

@@ -2,9 +2,9 @@
 
 use revisor_catalog::Resource;
 use revisor_merge::{JsonPatch, PatchError, merge_patch};
-use revisor_object::{BadValue, FieldError, FieldErrors, Object, Value, parse_json};
+use revisor_object::{BadValue, FieldError, FieldErrors, Object, OddMember, Value, odd_members, parse_json};
 
-use crate::body::{CustomType, fit};
+use crate::body::{CustomType, Repeated, fit, odd_member};
 use crate::scale::scale_of;
 use crate::write::{Proposal, check_address, match_namespace, named_version, refuse_frozen};
 use crate::{Decoded, Place, Registry, RegistryError, Saved, WriteOptions};
@@ -48,10 +48,10 @@ impl Registry {
             resource.open_raw(&mut shown);
             let mut value = Value::Object(shown);
             // Read only now: that there is nothing to patch is said before what is wrong with the patch.
-            apply_patch(resource, kind, text, &mut value)?;
+            let repeated = apply_patch(resource, kind, text, &mut value)?;
             let shown = value.clone();
             let claimed = CustomType::of(resource, &value);
-            let fitted = fit(resource, value, Vec::new(), options.validation);
+            let fitted = fit(resource, value, repeated, options.validation);
             let Decoded { mut object, warnings } = fitted.map_err(|problem| match kind {
                 PatchKind::Strategic => unfit_strategic_patch(text, problem),
                 _ => unfit_patch(&shown, problem),
@@ -78,15 +78,22 @@ pub(crate) fn with_type(resource: &Resource, object: &Object) -> Object {
     object
 }
 
+/// Applies a patch to a value; answers what it says more than once.
 pub(crate) fn apply_patch(
     resource: &Resource,
     kind: PatchKind,
     text: &[u8],
     value: &mut Value,
-) -> Result<(), RegistryError> {
+) -> Result<Repeated<'static>, RegistryError> {
     let bad = |problem: String| RegistryError::BadRequest(format!("error decoding patch: {problem}"));
-    let patch = parse_json(text).map_err(|error| bad(error.to_string()))?.value;
+    let parsed = parse_json(text).map_err(|error| bad(error.to_string()))?;
+    let patch = parsed.value;
+    let repeated = odd_in_patch(kind, text, &patch, !parsed.duplicates.is_empty());
     let applied = match kind {
+        // As in the original, which reads it as an object without members, and finds out later that it is none.
+        PatchKind::Merge if patch.is_null() => {
+            return Err(RegistryError::BadRequest("Invalid JSON Patch".to_owned()));
+        }
         PatchKind::Merge if patch.as_object().is_none() => {
             let found = patch.type_name();
             return Err(bad(format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")));
@@ -99,7 +106,28 @@ pub(crate) fn apply_patch(
         }
         PatchKind::Json => JsonPatch::parse(patch).and_then(|patch| patch.apply(value)),
     };
-    applied.map_err(patch_error)
+    applied.map_err(patch_error)?;
+    Ok(repeated)
+}
+
+/// What is odd about the text of a patch: members that occur twice, and of an operation also those that it does not have.
+fn odd_in_patch(kind: PatchKind, text: &[u8], patch: &Value, is_repeated: bool) -> Repeated<'static> {
+    if kind != PatchKind::Json {
+        let odd = if is_repeated { odd_members(text, &|_| false) } else { Vec::new() };
+        return Repeated::Told(odd.iter().map(odd_member).collect());
+    }
+    let known = |name: &str| matches!(name, "op" | "path" | "from" | "value");
+    let mut operations = patch.as_array().unwrap_or_default().iter().filter_map(Value::as_object);
+    if !is_repeated && operations.all(|operation| operation.iter().all(|(name, _)| known(name))) {
+        return Repeated::None;
+    }
+    // `[3].foo` is a member of an operation, `[3].value.foo` is not.
+    let is_unknown = |path: &str| {
+        let member = path.split_once("].").map_or("", |(_, member)| member);
+        !member.is_empty() && !member.contains(['.', '[']) && !known(member)
+    };
+    let odd: Vec<OddMember> = odd_members(text, &is_unknown);
+    Repeated::Told(odd.iter().map(|member| format!("json patch {}", odd_member(member))).collect())
 }
 
 fn patch_error(error: PatchError) -> RegistryError {

@@ -91,9 +91,9 @@ impl Registry {
                 before.object_mut("spec").insert("replicas", UNSAID);
             }
             let mut value = Value::Object(with_type(resource, &before));
-            apply_patch(resource, kind, text, &mut value)?;
+            let repeated = apply_patch(resource, kind, text, &mut value)?;
             let shown = value.clone();
-            let fitted = fit(resource, value, Vec::new(), options.validation);
+            let fitted = fit(resource, value, repeated, options.validation);
             let Decoded { object: mut scale, warnings } = fitted.map_err(|problem| unfit_patch(&shown, problem))?;
             let metadata = scale.object_mut("metadata");
             check_address(metadata, place.name.unwrap_or_default())?;

@@ -5,6 +5,7 @@ mod address;
 mod attempts;
 mod create;
 mod options;
+mod owners;
 mod unstored;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use revisor_store::{Change, Draft, Entry, Expect, StoreError, Write};
 
 pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
 pub use self::options::{Place, WriteOptions};
+use self::owners::{drop_repeated_owners, repeated_owners};
 pub use self::unstored::UnstoredWrite;
 use crate::admission::Attributes;
 use crate::allocation::{Outcome, Reservation};
@@ -95,8 +97,9 @@ impl Registry {
             return self.update_scale(place, decoded, options).await;
         }
         let name = name.unwrap_or_default();
-        let Decoded { mut object, warnings } = decoded;
+        let Decoded { mut object, mut warnings } = decoded;
         let metadata = object.object_mut("metadata");
+        warnings.extend(repeated_owners(&drop_repeated_owners(metadata), false));
         check_address(metadata, name)?;
         match_namespace(resource, metadata, namespace)?;
         let uid = metadata.str("uid").unwrap_or_default().to_owned();
@@ -118,6 +121,10 @@ impl Registry {
             (Err(RegistryError::NotFound { .. }), Some(mut object))
                 if resource.rules.create_on_update && options.subresource.is_none() =>
             {
+                // Who names an identity means an object that was there, and it is not.
+                if let Some(why) = other_uid(&uid, &Object::new()) {
+                    return Err(RegistryError::conflict(resource, name, unlike_stored(place, &why)));
+                }
                 object.object_mut("metadata").remove("resourceVersion");
                 resource.to_shown(&mut object);
                 self.create(place, Decoded { object, warnings }, options).await
@@ -185,6 +192,9 @@ impl Registry {
                 self.admit_scale(&attributes, &mut object).await?;
             } else if self.admit_keeping_managers(&attributes, &mut object).await? {
                 restore_metadata(&mut object, &old);
+            }
+            if let Some(told) = repeated_owners(&drop_repeated_owners(object.object_mut("metadata")), true) {
+                attributes.warn(told);
             }
             // What is stored was written and read again. Only as if it had been, too, the new object can be compared.
             resource.complete(&mut object);

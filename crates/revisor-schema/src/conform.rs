@@ -215,7 +215,7 @@ impl<'t> Walk<'t> {
             (Shape::Bytes, Value::String(text)) => {
                 let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
                 let bytes =
-                    BASE64.decode(&compact).map_err(|error| Mismatch(describe_base64(&error, compact.len())))?;
+                    BASE64.decode(&compact).map_err(|error| Mismatch(describe_base64(&error, &compact)))?;
                 *text = BASE64.encode(bytes).into();
                 Ok(())
             }
@@ -277,10 +277,12 @@ impl<'t> Walk<'t> {
     }
 }
 
-fn describe_base64(error: &base64::DecodeError, length: usize) -> String {
+fn describe_base64(error: &base64::DecodeError, text: &str) -> String {
     let at = match error {
         base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => *at,
-        base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => length,
+        base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding if text.contains('=') => text.len(),
+        // What is left over of four characters is wrong from its beginning.
+        base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => text.len() / 4 * 4,
     };
     format!("illegal base64 data at input byte {at}")
 }

@@ -10,6 +10,7 @@ use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
 use super::{DeleteOptions, FOREGROUND, ORPHAN};
+use crate::definitions::is_definitions;
 
 /// What a deletion does to the object.
 #[derive(Debug, PartialEq)]
@@ -49,7 +50,8 @@ pub(super) fn plan(resource: &Resource, old: &Object, options: &DeleteOptions, n
         Grace::None | Grace::Pending => {}
     }
     if !was_marked {
-        let mut marked = object.clone();
+        // Of a definition the first deletion does nothing but mark it, whatever is asked of the garbage collector.
+        let mut marked = if is_definitions(resource) { old.clone() } else { object.clone() };
         marked.object_mut("metadata").insert("deletionTimestamp", text(now));
         if resource.strategy.mark_deleted(&mut marked) {
             return Plan::Mark(marked);

@@ -9,6 +9,7 @@ use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
 use revisor_version::Revision;
 
 use super::address::match_namespace;
+use super::owners::{drop_repeated_owners, repeated_owners};
 use super::{Place, Saved, WriteOptions, check_metadata, refuse_frozen, reject_invalid};
 use crate::admission::Attributes;
 use crate::allocation::Outcome;
@@ -31,7 +32,11 @@ impl Registry {
         let newest = self.newest(place.resource);
         let place = Place { resource: &newest, ..place };
         let Place { resource, namespace, name } = place;
-        let Decoded { mut object, warnings } = decoded;
+        let Decoded { mut object, mut warnings } = decoded;
+        // What is applied is looked at when others may have changed it.
+        if !options.is_apply {
+            warnings.extend(repeated_owners(&drop_repeated_owners(object.object_mut("metadata")), false));
+        }
         let own_name = object.at(&["metadata", "name"]).and_then(Value::as_str);
         refuse_frozen(Place { name: name.or(own_name), ..place }, options)?;
         let metadata = object.object_mut("metadata");
@@ -96,6 +101,9 @@ impl Registry {
         if self.admit_keeping_managers(&attributes, &mut object).await? {
             match_namespace(resource, object.object_mut("metadata"), namespace)?;
             wipe_system_fields_but_managers(object.object_mut("metadata"));
+        }
+        if let Some(told) = repeated_owners(&drop_repeated_owners(object.object_mut("metadata")), true) {
+            attributes.warn(told);
         }
         self.fill_system_fields(object.object_mut("metadata"));
         if !name_of(&object).is_empty() {

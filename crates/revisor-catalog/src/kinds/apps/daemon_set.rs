@@ -37,6 +37,8 @@ impl Strategy for DaemonSets {
             fill(rolling, "maxUnavailable", 0);
             fill(rolling, "maxSurge", 0);
         }
+        // Whoever writes the object manages the annotation, although the server says what stands in it.
+        set_template_generation(object, template_generation(object));
     }
 
     fn tracked(&self) -> Places {

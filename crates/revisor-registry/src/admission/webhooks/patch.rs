@@ -7,7 +7,7 @@ use revisor_webhook::AdmissionAnswer;
 
 use super::{Failure, Invocation, Versioned};
 use crate::admission::Attributes;
-use crate::body::fit;
+use crate::body::{Repeated, fit};
 use crate::{Decoded, FieldValidation, Registry, RegistryError};
 
 /// An object that a webhook changed, as it is worked on.
@@ -74,7 +74,7 @@ fn fitted(
     mut value: Value,
 ) -> Result<Object, String> {
     let Some(kind) = attributes.own_kind else {
-        let fitted = fit(&invocation.meant, value, Vec::new(), FieldValidation::Ignore);
+        let fitted = fit(&invocation.meant, value, Repeated::None, FieldValidation::Ignore);
         return fitted.map(|Decoded { object, .. }| object);
     };
     let types = registry.catalog.types();

@@ -108,3 +108,23 @@ async fn a_collection_is_deleted_as_far_as_it_is_selected() {
     client.delete(&format!("{CONFIG_MAPS}?labelSelector=%3D%3D")).await.fails(400, "BadRequest");
     assert_eq!(client.get(CONFIG_MAPS).await.names(), ["e"]);
 }
+
+#[tokio::test]
+async fn a_limit_spares_the_rest_of_a_collection_and_says_where_it_begins() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    for name in ["a", "b", "c"] {
+        client.post(CONFIG_MAPS, &config_map(name, "1")).await.expect(201);
+    }
+    let names = |list: &serde_json::Value| -> Vec<String> {
+        list["items"].as_array().into_iter().flatten().map(|item| name_of(item).to_owned()).collect()
+    };
+    let query = "fieldSelector=metadata.name!%3Dkube-root-ca.crt";
+    let before = client.get(&format!("{CONFIG_MAPS}?{query}")).await.expect(200).json();
+    let deleted = client.delete(&format!("{CONFIG_MAPS}?limit=2&{query}")).await.expect(200).json();
+    assert_eq!(names(&deleted), ["a", "b"]);
+    assert!(deleted["metadata"]["continue"].is_string(), "{deleted}");
+    assert_eq!(deleted["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"], "as it was listed");
+    let rest = client.get(&format!("{CONFIG_MAPS}?{query}")).await.expect(200).json();
+    assert_eq!(names(&rest), ["c"]);
+}

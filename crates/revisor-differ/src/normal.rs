@@ -1,0 +1,237 @@
+//! [`Normal`]: an answer without what has to differ from server to server and from run to run.
+//!
+//! | taken out | shown as |
+//! |---|---|
+//! | UIDs | `<uid>` |
+//! | resource versions, where they stand and in messages | `<rv>` |
+//! | times of today | `<now>` |
+//! | ages in tables | `<age>` |
+//! | the names of the run, and generated ones | `<run>`, `<generated>` |
+//! | addresses and ports that the server chose | `<ip>`, `<port>` |
+//! | tokens, continue tokens | `<token>`, `<continue>` |
+//! | the server's own address | `<server>` |
+//! | who is asking | `<user>` |
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use revisor_bench::Exchange;
+use serde_json::{Value, json};
+
+/// Headers that clients can tell servers apart by.
+const HEADERS: &[&str] = &["content-type", "warning", "retry-after", "location", "cache-control", "vary"];
+
+/// An answer that can be compared.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Normal {
+    /// The status code.
+    pub status: u16,
+    /// The headers that count, in the order of their names.
+    pub headers: Vec<(String, String)>,
+    /// What it brought.
+    pub body: Content,
+}
+
+/// The body of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// A JSON value.
+    Json(Value),
+    /// A JSON value in each line, as a watch sends them.
+    Stream(Vec<Value>),
+    /// Something else.
+    Text(String),
+}
+
+impl Default for Content {
+    fn default() -> Content {
+        Content::Text(String::new())
+    }
+}
+
+/// What is known of a server and a group.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// What the names of this run have in common.
+    pub run: &'a str,
+    /// The resource versions that the server told.
+    pub versions: &'a [String],
+}
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern of this file")
+}
+
+static UID: LazyLock<Regex> = LazyLock::new(|| pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
+static TIME: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\d(\.\d+)?Z"));
+static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\d+(ms|s|m\d*s?)$"));
+static SERVER: LazyLock<Regex> = LazyLock::new(|| pattern(r"127\.0\.0\.1:\d+"));
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^10\.\d+\.\d+\.\d+$"));
+
+impl Normal {
+    /// The comparable form of an answer.
+    pub fn of(exchange: &Exchange, known: Known<'_>) -> Normal {
+        let cleaner = Cleaner { known, today: today(exchange) };
+        let mut headers: Vec<(String, String)> = exchange
+            .headers
+            .iter()
+            .filter(|(name, _)| HEADERS.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), cleaner.text(value)))
+            .collect();
+        headers.sort_by(|a, b| a.0.cmp(&b.0));
+        Normal { status: exchange.status, headers, body: cleaner.content(&exchange.body) }
+    }
+
+    /// As it is recorded.
+    pub fn to_json(&self) -> Value {
+        let (form, body) = match &self.body {
+            Content::Json(value) => ("json", value.clone()),
+            Content::Stream(values) => ("stream", Value::Array(values.clone())),
+            Content::Text(text) => ("text", Value::from(text.as_str())),
+        };
+        json!({"status": self.status, "headers": self.headers, form: body})
+    }
+
+    /// What was recorded.
+    pub fn from_json(value: &Value) -> Option<Normal> {
+        let status = u16::try_from(value["status"].as_u64()?).ok()?;
+        let header = |header: &Value| Some((header[0].as_str()?.to_owned(), header[1].as_str()?.to_owned()));
+        let headers = value["headers"].as_array()?.iter().map(header).collect::<Option<Vec<_>>>()?;
+        let body = match (value.get("json"), value.get("stream"), value.get("text")) {
+            (Some(json), _, _) => Content::Json(json.clone()),
+            (_, Some(stream), _) => Content::Stream(stream.as_array()?.clone()),
+            (_, _, text) => Content::Text(text?.as_str()?.to_owned()),
+        };
+        Some(Normal { status, headers, body })
+    }
+
+    /// The values of a header.
+    pub fn header<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.headers.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The date that the server says it is, as times have it.
+fn today(exchange: &Exchange) -> Option<String> {
+    let (_, date) = exchange.headers.iter().find(|(name, _)| name == "date")?;
+    let parts: Vec<&str> = date.split_whitespace().collect();
+    let [_, day, month, year, ..] = parts[..] else { return None };
+    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let month = months.iter().position(|name| *name == month)? + 1;
+    Some(format!("{year}-{month:02}-{day}"))
+}
+
+struct Cleaner<'a> {
+    known: Known<'a>,
+    today: Option<String>,
+}
+
+impl Cleaner<'_> {
+    fn content(&self, body: &[u8]) -> Content {
+        if let Ok(mut value) = serde_json::from_slice::<Value>(body) {
+            self.value("", &mut value);
+            return Content::Json(value);
+        }
+        let mut stream = Vec::new();
+        for value in serde_json::Deserializer::from_slice(body).into_iter::<Value>() {
+            match value {
+                Ok(mut value) if value.is_object() => {
+                    self.value("", &mut value);
+                    stream.push(value);
+                }
+                _ => return Content::Text(self.text(&String::from_utf8_lossy(body))),
+            }
+        }
+        Content::Stream(stream)
+    }
+
+    fn value(&self, name: &str, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.named(name, text),
+            Value::Number(number)
+                if matches!(name, "nodePort" | "healthCheckNodePort") && number.as_u64() > Some(0) =>
+            {
+                *value = "<port>".into();
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(name, item)),
+            Value::Object(members) if name == "userInfo" => {
+                members.clear();
+                members.insert("<user>".to_owned(), Value::Null);
+            }
+            Value::Object(members) => {
+                let generated = members.get("generateName").and_then(Value::as_str).map(str::to_owned);
+                for (name, member) in members.iter_mut() {
+                    self.value(name, member);
+                }
+                if let (Some(prefix), Some(Value::String(name))) = (generated, members.get_mut("name")) {
+                    let prefix = self.text(&prefix);
+                    if name.starts_with(&prefix) && name.len() == prefix.len() + 5 {
+                        *name = prefix + "<generated>";
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn named(&self, name: &str, text: &str) -> String {
+        match name {
+            "resourceVersion" if text.len() > 1 => "<rv>".to_owned(),
+            "continue" if !text.is_empty() => "<continue>".to_owned(),
+            "token" if text.len() > 100 => "<token>".to_owned(),
+            "clusterIP" | "clusterIPs" if ADDRESS.is_match(text) => "<ip>".to_owned(),
+            "cells" if AGE.is_match(text) => "<age>".to_owned(),
+            "cells" if ADDRESS.is_match(text) => "<ip>".to_owned(),
+            _ => self.text(text),
+        }
+    }
+
+    fn text(&self, text: &str) -> String {
+        let mut text = text.replace(self.known.run, "<run>");
+        for version in self.known.versions {
+            // Short ones would be found everywhere.
+            if version.len() > 2 {
+                text = text.replace(version.as_str(), "<rv>");
+            }
+        }
+        let text = UID.replace_all(&text, "<uid>");
+        let text = SERVER.replace_all(&text, "<server>");
+        let text = TIME.replace_all(&text, |found: &regex::Captures<'_>| {
+            let is_today = self.today.as_deref() == Some(&found[1]);
+            if is_today { "<now>".to_owned() } else { found[0].to_owned() }
+        });
+        text.into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_to_differ_is_taken_out() {
+        let answer = |uid: &str, version: &str, run: &str| {
+            Exchange {
+            status: 201,
+            headers: vec![
+                ("date".to_owned(), "Tue, 17 Nov 2026 21:21:01 GMT".to_owned()),
+                ("audit-id".to_owned(), uid.to_owned()),
+            ],
+            body: format!(
+                r#"{{"metadata":{{"name":"{run}-1","uid":"{uid}","resourceVersion":"{version}","creationTimestamp":"2026-11-17T21:21:01Z"}},"message":"version {version} of 2020-01-01T00:00:00Z","cells":["5s"]}}"#
+            )
+            .into_bytes(),
+        }
+        };
+        let one = answer("0b5ae28e-0b4b-4c39-b65a-000000000001", "1234", "dabc");
+        let other = answer("0b5ae28e-0b4b-4c39-b65a-000000000002", "987654", "dxyz");
+        let normal = |answer: &Exchange, version: &str, run: &str| {
+            Normal::of(answer, Known { run, versions: &[version.to_owned()] })
+        };
+        let ours = normal(&one, "1234", "dabc");
+        assert_eq!(ours, normal(&other, "987654", "dxyz"));
+        assert_eq!(Normal::from_json(&ours.to_json()), Some(ours.clone()));
+        let Content::Json(body) = ours.body else { panic!("JSON") };
+        assert_eq!(body["message"], "version <rv> of 2020-01-01T00:00:00Z");
+    }
+}
