@@ -167,7 +167,7 @@ fn take_in(shared: &Shared, ids: &mut Vec<i64>, response: WatchResponse) -> Opti
 fn told(shared: &Shared, event: &WatchEvent) -> Option<Told> {
     let kv = event.kv.as_ref()?;
     if event.kind == EventType::Delete as i32 {
-        return Some(Told::Deleted(shared.keys.from_etcd(&kv.key)?, revision_of(kv.mod_revision)?));
+        return Some(Told::Deleted(shared.keys.key_at(&kv.key)?, revision_of(kv.mod_revision)?));
     }
     shared.entry_of(kv).map(Told::Put)
 }

@@ -31,7 +31,7 @@ impl Keyspace {
     }
 
     /// The key of the store that etcd has here; nothing if it is not one of the store's.
-    pub(crate) fn from_etcd(&self, key: &[u8]) -> Option<Key> {
+    pub(crate) fn key_at(&self, key: &[u8]) -> Option<Key> {
         let below = std::str::from_utf8(key).ok()?.strip_prefix(&*self.prefix)?;
         if !below.starts_with('/') {
             return None;
@@ -80,11 +80,11 @@ mod tests {
         ] {
             let keys = Keyspace::new("/registry", given);
             assert_eq!(keys.to_etcd(key), etcd, "{given}");
-            assert_eq!(keys.from_etcd(etcd.as_bytes()).expect("is one").as_str(), key, "{given}");
+            assert_eq!(keys.key_at(etcd.as_bytes()).expect("is one").as_str(), key, "{given}");
         }
         let keys = Keyspace::new("/registry", "/reg");
         for foreign in [&b"/registry/pods/a"[..], b"compact_rev_key", b"/reg", b"/reg/\xff"] {
-            assert_eq!(keys.from_etcd(foreign), None, "{}", String::from_utf8_lossy(foreign));
+            assert_eq!(keys.key_at(foreign), None, "{}", String::from_utf8_lossy(foreign));
         }
     }
 }

@@ -207,7 +207,7 @@ impl Shared {
 
     /// What a key and its value are to the store. What cannot be read is told to whoever asks for it.
     pub(crate) fn entry_of(&self, kv: &KeyValue) -> Option<Arc<Entry>> {
-        let key = self.keys.from_etcd(&kv.key)?;
+        let key = self.keys.key_at(&kv.key)?;
         let revision = revision_of(kv.mod_revision)?;
         if let Some((_, draft)) = self.drafts().get(&key).filter(|(value, _)| *value == kv.value) {
             return Some(Arc::new(Entry::new(key, revision, draft)));
@@ -224,7 +224,7 @@ impl Shared {
 
     /// The same, shared with what is known already.
     pub(crate) fn shared_entry(&self, kv: &KeyValue) -> Option<Arc<Entry>> {
-        let key = self.keys.from_etcd(&kv.key)?;
+        let key = self.keys.key_at(&kv.key)?;
         let known = self.mirror().get(key.as_str()).cloned();
         let is_it = |entry: &Arc<Entry>| number_of(entry.revision()) == kv.mod_revision;
         known.filter(is_it).or_else(|| self.entry_of(kv))

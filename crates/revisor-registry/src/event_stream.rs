@@ -111,8 +111,8 @@ fn check_readable(item: &WatchItem) -> Result<(), RegistryError> {
     match item {
         WatchItem::State(item) => RegistryError::check_readable(item.entry()),
         WatchItem::Event(_, delivery) => {
-            let sides = [delivery.old(), delivery.new()].into_iter().flatten();
-            sides.map(|item| RegistryError::check_readable(item.entry())).collect()
+            let mut sides = [delivery.old(), delivery.new()].into_iter().flatten();
+            sides.try_for_each(|item| RegistryError::check_readable(item.entry()))
         }
         WatchItem::InitialEnd(_) | WatchItem::Expired(_) => Ok(()),
     }
