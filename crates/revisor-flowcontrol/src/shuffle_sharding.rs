@@ -33,11 +33,11 @@ impl Dealer {
             hash /= left;
         }
         let remainders = cards;
-        for at in 0..self.hand {
-            for earlier in (0..at).rev() {
-                // Counted among the cards that were left when it was dealt.
-                if cards[at] >= remainders[earlier] {
-                    cards[at] += 1;
+        for (at, card) in cards.iter_mut().take(self.hand).enumerate() {
+            // Counted among the cards that were left when it was dealt.
+            for earlier in remainders[..at].iter().rev() {
+                if *card >= *earlier {
+                    *card += 1;
                 }
             }
         }
