@@ -36,7 +36,13 @@ pub(crate) enum Mapping {
     /// From a claim, behind a prefix.
     Claim { name: String, prefix: String },
     /// Out of an expression.
-    Expression(Expression),
+    Expression(Box<Expression>),
+}
+
+impl Mapping {
+    fn of(expression: Expression) -> Mapping {
+        Mapping::Expression(Box::new(expression))
+    }
 }
 
 /// What must be true.
@@ -133,7 +139,7 @@ impl Reader<'_> {
             && expression.selects_claim("email")
         {
             let extra = extra.iter().map(|(_, expression)| expression);
-            let mut others = claim_rules.iter().map(|rule| &rule.expression).chain(extra).chain([expression]);
+            let mut others = claim_rules.iter().map(|rule| &rule.expression).chain(extra).chain([&**expression]);
             if !others.any(|expression| expression.selects_claim("email_verified")) {
                 let detail = "claims.email_verified must be used in claimMappings.username.expression or \
                               claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when \
@@ -304,7 +310,7 @@ impl Reader<'_> {
                 if let Some(prefix) = prefix {
                     self.invalid(&path.child("prefix"), prefix, "may not be specified when expression is set");
                 }
-                self.expression(expression, Wanted::Anything, &path.child("expression")).map(Mapping::Expression)
+                self.expression(expression, Wanted::Anything, &path.child("expression")).map(Mapping::of)
             }
             _ => {
                 self.invalid(path, "", "claim and expression can't both be set");
@@ -319,7 +325,7 @@ impl Reader<'_> {
             ("", "") => None,
             (claim, "") => Some(Mapping::Claim { name: claim.to_owned(), prefix: String::new() }),
             ("", expression) => {
-                self.expression(expression, Wanted::Anything, &path.child("expression")).map(Mapping::Expression)
+                self.expression(expression, Wanted::Anything, &path.child("expression")).map(Mapping::of)
             }
             _ => {
                 self.invalid(path, "", "claim and expression can't both be set");
