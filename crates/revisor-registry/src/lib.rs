@@ -3,6 +3,7 @@
 //! Which read a request means is one pure table ([`read_plan`](crate::ListPlan)); the order of the steps of a write is
 //! invariant R1. HTTP is not known here: errors are a closed enum that the API layer turns into statuses.
 
+mod actor;
 mod admission;
 mod allocation;
 mod apply;
@@ -48,6 +49,7 @@ mod version_usage;
 mod workbench;
 mod write;
 
+pub use actor::Actor;
 pub use admission::{
     AdmissionConfig, AdmissionFamily, AdmissionNotes, AdmissionOptions, AdmissionPlugin, AdmissionSample,
     AuditAnnotation, EventLimit, EventLimitType, ImagePolicyConfig, LimitedResource, Operation, PodSecurityConfig,

@@ -14,8 +14,10 @@ use revisor_webhook::{Limits, WebhookClient};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::actor::Actor;
 use crate::admission::{Admission, AdmissionMetrics, AdmissionOptions, AdmissionPlugin, Webhooks, chain};
 use crate::allocation::{Allocation, ServiceNetwork};
+use crate::bootstrap::Made;
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
 use crate::policy_book::PolicyBook;
@@ -57,6 +59,8 @@ pub struct Registry {
     pub(crate) itself: Weak<Registry>,
     /// Where that goes on.
     pub(crate) runtime: Handle,
+    /// In whose name the server itself writes.
+    pub(crate) own: Actor,
     /// The built-in resources: those that the server's own rules ask for.
     pub(crate) catalog: Arc<Catalog>,
     /// All resources that are served, as they come and go.
@@ -144,6 +148,7 @@ impl Registry {
         let registry = Arc::new_cyclic(|registry| Registry {
             itself: registry.clone(),
             runtime: Handle::current(),
+            own: Actor::server(),
             webhooks: WebhookClient::new(Arc::new(ServiceAddresses(registry.clone())), Limits::default()),
             expressions: AdmissionEnvironment::new(options.catalog.rule_environment().clone()),
             served: watch::Sender::new(options.catalog.clone()),
@@ -171,10 +176,13 @@ impl Registry {
             authorizer: Authorizer::new(options.authorization, Arc::new(roles)),
             caches,
         });
-        registry.bootstrap().await?;
         registry.compile_all_policies();
+        let made = registry.bootstrap().await?;
         registry.follow_definitions().await;
-        registry.reconcile_registrations().await?;
+        let registered = registry.reconcile_registrations().await?;
+        if made.and(registered) == Made::PutOff {
+            registry.bootstrap_later();
+        }
         Ok(registry)
     }
 

@@ -132,7 +132,12 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let external_address = external_address(&flags, server.address());
     let service_accounts = service_accounts::open(&flags, certificates.own(), registry.clone(), &external_address)?;
     let advertised = advertised(&flags, server.address());
-    registry.advertise(advertised).await.context("cannot advertise the server")?;
+    match registry.advertise(advertised).await {
+        Err(error) if error.is_refusal() => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "the server is not advertised yet");
+        }
+        done => done.context("cannot advertise the server")?,
+    }
     // The objects that every server has come first: a server that is full must still start.
     limit(&flags, &store);
     let advertising = tokio::spawn(keep_advertising(registry.clone(), advertised));
