@@ -7,6 +7,7 @@
 
 mod admission;
 mod conversions;
+mod manifests;
 mod policies;
 mod process;
 mod requests;
@@ -25,6 +26,7 @@ use crate::body::Body;
 use crate::inflight::RequestKind;
 use admission::AdmissionCollector;
 use conversions::ConversionCollector;
+use manifests::ManifestMetrics;
 use policies::PolicyCollector;
 use process::ProcessCollector;
 use requests::RequestMetrics;
@@ -47,6 +49,7 @@ pub struct Metrics {
     displaced: IntCounterVec,
     cut_off: IntCounter,
     versions: VersionMetrics,
+    manifests: ManifestMetrics,
 }
 
 impl Metrics {
@@ -105,6 +108,7 @@ impl Metrics {
         registered(&registry, Ok(ResourceCollector::new(resources)));
         registered(&registry, Ok(ProcessCollector::new()));
         let versions = VersionMetrics::new(&registry);
+        let manifests = ManifestMetrics::new(&registry);
         Metrics {
             registry,
             requests,
@@ -115,6 +119,7 @@ impl Metrics {
             displaced,
             cut_off,
             versions,
+            manifests,
         }
     }
 
@@ -162,6 +167,12 @@ impl Metrics {
     /// Says what the server is, `binary` with all that belongs to its version, and which features are on.
     pub fn tell_version(&self, binary: &str, version: EffectiveVersion, gates: &FeatureGates) {
         self.versions.tell(binary, version, gates);
+    }
+
+    /// Remembers that the admission manifests of a plugin were read by a server of this name: with this hash, or that
+    /// they could not be used.
+    pub fn manifests_reloaded(&self, plugin: &str, server: &str, hash: Option<&str>) {
+        self.manifests.reloaded(plugin, server, hash, std::time::SystemTime::now());
     }
 
     /// Remembers that somebody asked for a deprecated API.

@@ -52,8 +52,9 @@ mod write;
 pub use actor::Actor;
 pub use admission::{
     AdmissionConfig, AdmissionFamily, AdmissionNotes, AdmissionOptions, AdmissionPlugin, AdmissionSample,
-    AuditAnnotation, EventLimit, EventLimitType, ImagePolicyConfig, LimitedResource, Operation, PodSecurityConfig,
-    PodSecurityLevel, SentOptions, TolerationDefaults, TolerationSeconds, validate_node_selector,
+    AuditAnnotation, EventLimit, EventLimitType, ImagePolicyConfig, LimitedResource, ManifestDocument, ManifestError,
+    Operation, PodSecurityConfig, PodSecurityLevel, SentOptions, StaticManifests, TolerationDefaults,
+    TolerationSeconds, validate_node_selector,
 };
 pub use allocation::ServiceNetwork;
 pub use body::{Decoded, FieldValidation, Format, cbor_as_json};

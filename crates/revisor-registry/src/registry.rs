@@ -144,6 +144,7 @@ impl Registry {
         let roles = RoleBook::new(&options.catalog, &caches);
         let admission_webhooks = Webhooks::new(&options.catalog, &caches, &options.admission.config);
         let admission = chain(&options.admission);
+        let manifests = options.admission.manifests.clone();
         let policies = PolicyBook::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
             itself: registry.clone(),
@@ -176,6 +177,7 @@ impl Registry {
             authorizer: Authorizer::new(options.authorization, Arc::new(roles)),
             caches,
         });
+        manifests.iter().for_each(|manifests| registry.take_manifests(manifests));
         registry.compile_all_policies();
         let made = registry.bootstrap().await?;
         registry.follow_definitions().await;

@@ -18,6 +18,7 @@ mod ip_range;
 mod kept_secret;
 mod logging;
 mod machine;
+mod manifest_keeper;
 mod open_files;
 mod port_range;
 mod presence;

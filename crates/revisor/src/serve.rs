@@ -33,6 +33,7 @@ use crate::authentication_config::{AnonymousFlag, AuthenticationConfig};
 use crate::certificate_keeper::CertificateKeeper;
 use crate::flags::ServeFlags;
 use crate::kept_secret::kept_secret;
+use crate::manifest_keeper::ManifestKeeper;
 use crate::open_files::{OpenFiles, raise_open_files};
 use crate::presence::{Presence, hostname};
 use crate::usage_keeper::{UsageKeeper, server_name};
@@ -63,7 +64,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let catalog = Arc::new(Catalog::build(&options)?);
     warn_about(&options);
     let anonymous = anonymous(&flags, &options)?;
-    let admission = admission(&flags)?;
+    let (admission, manifests) = admission(&flags, &options, &catalog)?;
     private_folder::secure(&flags.data_dir)?;
     if let Some(folder) = flags.cert_dir.as_ref().filter(|folder| !folder.starts_with(&flags.data_dir)) {
         private_folder::secure_keys(folder)?;
@@ -155,7 +156,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         peers,
         authorizer: registry.authorizer().clone(),
         inflight: Inflight::new(limits, &metrics),
-        metrics,
+        metrics: metrics.clone(),
         health,
         drain: server.drain(),
         external_address,
@@ -174,10 +175,14 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let address = server.address();
     let certificates = announce(&flags, address, certificates)?;
     let stop_signal = stop_signal()?;
-    let presence = options.gates.is_enabled(Feature::APIServerIdentity.name()).then(|| {
+    let identity = options.gates.is_enabled(Feature::APIServerIdentity.name()).then(|| {
         let process = uuid::Uuid::new_v4().to_string();
-        Presence::begin(registry.clone(), ServerIdentity::new(&hostname(), &process, options.version))
+        ServerIdentity::new(&hostname(), &process, options.version)
     });
+    let name = identity.as_ref().map(|identity| identity.name().to_owned()).unwrap_or_default();
+    manifests.tell(&metrics, &name);
+    let manifests = tokio::spawn(manifests.run(registry.clone(), metrics.clone(), name));
+    let presence = identity.map(|identity| Presence::begin(registry.clone(), identity));
     let usage = UsageKeeper::begin(registry.clone());
     let controllers = start_controllers(&flags, registry, certificates.root_ca());
     let keeping = tokio::spawn(certificates.run());
@@ -186,6 +191,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let drained = server.run(api, stop_signal).await;
     advertising.abort();
     keeping.abort();
+    manifests.abort();
     if drained.cut_off > 0 {
         tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");
     }
@@ -247,7 +253,11 @@ fn anonymous(flags: &ServeFlags, options: &CatalogOptions) -> anyhow::Result<Ano
 }
 
 /// Which plugins are asked about writes, and what they were told.
-fn admission(flags: &ServeFlags) -> anyhow::Result<AdmissionOptions> {
+fn admission(
+    flags: &ServeFlags,
+    options: &CatalogOptions,
+    catalog: &Catalog,
+) -> anyhow::Result<(AdmissionOptions, ManifestKeeper)> {
     let plugins = enabled_plugins(&flags.enable_admission_plugins, &flags.disable_admission_plugins)
         .map_err(|problems| anyhow::anyhow!(problems.join("; ")))?;
     for plugin in
@@ -260,8 +270,11 @@ fn admission(flags: &ServeFlags) -> anyhow::Result<AdmissionOptions> {
         unreachable: flags.default_unreachable_toleration_seconds,
     };
     let config = AdmissionConfig { toleration_seconds, ..AdmissionConfig::default() };
-    let config = admission_config::load(flags.admission_control_config_file.as_deref(), &plugins, config)?;
-    Ok(AdmissionOptions { plugins, config })
+    let reads_manifests = options.gates.is_enabled(Feature::ManifestBasedAdmissionControlConfig.name());
+    let config =
+        admission_config::load(flags.admission_control_config_file.as_deref(), &plugins, config, reads_manifests)?;
+    let (keeper, manifests) = ManifestKeeper::begin(catalog, &config.manifest_folders)?;
+    Ok((AdmissionOptions { plugins, config, manifests }, keeper))
 }
 
 async fn open_store(flags: &ServeFlags) -> anyhow::Result<EmbeddedStore> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use revisor_admission::{
-    ErrorType, FailurePolicy, Matched, MutatingPolicy, MutationError, Patch, PolicyBinding, merge_configuration,
+    ErrorType, FailurePolicy, Matched, MutatingPolicy, MutationError, Patch, PolicyBinding,
+    merge_configuration,
 };
 use revisor_catalog::Resource;
 use revisor_merge::PatchError;
@@ -12,7 +13,7 @@ use revisor_object::{Object, Value};
 
 use super::params::Param;
 use super::view::View;
-use super::{Meant, Write, is_exempt};
+use super::{Meant, Say, Write};
 use crate::admission::{Admission, Attributes, ExpressionAuthorizer, Operation, Waiting};
 use crate::policy_book::Hooks;
 use crate::{Registry, RegistryError};
@@ -39,10 +40,12 @@ impl Admission for MutatingAdmissionPolicy {
         attributes: &'a Attributes<'_>,
         object: &'a mut Object,
     ) -> Option<Waiting<'a>> {
-        let hooks = registry.policies.mutating(&registry.expressions)?;
-        if is_exempt(attributes) {
-            return None;
-        }
+        let all = registry.policies.mutating(&registry.expressions)?;
+        let hooks = match Say::of(attributes) {
+            Say::All => all,
+            Say::Static => registry.policies.static_mutating()?,
+            Say::None => return None,
+        };
         Some(Box::pin(async move {
             let pass = Pass {
                 authorizer: ExpressionAuthorizer::new(&registry.authorizer, attributes.requester),
