@@ -76,7 +76,7 @@ pub use self::image_policy_webhook::ImagePolicyConfig;
 pub(crate) use self::limit_ranger::pod_total_of;
 pub use self::manifests::{ManifestDocument, ManifestError, StaticManifests};
 pub use self::metrics::{AdmissionFamily, AdmissionSample};
-pub(crate) use self::metrics::{AdmissionMetrics, Phase, WebhookCall};
+pub(crate) use self::metrics::{AdmissionMetrics, Conditioned, Phase, SecuredWrite, WebhookCall};
 pub(crate) use self::operation_options::OperationOptions;
 pub use self::operation_options::SentOptions;
 pub(crate) use self::options::chain;

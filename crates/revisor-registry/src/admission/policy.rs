@@ -16,7 +16,7 @@ use revisor_object::{Object, ResourceRef, Status, StatusCause, Value};
 pub(super) use self::mutating::MutatingAdmissionPolicy;
 pub(super) use self::validating::ValidatingAdmissionPolicy;
 
-use super::{Attributes, kind_of, resource_of};
+use super::{Attributes, Conditioned, Phase, kind_of, resource_of};
 use crate::policy_book::GROUP;
 use crate::{Registry, RegistryError};
 
@@ -59,6 +59,11 @@ impl Say {
             Say::All
         }
     }
+}
+
+/// A policy as its match conditions are counted. As in the original, those of mutating ones are called by the same word.
+fn conditioned<'a>(name: &'a str, attributes: &Attributes<'_>) -> Conditioned<'a> {
+    Conditioned { name, kind: "policy", phase: Phase::Validate, operation: attributes.operation }
 }
 
 /// A write as policies are asked about it.
