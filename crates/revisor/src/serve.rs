@@ -28,7 +28,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::addresses::{advertised, external_address};
-use crate::admission_plugins::enabled_plugins;
+use crate::admission_plugins::{PluginSwitches, enabled_plugins};
 use crate::authentication_config::{AnonymousFlag, AuthenticationConfig};
 use crate::certificate_keeper::CertificateKeeper;
 use crate::flags::ServeFlags;
@@ -258,8 +258,17 @@ fn admission(
     options: &CatalogOptions,
     catalog: &Catalog,
 ) -> anyhow::Result<(AdmissionOptions, ManifestKeeper)> {
-    let plugins = enabled_plugins(&flags.enable_admission_plugins, &flags.disable_admission_plugins)
-        .map_err(|problems| anyhow::anyhow!(problems.join("; ")))?;
+    let switches = PluginSwitches {
+        enable: &flags.enable_admission_plugins,
+        disable: &flags.disable_admission_plugins,
+        exactly: flags.admission_control.as_deref(),
+    };
+    let plugins = enabled_plugins(switches).map_err(|problems| anyhow::anyhow!(problems.join("; ")))?;
+    if switches.exactly.is_some() {
+        tracing::warn!(
+            "--admission-control is deprecated; --enable-admission-plugins and --disable-admission-plugins tell more"
+        );
+    }
     for plugin in
         plugins.iter().filter(|plugin| matches!(plugin, AdmissionPlugin::AlwaysAdmit | AdmissionPlugin::AlwaysDeny))
     {
