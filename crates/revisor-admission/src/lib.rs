@@ -27,7 +27,7 @@ pub use binding::{ParamRef, PolicyBinding, ValidationAction};
 pub use environment::{AdmissionEnvironment, Scope, VariableTypes, output_problem};
 pub use expression::ErrorType;
 pub use failure_policy::FailurePolicy;
-pub use match_conditions::{MatchConditions, Matched};
+pub use match_conditions::{ConditionsOutcome, MatchConditions, Matched};
 pub use match_resources::{MatchPolicy, MatchResources, Unmatched};
 pub use mutating_policy::{MutatingPolicy, Mutation, MutationError, Patch};
 pub use mutation::apply_configuration::merge_configuration;

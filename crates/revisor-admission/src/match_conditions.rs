@@ -1,5 +1,7 @@
 //! [`MatchConditions`]: expressions that narrow down what a webhook or policy is asked about.
 
+use std::time::Duration;
+
 use revisor_cel::Type;
 use revisor_object::{Object, Value};
 
@@ -35,6 +37,22 @@ pub enum Matched {
     Failed(String),
 }
 
+/// What the evaluation of conditions came to, and what it took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConditionsOutcome {
+    /// Whether they hold.
+    pub matched: Matched,
+    /// How many had no answer before one decided.
+    pub failed: usize,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+impl ConditionsOutcome {
+    const UNCONDITIONAL: ConditionsOutcome =
+        ConditionsOutcome { matched: Matched::Yes, failed: 0, elapsed: Duration::ZERO };
+}
+
 impl MatchConditions {
     /// The conditions of a webhook, which has no parameters.
     pub fn compile(environment: &AdmissionEnvironment, conditions: &[Value]) -> MatchConditions {
@@ -66,7 +84,7 @@ impl MatchConditions {
     }
 
     /// Whether they hold for a write. One that is false decides, whatever the others are.
-    pub fn hold(&self, inputs: &Inputs<'_>, failure_policy: FailurePolicy) -> Matched {
+    pub fn hold(&self, inputs: &Inputs<'_>, failure_policy: FailurePolicy) -> ConditionsOutcome {
         self.hold_with(inputs, &[], failure_policy)
     }
 
@@ -75,28 +93,35 @@ impl MatchConditions {
         inputs: &Inputs<'_>,
         variables: &[Variable],
         failure_policy: FailurePolicy,
-    ) -> Matched {
+    ) -> ConditionsOutcome {
         if self.0.is_empty() {
-            return Matched::Yes;
+            return ConditionsOutcome::UNCONDITIONAL;
         }
+        let begun = (inputs.clock)();
         let view = View { authorizer: true, namespace: false, plain_request: true };
         let mut phase = Phase::new(inputs, view, variables, BUDGET);
-        let (mut errors, mut refusal) = (Vec::new(), None);
+        let (mut errors, mut refusal, mut failed) = (Vec::new(), None, 0);
         for condition in &self.0 {
             match phase.evaluate(&condition.expression) {
                 Err(spent) => {
                     errors = vec![spent.to_string()];
                     refusal = None;
+                    failed = 0;
                     break;
                 }
                 Ok(evaluated) => match evaluated.value {
-                    Err(error) if !errors.contains(&error) => errors.push(error),
+                    Err(error) => {
+                        failed += usize::from(refusal.is_none());
+                        if !errors.contains(&error) {
+                            errors.push(error);
+                        }
+                    }
                     Ok(value) if value.as_bool() == Some(false) && refusal.is_none() => refusal = Some(&condition.name),
                     _ => {}
                 },
             }
         }
-        match (refusal, failure_policy) {
+        let matched = match (refusal, failure_policy) {
             (Some(condition), _) => Matched::No { condition: condition.clone() },
             (None, _) if errors.is_empty() => Matched::Yes,
             (None, FailurePolicy::Ignore) => Matched::No { condition: String::new() },
@@ -104,6 +129,7 @@ impl MatchConditions {
                 [one] => one.clone(),
                 many => format!("[{}]", many.join(", ")),
             }),
-        }
+        };
+        ConditionsOutcome { matched, failed, elapsed: (inputs.clock)().saturating_sub(begun) }
     }
 }

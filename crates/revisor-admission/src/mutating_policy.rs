@@ -10,7 +10,7 @@ use crate::activation::{Inputs, Phase, View};
 use crate::environment::{AdmissionEnvironment, Scope};
 use crate::expression::{ErrorType, Expression};
 use crate::failure_policy::FailurePolicy;
-use crate::match_conditions::Matched;
+use crate::match_conditions::ConditionsOutcome;
 use crate::match_resources::MatchResources;
 use crate::mutation::apply_configuration::configuration_of;
 use crate::mutation::json_patch::patch_of;
@@ -123,7 +123,7 @@ impl MutatingPolicy {
     }
 
     /// Whether its match conditions hold.
-    pub fn conditions_hold(&self, inputs: &Inputs<'_>) -> Matched {
+    pub fn conditions_hold(&self, inputs: &Inputs<'_>) -> ConditionsOutcome {
         self.common.conditions.hold_with(inputs, &self.common.variables, self.failure_policy())
     }
 

@@ -9,7 +9,7 @@ use crate::activation::{Inputs, Phase, Variable, View};
 use crate::environment::{AdmissionEnvironment, Scope, VariableTypes};
 use crate::expression::{ErrorType, Expression, OutOfBudget};
 use crate::failure_policy::FailurePolicy;
-use crate::match_conditions::{MatchConditions, Matched};
+use crate::match_conditions::{ConditionsOutcome, MatchConditions, Matched};
 use crate::match_resources::MatchResources;
 
 /// What the validations of one policy may cost together, for one binding and its parameters.
@@ -155,6 +155,8 @@ pub struct Verdict {
     pub annotations: Vec<AuditAnnotation>,
     /// Annotations that could not be made. Each denies the write, whatever the binding says.
     pub failed_annotations: Vec<Decision>,
+    /// What its match conditions came to, if they do not simply hold.
+    pub conditions: Option<ConditionsOutcome>,
 }
 
 impl ValidatingPolicy {
@@ -218,10 +220,14 @@ impl ValidatingPolicy {
     /// What it says of a write that it applies to.
     pub fn validate(&self, inputs: &Inputs<'_>) -> Verdict {
         let mut verdict = Verdict::default();
-        match self.common.conditions.hold_with(inputs, &self.common.variables, self.failure_policy()) {
+        let conditions = self.common.conditions.hold_with(inputs, &self.common.variables, self.failure_policy());
+        match &conditions.matched {
             Matched::Yes => {}
-            Matched::No { .. } => return verdict,
-            Matched::Failed(why) => return self.failed_altogether(why),
+            Matched::No { .. } => return Verdict { conditions: Some(conditions), ..verdict },
+            Matched::Failed(why) => {
+                let failed = self.failed_altogether(why.clone());
+                return Verdict { conditions: Some(conditions), ..failed };
+            }
         }
         if let Err(spent) = self.decide(inputs, &mut verdict).and_then(|()| self.annotate(inputs, &mut verdict)) {
             return self.failed_altogether(spent.to_string());

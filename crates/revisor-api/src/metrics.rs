@@ -9,6 +9,7 @@ mod admission;
 mod audit;
 mod conversions;
 mod flow_control;
+mod manifests;
 mod policies;
 mod process;
 mod requests;
@@ -33,6 +34,7 @@ use admission::AdmissionCollector;
 use audit::AuditCollector;
 use conversions::ConversionCollector;
 use flow_control::FlowControlCollector;
+use manifests::ManifestMetrics;
 use policies::PolicyCollector;
 use process::ProcessCollector;
 use requests::RequestMetrics;
@@ -55,6 +57,7 @@ pub struct Metrics {
     displaced: IntCounterVec,
     cut_off: IntCounter,
     versions: VersionMetrics,
+    manifests: ManifestMetrics,
 }
 
 impl Metrics {
@@ -113,6 +116,7 @@ impl Metrics {
         registered(&registry, Ok(ResourceCollector::new(resources)));
         registered(&registry, Ok(ProcessCollector::new()));
         let versions = VersionMetrics::new(&registry);
+        let manifests = ManifestMetrics::new(&registry);
         Metrics {
             registry,
             requests,
@@ -123,6 +127,7 @@ impl Metrics {
             displaced,
             cut_off,
             versions,
+            manifests,
         }
     }
 
@@ -180,6 +185,12 @@ impl Metrics {
     /// Says what the server is, `binary` with all that belongs to its version, and which features are on.
     pub fn tell_version(&self, binary: &str, version: EffectiveVersion, gates: &FeatureGates) {
         self.versions.tell(binary, version, gates);
+    }
+
+    /// Remembers that the admission manifests of a plugin were read by a server of this name: with this hash, or that
+    /// they could not be used.
+    pub fn manifests_reloaded(&self, plugin: &str, server: &str, hash: Option<&str>) {
+        self.manifests.reloaded(plugin, server, hash, std::time::SystemTime::now());
     }
 
     /// Remembers that somebody asked for a deprecated API.

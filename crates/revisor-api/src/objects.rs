@@ -1,5 +1,6 @@
 //! The verbs on objects: what HTTP says, turned into a request to the registry, and its result turned into an answer.
 
+mod connections;
 mod pod_actions;
 
 use std::future::Future;

@@ -7,9 +7,10 @@ use std::time::Duration;
 use revisor_cache::{Feed, Item, News};
 use revisor_catalog::Resource;
 use revisor_object::{Object, StructuredLabelSelector, Value, parse_json};
-use revisor_registry::{PatchKind, Place, Registry, RegistryError, WriteOptions};
+use revisor_registry::{Actor, PatchKind, Place, Registry, RegistryError, WriteOptions};
 
 use crate::Clock;
+use crate::controllers::Controller;
 use crate::metadata::place;
 use crate::work_queue::{Backoff, Outcome, WorkQueue};
 
@@ -24,11 +25,13 @@ pub(crate) struct ClusterRoleAggregation {
     queue: WorkQueue<String>,
     /// What each role that gathers others selects.
     gathering: Mutex<HashMap<String, Vec<Value>>>,
+    account: Actor,
 }
 
 impl ClusterRoleAggregation {
     pub(crate) fn new(registry: Arc<Registry>, clock: Arc<dyn Clock>) -> ClusterRoleAggregation {
-        ClusterRoleAggregation { registry, queue: WorkQueue::new(clock, BACKOFF), gathering: Mutex::default() }
+        let (queue, account) = (WorkQueue::new(clock, BACKOFF), Controller::ClusterRoleAggregation.actor());
+        ClusterRoleAggregation { registry, queue, gathering: Mutex::default(), account }
     }
 
     /// Runs until it is dropped.
@@ -137,7 +140,7 @@ impl ClusterRoleAggregation {
             applied.insert("rules", gathered);
         }
         let options =
-            WriteOptions { field_manager: FIELD_MANAGER, is_apply: true, force: true, ..WriteOptions::default() };
+            WriteOptions { field_manager: FIELD_MANAGER, is_apply: true, force: true, ..self.account.options() };
         let place = Place { resource: roles, namespace: None, name: Some(name) };
         self.registry.patch(place, PatchKind::Apply, Value::from(applied).to_json().as_bytes(), options).await?;
         Ok(())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use revisor_catalog::{Resource, Verb};
-use revisor_registry::Registry;
+use revisor_registry::{Actor, Registry};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -90,6 +90,22 @@ impl Controller {
     }
 }
 
+impl Controller {
+    /// In whose name it writes: the service account that it has in kube-controller-manager.
+    pub(crate) fn actor(self) -> Actor {
+        Actor::controller(match self {
+            Controller::ClusterRoleAggregation => "clusterrole-aggregation-controller",
+            Controller::GarbageCollector => "generic-garbage-collector",
+            Controller::Namespace => "namespace-controller",
+            Controller::ResourceQuota => "resourcequota-controller",
+            Controller::RootCaPublisher => "root-ca-cert-publisher",
+            Controller::ServiceAccount => "service-account-controller",
+            Controller::StorageVersionMigrator => "storage-version-migrator-controller",
+            Controller::ValidatingAdmissionPolicyStatus => "validatingadmissionpolicy-status-controller",
+        })
+    }
+}
+
 impl fmt::Display for Controller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -142,10 +158,10 @@ impl Controllers {
                     tasks.spawn(ResourceQuotaController::new(registry, resources.clone(), clock).run());
                 }
                 Controller::RootCaPublisher => {
-                    tasks.spawn(InEveryNamespace::new(registry, clock, RootCa::new(root_ca.clone())).run());
+                    tasks.spawn(InEveryNamespace::new(registry, clock, controller, RootCa::new(root_ca.clone())).run());
                 }
                 Controller::ServiceAccount => {
-                    tasks.spawn(InEveryNamespace::new(registry, clock, DefaultServiceAccount).run());
+                    tasks.spawn(InEveryNamespace::new(registry, clock, controller, DefaultServiceAccount).run());
                 }
                 Controller::StorageVersionMigrator => {
                     tasks.spawn(StorageVersionMigrator::new(registry, clock).run());

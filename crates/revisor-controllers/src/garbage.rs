@@ -22,11 +22,11 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use revisor_cache::Item;
 use revisor_catalog::{Resource, Verb};
-use revisor_registry::Registry;
+use revisor_registry::{Actor, Registry};
 use revisor_version::Revision;
 use tokio::sync::{Notify, watch};
 
-use crate::controllers::stored_resources;
+use crate::controllers::{Controller, stored_resources};
 use crate::metadata::{Metadata, place};
 use crate::uid::Uid;
 use crate::work_queue::{Backoff, WorkQueue};
@@ -48,6 +48,7 @@ pub(crate) struct GarbageCollector {
     kinds: RwLock<Arc<Kinds>>,
     /// The resources that are followed, by their key prefix.
     follows: Mutex<HashMap<String, Follow>>,
+    account: Actor,
 }
 
 /// A resource that is followed.
@@ -72,6 +73,7 @@ impl GarbageCollector {
             graph: Mutex::default(),
             kinds: RwLock::default(),
             follows: Mutex::default(),
+            account: Controller::GarbageCollector.actor(),
         })
     }
 

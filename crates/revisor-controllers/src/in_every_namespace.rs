@@ -8,11 +8,11 @@ use futures_util::future::join_all;
 use revisor_cache::Filter;
 use revisor_catalog::Resource;
 use revisor_object::{Object, Value, parse_json};
-use revisor_registry::{Decoded, FieldValidation, Format, Place, Registry, RegistryError, WriteOptions};
+use revisor_registry::{Actor, Decoded, FieldValidation, Format, Place, Registry, RegistryError, WriteOptions};
 use tokio::sync::watch;
 
 use crate::Clock;
-use crate::controllers::FIELD_MANAGER;
+use crate::controllers::{Controller, FIELD_MANAGER};
 use crate::metadata::{place, text_at};
 use crate::work_queue::{Backoff, Outcome, WorkQueue};
 use revisor_cache::{Feed, News};
@@ -47,6 +47,7 @@ pub(crate) struct InEveryNamespace<W> {
     registry: Arc<Registry>,
     wanted: W,
     queue: WorkQueue<String>,
+    account: Actor,
 }
 
 /// The two resources that matter.
@@ -56,8 +57,14 @@ struct Scene {
 }
 
 impl<W: Wanted> InEveryNamespace<W> {
-    pub(crate) fn new(registry: Arc<Registry>, clock: Arc<dyn Clock>, wanted: W) -> InEveryNamespace<W> {
-        InEveryNamespace { registry, wanted, queue: WorkQueue::new(clock, BACKOFF) }
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        clock: Arc<dyn Clock>,
+        controller: Controller,
+        wanted: W,
+    ) -> InEveryNamespace<W> {
+        let account = controller.actor();
+        InEveryNamespace { registry, wanted, queue: WorkQueue::new(clock, BACKOFF), account }
     }
 
     /// Runs until it is dropped.
@@ -151,7 +158,7 @@ impl<W: Wanted> InEveryNamespace<W> {
             Decoded::read(objects, Format::Json, text.as_bytes(), FieldValidation::Ignore)
         };
         let namespace = Some(namespace);
-        let options = WriteOptions { field_manager: FIELD_MANAGER, ..WriteOptions::default() };
+        let options = WriteOptions { field_manager: FIELD_MANAGER, ..self.account.options() };
         match self.registry.cache_of(objects).get(&objects.key(namespace, name)) {
             None => {
                 let place = Place { resource: objects, namespace, name: None };

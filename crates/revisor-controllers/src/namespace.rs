@@ -17,11 +17,11 @@ use futures_util::stream::FuturesUnordered;
 use revisor_cache::{Item, ResourceCache, Scope, WatchItem, WatchRequest, WatchStart};
 use revisor_catalog::Resource;
 use revisor_object::{Object, Value};
-use revisor_registry::{PatchKind, Place, Registry, RegistryError, WriteOptions};
+use revisor_registry::{Actor, PatchKind, Place, Registry, RegistryError, WriteOptions};
 use revisor_version::Revision;
 use tokio::task::AbortHandle;
 
-use crate::controllers::FIELD_MANAGER;
+use crate::controllers::{Controller, FIELD_MANAGER};
 use crate::metadata::{Metadata, array_at, place, text_at};
 use crate::uid::Uid;
 use crate::work_queue::{Backoff, Outcome, WorkQueue};
@@ -51,6 +51,7 @@ pub(crate) struct NamespaceController {
     resources: ResourceList,
     clock: Arc<dyn Clock>,
     queue: Arc<WorkQueue<String>>,
+    account: Actor,
     /// Those who wait for the content of a namespace to go, by its name.
     lookouts: Mutex<HashMap<String, Lookout>>,
 }
@@ -74,7 +75,8 @@ struct Rest {
 impl NamespaceController {
     pub(crate) fn new(registry: Arc<Registry>, resources: ResourceList, clock: Arc<dyn Clock>) -> NamespaceController {
         let queue = Arc::new(WorkQueue::new(clock.clone(), BACKOFF));
-        NamespaceController { registry, resources, clock, queue, lookouts: Mutex::default() }
+        let account = Controller::Namespace.actor();
+        NamespaceController { registry, resources, clock, queue, account, lookouts: Mutex::default() }
     }
 
     /// Runs until it is dropped.
@@ -195,7 +197,7 @@ impl NamespaceController {
                 [("metadata", Value::from(version)), (member, Value::from(value))].into_iter().collect();
             let target = Place { resource: namespaces, namespace: None, name: Some(name) };
             let subresource = Some(subresource);
-            let options = WriteOptions { subresource, field_manager: FIELD_MANAGER, ..WriteOptions::default() };
+            let options = WriteOptions { subresource, field_manager: FIELD_MANAGER, ..self.account.options() };
             let text = Value::Object(patch).to_json();
             match self.registry.patch(target, PatchKind::Merge, text.as_bytes(), options).await {
                 Err(RegistryError::Conflict { .. }) if attempt < MAX_ATTEMPTS => {

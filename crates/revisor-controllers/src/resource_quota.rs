@@ -14,9 +14,9 @@ use futures_util::stream::FuturesUnordered;
 use revisor_cache::{Feed, Filter, Item, News};
 use revisor_catalog::{Resource, Verb};
 use revisor_object::{Object, Value, parse_json};
-use revisor_registry::{Evaluator, Registry};
+use revisor_registry::{Actor, Evaluator, Registry, WriteOptions};
 
-use crate::controllers::{FIELD_MANAGER, stored_resources};
+use crate::controllers::{Controller, FIELD_MANAGER, stored_resources};
 use crate::metadata::place;
 use crate::work_queue::{Backoff, Outcome, WorkQueue};
 use crate::{Clock, ResourceList};
@@ -50,6 +50,7 @@ pub(crate) struct ResourceQuotaController {
     quotas: Arc<RwLock<HashMap<String, HashMap<String, Duration>>>>,
     /// The resources that are followed, by their key prefix.
     followed: Mutex<HashSet<String>>,
+    account: Actor,
 }
 
 /// What the controller does beside others, and the prefix of the resource if it has ended with it.
@@ -68,6 +69,7 @@ impl ResourceQuotaController {
             resources,
             quotas: Arc::default(),
             followed: Mutex::default(),
+            account: Controller::ResourceQuota.actor(),
         })
     }
 
@@ -226,7 +228,8 @@ impl ResourceQuotaController {
         let resources = self.resources.borrow().clone();
         let resources = quotable(&resources);
         let begun = self.clock.uptime();
-        let counted = self.registry.recount_quota(&resources, &namespace, &name, FIELD_MANAGER).await;
+        let options = WriteOptions { field_manager: FIELD_MANAGER, ..self.account.options() };
+        let counted = self.registry.recount_quota(&resources, &namespace, &name, options).await;
         let cost = self.clock.uptime().saturating_sub(begun);
         let mut known = self.quotas.write().expect("no holder of the quotas panics");
         if let Some(last) = known.get_mut(&namespace).and_then(|names| names.get_mut(&name)) {

@@ -6,9 +6,10 @@ use std::time::Duration;
 use revisor_cache::{Feed, News};
 use revisor_catalog::Resource;
 use revisor_object::{Object, Value, parse_json};
-use revisor_registry::{PatchKind, Place, Registry, RegistryError, WriteOptions};
+use revisor_registry::{Actor, PatchKind, Place, Registry, RegistryError, WriteOptions};
 
 use crate::Clock;
+use crate::controllers::Controller;
 use crate::metadata::place;
 use crate::work_queue::{Backoff, Outcome, WorkQueue};
 
@@ -21,11 +22,13 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_millis(5), longest: Dur
 pub(crate) struct ValidatingAdmissionPolicyStatus {
     registry: Arc<Registry>,
     queue: WorkQueue<String>,
+    account: Actor,
 }
 
 impl ValidatingAdmissionPolicyStatus {
     pub(crate) fn new(registry: Arc<Registry>, clock: Arc<dyn Clock>) -> ValidatingAdmissionPolicyStatus {
-        ValidatingAdmissionPolicyStatus { registry, queue: WorkQueue::new(clock, BACKOFF) }
+        let (queue, account) = (WorkQueue::new(clock, BACKOFF), Controller::ValidatingAdmissionPolicyStatus.actor());
+        ValidatingAdmissionPolicyStatus { registry, queue, account }
     }
 
     /// Runs until it is dropped.
@@ -90,7 +93,7 @@ impl ValidatingAdmissionPolicyStatus {
             field_manager: FIELD_MANAGER,
             is_apply: true,
             force: true,
-            ..WriteOptions::default()
+            ..self.account.options()
         };
         let place = Place { resource: policies, namespace: None, name: Some(name) };
         self.registry.patch(place, PatchKind::Apply, Value::from(applied).to_json().as_bytes(), options).await?;

@@ -185,9 +185,10 @@ impl DeleteOptions {
 }
 
 impl Registry {
-    /// Deletes an object for the server itself, or marks it where something holds it.
+    /// Deletes an object, or marks it where something holds it, without asking anybody: what its time is up for, or what
+    /// goes with another.
     pub async fn delete(&self, target: Place<'_>, options: &DeleteOptions) -> Result<Deleted, RegistryError> {
-        self.delete_for(target, options, WriteOptions::default()).await
+        self.delete_admitted(target, options, None).await
     }
 
     /// Deletes an object for a client, or marks it where something holds it.
@@ -198,6 +199,16 @@ impl Registry {
         write: WriteOptions<'_>,
     ) -> Result<Deleted, RegistryError> {
         self.delete_admitted(target, options, Some(Request { write, is_collection: false })).await
+    }
+
+    /// Deletes an object for a client that goes through its collection, which admission is told.
+    pub async fn delete_of_collection(
+        &self,
+        target: Place<'_>,
+        options: &DeleteOptions,
+        write: WriteOptions<'_>,
+    ) -> Result<Deleted, RegistryError> {
+        self.delete_admitted(target, options, Some(Request { write, is_collection: true })).await
     }
 
     /// Deletes an object. What somebody admitted already under another name has no request of its own.
@@ -330,7 +341,7 @@ impl Registry {
             let (namespace, name) = place(resource, item.key().as_str());
             let target =
                 Place { resource, namespace: Some(namespace).filter(|_| resource.namespaced), name: Some(name) };
-            match self.delete_admitted(target, options, Some(Request { write, is_collection: true })).await {
+            match self.delete_of_collection(target, options, write).await {
                 // They are told of as they were listed, or as they were if they were listed without being shown.
                 Ok(_) => match shown {
                     Some(shown) => deleted.push(shown),

@@ -213,6 +213,24 @@ impl RegistryError {
         matches!(self, RegistryError::Store(StoreError::Closed))
     }
 
+    /// Whether somebody stands against a write whom another request may find of another mind: admission refuses it, or
+    /// could not be asked.
+    pub fn is_refusal(&self) -> bool {
+        use RegistryError as Error;
+        matches!(
+            self,
+            Error::Forbidden { .. }
+                | Error::Denied(_)
+                | Error::ForbiddenBecause { .. }
+                | Error::Invalid { .. }
+                | Error::TooManyRequests(_)
+                | Error::Undecided(_)
+                | Error::NoSuchNamespace(_)
+                | Error::TimedOut
+                | Error::Internal(_)
+        )
+    }
+
     pub(crate) fn not_found(resource: &Arc<Resource>, name: &str) -> RegistryError {
         RegistryError::NotFound { resource: resource.clone(), name: name.to_owned() }
     }

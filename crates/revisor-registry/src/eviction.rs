@@ -142,7 +142,7 @@ impl Registry {
             return Ok(Protection::Unfinished);
         }
         let Some(budgets) = self.known("policy", "v1", "poddisruptionbudgets") else { return Ok(Protection::None) };
-        let all = self.all_stored("policy", "v1", "poddisruptionbudgets", namespace);
+        let all = self.all_read_once("policy", "v1", "poddisruptionbudgets", namespace);
         let mut selecting = all.iter().filter(|budget| selects(budget, pod));
         let Some(budget) = selecting.next() else { return Ok(Protection::None) };
         if selecting.next().is_some() {

@@ -3,6 +3,7 @@
 //! Which read a request means is one pure table ([`read_plan`](crate::ListPlan)); the order of the steps of a write is
 //! invariant R1. HTTP is not known here: errors are a closed enum that the API layer turns into statuses.
 
+mod actor;
 mod admission;
 mod allocation;
 mod apply;
@@ -50,10 +51,12 @@ mod version_usage;
 mod workbench;
 mod write;
 
+pub use actor::Actor;
 pub use admission::{
     AdmissionConfig, AdmissionFamily, AdmissionNotes, AdmissionOptions, AdmissionPlugin, AdmissionSample,
-    AuditAnnotation, EventLimit, EventLimitType, ImagePolicyConfig, LimitedResource, Operation, PodSecurityConfig,
-    PodSecurityLevel, SentOptions, TolerationDefaults, TolerationSeconds, validate_node_selector,
+    AuditAnnotation, EventLimit, EventLimitType, ImagePolicyConfig, LimitedResource, ManifestDocument, ManifestError,
+    Operation, PodSecurityConfig, PodSecurityLevel, SentOptions, StaticManifests, TolerationDefaults,
+    TolerationSeconds, validate_node_selector,
 };
 pub use allocation::ServiceNetwork;
 pub use body::{Decoded, FieldValidation, Format, cbor_as_json};

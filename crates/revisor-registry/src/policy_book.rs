@@ -1,4 +1,5 @@
-//! [`PolicyBook`]: the admission policies and bindings that are in force, compiled.
+//! [`PolicyBook`]: the admission policies and bindings that are in force, compiled: those of manifests, then those that
+//! are stored.
 //!
 //! As with roles (`role_book.rs`), it has no task of its own: whoever reads it brings it up to date first, so that a
 //! binding counts in the next request. A policy is compiled when its specification changes, and only then.
@@ -35,6 +36,12 @@ pub(crate) struct Hook<P> {
     pub(crate) bindings: Vec<Arc<PolicyBinding>>,
 }
 
+impl<P> Clone for Hook<P> {
+    fn clone(&self) -> Hook<P> {
+        Hook { policy: self.policy.clone(), bindings: self.bindings.clone() }
+    }
+}
+
 /// The policies that something binds, in the order of their names. The original has no order.
 pub(crate) type Hooks<P> = Arc<[Hook<P>]>;
 
@@ -43,9 +50,14 @@ struct Side<P> {
     policies: Option<Followed>,
     bindings: Option<Followed>,
     compile: fn(&AdmissionEnvironment, &str, &Object) -> P,
-    hooks: RwLock<Hooks<P>>,
+    hooks: RwLock<InForce<P>>,
     /// What the hooks are made of. Held by the one who brings them up to date.
     known: Mutex<Known<P>>,
+}
+
+struct InForce<P> {
+    of_manifests: Hooks<P>,
+    all: Hooks<P>,
 }
 
 struct Known<P> {
@@ -101,6 +113,26 @@ impl PolicyBook {
     pub(crate) fn mutating(&self, environment: &AdmissionEnvironment) -> Option<Hooks<MutatingPolicy>> {
         self.mutating.read(environment)
     }
+
+    /// Those of manifests that decide about writes; `None` if there are none.
+    pub(crate) fn static_validating(&self) -> Option<Hooks<ValidatingPolicy>> {
+        self.validating.read_static()
+    }
+
+    /// Those of manifests that change writes; `None` if there are none.
+    pub(crate) fn static_mutating(&self) -> Option<Hooks<MutatingPolicy>> {
+        self.mutating.read_static()
+    }
+
+    /// Puts the validating policies of manifests in the place of those before.
+    pub(crate) fn take_static_validating(&self, hooks: Hooks<ValidatingPolicy>) {
+        self.validating.take_static(hooks);
+    }
+
+    /// The same with the mutating ones.
+    pub(crate) fn take_static_mutating(&self, hooks: Hooks<MutatingPolicy>) {
+        self.mutating.take_static(hooks);
+    }
 }
 
 impl Registry {
@@ -126,7 +158,13 @@ impl<P> Side<P> {
         compile: fn(&AdmissionEnvironment, &str, &Object) -> P,
     ) -> Side<P> {
         let known = Known { policies: BTreeMap::new(), bindings: BTreeMap::new() };
-        Side { policies, bindings, compile, hooks: RwLock::new(Arc::new([])), known: Mutex::new(known) }
+        Side {
+            policies,
+            bindings,
+            compile,
+            hooks: RwLock::new(InForce { of_manifests: Arc::new([]), all: Arc::new([]) }),
+            known: Mutex::new(known),
+        }
     }
 
     fn read(&self, environment: &AdmissionEnvironment) -> Option<Hooks<P>> {
@@ -135,7 +173,23 @@ impl<P> Side<P> {
             self.catch_up(environment);
         }
         let hooks = self.hooks.read().unwrap_or_else(PoisonError::into_inner);
-        (!hooks.is_empty()).then(|| hooks.clone())
+        (!hooks.all.is_empty()).then(|| hooks.all.clone())
+    }
+
+    fn read_static(&self) -> Option<Hooks<P>> {
+        let hooks = self.hooks.read().unwrap_or_else(PoisonError::into_inner);
+        (!hooks.of_manifests.is_empty()).then(|| hooks.of_manifests.clone())
+    }
+
+    fn take_static(&self, of_manifests: Hooks<P>) {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let stored = stored_hooks(&known);
+        self.put_in_force(of_manifests, stored);
+    }
+
+    fn put_in_force(&self, of_manifests: Hooks<P>, stored: Vec<Hook<P>>) {
+        let all = of_manifests.iter().cloned().chain(stored).collect();
+        *self.hooks.write().unwrap_or_else(PoisonError::into_inner) = InForce { of_manifests, all };
     }
 
     fn catch_up(&self, environment: &AdmissionEnvironment) {
@@ -166,15 +220,8 @@ impl<P> Side<P> {
         if let Some(followed) = &self.bindings {
             seen[1] = followed.catch_up(bindings, |name, object, _| Arc::new(PolicyBinding::read(name, object)));
         }
-        let mut bound: BTreeMap<&str, Vec<Arc<PolicyBinding>>> = BTreeMap::new();
-        for binding in bindings.values() {
-            bound.entry(&binding.policy).or_default().push(binding.clone());
-        }
-        let hooks = bound.into_iter().filter_map(|(name, bindings)| {
-            let policy = policies.get(name)?.policy.clone();
-            Some(Hook { policy, bindings })
-        });
-        *self.hooks.write().unwrap_or_else(PoisonError::into_inner) = hooks.collect();
+        let of_manifests = self.hooks.read().unwrap_or_else(PoisonError::into_inner).of_manifests.clone();
+        self.put_in_force(of_manifests, stored_hooks(&known));
         // Only now: who finds nothing to bring in must find the hooks that have it.
         for (followed, seen) in followed.into_iter().zip(seen) {
             if let Some(followed) = followed {
@@ -182,6 +229,19 @@ impl<P> Side<P> {
             }
         }
     }
+}
+
+/// The stored policies that something binds.
+fn stored_hooks<P>(known: &Known<P>) -> Vec<Hook<P>> {
+    let mut bound: BTreeMap<&str, Vec<Arc<PolicyBinding>>> = BTreeMap::new();
+    for binding in known.bindings.values() {
+        bound.entry(&binding.policy).or_default().push(binding.clone());
+    }
+    let hooks = bound.into_iter().filter_map(|(name, bindings)| {
+        let policy = known.policies.get(name)?.policy.clone();
+        Some(Hook { policy, bindings })
+    });
+    hooks.collect()
 }
 
 impl Followed {

@@ -100,7 +100,7 @@ impl Registry {
         let Some(limited) = &self.quotas else { return Ok(Charges::default()) };
         let Some(evaluator) = Evaluator::of_write(attributes, object) else { return Ok(Charges::default()) };
         let Some(quotas) = self.known("", "v1", "resourcequotas") else { return Ok(Charges::default()) };
-        let stored = self.all_stored("", "v1", "resourcequotas", attributes.namespace);
+        let stored = self.all_read_once("", "v1", "resourcequotas", attributes.namespace);
         let claims = stored.iter().map(|quota| self.claim(attributes, &evaluator, quota, object));
         let claims: Vec<Claim> = claims.filter_map(Result::transpose).collect::<Result<_, _>>()?;
         if !limited.is_empty() {
@@ -230,7 +230,7 @@ impl Registry {
         attributes: &Attributes<'_>,
         evaluator: &Evaluator,
         limited: &[LimitedResource],
-        quotas: &[Object],
+        quotas: &[Arc<Object>],
         object: &Object,
     ) -> Result<(), RegistryError> {
         let (group, plural) = attributes.resource.name();

@@ -14,9 +14,10 @@ use revisor_webhook::{Limits, WebhookClient};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::actor::Actor;
 use crate::admission::{Admission, AdmissionMetrics, AdmissionOptions, AdmissionPlugin, Webhooks, chain};
 use crate::allocation::{Allocation, ServiceNetwork, SharedPorts};
-use crate::bootstrap::MasterLeases;
+use crate::bootstrap::{Made, MasterLeases};
 use crate::conversions::Conversions;
 use crate::definitions::Progress;
 use crate::flow_book::FlowBook;
@@ -60,6 +61,8 @@ pub struct Registry {
     pub(crate) itself: Weak<Registry>,
     /// Where that goes on.
     pub(crate) runtime: Handle,
+    /// In whose name the server itself writes.
+    pub(crate) own: Actor,
     /// The built-in resources: those that the server's own rules ask for.
     pub(crate) catalog: Arc<Catalog>,
     /// All resources that are served, as they come and go.
@@ -166,11 +169,13 @@ impl Registry {
         let nodes = StoredNodes::new(&options.catalog, &caches, features);
         let admission_webhooks = Webhooks::new(&options.catalog, &caches, &options.admission.config);
         let admission = chain(&options.admission);
+        let manifests = options.admission.manifests.clone();
         let policies = PolicyBook::new(&options.catalog, &caches);
         let flows = FlowBook::new(&options.catalog, &caches);
         let registry = Arc::new_cyclic(|registry| Registry {
             itself: registry.clone(),
             runtime: Handle::current(),
+            own: Actor::server(),
             webhooks: WebhookClient::new(Arc::new(ServiceAddresses(registry.clone())), Limits::default()),
             expressions: AdmissionEnvironment::new(options.catalog.rule_environment().clone()),
             served: watch::Sender::new(options.catalog.clone()),
@@ -201,10 +206,14 @@ impl Registry {
             authorizer: Authorizer::new(options.authorization, Arc::new(roles)).with_nodes(Arc::new(nodes)),
             caches,
         });
-        registry.bootstrap().await?;
+        manifests.iter().for_each(|manifests| registry.take_manifests(manifests));
         registry.compile_all_policies();
+        let made = registry.bootstrap().await?;
         registry.follow_definitions().await;
-        registry.reconcile_registrations().await?;
+        let registered = registry.reconcile_registrations().await?;
+        if made.and(registered) == Made::PutOff {
+            registry.bootstrap_later();
+        }
         Ok(registry)
     }
 

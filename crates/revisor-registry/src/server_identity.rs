@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::{Decoded, DeleteOptions, PatchKind, Place, Registry, RegistryError, WriteOptions};
+use crate::{Decoded, DeleteOptions, PatchKind, Place, Registry, RegistryError};
 
 const NAMESPACE: &str = "kube-system";
 
@@ -27,6 +27,9 @@ const MIN_COMPATIBILITY: &str = "versioning.revisor.dev/min-compatibility-versio
 
 /// For how long a server is believed to be there after it said so.
 const DURATION: Duration = Duration::from_secs(3600);
+
+/// How long one of its writes may take: less than until the next one is due, also while the server stops.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How many servers are told of.
 const MAX_SERVERS: usize = 100;
@@ -116,14 +119,13 @@ impl Registry {
         let lease = identity.lease(self.environment.now());
         let place = Place { resource, namespace: Some(NAMESPACE), name: Some(&identity.name) };
         let patch = Value::from(lease.clone()).to_json();
-        match self.patch(place, PatchKind::Merge, patch.as_bytes(), WriteOptions::default()).await {
+        match self.patch(place, PatchKind::Merge, patch.as_bytes(), self.own.options_within(PATIENCE)).await {
             Err(RegistryError::NotFound { .. }) => {}
             patched => return patched.map(|_| ()),
         }
         let place = Place { name: None, ..place };
-        self.create(place, Decoded { object: lease, warnings: Warnings::default() }, WriteOptions::default())
-            .await
-            .map(|_| ())
+        let lease = Decoded { object: lease, warnings: Warnings::default() };
+        self.create(place, lease, self.own.options_within(PATIENCE)).await.map(|_| ())
     }
 
     /// Says that the server is not there any more.
@@ -164,7 +166,7 @@ impl Registry {
     async fn remove_identity(&self, name: &str) -> Result<(), RegistryError> {
         let Some(resource) = self.catalog.resource("coordination.k8s.io", "v1", "leases") else { return Ok(()) };
         let place = Place { resource, namespace: Some(NAMESPACE), name: Some(name) };
-        match self.delete(place, &DeleteOptions::default()).await {
+        match self.delete_for(place, &DeleteOptions::default(), self.own.options_within(PATIENCE)).await {
             Ok(_) | Err(RegistryError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_catalog::{
-    Beneath, Circumstances, Custom, Part, Requester, Resource, validate_known_finalizers, validate_metadata,
+    Beneath, Circumstances, Custom, Part, Resource, validate_known_finalizers, validate_metadata,
     validate_metadata_update,
 };
 use revisor_merge::ManagedFields;
@@ -24,6 +24,7 @@ pub(crate) use self::address::{check_address, match_namespace, named_version, ot
 pub use self::options::{Place, WriteOptions};
 use self::owners::{drop_repeated_owners, repeated_owners};
 pub use self::unstored::UnstoredWrite;
+use crate::actor::GARBAGE_COLLECTOR;
 use crate::admission::Attributes;
 use crate::allocation::{Outcome, Reservation};
 use crate::conversion::Current;
@@ -352,12 +353,12 @@ pub(crate) fn is_free_to_go(resource: &Resource, object: &Object, old: &Object) 
     is_unheld && was_due && !resource.strategy.is_held(object)
 }
 
-/// Refuses what a client writes through a version that is only to be read any more. The server itself has to go on:
-/// owners that are gone are taken out of objects whatever version they are seen in.
+/// Refuses what a client writes through a version that is only to be read any more. The server itself has to go on, and
+/// the garbage collector: owners that are gone are taken out of objects whatever version they are seen in.
 pub(crate) fn refuse_frozen(place: Place<'_>, options: WriteOptions<'_>) -> Result<(), RegistryError> {
     let Place { resource, name, .. } = place;
     match resource.custom().and_then(|custom| custom.frozen.as_ref()) {
-        Some(why) if options.requester != Requester::default() => Err(RegistryError::Forbidden {
+        Some(why) if !matches!(options.requester.name, "" | GARBAGE_COLLECTOR) => Err(RegistryError::Forbidden {
             resource: resource.clone(),
             name: name.unwrap_or_default().to_owned(),
             why: why.clone(),

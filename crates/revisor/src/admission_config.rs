@@ -34,11 +34,13 @@ struct Told {
     value: Value,
 }
 
-/// What the enabled plugins are told. `config` has what the flags told them already.
+/// What the enabled plugins are told. `config` has what the flags told them already. Whether they may have webhooks and
+/// policies in files is a feature.
 pub(crate) fn load(
     file: Option<&Path>,
     enabled: &[AdmissionPlugin],
     mut config: AdmissionConfig,
+    reads_manifests: bool,
 ) -> anyhow::Result<AdmissionConfig> {
     let told = match file {
         Some(file) => sections(file, enabled)?,
@@ -46,7 +48,7 @@ pub(crate) fn load(
     };
     for plugin in enabled {
         let told = told.iter().find(|(name, _)| name == plugin.name()).map(|(_, told)| told);
-        let taken = plugins::take(*plugin, told.map(|told| &told.value), &mut config);
+        let taken = plugins::take(*plugin, told.map(|told| &told.value), &mut config, reads_manifests);
         taken.with_context(|| {
             let place = told.map(|told| format!(" as {} configures it", told.file.display())).unwrap_or_default();
             format!("couldn't init admission plugin {:?}{place}", plugin.name())

@@ -806,6 +806,10 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) disable_admission_plugins: Vec<String>,
 
+    /// Deprecated, use --enable-admission-plugins and --disable-admission-plugins: these admission plugins and no others
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) admission_control: Option<Vec<String>>,
+
     /// An AdmissionConfiguration (apiserver.config.k8s.io/v1), which tells admission plugins how to do their work
     #[arg(long, value_name = "FILE")]
     pub(crate) admission_control_config_file: Option<PathBuf>,

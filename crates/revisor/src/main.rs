@@ -34,6 +34,7 @@ mod kube_apiserver;
 mod kubeconfig;
 mod logging;
 mod machine;
+mod manifest_keeper;
 mod manual;
 mod open_files;
 mod own_config_maps;

@@ -27,7 +27,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::addresses::{advertised, external_address};
-use crate::admission_plugins::enabled_plugins;
+use crate::admission_plugins::{PluginSwitches, enabled_plugins};
 use crate::authentication::token_authenticators;
 use crate::authentication_config::{AnonymousFlag, AuthenticationConfig, ConfigContext};
 use crate::backend::Backend;
@@ -36,6 +36,7 @@ use crate::encryption_config::EncryptionFile;
 use crate::flags::{EndpointReconciler, ServeFlags};
 use crate::health_checks::health_checks;
 use crate::kept_secret::kept_secret;
+use crate::manifest_keeper::ManifestKeeper;
 use crate::open_files::{OpenFiles, raise_open_files};
 use crate::own_config_maps::OwnConfigMaps;
 use crate::presence::{Presence, hostname};
@@ -74,7 +75,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let modes = authorization::modes(&flags)?;
     let anonymous = anonymous(&flags, &authentication, &modes)?;
     let request_header = flags.request_header.request_header()?;
-    let admission = admission(&flags)?;
+    let (admission, manifests) = admission(&flags, &options, &catalog)?;
     let audit = flags.audit.open()?;
     private_folder::secure(&flags.data_dir)?;
     if let Some(folder) = flags.cert_dir.as_ref().filter(|folder| !folder.starts_with(&flags.data_dir)) {
@@ -168,7 +169,12 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     if advertised.address.is_none() && flags.endpoint_reconciler_type != EndpointReconciler::None {
         tracing::info!("no address is known at which others could reach the server; it is not advertised");
     }
-    registry.advertise(advertised).await.context("cannot advertise the server")?;
+    match registry.advertise(advertised).await {
+        Err(error) if error.is_refusal() => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "the server is not advertised yet");
+        }
+        done => done.context("cannot advertise the server")?,
+    }
     // The objects that every server has come first: a server that is full must still start.
     backend.limit(&flags);
     let advertising = tokio::spawn(keep_advertising(registry.clone(), advertised));
@@ -201,7 +207,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         authorizer: registry.authorizer().clone(),
         audit: audit.clone(),
         inflight,
-        metrics,
+        metrics: metrics.clone(),
         health,
         drain: server.drain(),
         external_address,
@@ -224,10 +230,14 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let certificates = announce(&flags, address, certificates)?;
     let keeping_config_maps = tokio::spawn(own_config_maps.following(certificates.client_authorities()).run());
     let stop_signal = stop_signal()?;
-    let presence = options.gates.is_enabled(Feature::APIServerIdentity.name()).then(|| {
+    let identity = options.gates.is_enabled(Feature::APIServerIdentity.name()).then(|| {
         let process = uuid::Uuid::new_v4().to_string();
-        Presence::begin(registry.clone(), ServerIdentity::new(&hostname(), &process, options.version))
+        ServerIdentity::new(&hostname(), &process, options.version)
     });
+    let name = identity.as_ref().map(|identity| identity.name().to_owned()).unwrap_or_default();
+    manifests.tell(&metrics, &name);
+    let manifests = tokio::spawn(manifests.run(registry.clone(), metrics.clone(), name));
+    let presence = identity.map(|identity| Presence::begin(registry.clone(), identity));
     let usage = UsageKeeper::begin(registry.clone());
     let advertiser = registry.clone();
     let controllers = start_controllers(&flags, registry, certificates.root_ca());
@@ -247,6 +257,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         task.abort();
     }
     keeping_config_maps.abort();
+    manifests.abort();
     if drained.cut_off > 0 {
         tracing::warn!(connections = drained.cut_off, "cut off connections that did not finish in time");
     }
@@ -333,9 +344,22 @@ fn anonymous(
 }
 
 /// Which plugins are asked about writes, and what they were told.
-fn admission(flags: &ServeFlags) -> anyhow::Result<AdmissionOptions> {
-    let plugins = enabled_plugins(&flags.enable_admission_plugins, &flags.disable_admission_plugins)
-        .map_err(|problems| anyhow::anyhow!(problems.join("; ")))?;
+fn admission(
+    flags: &ServeFlags,
+    options: &CatalogOptions,
+    catalog: &Catalog,
+) -> anyhow::Result<(AdmissionOptions, ManifestKeeper)> {
+    let switches = PluginSwitches {
+        enable: &flags.enable_admission_plugins,
+        disable: &flags.disable_admission_plugins,
+        exactly: flags.admission_control.as_deref(),
+    };
+    let plugins = enabled_plugins(switches).map_err(|problems| anyhow::anyhow!(problems.join("; ")))?;
+    if switches.exactly.is_some() {
+        tracing::warn!(
+            "--admission-control is deprecated; --enable-admission-plugins and --disable-admission-plugins tell more"
+        );
+    }
     for plugin in
         plugins.iter().filter(|plugin| matches!(plugin, AdmissionPlugin::AlwaysAdmit | AdmissionPlugin::AlwaysDeny))
     {
@@ -346,8 +370,11 @@ fn admission(flags: &ServeFlags) -> anyhow::Result<AdmissionOptions> {
         unreachable: flags.default_unreachable_toleration_seconds,
     };
     let config = AdmissionConfig { toleration_seconds, ..AdmissionConfig::default() };
-    let config = admission_config::load(flags.admission_control_config_file.as_deref(), &plugins, config)?;
-    Ok(AdmissionOptions { plugins, config })
+    let reads_manifests = options.gates.is_enabled(Feature::ManifestBasedAdmissionControlConfig.name());
+    let config =
+        admission_config::load(flags.admission_control_config_file.as_deref(), &plugins, config, reads_manifests)?;
+    let (keeper, manifests) = ManifestKeeper::begin(catalog, &config.manifest_folders)?;
+    Ok((AdmissionOptions { plugins, config, manifests }, keeper))
 }
 
 /// How objects are encrypted on disk, if they are.

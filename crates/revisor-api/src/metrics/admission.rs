@@ -22,7 +22,9 @@ const STEP: &[&str] = &["type", "operation", "rejected"];
 const NAMED: &[&str] = &["name", "type", "operation", "rejected"];
 const CONDITION: &[&str] = &["name", "kind", "type", "operation"];
 
-const FAMILIES: [Family; 10] = [
+const SECURED: &[&str] = &["request_operation", "resource", "subresource"];
+
+const FAMILIES: [Family; 13] = [
     Family {
         of: AdmissionFamily::StepDuration,
         name: "apiserver_admission_step_admission_duration_seconds",
@@ -92,6 +94,27 @@ const FAMILIES: [Family; 10] = [
         help: "Seconds that the evaluation of match conditions took, by what they belong to",
         labels: CONDITION,
         kind: MetricType::HISTOGRAM,
+    },
+    Family {
+        of: AdmissionFamily::PodSecurityEvaluations,
+        name: "pod_security_evaluations_total",
+        help: "Times that pods were held to a level of security, by decision, level, version, mode and request",
+        labels: &["decision", "policy_level", "policy_version", "mode", "request_operation", "resource", "subresource"],
+        kind: MetricType::COUNTER,
+    },
+    Family {
+        of: AdmissionFamily::PodSecurityExemptions,
+        name: "pod_security_exemptions_total",
+        help: "Times that pods were not held to any level of security, by exemption",
+        labels: SECURED,
+        kind: MetricType::COUNTER,
+    },
+    Family {
+        of: AdmissionFamily::PodSecurityErrors,
+        name: "pod_security_errors_total",
+        help: "Times that it could not be said which level of security counts",
+        labels: &["fatal", "request_operation", "resource", "subresource"],
+        kind: MetricType::COUNTER,
     },
 ];
 

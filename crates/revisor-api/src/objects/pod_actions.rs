@@ -1,23 +1,19 @@
-//! What is done to a pod rather than written to it: binding, eviction, and the ways into its containers.
-//!
-//! There is no way to a kubelet from here. What the original finds out before it would need one is found out all the
-//! same; only then a request that cannot be done is refused.
+//! What is done to a pod rather than written to it: binding, eviction, and the ways into its containers. What admission is
+//! told of these ways is in [`connections`](super::connections).
 
 use http::{Request, Response, StatusCode};
 use revisor_catalog::{ObjectRoute, Verb};
-use revisor_object::{FieldError, FieldErrors, KindRef, Object, Status, StatusDetails, Value, parse_json};
-use revisor_registry::{
-    AdmissionNotes, Decoded, Eviction, GetRequest, GroupVersionKind, Operation, RegistryError, UnstoredWrite,
-    WriteOptions,
-};
+use revisor_object::{FieldError, FieldErrors, KindRef, Object, Status, StatusDetails, Value};
+use revisor_registry::{AdmissionNotes, Decoded, Eviction, RegistryError, WriteOptions};
 
+use super::connections::{Connection, split_name};
 use super::{Refusal, body_format, deletion, place, write_options};
 use crate::query::Query;
 use crate::representation::{Answer, Representation};
 use crate::unread_body::UnreadBody;
 use crate::{Api, Body, answer};
 
-/// Something that is done to a pod.
+/// Something that is done to a pod, or to what stands for pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PodAction {
     Bind,
@@ -27,6 +23,8 @@ enum PodAction {
     EnterContainer,
     ForwardPort,
     Proxy,
+    ProxyToNode,
+    ProxyToService,
 }
 
 impl PodAction {
@@ -42,49 +40,10 @@ impl PodAction {
             ("pods", Some("exec" | "attach")) => Some(PodAction::EnterContainer),
             ("pods", Some("portforward")) => Some(PodAction::ForwardPort),
             ("pods", Some("proxy")) => Some(PodAction::Proxy),
+            ("nodes", Some("proxy")) => Some(PodAction::ProxyToNode),
+            ("services", Some("proxy")) => Some(PodAction::ProxyToService),
             _ => None,
         }
-    }
-}
-
-/// What a client that is to be connected says of how, as admission sees it.
-struct Connection {
-    kind: &'static str,
-    options: Object,
-}
-
-impl Connection {
-    fn of(route: &ObjectRoute, action: PodAction, query: &Query<'_>) -> Option<Connection> {
-        let kind = match (action, route.subresource.as_deref()) {
-            (PodAction::EnterContainer, Some("attach")) => "PodAttachOptions",
-            (PodAction::EnterContainer, _) => "PodExecOptions",
-            (PodAction::ForwardPort, _) => "PodPortForwardOptions",
-            (PodAction::Proxy, _) => "PodProxyOptions",
-            (PodAction::Bind | PodAction::Evict | PodAction::Log, _) => return None,
-        };
-        let mut options = Object::new();
-        if action == PodAction::EnterContainer {
-            for name in ["stdin", "stdout", "stderr", "tty"] {
-                options.set(name, query.truth(name).filter(|truth| *truth).map(Value::from));
-            }
-            let container = query.text("container");
-            options.set("container", (!container.is_empty()).then(|| Value::from(container)));
-        }
-        for name in ["command", "ports"] {
-            let given = query.all(name);
-            let value = |text: &str| match name {
-                "ports" => text.parse::<i64>().map_or_else(|_| Value::from(text), Value::from),
-                _ => Value::from(text),
-            };
-            let values: Vec<Value> = given.map(value).collect();
-            let is_ours = matches!((kind, name), ("PodExecOptions", "command") | ("PodPortForwardOptions", "ports"));
-            options.set(name, (is_ours && !values.is_empty()).then(|| Value::from(values)));
-        }
-        if action == PodAction::Proxy {
-            let path = query.text("path");
-            options.set("path", (!path.is_empty()).then(|| Value::from(path)));
-        }
-        Some(Connection { kind, options })
     }
 }
 
@@ -129,32 +88,17 @@ impl Api {
                 Ok(representation.done(StatusCode::CREATED, &done))
             }
             _ => {
-                if let Some(connection) = Connection::of(route, action, &query) {
+                if let Some(connection) = Connection::of(route) {
                     let options = WriteOptions { subresource: route.subresource.as_deref(), ..deletion(&parts, notes) };
-                    self.admit_connection(route, connection, options).await?;
+                    self.admit_connection(route, connection, &parts, &query, options).await?;
                 }
-                self.enter(route, action, &query).await
+                match action {
+                    PodAction::ProxyToNode => self.proxy_to_node(route).await,
+                    PodAction::ProxyToService => self.proxy_to_service(route).await,
+                    _ => self.enter(route, action, &query).await,
+                }
             }
         }
-    }
-
-    /// Both passes of admission over a connection (upstream: `ConnectResource`).
-    async fn admit_connection(
-        &self,
-        route: &ObjectRoute,
-        connection: Connection,
-        options: WriteOptions<'_>,
-    ) -> Result<(), RegistryError> {
-        let Connection { kind, options: mut object } = connection;
-        let write = UnstoredWrite {
-            place: place(route),
-            own_kind: Some(GroupVersionKind { group: "", version: "v1", kind }),
-            operation: Operation::Connect,
-            options,
-        };
-        let registry = &self.options.registry;
-        registry.admit_unstored(&write, &mut object).await?;
-        registry.validate_unstored(&write, &object).await
     }
 
     /// A way into a pod, as far as it can be gone.
@@ -174,7 +118,7 @@ impl Api {
             }
         }
         let (_, name, _) = split_name(name).filter(|_| action == PodAction::Proxy).unwrap_or(("", name, ""));
-        let pod = self.read_pod(route, name).await?;
+        let pod = self.read_object(&route.resource, route.namespace.as_deref(), name).await?;
         if matches!(action, PodAction::Log | PodAction::EnterContainer) {
             check_container(&pod, name, query.text("container")).map_err(bad)?;
         }
@@ -203,21 +147,6 @@ impl Api {
         }
     }
 
-    async fn read_pod(&self, route: &ObjectRoute, name: &str) -> Result<Object, RegistryError> {
-        let request = GetRequest {
-            resource: &route.resource,
-            namespace: route.namespace.as_deref(),
-            name,
-            resource_version: "",
-            resource_version_match: "",
-        };
-        let got = self.options.registry.get(request).await?;
-        match parse_json(&got.bytes).map(|parsed| parsed.value) {
-            Ok(Value::Object(pod)) => Ok(pod),
-            _ => Err(RegistryError::Unreadable),
-        }
-    }
-
     /// A pod may be bound to a node that nobody has registered. The original calls that node a pod, too.
     fn require_node(&self, route: &ObjectRoute, node: &str) -> Result<(), RegistryError> {
         let registry = &self.options.registry;
@@ -229,17 +158,6 @@ impl Api {
             return Ok(());
         }
         Err(RegistryError::NotFound { resource: route.resource.clone(), name: node.to_owned() })
-    }
-}
-
-/// `scheme:name:port`, where all but the name may be missing.
-fn split_name(text: &str) -> Option<(&str, &str, &str)> {
-    let parts: Vec<&str> = text.split(':').collect();
-    match parts.as_slice() {
-        [name] => Some(("", *name, "")),
-        [name, port] => Some(("", *name, *port)),
-        [scheme @ ("http" | "https" | ""), name, port] => Some((*scheme, *name, *port)),
-        _ => None,
     }
 }
 
@@ -284,6 +202,8 @@ fn check_container(pod: &Object, pod_name: &str, container: &str) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
+    use revisor_object::parse_json;
+
     use super::*;
 
     #[test]

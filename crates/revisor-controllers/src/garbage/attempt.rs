@@ -181,12 +181,13 @@ impl GarbageCollector {
             ..DeleteOptions::default()
         };
         let place = place_of(&live.target);
-        match self.registry.delete(place, &options(Some(live.item.revision().to_string()))).await {
+        let seen = live.item.revision().to_string();
+        match self.registry.delete_for(place, &options(Some(seen)), self.account.options()).await {
             Err(RegistryError::Conflict { .. })
                 if self.live(uid).is_some_and(|now| now.metadata.owners == live.metadata.owners) =>
             {
                 // One that is written all the time would never be caught at one version.
-                self.registry.delete(place, &options(None)).await.map(|_| ())
+                self.registry.delete_for(place, &options(None), self.account.options()).await.map(|_| ())
             }
             deleted => deleted.map(|_| ()),
         }
@@ -245,7 +246,7 @@ impl GarbageCollector {
             let metadata: Object = [("resourceVersion", version), (list, wanted)].into_iter().collect();
             let patch: Object = [("metadata", Value::from(metadata))].into_iter().collect();
             let text = Value::Object(patch).to_json();
-            let options = WriteOptions { field_manager: FIELD_MANAGER, ..WriteOptions::default() };
+            let options = WriteOptions { field_manager: FIELD_MANAGER, ..self.account.options() };
             match self.registry.patch(place_of(&target), PatchKind::Merge, text.as_bytes(), options).await {
                 Err(RegistryError::Conflict { .. }) if attempt < MAX_ATTEMPTS => {
                     attempt += 1;

@@ -134,7 +134,14 @@ impl NamespaceController {
             let mut deletions = stream::iter(page)
                 .map(async |key| {
                     let (namespace, name) = place(resource, key.as_str());
-                    self.registry.delete(Place { resource, namespace, name: Some(name) }, &options).await
+                    let target = Place { resource, namespace, name: Some(name) };
+                    let write = self.account.options();
+                    // As in the original, which deletes collections where they can be deleted.
+                    if resource.verbs.contains(&Verb::DeleteCollection) {
+                        self.registry.delete_of_collection(target, &options, write).await
+                    } else {
+                        self.registry.delete_for(target, &options, write).await
+                    }
                 })
                 .buffer_unordered(AT_ONCE);
             while let Some(deleted) = deletions.next().await {

@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::GroupResource;
-use crate::controllers::FIELD_MANAGER;
+use crate::controllers::{Controller, FIELD_MANAGER};
 
 const RUNNING: &str = "Running";
 const SUCCEEDED: &str = "Succeeded";
@@ -101,8 +101,8 @@ impl Migration {
             let version: Object = [("resourceVersion", Value::from(item.revision().to_string()))].into_iter().collect();
             let patch: Object =
                 [("metadata", Value::from(version)), ("status", Value::from(status))].into_iter().collect();
-            let subresource = Some("status");
-            let options = WriteOptions { subresource, field_manager: FIELD_MANAGER, ..WriteOptions::default() };
+            let (subresource, account) = (Some("status"), Controller::StorageVersionMigrator.actor());
+            let options = WriteOptions { subresource, field_manager: FIELD_MANAGER, ..account.options() };
             let text = Value::Object(patch).to_json();
             match registry.patch(place, PatchKind::Merge, text.as_bytes(), options).await {
                 Err(RegistryError::Conflict { .. }) if attempt < MAX_ATTEMPTS => {

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use revisor_admission::{ConditionsOutcome, Matched};
+
 use super::Operation;
 
 /// How many series webhooks may have together. Their names are those of stored configurations.
@@ -61,8 +63,14 @@ pub enum AdmissionFamily {
     MatchConditionErrors,
     /// How often match conditions kept something from being asked.
     MatchConditionExclusions,
-    /// How long match conditions take.
+    /// How long match conditions take that do not simply hold.
     MatchConditionDuration,
+    /// How often pods were held to a level of security.
+    PodSecurityEvaluations,
+    /// How often they were not, by exemption.
+    PodSecurityExemptions,
+    /// How often it could not be said which level counts.
+    PodSecurityErrors,
 }
 
 impl AdmissionFamily {
@@ -77,7 +85,10 @@ impl AdmissionFamily {
             | AdmissionFamily::WebhookFailOpen
             | AdmissionFamily::WebhookRequests
             | AdmissionFamily::MatchConditionErrors
-            | AdmissionFamily::MatchConditionExclusions => &[],
+            | AdmissionFamily::MatchConditionExclusions
+            | AdmissionFamily::PodSecurityEvaluations
+            | AdmissionFamily::PodSecurityExemptions
+            | AdmissionFamily::PodSecurityErrors => &[],
         }
     }
 }
@@ -106,6 +117,42 @@ pub(crate) struct WebhookCall<'a> {
     pub(crate) is_rejected: bool,
 }
 
+/// What has match conditions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conditioned<'a> {
+    pub(crate) name: &'a str,
+    /// `webhook` or `policy`.
+    pub(crate) kind: &'static str,
+    pub(crate) phase: Phase,
+    pub(crate) operation: Operation,
+}
+
+/// A write that pod security looks at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SecuredWrite<'a> {
+    pub(crate) operation: Operation,
+    /// `pod`, `namespace` or `controller`.
+    pub(crate) resource: &'static str,
+    pub(crate) subresource: &'a str,
+}
+
+impl<'a> Conditioned<'a> {
+    fn labels(&self) -> [&'a str; 4] {
+        [self.name, self.kind, self.phase.as_str(), self.operation.as_str()]
+    }
+}
+
+impl SecuredWrite<'_> {
+    fn operation(&self) -> &'static str {
+        match self.operation {
+            Operation::Create => "create",
+            Operation::Update => "update",
+            Operation::Delete => "delete",
+            Operation::Connect => "connect",
+        }
+    }
+}
+
 /// What the chain counts.
 pub(crate) struct AdmissionMetrics {
     names: Vec<&'static str>,
@@ -113,6 +160,8 @@ pub(crate) struct AdmissionMetrics {
     /// Of each plugin in the order of the chain.
     controllers: Vec<Durations>,
     named: Mutex<BTreeMap<(AdmissionFamily, Vec<String>), Durations>>,
+    /// The new and the changed pods of namespaces that demand nothing: nearly all pods.
+    undemanding: [AtomicU64; 2],
 }
 
 /// In how many ways a step can end: by phase, operation and whether it was refused.
@@ -142,6 +191,7 @@ impl AdmissionMetrics {
             controllers: some(AdmissionFamily::ControllerDuration, WAYS * names.len()),
             names,
             named: Mutex::default(),
+            undemanding: Default::default(),
         }
     }
 
@@ -186,23 +236,54 @@ impl AdmissionMetrics {
         self.count(AdmissionFamily::WebhookFailOpen, &[name, phase.of_webhook()], Duration::ZERO);
     }
 
-    /// The match conditions of a webhook were evaluated.
-    pub(crate) fn evaluated_conditions(&self, name: &str, phase: Phase, operation: Operation, took: Duration) {
-        self.conditions(AdmissionFamily::MatchConditionDuration, name, phase, operation, took);
-    }
-
-    /// They had no answer.
-    pub(crate) fn failed_conditions(&self, name: &str, phase: Phase, operation: Operation) {
-        self.conditions(AdmissionFamily::MatchConditionErrors, name, phase, operation, Duration::ZERO);
+    /// Match conditions were evaluated, and so many of them had no answer. As in the original, what simply holds is not
+    /// counted.
+    pub(crate) fn evaluated_conditions(&self, of: Conditioned<'_>, outcome: &ConditionsOutcome) {
+        if outcome.matched == Matched::Yes {
+            return;
+        }
+        let labels = of.labels();
+        for _ in 0..outcome.failed {
+            self.count(AdmissionFamily::MatchConditionErrors, &labels, Duration::ZERO);
+        }
+        self.count(AdmissionFamily::MatchConditionDuration, &labels, outcome.elapsed);
     }
 
     /// They kept the webhook from being asked.
-    pub(crate) fn excluded_by_conditions(&self, name: &str, phase: Phase, operation: Operation) {
-        self.conditions(AdmissionFamily::MatchConditionExclusions, name, phase, operation, Duration::ZERO);
+    pub(crate) fn excluded_by_conditions(&self, of: Conditioned<'_>) {
+        self.count(AdmissionFamily::MatchConditionExclusions, &of.labels(), Duration::ZERO);
     }
 
-    fn conditions(&self, family: AdmissionFamily, name: &str, phase: Phase, operation: Operation, took: Duration) {
-        self.count(family, &[name, "webhook", phase.as_str(), operation.as_str()], took);
+    /// A new or changed pod is in a namespace that demands nothing.
+    pub(crate) fn undemanding(&self, write: SecuredWrite<'_>) {
+        let count = |counter: &AtomicU64| {
+            counter.fetch_add(1, Ordering::Relaxed);
+        };
+        match (write.operation, write.subresource) {
+            (Operation::Create, "") => count(&self.undemanding[0]),
+            (Operation::Update, "") => count(&self.undemanding[1]),
+            _ => self.evaluated_security(write, true, ["privileged", "latest", "enforce"]),
+        }
+    }
+
+    /// A pod was held to a level of a version, in this mode.
+    pub(crate) fn evaluated_security(&self, write: SecuredWrite<'_>, allowed: bool, how: [&str; 3]) {
+        let [level, version, mode] = how;
+        let decision = if allowed { "allow" } else { "deny" };
+        let labels = [decision, level, version, mode, write.operation(), write.resource, write.subresource];
+        self.count(AdmissionFamily::PodSecurityEvaluations, &labels, Duration::ZERO);
+    }
+
+    /// A pod was not, by exemption.
+    pub(crate) fn exempted_from_security(&self, write: SecuredWrite<'_>) {
+        let labels = [write.operation(), write.resource, write.subresource];
+        self.count(AdmissionFamily::PodSecurityExemptions, &labels, Duration::ZERO);
+    }
+
+    /// What its namespace demands cannot be understood.
+    pub(crate) fn failed_security(&self, write: SecuredWrite<'_>) {
+        let labels = ["false", write.operation(), write.resource, write.subresource];
+        self.count(AdmissionFamily::PodSecurityErrors, &labels, Duration::ZERO);
     }
 
     /// Every series in which something happened.
@@ -219,6 +300,15 @@ impl AdmissionMetrics {
         }
         let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         samples.extend(named.iter().filter_map(|((family, labels), it)| it.sample(*family, labels.clone())));
+        for (operation, count) in ["create", "update"].into_iter().zip(&self.undemanding) {
+            let count = count.load(Ordering::Relaxed);
+            if count > 0 {
+                let labels = ["allow", "privileged", "latest", "enforce", operation, "pod", ""];
+                let labels = labels.map(str::to_owned).to_vec();
+                let family = AdmissionFamily::PodSecurityEvaluations;
+                samples.push(AdmissionSample { family, labels, count, seconds: 0.0, cumulative: Vec::new() });
+            }
+        }
         samples
     }
 }

@@ -47,7 +47,8 @@ impl Admission for NamespaceAutoProvision {
             let place = Place { resource: namespaces, namespace: None, name: None };
             let decoded = Decoded { object: namespace, warnings: Warnings::default() };
             // The server itself makes it, in a write of its own.
-            match registry.create(place, decoded, WriteOptions::default()).await {
+            let options = WriteOptions { deadline: attributes.deadline, ..registry.own.options() };
+            match registry.create(place, decoded, options).await {
                 Ok(_) | Err(RegistryError::AlreadyExists { .. }) => Ok(()),
                 Err(error) => Err(attributes.forbidden(error.to_string())),
             }

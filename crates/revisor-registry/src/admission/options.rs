@@ -1,34 +1,37 @@
 //! [`AdmissionOptions`]: which plugins are asked, and what they were told at the start; and the chain that it makes.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use revisor_webhook::CredentialBook;
 
 use super::{
-    Admission, AdmissionPlugin, EventLimit, ImagePolicyConfig, LimitedResource, PodSecurityConfig, TolerationDefaults,
-    TolerationSeconds, always_admit_and_deny, always_pull_images, anti_affinity_topology, certificate_approval,
-    certificate_signing, certificate_subject_restriction, claim_resize, cluster_trust_bundle_attest,
-    default_ingress_class, default_storage_class, default_toleration_seconds, deny_service_external_ips,
-    device_admin_access, event_rate_limit, extended_resource_toleration, image_policy_webhook, job_validation,
-    limit_ranger, namespace_lifecycle, namespaces_on_demand, node_declared_features, node_restriction,
-    owner_references, pod_group, pod_node_selector, pod_resize, pod_security, pod_toleration_restriction,
-    pod_topology_labels, policy, priority, runtime_class, service_account, storage_protection,
-    taint_nodes_by_condition, webhooks,
+    Admission, AdmissionPlugin, EventLimit, ImagePolicyConfig, LimitedResource, PodSecurityConfig, StaticManifests,
+    TolerationDefaults, TolerationSeconds, always_admit_and_deny, always_pull_images, anti_affinity_topology,
+    certificate_approval, certificate_signing, certificate_subject_restriction, claim_resize,
+    cluster_trust_bundle_attest, default_ingress_class, default_storage_class, default_toleration_seconds,
+    deny_service_external_ips, device_admin_access, event_rate_limit, extended_resource_toleration,
+    image_policy_webhook, job_validation, limit_ranger, namespace_lifecycle, namespaces_on_demand,
+    node_declared_features, node_restriction, owner_references, pod_group, pod_node_selector, pod_resize, pod_security,
+    pod_toleration_restriction, pod_topology_labels, policy, priority, runtime_class, service_account,
+    storage_protection, taint_nodes_by_condition, webhooks,
 };
 
 /// Which plugins are asked about writes, and how.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct AdmissionOptions {
     /// Those that are asked. Their order is not of interest: that of [`AdmissionPlugin::ALL`] counts.
     pub plugins: Vec<AdmissionPlugin>,
     /// What they were told.
     pub config: AdmissionConfig,
+    /// The webhooks and policies that they have from files.
+    pub manifests: Vec<StaticManifests>,
 }
 
 impl Default for AdmissionOptions {
     fn default() -> AdmissionOptions {
         let plugins = AdmissionPlugin::ALL.iter().copied().filter(|plugin| plugin.is_default()).collect();
-        AdmissionOptions { plugins, config: AdmissionConfig::default() }
+        AdmissionOptions { plugins, config: AdmissionConfig::default(), manifests: Vec::new() }
     }
 }
 
@@ -53,6 +56,8 @@ pub struct AdmissionConfig {
     pub mutating_webhook_credentials: CredentialBook,
     /// For ValidatingAdmissionWebhook.
     pub validating_webhook_credentials: CredentialBook,
+    /// Where those plugins that take webhooks or policies from files have them. Whoever starts the server reads them.
+    pub manifest_folders: BTreeMap<AdmissionPlugin, PathBuf>,
 }
 
 impl AdmissionOptions {

@@ -61,7 +61,7 @@ impl Admission for PodNodeSelector {
 impl PodNodeSelector {
     fn of_namespace(&self, registry: &Registry, attributes: &Attributes<'_>) -> Result<Labels, RegistryError> {
         let name = attributes.namespace.unwrap_or_default();
-        let Some(namespace) = registry.stored("", "v1", "namespaces", None, name) else {
+        let Some(namespace) = registry.read_once("", "v1", "namespaces", None, name) else {
             return Err(RegistryError::Internal(format!("namespace {name} does not exist")));
         };
         let default = || self.0.get(DEFAULT).map_or("", String::as_str);

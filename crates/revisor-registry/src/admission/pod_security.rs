@@ -6,11 +6,12 @@ mod checks;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_catalog::BINARY;
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, aggregate_message};
 
 use self::checks::{Violation, violations};
 use super::pod_fields::{labels, objects, text};
-use super::{Admission, Attributes, Operation};
+use super::{Admission, Attributes, Operation, SecuredWrite};
 use crate::{Registry, RegistryError};
 
 /// What the names of notes for audits begin with.
@@ -35,6 +36,14 @@ impl Level {
             "baseline" => Some(Level::Baseline),
             "restricted" => Some(Level::Restricted),
             _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Level::Privileged => "privileged",
+            Level::Baseline => "baseline",
+            Level::Restricted => "restricted",
         }
     }
 }
@@ -83,11 +92,7 @@ pub struct PodSecurityConfig {
 
 impl fmt::Display for LevelVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.level {
-            Level::Privileged => "privileged",
-            Level::Baseline => "baseline",
-            Level::Restricted => "restricted",
-        })?;
+        f.write_str(self.level.name())?;
         match self.minor {
             Some(minor) => write!(f, ":v1.{minor}"),
             None => f.write_str(":latest"),
@@ -151,6 +156,26 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// Whether everything is let in (upstream: `FullyPrivileged`).
+    fn demands_nothing(&self) -> bool {
+        let strictest = self.enforce.level.max(self.audit.level).max(self.warn.level);
+        strictest == Level::Privileged && self.errors.is_empty()
+    }
+}
+
+impl LevelVersion {
+    /// The version that metrics tell: there may be any number of those to come.
+    fn counted_version(&self) -> String {
+        match self.minor {
+            None => "latest".to_owned(),
+            Some(_) if self.level == Level::Privileged => "latest".to_owned(),
+            Some(minor) if minor <= u32::from(BINARY.minor) => format!("v1.{minor}"),
+            Some(_) => "future".to_owned(),
+        }
+    }
+}
+
 /// `latest` or `v1.N`; the outer `None` if it is neither.
 fn read_version(text: &str) -> Option<Option<u32>> {
     if text == "latest" {
@@ -184,35 +209,67 @@ impl Admission for PodSecurity {
             return Ok(());
         }
         let template = template_of(attributes, object);
+        let is_pod = template.is_none();
         let pod = match template {
             Some(template) => template,
             None if is_evaluated(attributes, object) => object,
             None => return Ok(()),
         };
+        let metrics = &registry.admission_metrics;
+        let write = SecuredWrite {
+            operation: attributes.operation,
+            resource: if is_pod { "pod" } else { "controller" },
+            subresource: attributes.subresource.unwrap_or_default(),
+        };
         if let Some(dimension) = config.exemption(attributes, pod) {
+            metrics.exempted_from_security(write);
             attributes.annotate(format!("{AUDIT_PREFIX}exempt"), dimension);
             return Ok(());
         }
         let Some(policy) = policy_of(registry, attributes, config) else { return Ok(()) };
+        if policy.demands_nothing() {
+            if is_pod {
+                metrics.undemanding(write);
+                attributes.annotate(format!("{AUDIT_PREFIX}enforce-policy"), policy.enforce.to_string());
+            }
+            return Ok(());
+        }
+        if !policy.errors.is_empty() {
+            metrics.failed_security(write);
+            let note = format!("Failed to parse policy: {}", aggregate_message(&policy.errors));
+            attributes.annotate(format!("{AUDIT_PREFIX}error"), note);
+        }
+        let evaluate = |level: LevelVersion, mode: &str, is_counted: bool| {
+            let found = violations(level.level, level.minor, pod);
+            if is_counted || !found.is_empty() {
+                let version = level.counted_version();
+                metrics.evaluated_security(write, found.is_empty(), [level.level.name(), &version, mode]);
+            }
+            found
+        };
+        let mut refused = Ok(());
         // Templates are only warned about: their pods are refused when they are made.
-        if template.is_none() {
+        if is_pod {
             attributes.annotate(format!("{AUDIT_PREFIX}enforce-policy"), policy.enforce.to_string());
-            let found = violations(policy.enforce.level, policy.enforce.minor, object);
+            let found = evaluate(policy.enforce, "enforce", true);
             if !found.is_empty() {
                 let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, detailed(&found));
-                return Err(attributes.forbidden(why));
+                refused = Err(attributes.forbidden(why));
             }
         }
-        let found = violations(policy.audit.level, policy.audit.minor, pod);
+        let found = evaluate(policy.audit, "audit", false);
         if !found.is_empty() {
             let note = format!("would violate PodSecurity \"{}\": {}", policy.audit, detailed(&found));
             attributes.annotate(format!("{AUDIT_PREFIX}audit-violations"), note);
         }
-        let found = violations(policy.warn.level, policy.warn.minor, pod);
-        if !found.is_empty() {
-            attributes.warn(format!("would violate PodSecurity \"{}\": {}", policy.warn, detailed(&found)));
+        // Who is refused need not be warned.
+        if refused.is_ok() {
+            let found = evaluate(policy.warn, "warn", false);
+            if !found.is_empty() {
+                attributes.warn(format!("would violate PodSecurity \"{}\": {}", policy.warn, detailed(&found)));
+            }
         }
-        Ok(())
+        refused
     }
 }
 
@@ -235,9 +292,7 @@ impl PodSecurityConfig {
 
 fn policy_of(registry: &Registry, attributes: &Attributes<'_>, config: &PodSecurityConfig) -> Option<Policy> {
     let namespace = registry.read_once("", "v1", "namespaces", None, attributes.namespace?)?;
-    let policy = Policy::of(&namespace, config);
-    let strictest = policy.enforce.level.max(policy.audit.level).max(policy.warn.level);
-    (strictest > Level::Privileged).then_some(policy)
+    Some(Policy::of(&namespace, config))
 }
 
 /// Whether a write to a pod can make it less secure: a new one, other images, or one more container to look inside.

@@ -76,7 +76,7 @@ fn of_namespace(
     annotation: &str,
 ) -> Result<Option<Vec<Value>>, RegistryError> {
     let name = attributes.namespace.unwrap_or_default();
-    let namespace = registry.stored("", "v1", "namespaces", None, name);
+    let namespace = registry.read_once("", "v1", "namespaces", None, name);
     let namespace = namespace.ok_or_else(|| RegistryError::NoSuchNamespace(name.to_owned()))?;
     let Some(text) = annotations(&namespace).str(annotation) else { return Ok(None) };
     if text.is_empty() {

@@ -16,11 +16,12 @@ use revisor_object::{Object, ResourceRef, Status, StatusCause, Value};
 pub(super) use self::mutating::MutatingAdmissionPolicy;
 pub(super) use self::validating::ValidatingAdmissionPolicy;
 
-use super::{Attributes, kind_of, resource_of};
+use super::{Attributes, Conditioned, Phase, kind_of, resource_of};
 use crate::policy_book::GROUP;
 use crate::{Registry, RegistryError};
 
-/// What policies decide about other writes by. They do not decide about themselves, so that nobody locks everybody out.
+/// What policies decide about other writes by. Stored ones do not decide about themselves, so that nobody locks everybody
+/// out; those of manifests do.
 const OWN: [&str; 4] = [
     "validatingadmissionpolicies",
     "validatingadmissionpolicybindings",
@@ -38,10 +39,31 @@ const REVIEWS: [(&str, &str); 6] = [
     ("authorization.k8s.io", "subjectaccessreviews"),
 ];
 
-/// Whether policies have a say in a write at all.
-fn is_exempt(attributes: &Attributes<'_>) -> bool {
-    let (group, plural) = attributes.resource.name();
-    attributes.is_own_write() || (group == GROUP && OWN.contains(&plural)) || REVIEWS.contains(&(group, plural))
+/// Which policies have a say in a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Say {
+    All,
+    /// Those of manifests.
+    Static,
+    None,
+}
+
+impl Say {
+    fn of(attributes: &Attributes<'_>) -> Say {
+        let (group, plural) = attributes.resource.name();
+        if attributes.is_own_write() || REVIEWS.contains(&(group, plural)) {
+            Say::None
+        } else if group == GROUP && OWN.contains(&plural) {
+            Say::Static
+        } else {
+            Say::All
+        }
+    }
+}
+
+/// A policy as its match conditions are counted. As in the original, those of mutating ones are called by the same word.
+fn conditioned<'a>(name: &'a str, attributes: &Attributes<'_>) -> Conditioned<'a> {
+    Conditioned { name, kind: "policy", phase: Phase::Validate, operation: attributes.operation }
 }
 
 /// A write as policies are asked about it.

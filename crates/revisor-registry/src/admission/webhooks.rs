@@ -22,7 +22,7 @@ use revisor_webhook::{CredentialBook, Credentials, Target};
 
 use self::book::WebhookBook;
 use self::invocation::{Failure, Invocation, Versioned, object_of};
-use self::webhook::Webhook;
+pub(super) use self::webhook::Webhook;
 use super::{Admission, AdmissionConfig, Attributes, Operation, Phase, Waiting};
 use crate::{Registry, RegistryError};
 
@@ -32,8 +32,8 @@ const PATCH: &str = "patch.webhook.admission.k8s.io";
 const FAILED_OPEN_MUTATING: &str = "failed-open.mutating.webhook.admission.k8s.io";
 const FAILED_OPEN_VALIDATING: &str = "failed-open.validating.webhook.admission.k8s.io";
 
-/// The kinds that decide about writes themselves, and about which no webhook is asked: else nobody could take one back
-/// that refuses everything (upstream: `IsExemptAdmissionConfigurationResource`).
+/// The kinds that decide about writes themselves, and about which no stored webhook is asked: else nobody could take one
+/// back that refuses everything (upstream: `IsExemptAdmissionConfigurationResource`).
 const EXEMPT: [&str; 6] = [
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
@@ -47,7 +47,7 @@ fn is_exempt(resource: &Resource) -> bool {
     resource.group == "admissionregistration.k8s.io" && EXEMPT.contains(&&*resource.kind)
 }
 
-/// The webhooks that are stored.
+/// The webhooks that are stored, and those of manifests.
 pub(crate) struct Webhooks {
     mutating: WebhookBook,
     validating: WebhookBook,
@@ -75,6 +75,11 @@ impl Webhooks {
         if mutating { &self.mutating_credentials } else { &self.validating_credentials }.find(target)
     }
 
+    /// Puts the mutating or validating webhooks of manifests in the place of those before.
+    pub(super) fn take_static(&self, mutating: bool, webhooks: Arc<[Arc<Webhook>]>) {
+        if mutating { &self.mutating } else { &self.validating }.take_static(webhooks);
+    }
+
     /// Whether there are webhooks that could change an object.
     pub(crate) fn may_change(&self, environment: &AdmissionEnvironment) -> bool {
         self.mutating.read(environment).is_some()
@@ -83,9 +88,12 @@ impl Webhooks {
 
 /// The webhooks of a book whose rules name a write; `None` if there are none, or the server itself writes.
 fn named(registry: &Registry, attributes: &Attributes<'_>, book: &WebhookBook) -> Option<Vec<Invocation>> {
-    let webhooks = book.read(&registry.expressions)?;
-    if attributes.is_own_write() || is_exempt(attributes.resource) {
+    let mut webhooks = book.read(&registry.expressions)?;
+    if attributes.is_own_write() {
         return None;
+    }
+    if is_exempt(attributes.resource) {
+        webhooks = book.read_static()?;
     }
     let named = Invocation::all(registry, attributes, &webhooks);
     (!named.is_empty()).then_some(named)

@@ -35,13 +35,13 @@ const EXEMPT: &str = "exempt";
 
 impl Registry {
     /// Brings all of them into order, at once, and says of every schema whether its level is there.
-    pub(super) async fn ensure_flow_control(&self) -> Result<(), RegistryError> {
+    pub(super) async fn ensure_flow_control(&self, options: WriteOptions<'_>) -> Result<(), RegistryError> {
         let wanted = self.catalog.bootstrap_flow_control();
-        try_join_all(wanted.iter().map(|wanted| self.ensure_flow_object(wanted))).await?;
+        try_join_all(wanted.iter().map(|wanted| self.ensure_flow_object(wanted, options))).await?;
         for plural in [SCHEMAS, LEVELS] {
-            self.remove_former_suggestions(plural, &wanted).await?;
+            self.remove_former_suggestions(plural, &wanted, options).await?;
         }
-        self.settle_flow_schemas(&mut HashMap::new()).await
+        self.settle_flow_schemas(&mut HashMap::new(), options).await
     }
 
     /// Looks after them for as long as the registry lives.
@@ -52,9 +52,13 @@ impl Registry {
         self.runtime.spawn(keep(Arc::downgrade(self), feeds));
     }
 
-    async fn ensure_flow_object(&self, wanted: &BootstrapFlowControl) -> Result<(), RegistryError> {
+    async fn ensure_flow_object(
+        &self,
+        wanted: &BootstrapFlowControl,
+        options: WriteOptions<'_>,
+    ) -> Result<(), RegistryError> {
         let Some(resource) = self.catalog.resource(GROUP, "v1", wanted.plural) else { return Ok(()) };
-        let options = WriteOptions { field_manager: PRODUCER, ..WriteOptions::default() };
+        let options = WriteOptions { field_manager: PRODUCER, ..options };
         let decoded = |object: Object| Decoded { object, warnings: Warnings::default() };
         let place = Place { resource, namespace: None, name: None };
         let done = match self.cache_of(resource).get(&resource.key(None, wanted.name)) {
@@ -71,20 +75,25 @@ impl Registry {
         &self,
         plural: &str,
         wanted: &[BootstrapFlowControl],
+        options: WriteOptions<'_>,
     ) -> Result<(), RegistryError> {
         let Some(resource) = self.catalog.resource(GROUP, "v1", plural) else { return Ok(()) };
         for (name, object) in self.flow_objects(resource) {
             let is_wanted = wanted.iter().any(|wanted| wanted.plural == plural && wanted.name == name);
             if !is_wanted && auto_update(&object) == Some(true) {
                 let place = Place { resource, namespace: None, name: Some(&name) };
-                unless_somebody_was_faster(self.delete(place, &DeleteOptions::default()).await.map(drop))?;
+                unless_somebody_was_faster(self.delete_for(place, &DeleteOptions::default(), options).await.map(drop))?;
             }
         }
         Ok(())
     }
 
     /// Says of every schema whether its level is there. `updates` tells how often that was said of each lately.
-    async fn settle_flow_schemas(&self, updates: &mut HashMap<String, usize>) -> Result<(), RegistryError> {
+    async fn settle_flow_schemas(
+        &self,
+        updates: &mut HashMap<String, usize>,
+        options: WriteOptions<'_>,
+    ) -> Result<(), RegistryError> {
         let served = |plural| self.catalog.resource(GROUP, "v1", plural);
         let (Some(schemas), Some(levels)) = (served(SCHEMAS), served(LEVELS)) else { return Ok(()) };
         let levels: Vec<PriorityLevel> =
@@ -109,7 +118,7 @@ impl Registry {
                 field_manager: CONSUMER,
                 is_apply: true,
                 force: true,
-                ..WriteOptions::default()
+                ..options
             };
             let place = Place { resource: schemas, namespace: None, name: Some(&name) };
             let text = Value::from(statement).to_json();
@@ -141,9 +150,9 @@ async fn keep(registry: Weak<Registry>, [mut schemas, mut levels]: [Feed; 2]) {
         let Some(registry) = registry.upgrade() else { return };
         let done = if is_due {
             updates.clear();
-            registry.ensure_flow_control().await
+            registry.ensure_flow_control(registry.own.options()).await
         } else {
-            registry.settle_flow_schemas(&mut updates).await
+            registry.settle_flow_schemas(&mut updates, registry.own.options()).await
         };
         if let Err(error) = done {
             tracing::warn!(

@@ -29,7 +29,7 @@ pub struct Advertised {
 
 impl Registry {
     /// Makes the ServiceCIDR of the configured ranges, or lets a second family join one that is there.
-    pub(super) async fn ensure_service_ranges(&self) -> Result<(), RegistryError> {
+    pub(super) async fn ensure_service_ranges(&self, options: WriteOptions<'_>) -> Result<(), RegistryError> {
         let Some(resource) = self.catalog.resource("networking.k8s.io", "v1", "servicecidrs").cloned() else {
             return Ok(());
         };
@@ -40,11 +40,11 @@ impl Registry {
             None => {
                 let mut object = named(NAME);
                 object.object_mut("spec").insert("cidrs", ranges.clone());
-                self.ensure(&resource, None, object).await?;
+                self.ensure(&resource, None, object, options).await?;
             }
             Some(mut object) if ranges.len() == 2 && ranges_of(&object).as_deref() == Some(&ranges[..1]) => {
                 object.object_mut("spec").insert("cidrs", ranges.clone());
-                self.put("networking.k8s.io", "servicecidrs", None, object, None).await?;
+                self.put("networking.k8s.io", "servicecidrs", None, object, options).await?;
             }
             Some(_) => {}
         }
@@ -70,13 +70,15 @@ impl Registry {
         .into_iter()
         .collect();
         object.object_mut("status").insert("conditions", vec![Value::from(ready)]);
-        self.put("networking.k8s.io", "servicecidrs", None, object, Some("status")).await
+        let options = WriteOptions { subresource: Some("status"), ..options };
+        self.put("networking.k8s.io", "servicecidrs", None, object, options).await
     }
 
     /// Tells clients inside of a cluster where the server is. The Service is made if it is missing; where it leads to is
     /// brought up to date. Doing it again writes nothing.
     pub async fn advertise(&self, advertised: Advertised) -> Result<(), RegistryError> {
-        self.ensure_service_ranges().await?;
+        let options = self.own.options_within(super::PATIENCE);
+        self.ensure_service_ranges(options).await?;
         let is_served = |plural| self.catalog.resource("networking.k8s.io", "v1", plural).is_some();
         if !(is_served("servicecidrs") && is_served("ipaddresses")) {
             // Without them no service gets an address, and this one would be refused.
@@ -84,7 +86,7 @@ impl Registry {
             return Ok(());
         }
         let Some(address) = advertised.address else {
-            return self.ensure_kubernetes_service(advertised).await;
+            return self.ensure_kubernetes_service(advertised, options).await;
         };
         let addresses = match &self.master_leases {
             Some(leases) => leases.renew(self, address).await?,
@@ -94,9 +96,9 @@ impl Registry {
         let slice = endpoint_slice(address, &addresses, advertised.port);
         // None of them needs another to be there.
         let made = try_join3(
-            self.ensure_kubernetes_service(advertised),
-            self.lead_to("", "endpoints", endpoints),
-            self.lead_to("discovery.k8s.io", "endpointslices", slice),
+            self.ensure_kubernetes_service(advertised, options),
+            self.lead_to("", "endpoints", endpoints, options),
+            self.lead_to("discovery.k8s.io", "endpointslices", slice, options),
         );
         made.await.map(|_| ())
     }
@@ -104,38 +106,50 @@ impl Registry {
     /// Tells clients inside of a cluster that the server is there no more, if others are.
     pub async fn withdraw(&self, advertised: Advertised) -> Result<(), RegistryError> {
         let (Some(leases), Some(address)) = (&self.master_leases, advertised.address) else { return Ok(()) };
+        let options = self.own.options_within(super::PATIENCE);
         let addresses = leases.give_up(self, address).await?;
+        let slice = endpoint_slice(address, &addresses, advertised.port);
         try_join(
-            self.lead_to("", "endpoints", endpoints(&addresses, advertised.port)),
-            self.lead_to("discovery.k8s.io", "endpointslices", endpoint_slice(address, &addresses, advertised.port)),
+            self.lead_to("", "endpoints", endpoints(&addresses, advertised.port), options),
+            self.lead_to("discovery.k8s.io", "endpointslices", slice, options),
         )
         .await
         .map(|_| ())
     }
 
-    async fn ensure_kubernetes_service(&self, advertised: Advertised) -> Result<(), RegistryError> {
+    async fn ensure_kubernetes_service(
+        &self,
+        advertised: Advertised,
+        options: WriteOptions<'_>,
+    ) -> Result<(), RegistryError> {
         let Some(services) = self.catalog.resource("", "v1", "services").cloned() else { return Ok(()) };
         if self.stored("", "v1", "services", Some(NAMESPACE), NAME).is_none() {
             let service = self.kubernetes_service(advertised);
-            self.ensure(&services, Some(NAMESPACE), service).await?;
+            self.ensure(&services, Some(NAMESPACE), service, options).await?;
         }
         Ok(())
     }
 
     /// Brings up to date where the Service leads to.
-    async fn lead_to(&self, group: &str, plural: &str, object: Object) -> Result<(), RegistryError> {
+    async fn lead_to(
+        &self,
+        group: &str,
+        plural: &str,
+        object: Object,
+        options: WriteOptions<'_>,
+    ) -> Result<(), RegistryError> {
         let Some(resource) = self.catalog.resource(group, "v1", plural).cloned() else { return Ok(()) };
         let stored = self.stored(group, "v1", plural, Some(NAMESPACE), NAME);
         let is_there = stored.is_some();
         if stored.is_some_and(|stored| stored.get("addressType") == object.get("addressType")) {
-            return self.put(group, plural, Some(NAMESPACE), object, None).await;
+            return self.put(group, plural, Some(NAMESPACE), object, options).await;
         }
         if is_there {
             // A slice stays in its family.
             let place = Place { resource: &resource, namespace: Some(NAMESPACE), name: Some(NAME) };
-            self.delete(place, &DeleteOptions::default()).await?;
+            self.delete_for(place, &DeleteOptions::default(), options).await?;
         }
-        self.ensure(&resource, Some(NAMESPACE), object).await.map(|_| ())
+        self.ensure(&resource, Some(NAMESPACE), object, options).await.map(|_| ())
     }
 
     fn kubernetes_service(&self, advertised: Advertised) -> Object {
@@ -172,7 +186,7 @@ impl Registry {
         plural: &str,
         namespace: Option<&str>,
         mut object: Object,
-        subresource: Option<&str>,
+        options: WriteOptions<'_>,
     ) -> Result<(), RegistryError> {
         let Some(resource) = self.catalog.resource(group, "v1", plural) else { return Ok(()) };
         let metadata = object.object_mut("metadata");
@@ -183,7 +197,6 @@ impl Registry {
         object.remove("kind");
         object.remove("apiVersion");
         let place = Place { resource, namespace, name: Some(NAME) };
-        let options = WriteOptions { subresource, ..WriteOptions::default() };
         self.update(place, Decoded { object, warnings: Warnings::default() }, options).await.map(|_| ())
     }
 }

@@ -3,7 +3,7 @@
 
 use revisor_object::{Object, Value, Warnings};
 
-use crate::{Decoded, Place, Registry, RegistryError, WriteOptions};
+use crate::{Decoded, Place, Registry, RegistryError};
 
 impl Registry {
     /// Makes a ConfigMap, or brings it up to date: `wanted` sees what it says, if it is there, and answers what it should
@@ -25,7 +25,7 @@ impl Registry {
                 let mut object = Object::new();
                 object.object_mut("metadata").insert("name", name);
                 object.set("data", wanted);
-                self.ensure(resource, Some(namespace), object).await.map(drop)
+                self.ensure(resource, Some(namespace), object, self.own.options()).await.map(drop)
             }
             Some(mut object) => {
                 object.set("data", wanted);
@@ -34,7 +34,7 @@ impl Registry {
                 object.object_mut("metadata").remove("managedFields");
                 let place = Place { resource, namespace: Some(namespace), name: Some(name) };
                 let decoded = Decoded { object, warnings: Warnings::default() };
-                match self.update(place, decoded, WriteOptions::default()).await {
+                match self.update(place, decoded, self.own.options()).await {
                     // Somebody else was faster, or it is gone: the next look tells.
                     Ok(_) | Err(RegistryError::Conflict { .. } | RegistryError::NotFound { .. }) => Ok(()),
                     Err(error) => Err(error),

@@ -3,26 +3,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
 use revisor_catalog::{Resource, is_own_registration};
 use revisor_object::{Object, Value};
 
-use crate::{Decoded, DeleteOptions, Place, Preconditions, Registry, RegistryError};
+use super::{Made, PATIENCE};
+use crate::{Decoded, DeleteOptions, Place, Preconditions, Registry, RegistryError, WriteOptions};
 
 impl Registry {
     /// Takes back what a server registered by itself and does not serve any more, and brings the rest to what it would
     /// register now. What others registered is theirs. Definitions must have taken effect.
-    pub(crate) async fn reconcile_registrations(&self) -> Result<(), RegistryError> {
+    pub(crate) async fn reconcile_registrations(&self) -> Result<Made, RegistryError> {
         let Some(services) = self.catalog.resource("apiregistration.k8s.io", "v1", "apiservices") else {
-            return Ok(());
+            return Ok(Made::All);
         };
+        let options = self.own.options_within(PATIENCE);
         let objects = self.catalog.bootstrap_objects();
         let wanted: HashMap<String, Object> = objects.into_iter().map(|it| (it.name, it.object)).collect();
         let snapshot = self.cache_of(services).snapshot();
         let stored = snapshot.range(&services.prefix, None).filter_map(|item| Decoded::stored(item.bytes()).ok());
         let own: Vec<Object> = stored.filter(is_own_registration).collect();
-        try_join_all(own.iter().map(|service| self.reconcile_registration(services, service, &wanted))).await?;
-        Ok(())
+        Made::all(own.iter().map(|service| self.reconcile_registration(services, service, &wanted, options))).await
     }
 
     async fn reconcile_registration(
@@ -30,6 +30,7 @@ impl Registry {
         services: &Arc<Resource>,
         service: &Object,
         wanted: &HashMap<String, Object>,
+        write: WriteOptions<'_>,
     ) -> Result<(), RegistryError> {
         let text = |path: &[&str]| service.at(path).and_then(Value::as_str).unwrap_or_default();
         let name = text(&["metadata", "name"]);
@@ -45,7 +46,8 @@ impl Registry {
             let place = Place { resource: services, namespace: None, name: Some(name) };
             let uid = Some(text(&["metadata", "uid"]).to_owned());
             let preconditions = Preconditions { uid, resource_version: None };
-            self.delete(place, &DeleteOptions { preconditions, ..DeleteOptions::default() }).await.map(drop)
+            let options = DeleteOptions { preconditions, ..DeleteOptions::default() };
+            self.delete_for(place, &options, write).await.map(drop)
         };
         match done {
             // Somebody else was faster.

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
 use revisor_auth::{PolicyRule, missing_rights};
 use revisor_catalog::{BootstrapRole, Resource};
 use revisor_object::{Object, Value, Warnings};
 
+use super::Made;
 use crate::role_book::GROUP;
 use crate::{Decoded, DeleteOptions, Place, Preconditions, Registry, RegistryError, WriteOptions};
 
@@ -30,17 +30,21 @@ enum Step {
 
 impl Registry {
     /// Brings the roles and bindings of namespaces, or those of the whole cluster, into order; all at once.
-    pub(super) async fn ensure_roles(&self, of_namespaces: bool) -> Result<(), RegistryError> {
+    pub(super) async fn ensure_roles(
+        &self,
+        of_namespaces: bool,
+        options: WriteOptions<'_>,
+    ) -> Result<Made, RegistryError> {
         let wanted = self.catalog.bootstrap_roles().into_iter();
         let wanted = wanted.filter(|wanted| wanted.namespace.is_some() == of_namespaces);
-        try_join_all(wanted.map(|wanted| self.ensure_role(wanted))).await.map(|_| ())
+        Made::all(wanted.map(|wanted| self.ensure_role(wanted, options))).await
     }
 
-    async fn ensure_role(&self, wanted: BootstrapRole) -> Result<(), RegistryError> {
+    async fn ensure_role(&self, wanted: BootstrapRole, options: WriteOptions<'_>) -> Result<(), RegistryError> {
         let Some(resource) = self.catalog.resource(GROUP, "v1", wanted.plural) else { return Ok(()) };
         let mut attempt = 1;
         loop {
-            match self.try_ensure_role(resource, &wanted).await {
+            match self.try_ensure_role(resource, &wanted, options).await {
                 // Another server on the same store may have been faster.
                 Err(
                     RegistryError::AlreadyExists { .. }
@@ -55,26 +59,32 @@ impl Registry {
         }
     }
 
-    async fn try_ensure_role(&self, resource: &Arc<Resource>, wanted: &BootstrapRole) -> Result<(), RegistryError> {
+    async fn try_ensure_role(
+        &self,
+        resource: &Arc<Resource>,
+        wanted: &BootstrapRole,
+        options: WriteOptions<'_>,
+    ) -> Result<(), RegistryError> {
         let BootstrapRole { namespace, name, object, .. } = wanted;
         let decoded = |object: &Object| Decoded { object: object.clone(), warnings: Warnings::default() };
         let fresh = Place { resource, namespace: *namespace, name: None };
         let place = Place { name: Some(name), ..fresh };
         let stored = self.cache_of(resource).get(&resource.key(*namespace, name));
         let Some(stored) = stored else {
-            return self.create(fresh, decoded(object), WriteOptions::default()).await.map(|_| ());
+            return self.create(fresh, decoded(object), options).await.map(|_| ());
         };
         let stored = Decoded::stored(stored.bytes())?;
         match step(&stored, object) {
             Step::Keep => {}
             Step::Update(object) => {
-                self.update(place, decoded(&object), WriteOptions::default()).await?;
+                self.update(place, decoded(&object), options).await?;
             }
             Step::Replace => {
                 let uid = stored.at(&["metadata", "uid"]).and_then(Value::as_str).map(str::to_owned);
                 let preconditions = Preconditions { uid, ..Preconditions::default() };
-                self.delete(place, &DeleteOptions { preconditions, ..DeleteOptions::default() }).await?;
-                self.create(fresh, decoded(object), WriteOptions::default()).await?;
+                let delete = DeleteOptions { preconditions, ..DeleteOptions::default() };
+                self.delete_for(place, &delete, options).await?;
+                self.create(fresh, decoded(object), options).await?;
             }
         }
         Ok(())

@@ -34,13 +34,13 @@ struct Moment {
 impl Registry {
     /// Counts what the namespace of a quota holds, and writes the limits and the count to its status if they are others.
     /// `None` if there is no such quota. What was charged since the count began stays charged: the difference is written,
-    /// not the count.
+    /// not the count. `options` say who writes it.
     pub async fn recount_quota(
         &self,
         resources: &[Arc<Resource>],
         namespace: &str,
         name: &str,
-        field_manager: &str,
+        options: WriteOptions<'_>,
     ) -> Result<Option<Recount>, RegistryError> {
         let Some(quotas) = self.known("", "v1", "resourcequotas") else { return Ok(None) };
         let Some(moment) = self.moment(quotas, resources, namespace, name).await else { return Ok(None) };
@@ -67,7 +67,7 @@ impl Registry {
         };
         if !is_settled(&moment.quota) {
             let place = Place { resource: quotas, namespace: Some(namespace), name: Some(name) };
-            let options = WriteOptions { subresource: Some("status"), field_manager, ..WriteOptions::default() };
+            let options = WriteOptions { subresource: Some("status"), ..options };
             let written = self.change(place, options, |current| {
                 let mut object = current.clone();
                 let status = object.object_mut("status");

@@ -152,15 +152,15 @@ fn pod_owner(claim: &Object) -> Option<(&str, &str)> {
 
 /// The extended resource that a class of devices stands for.
 fn extended_resource(registry: &Registry, class: &str) -> Option<String> {
-    let class = registry.stored("resource.k8s.io", "v1", "deviceclasses", None, class)?;
+    let class = registry.read_once("resource.k8s.io", "v1", "deviceclasses", None, class)?;
     Some(text(&class, &["spec", "extendedResourceName"]).to_owned()).filter(|name| !name.is_empty())
 }
 
 /// Whether a class of devices stands for a resource, by what it says or by its own name.
 fn has_device_class(registry: &Registry, resource: &str) -> bool {
     if let Some(class) = resource.strip_prefix("deviceclass.resource.kubernetes.io/") {
-        return registry.stored("resource.k8s.io", "v1", "deviceclasses", None, class).is_some();
+        return registry.read_once("resource.k8s.io", "v1", "deviceclasses", None, class).is_some();
     }
-    let classes = registry.all_stored("resource.k8s.io", "v1", "deviceclasses", None);
+    let classes = registry.all_read_once("resource.k8s.io", "v1", "deviceclasses", None);
     classes.iter().any(|class| text(class, &["spec", "extendedResourceName"]) == resource)
 }

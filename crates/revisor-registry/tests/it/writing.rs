@@ -178,7 +178,7 @@ async fn namespaces_that_the_server_needs_cannot_be_deleted() {
     let namespaces = fixture.resource("namespaces");
     for name in ["default", "kube-system", "kube-public"] {
         let place = Place { resource: &namespaces, namespace: None, name: Some(name) };
-        let refused = fixture.registry.delete(place, &DeleteOptions::default()).await;
+        let refused = fixture.registry.delete_for(place, &DeleteOptions::default(), WriteOptions::default()).await;
         assert!(matches!(refused, Err(RegistryError::Forbidden { .. })), "{name}: {refused:?}");
     }
 }

@@ -134,7 +134,12 @@ const MUTATING_POLICIES: [Kind; 1] = [Kind {
 }];
 
 /// Takes what a plugin is told into the configuration. Plugins that cannot be told anything are not looked at.
-pub(super) fn take(plugin: AdmissionPlugin, told: Option<&Value>, config: &mut AdmissionConfig) -> anyhow::Result<()> {
+pub(super) fn take(
+    plugin: AdmissionPlugin,
+    told: Option<&Value>,
+    config: &mut AdmissionConfig,
+    reads_manifests: bool,
+) -> anyhow::Result<()> {
     match (plugin, told) {
         (AdmissionPlugin::ImagePolicyWebhook, told) => {
             config.image_policy = Some(image_policy::read(told.ok_or_else(|| anyhow!("no config specified"))?)?);
@@ -170,16 +175,20 @@ pub(super) fn take(plugin: AdmissionPlugin, told: Option<&Value>, config: &mut A
             config.limited_resources = limited_resources(&one_of(&RESOURCE_QUOTA, told)?)?;
         }
         (AdmissionPlugin::MutatingAdmissionWebhook, Some(told)) => {
-            config.mutating_webhook_credentials = webhook_credentials(&one_of(&WEBHOOKS, told)?)?;
+            let object = one_of(&WEBHOOKS, told)?;
+            config.mutating_webhook_credentials = webhook_credentials(&object)?;
+            take_manifests(plugin, &object, config, reads_manifests)?;
         }
         (AdmissionPlugin::ValidatingAdmissionWebhook, Some(told)) => {
-            config.validating_webhook_credentials = webhook_credentials(&one_of(&WEBHOOKS, told)?)?;
+            let object = one_of(&WEBHOOKS, told)?;
+            config.validating_webhook_credentials = webhook_credentials(&object)?;
+            take_manifests(plugin, &object, config, reads_manifests)?;
         }
         (AdmissionPlugin::ValidatingAdmissionPolicy, Some(told)) => {
-            refuse_manifests(&one_of(&VALIDATING_POLICIES, told)?)?;
+            take_manifests(plugin, &one_of(&VALIDATING_POLICIES, told)?, config, reads_manifests)?;
         }
         (AdmissionPlugin::MutatingAdmissionPolicy, Some(told)) => {
-            refuse_manifests(&one_of(&MUTATING_POLICIES, told)?)?;
+            take_manifests(plugin, &one_of(&MUTATING_POLICIES, told)?, config, reads_manifests)?;
         }
         _ => {}
     }
@@ -353,7 +362,6 @@ fn limited_resources(object: &Object) -> anyhow::Result<Vec<LimitedResource>> {
 }
 
 fn webhook_credentials(object: &Object) -> anyhow::Result<CredentialBook> {
-    refuse_manifests(object)?;
     let Some(file) = object.str("kubeConfigFile").filter(|file| !file.is_empty()) else {
         return Ok(CredentialBook::default());
     };
@@ -363,10 +371,27 @@ fn webhook_credentials(object: &Object) -> anyhow::Result<CredentialBook> {
     credential_book(&Kubeconfig::open(file.as_ref())?)
 }
 
-fn refuse_manifests(object: &Object) -> anyhow::Result<()> {
-    if object.str("staticManifestsDir").is_some_and(|folder| !folder.is_empty()) {
-        let detail = "this server takes webhooks and policies from its API only, and not from manifests yet";
-        bail!(FieldError::forbidden("staticManifestsDir", detail));
+/// Notes down where a plugin has its manifests (upstream: `ValidateStaticManifestsDir`).
+fn take_manifests(
+    plugin: AdmissionPlugin,
+    object: &Object,
+    config: &mut AdmissionConfig,
+    reads_manifests: bool,
+) -> anyhow::Result<()> {
+    const FIELD: &str = "staticManifestsDir";
+    let Some(folder) = object.str(FIELD).filter(|folder| !folder.is_empty()) else { return Ok(()) };
+    if !reads_manifests {
+        let detail = "staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled";
+        bail!(FieldError::forbidden(FIELD, detail));
     }
+    if !folder.starts_with('/') {
+        bail!(FieldError::invalid(FIELD, folder, "must be an absolute file path"));
+    }
+    match std::fs::metadata(folder) {
+        Err(error) => bail!(FieldError::invalid(FIELD, folder, format!("unable to read: {error}"))),
+        Ok(found) if !found.is_dir() => bail!(FieldError::invalid(FIELD, folder, "must be a directory")),
+        Ok(_) => {}
+    }
+    config.manifest_folders.insert(plugin, folder.into());
     Ok(())
 }

@@ -24,7 +24,7 @@ fn load_text(text: &str, enabled: &[AdmissionPlugin]) -> Result<AdmissionConfig,
     let named = folder.path().display().to_string();
     let text = text.replace("FOLDER", &named);
     std::fs::write(&file, text).expect("is written");
-    let loaded = load(Some(&file), enabled, AdmissionConfig::default());
+    let loaded = load(Some(&file), enabled, AdmissionConfig::default(), true);
     loaded.map_err(|error| format!("{error:#}").replace(&named, "FOLDER"))
 }
 
@@ -199,10 +199,60 @@ fn what_is_wrong_is_told_with_file_plugin_and_field() {
                 "{apiVersion: apiserver.config.k8s.io/v1, kind: ValidatingAdmissionPolicyConfiguration, staticManifestsDir: /etc/x}",
             ),
             ValidatingAdmissionPolicy,
-            format!("{}staticManifestsDir: Forbidden: ", as_configured("ValidatingAdmissionPolicy")),
+            format!(
+                "{}staticManifestsDir: Invalid value: \"/etc/x\": unable to read: ",
+                as_configured("ValidatingAdmissionPolicy")
+            ),
+        ),
+        (
+            told(
+                "ValidatingAdmissionPolicy",
+                "{apiVersion: apiserver.config.k8s.io/v1, kind: ValidatingAdmissionPolicyConfiguration, staticManifestsDir: FOLDER/kubeconfig}",
+            ),
+            ValidatingAdmissionPolicy,
+            format!(
+                "{}staticManifestsDir: Invalid value: \"FOLDER/kubeconfig\": must be a directory",
+                as_configured("ValidatingAdmissionPolicy")
+            ),
+        ),
+        (
+            told(
+                "ValidatingAdmissionWebhook",
+                "{apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, staticManifestsDir: x}",
+            ),
+            ValidatingAdmissionWebhook,
+            format!(
+                "{}staticManifestsDir: Invalid value: \"x\": must be an absolute file path",
+                as_configured("ValidatingAdmissionWebhook")
+            ),
         ),
     ] {
         let error = load_text(&text, &[plugin]).expect_err(&text);
         assert!(error.starts_with(&want), "{text}\n got {error}\nwant {want}");
     }
+}
+
+#[test]
+fn manifests_are_read_where_the_feature_is_on() {
+    use AdmissionPlugin::{MutatingAdmissionPolicy, MutatingAdmissionWebhook};
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("admission.yaml");
+    let manifests = folder.path().display();
+    let text = format!(
+        "{HEAD}plugins:
+- name: MutatingAdmissionWebhook
+  configuration: {{apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration, staticManifestsDir: {manifests}}}
+- name: MutatingAdmissionPolicy
+  configuration: {{apiVersion: apiserver.config.k8s.io/v1, kind: MutatingAdmissionPolicyConfiguration, staticManifestsDir: {manifests}}}
+"
+    );
+    std::fs::write(&file, text).expect("is written");
+    let enabled = [MutatingAdmissionPolicy, MutatingAdmissionWebhook];
+    let config = load(Some(&file), &enabled, AdmissionConfig::default(), true).expect("can be used");
+    let told: Vec<_> = config.manifest_folders.into_keys().collect();
+    assert_eq!(told, enabled);
+    let refused = load(Some(&file), &enabled, AdmissionConfig::default(), false).expect_err("the feature is off");
+    let want = "staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig \
+                feature gate to be enabled";
+    assert!(format!("{refused:#}").ends_with(want), "{refused:#}");
 }

@@ -339,3 +339,155 @@ async fn another_server_says_which_images_run() {
     let refused = admin.post(PODS, &unknown).await.fails(403, "Forbidden");
     assert!(refused["message"].as_str().is_some_and(|it| it.contains("/policy")), "{refused}");
 }
+
+/// One plugin that is off by default, what it is told, what is done, and what becomes of that.
+struct Case {
+    plugin: &'static str,
+    told: &'static str,
+    path: &'static str,
+    object: Value,
+    want: Result<(&'static str, Value), (u16, &'static str)>,
+}
+
+#[tokio::test]
+async fn plugins_that_are_off_by_default_do_their_work_when_they_are_on() {
+    const NAMED: &str = "/api/v1/namespaces/named/pods";
+    let with_spec = |more: Value| {
+        let mut pod = pod("p");
+        for (name, value) in more.as_object().into_iter().flatten() {
+            pod["spec"][name] = value.clone();
+        }
+        pod
+    };
+    let spread = json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": "zone", "labelSelector": {"matchLabels": {"a": "b"}}}]}});
+    let gpu = json!([{"name": "c", "image": "i", "resources": {"limits": {"example.com/gpu": "1"}}}]);
+    let tolerated = json!([{"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]);
+    let cases = [
+        Case {
+            plugin: "NamespaceExists",
+            told: "",
+            path: "/api/v1/namespaces/nowhere/configmaps",
+            object: config_map("c", "1"),
+            want: Err((404, "namespaces \"nowhere\" not found")),
+        },
+        Case {
+            plugin: "LimitPodHardAntiAffinityTopology",
+            told: "",
+            path: PODS,
+            object: with_spec(json!({"affinity": spread})),
+            want: Err((
+                403,
+                "pods \"p\" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone but \
+                 only key kubernetes.io/hostname is allowed",
+            )),
+        },
+        Case {
+            plugin: "ExtendedResourceToleration",
+            told: "",
+            path: PODS,
+            object: with_spec(json!({"containers": gpu})),
+            want: Ok(("/spec/tolerations", tolerated)),
+        },
+        Case {
+            plugin: "AlwaysPullImages",
+            told: "",
+            path: PODS,
+            object: with_spec(json!({})),
+            want: Ok(("/spec/containers/0/imagePullPolicy", json!("Always"))),
+        },
+        Case {
+            plugin: "PodNodeSelector",
+            told: "configuration: {podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: 'pool=all', named: 'a=b'}}",
+            path: PODS,
+            object: with_spec(json!({})),
+            want: Ok(("/spec/nodeSelector", json!({"pool": "all"}))),
+        },
+        Case {
+            plugin: "PodNodeSelector",
+            told: "configuration: {podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: 'pool=all', named: 'a=b'}}",
+            path: NAMED,
+            object: with_spec(json!({"nodeSelector": {"pool": "mine"}})),
+            want: Err((
+                403,
+                "pods \"p\" is forbidden: pod node label selector conflicts with its namespace node label selector",
+            )),
+        },
+        Case {
+            plugin: "PodTolerationRestriction",
+            told: "configuration: {apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1, kind: Configuration, default: [{key: x, operator: Exists}]}",
+            path: PODS,
+            object: with_spec(json!({})),
+            want: Ok(("/spec/tolerations/0", json!({"key": "x", "operator": "Exists"}))),
+        },
+        Case {
+            plugin: "PodTolerationRestriction",
+            told: "configuration: {apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1, kind: Configuration, whitelist: [{key: x, operator: Exists}]}",
+            path: PODS,
+            object: with_spec(json!({"tolerations": [{"key": "y", "operator": "Exists"}]})),
+            want: Err((
+                500,
+                "pod tolerations (possibly merged with namespace default tolerations) conflict with its cluster whitelist",
+            )),
+        },
+        Case {
+            plugin: "DenyServiceExternalIPs",
+            told: "",
+            path: "/api/v1/namespaces/default/services",
+            object: json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}], "externalIPs": ["192.0.2.1"]}}),
+            want: Err((403, "services \"s\" is forbidden: Use of external IPs is denied by admission control")),
+        },
+        Case {
+            plugin: "AlwaysDeny",
+            told: "",
+            path: CONFIG_MAPS,
+            object: config_map("c", "1"),
+            want: Err((403, "configmaps \"c\" is forbidden: admission control is denying all modifications")),
+        },
+    ];
+    for Case { plugin, told, path, object, want } in cases {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let config = config_flag(folder.path(), &format!("- name: {plugin}\n  {told}\n"));
+        let enable = format!("--enable-admission-plugins={plugin}");
+        // These would add tolerations and demand an account.
+        let disable = "--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds";
+        let server = Server::start(&[&enable, disable, &config]).await;
+        let admin = server.client();
+        if path == NAMED {
+            admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "named"}})).await.expect(201);
+        }
+        let reply = admin.post(path, &object).await;
+        match want {
+            Ok((place, value)) => {
+                assert_eq!(reply.expect(201).json().pointer(place), Some(&value), "{plugin}");
+            }
+            Err((code, message)) => {
+                assert_eq!((reply.code, reply.json()["message"].as_str()), (code, Some(message)), "{plugin}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn images_that_nobody_can_be_asked_about_run_if_that_is_wanted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let kubeconfig = folder.path().join("kubeconfig");
+    drop(ImagePolicy::start(&kubeconfig).await);
+    let told = format!(
+        "- name: ImagePolicyWebhook\n  configuration: {{imagePolicy: {{kubeConfigFile: {}, retryBackoff: 1, defaultAllow: true}}}}\n",
+        kubeconfig.display()
+    );
+    let config = config_flag(folder.path(), &told);
+    let flags =
+        ["--enable-admission-plugins=ImagePolicyWebhook", "--disable-admission-plugins=ServiceAccount", &config];
+    let server = Server::start(&flags).await;
+    server.client().post(PODS, &pod("p")).await.expect(201);
+}
+
+#[tokio::test]
+async fn the_older_flag_names_all_plugins() {
+    let server = Server::start(&["--admission-control=NamespaceLifecycle,AlwaysPullImages"]).await;
+    let made = server.client().post(PODS, &pod("a")).await.expect(201).json();
+    assert_eq!(made["spec"].get("tolerations"), None, "{made}");
+    assert_eq!(made["spec"]["containers"][0]["imagePullPolicy"], "Always");
+}

@@ -1,5 +1,6 @@
 //! Admission webhooks: what they are told, what they may change, and what becomes of a write when they fail.
 
+mod own_writes;
 mod reviewer;
 
 use std::sync::Arc;
@@ -82,6 +83,10 @@ async fn every_operation_is_told_with_its_objects_and_options() {
     let binding = json!({"metadata": {"name": "before"}, "target": {"kind": "Node", "name": "n"}});
     client.post(&format!("{PODS}/before/binding"), &binding).await.expect(201);
     client.post(&format!("{PODS}/before/exec?command=ls&container=c"), &json!({})).await;
+    client.post(&format!("{PODS}/before/exec?command=ls&dryRun=All"), &json!({})).await.fails(400, "BadRequest");
+    client.get(&format!("{PODS}/before/proxy/a/b?x=y")).await.fails(400, "BadRequest");
+    client.get("/api/v1/nodes/n/proxy/").await.fails(404, "NotFound");
+    client.put("/api/v1/namespaces/default/services/kubernetes:https/proxy", &json!({})).await;
     let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "before"}});
     client.post(&format!("{PODS}/before/eviction"), &eviction).await.expect(201);
     client.post(SERVICE_ACCOUNTS, &json!({"metadata": {"name": "a"}})).await.expect(201);
@@ -107,6 +112,9 @@ async fn every_operation_is_told_with_its_objects_and_options() {
             "UPDATE deployments/status Deployment d an object an old UpdateOptions",
             "CREATE pods/binding Binding before an object no old CreateOptions",
             "CONNECT pods/exec PodExecOptions before an object no old -",
+            "CONNECT pods/proxy PodProxyOptions before an object no old -",
+            "CONNECT nodes/proxy NodeProxyOptions n an object no old -",
+            "CONNECT services/proxy ServiceProxyOptions kubernetes:https an object no old -",
             "CREATE pods/eviction Eviction before an object no old CreateOptions",
             "CREATE serviceaccounts/- ServiceAccount a an object no old CreateOptions",
             "CREATE serviceaccounts/token TokenRequest a an object no old CreateOptions",
@@ -118,6 +126,7 @@ async fn every_operation_is_told_with_its_objects_and_options() {
         (&requests[10]["object"]["command"], &requests[10]["object"]["container"]),
         (&json!(["ls"]), &json!("c"))
     );
+    assert_eq!([11, 12, 13].map(|at| &requests[at]["object"]["path"]), [&json!("/a/b"), &json!("/"), &Value::Null]);
     assert!(
         requests[0]["userInfo"]["groups"].as_array().is_some_and(|groups| groups.contains(&json!("system:masters")))
     );

@@ -2,6 +2,7 @@
 //!
 //! `harness` starts and ends servers, `client` talks to them; every other module is one promise of the program.
 
+mod admission_manifests;
 mod admission_plugins;
 mod admission_webhooks;
 mod anonymous;

@@ -92,6 +92,30 @@ async fn a_server_starts_and_writes_without_what_it_makes_by_itself() {
 }
 
 #[tokio::test]
+async fn budgets_protect_pods_also_while_nobody_can_see_them() {
+    let server = Server::start(&["--disable-admission-plugins=ServiceAccount"]).await;
+    let client = server.client();
+    let pods = "/api/v1/namespaces/default/pods";
+    let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let pod = json!({"metadata": {"name": "p", "labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    client.post(pods, &pod).await.expect(201);
+    let running = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
+    client.patch(&format!("{pods}/p/status"), MERGE, &running).await.expect(200);
+    let budget = json!({"metadata": {"name": "b"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}});
+    client.post(budgets, &budget).await.expect(201);
+    let flags = ["--disable-admission-plugins=ServiceAccount", "--runtime-config=policy/v1=false"];
+    let (stopped, _) = server.terminate().await;
+    let server = stopped.with_flags(&flags).start().await;
+    let client = server.client();
+    client.get(budgets).await.expect(404);
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}});
+    client.post(&format!("{pods}/p/eviction"), &eviction).await.fails(429, "TooManyRequests");
+    client.get(&format!("{pods}/p")).await.expect(200);
+}
+
+#[tokio::test]
 async fn a_server_without_what_it_cannot_do_without_does_not_start() {
     for off in ["api/ga=false", "api/all=false,v1=true", "flowcontrol.apiserver.k8s.io/v1=false"] {
         let folder = tempfile::tempdir().expect("a temporary folder");

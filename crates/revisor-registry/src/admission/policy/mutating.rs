@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use revisor_admission::{
-    ErrorType, FailurePolicy, Matched, MutatingPolicy, MutationError, Patch, PolicyBinding, merge_configuration,
+    ConditionsOutcome, ErrorType, FailurePolicy, Matched, MutatingPolicy, MutationError, Patch, PolicyBinding,
+    merge_configuration,
 };
 use revisor_catalog::Resource;
 use revisor_merge::PatchError;
@@ -12,7 +13,7 @@ use revisor_object::{Object, Value};
 
 use super::params::Param;
 use super::view::View;
-use super::{Meant, Write, is_exempt};
+use super::{Meant, Say, Write, conditioned};
 use crate::admission::{Admission, Attributes, ExpressionAuthorizer, Operation, Waiting};
 use crate::policy_book::Hooks;
 use crate::{Registry, RegistryError};
@@ -39,10 +40,12 @@ impl Admission for MutatingAdmissionPolicy {
         attributes: &'a Attributes<'_>,
         object: &'a mut Object,
     ) -> Option<Waiting<'a>> {
-        let hooks = registry.policies.mutating(&registry.expressions)?;
-        if is_exempt(attributes) {
-            return None;
-        }
+        let all = registry.policies.mutating(&registry.expressions)?;
+        let hooks = match Say::of(attributes) {
+            Say::All => all,
+            Say::Static => registry.policies.static_mutating()?,
+            Say::None => return None,
+        };
         Some(Box::pin(async move {
             let pass = Pass {
                 authorizer: ExpressionAuthorizer::new(&registry.authorizer, attributes.requester),
@@ -190,7 +193,10 @@ impl Pass<'_> {
                 return Ok(None);
             }
         };
-        match self.conditions_hold(policy, &view, param.as_ref(), namespace) {
+        let outcome = self.conditions_hold(policy, &view, param.as_ref(), namespace);
+        let counted = conditioned(policy.name(), self.write.attributes);
+        self.write.registry.admission_metrics.evaluated_conditions(counted, &outcome);
+        match outcome.matched {
             Matched::Yes => {}
             Matched::No { .. } => return Ok(None),
             Matched::Failed(why) => {
@@ -242,7 +248,7 @@ impl Pass<'_> {
         view: &View<'_>,
         param: Option<&Param>,
         namespace: Option<&Object>,
-    ) -> Matched {
+    ) -> ConditionsOutcome {
         let clock = || self.begun.elapsed();
         policy.conditions_hold(&view.inputs(param, namespace, &self.authorizer, &clock))
     }

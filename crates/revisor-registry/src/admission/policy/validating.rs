@@ -7,7 +7,7 @@ use revisor_object::{Object, Value};
 
 use super::params::Param;
 use super::view::View;
-use super::{Meant, Write, is_exempt};
+use super::{Meant, Say, Write, conditioned};
 use crate::admission::{Admission, Attributes, ExpressionAuthorizer, Operation, Waiting};
 use crate::policy_book::{Hook, Hooks};
 use crate::{Registry, RegistryError};
@@ -33,10 +33,12 @@ impl Admission for ValidatingAdmissionPolicy {
         attributes: &'a Attributes<'_>,
         object: &'a Object,
     ) -> Option<Waiting<'a>> {
-        let hooks = registry.policies.validating(&registry.expressions)?;
-        if is_exempt(attributes) {
-            return None;
-        }
+        let all = registry.policies.validating(&registry.expressions)?;
+        let hooks = match Say::of(attributes) {
+            Say::All => all,
+            Say::Static => registry.policies.static_validating()?,
+            Say::None => return None,
+        };
         let object = Some(object).filter(|_| attributes.operation != Operation::Delete);
         Some(Box::pin(async move {
             let pass = Pass::new(registry, attributes, object);
@@ -171,8 +173,12 @@ impl<'a> Pass<'a> {
 
     /// Does what a binding wants to be done about the decisions of its policy.
     fn obey(&self, policy: &ValidatingPolicy, binding: &PolicyBinding, verdict: Verdict, denied: &mut Option<Denial>) {
-        let tally = &self.write.registry.policy_tally;
+        let registry = self.write.registry;
+        let tally = &registry.policy_tally;
         let attributes = self.write.attributes;
+        if let Some(outcome) = &verdict.conditions {
+            registry.admission_metrics.evaluated_conditions(conditioned(policy.name(), attributes), outcome);
+        }
         for decision in verdict.decisions {
             let count = |action| {
                 tally.validated([policy.name(), &binding.name, decision.error.as_str(), action], decision.elapsed);

@@ -11,7 +11,7 @@ use revisor_object::{Object, Status, Value, compact_json};
 use revisor_webhook::{AdmissionAnswer, AdmissionQuestion, AdmissionReviewError};
 
 use super::Webhook;
-use crate::admission::{Attributes, ExpressionAuthorizer, Operation, Phase, WebhookCall, resource_of};
+use crate::admission::{Attributes, Conditioned, ExpressionAuthorizer, Operation, Phase, WebhookCall, resource_of};
 use crate::{Registry, RegistryError};
 
 /// A webhook whose rules name a write, and the version of the resource by which they name it.
@@ -144,20 +144,18 @@ impl Invocation {
             authorizer: &authorizer,
             clock: &|| begun.elapsed(),
         };
-        let matched = webhook.conditions.hold(&inputs, webhook.failure_policy);
+        let outcome = webhook.conditions.hold(&inputs, webhook.failure_policy);
         let metrics = &registry.admission_metrics;
-        metrics.evaluated_conditions(&webhook.name, phase, attributes.operation, begun.elapsed());
-        match matched {
+        let operation = attributes.operation;
+        let conditioned = Conditioned { name: &webhook.name, kind: "webhook", phase, operation };
+        metrics.evaluated_conditions(conditioned, &outcome);
+        match outcome.matched {
             Matched::Yes => Ok(true),
-            Matched::No { condition } => {
-                if condition.is_empty() {
-                    metrics.failed_conditions(&webhook.name, phase, attributes.operation);
-                }
-                metrics.excluded_by_conditions(&webhook.name, phase, attributes.operation);
+            Matched::No { .. } => {
+                metrics.excluded_by_conditions(conditioned);
                 Ok(false)
             }
             Matched::Failed(why) => {
-                metrics.failed_conditions(&webhook.name, phase, attributes.operation);
                 let resource = attributes.shown.clone();
                 let name = attributes.name.to_owned();
                 Err(RegistryError::Forbidden { resource, name, why, terminating_namespace: None })

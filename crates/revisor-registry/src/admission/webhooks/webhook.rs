@@ -12,7 +12,7 @@ const DEFAULT_TIMEOUT: i64 = 10;
 
 /// One webhook of a configuration.
 #[derive(Debug)]
-pub(super) struct Webhook {
+pub(in crate::admission) struct Webhook {
     /// The name of its configuration.
     pub(super) configuration: String,
     /// Its own name.
@@ -37,6 +37,17 @@ impl Webhook {
         let name = configuration.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
         let webhooks = configuration.array("webhooks").iter().filter_map(Value::as_object).enumerate();
         webhooks.map(|(at, webhook)| Arc::new(Webhook::read(environment, name, at, webhook))).collect()
+    }
+
+    /// Those of a configuration that stands in a file.
+    pub(in crate::admission) fn read_static(
+        environment: &AdmissionEnvironment,
+        configuration: &Object,
+    ) -> Vec<Arc<Webhook>> {
+        let name = configuration.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
+        let webhooks = configuration.array("webhooks").iter().filter_map(Value::as_object).enumerate();
+        let read = webhooks.map(|(at, webhook)| Webhook::read(environment, name, at, webhook));
+        read.map(|webhook| Arc::new(Webhook { id: format!("manifest/{}", webhook.id), ..webhook })).collect()
     }
 
     fn read(environment: &AdmissionEnvironment, configuration: &str, at: usize, webhook: &Object) -> Webhook {
