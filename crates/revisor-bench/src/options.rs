@@ -44,6 +44,9 @@ pub struct Options {
     /// Validating policies of five expressions each that every write of the load has to pass
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub policies: u32,
+    /// Validating webhooks that every write of the load has to pass, served by the bench
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub webhooks: u32,
     /// Objects to create
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=2_000_000))]
     pub objects: u32,
@@ -104,6 +107,8 @@ mod tests {
             ("--migrate", false),
             ("--policies 10", true),
             ("--policies 100000", false),
+            ("--webhooks 1 --policies 2", true),
+            ("--webhooks 1000", false),
             ("--scale --million", true),
             ("--scale --sizes 10,200", true),
             ("--scale --sizes 0", false),

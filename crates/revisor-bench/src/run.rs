@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::connection::Connector;
-use crate::converter::Converter;
 use crate::objects::{Kind, Namespace};
 use crate::process::Processes;
 use crate::report::{Phase, Report, ServerReport};
 use crate::server::OwnServer;
+use crate::webhook_server::WebhookServer;
 use crate::widgets::Conversion;
 use crate::worker::{Operation, Worker};
 use crate::workload::{Outcome, Plan};
-use crate::{Endpoint, Options, fan_out, migrate, policies, scale, workload};
+use crate::{Endpoint, Options, converter, fan_out, migrate, policies, reviewers, scale, workload};
 
 /// Workers that list everything at the same time. More would only wait for each other's megabytes.
 const LISTERS: usize = 4;
@@ -22,7 +23,7 @@ const LISTERS: usize = 4;
 /// The longest time to set a server up: connections, namespace.
 const SETUP: Duration = Duration::from_secs(60);
 
-/// How long policies are waited for.
+/// How long policies and webhooks are waited for.
 const POLICIES: Duration = Duration::from_secs(3);
 
 /// Measures what the options ask for. Lines about the progress go to `progress`.
@@ -148,11 +149,15 @@ pub(crate) struct Drive {
     processes: Processes,
     workers: Vec<Worker>,
     /// Converts for as long as there are objects.
-    _converter: Option<Converter>,
+    _converter: Option<WebhookServer>,
+    /// Lets every write pass.
+    _reviewer: Option<WebhookServer>,
     /// Objects below this number have been created.
     numbers: u32,
     /// So many policies are in force.
     policies: u32,
+    /// So many webhooks are asked.
+    webhooks: u32,
 }
 
 impl Drive {
@@ -166,9 +171,13 @@ impl Drive {
             options.conversion,
         );
         let namespace = Arc::new(namespace);
-        let converter = match options.conversion {
-            Some(Conversion::Webhook) => Some(Converter::start().await?),
+        let converting = match options.conversion {
+            Some(Conversion::Webhook) => Some(WebhookServer::start(converter::review).await?),
             _ => None,
+        };
+        let reviewer = match options.webhooks {
+            0 => None,
+            _ => Some(WebhookServer::start(reviewers::review).await?),
         };
         let mut workers = Vec::new();
         for first in 0..options.connections {
@@ -176,7 +185,10 @@ impl Drive {
         }
         let first = workers.first_mut().context("there is no worker")?;
         first.call("POST", "/api/v1/namespaces", &namespace.manifest()).await?;
-        let mut needs = namespace.needs(converter.as_ref().map(|converter| &converter.client_config));
+        let mut needs = namespace.needs(converting.as_ref().map(|webhook| &webhook.client_config));
+        let client = reviewer.as_ref().map(|reviewer| &reviewer.client_config).unwrap_or(&Value::Null);
+        needs.extend(reviewers::configuration(&namespace, options.webhooks, client));
+        // Last: what is in no namespace has to pass them, too.
         needs.extend(policies::policies(&namespace, options.policies));
         for (path, name, need) in needs {
             // If it is there already, that is as good.
@@ -186,7 +198,7 @@ impl Drive {
             }
         }
         until_served(first, &namespace).await?;
-        if options.policies > 0 {
+        if options.policies + options.webhooks > 0 {
             // The original takes up to a second to put them in force.
             tokio::time::sleep(POLICIES).await;
         }
@@ -195,9 +207,11 @@ impl Drive {
             namespace,
             processes,
             workers,
-            _converter: converter,
+            _converter: converting,
+            _reviewer: reviewer,
             numbers: 0,
             policies: options.policies,
+            webhooks: options.webhooks,
         })
     }
 
@@ -280,7 +294,8 @@ impl Drive {
     pub(crate) async fn close(mut self) {
         let namespace = format!("/api/v1/namespaces/{}", self.namespace.name);
         let policies = policies::policies(&self.namespace, self.policies);
-        let policies = policies.into_iter().map(|(collection, name, _)| format!("{collection}/{name}"));
+        let webhooks = reviewers::configuration(&self.namespace, self.webhooks, &Value::Null);
+        let policies = webhooks.into_iter().chain(policies).map(|(collection, name, _)| format!("{collection}/{name}"));
         if let Some(worker) = self.workers.first_mut() {
             let all = async {
                 for path in policies.chain([namespace]) {
