@@ -191,9 +191,10 @@ impl Drive {
         let first = workers.first_mut().context("there is no worker")?;
         first.call("POST", "/api/v1/namespaces", &namespace.manifest()).await?;
         let mut needs = namespace.needs(converting.as_ref().map(|webhook| &webhook.client_config));
-        needs.extend(policies::policies(&namespace, options.policies));
         let client = reviewer.as_ref().map(|reviewer| &reviewer.client_config).unwrap_or(&Value::Null);
         needs.extend(reviewers::configuration(&namespace, options.webhooks, client));
+        // Last: what is in no namespace has to pass them, too.
+        needs.extend(policies::policies(&namespace, options.policies));
         for (path, name, need) in needs {
             // If it is there already, that is as good.
             let made = first.call("POST", &path, &need).await;
