@@ -305,8 +305,10 @@ impl Api {
         };
         let mut response = match upgrade {
             Some(upgrade) => {
-                let agreed = web_socket::handshake(request.headers());
-                let Ok(mut response) = agreed else { return Ok(agreed.unwrap_or_else(|refusal| refusal)) };
+                let mut response = web_socket::handshake(request.headers());
+                if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                    return Ok(response);
+                }
                 response.extensions_mut().insert(WebSocketUpgrade { upgrade: upgrade.clone(), is_text });
                 *response.body_mut() = if is_prefixed { Body::stream(WithoutLengths(body)) } else { body };
                 response

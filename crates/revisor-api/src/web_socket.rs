@@ -40,7 +40,7 @@ pub(crate) struct WebSocketUpgrade {
 
 /// Whether a client asks for a WebSocket (upstream: `wsstream.IsWebSocketRequest`).
 pub(crate) fn is_asked_for(headers: &HeaderMap) -> bool {
-    let is_upgrade = headers.get_all(CONNECTION).iter().any(|value| contains_upgrade(value));
+    let is_upgrade = headers.get_all(CONNECTION).iter().any(contains_upgrade);
     let upgrade = headers.get(UPGRADE).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"));
     upgrade && is_upgrade
 }
@@ -85,20 +85,20 @@ fn protocols(headers: &HeaderMap) -> Vec<String> {
 }
 
 /// The head of the answer that agrees to a WebSocket; or else the answer that refuses it, as the original's library does.
-pub(crate) fn handshake(headers: &HeaderMap) -> Result<Response<Body>, Response<Body>> {
+pub(crate) fn handshake(headers: &HeaderMap) -> Response<Body> {
     let key = headers.get(SEC_WEBSOCKET_KEY).map(HeaderValue::as_bytes).filter(|key| !key.is_empty());
-    let Some(key) = key else { return Err(refused(StatusCode::BAD_REQUEST, "mismatch challenge/response")) };
+    let Some(key) = key else { return refused(StatusCode::BAD_REQUEST, "mismatch challenge/response") };
     if headers.get(SEC_WEBSOCKET_VERSION).is_none_or(|version| version != VERSION) {
         let mut refusal = refused(StatusCode::BAD_REQUEST, "missing or bad WebSocket Version");
         refusal.headers_mut().insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static(VERSION));
-        return Err(refusal);
+        return refusal;
     }
     if !has_origin(headers) {
-        return Err(refused(StatusCode::FORBIDDEN, ""));
+        return refused(StatusCode::FORBIDDEN, "");
     }
     let protocols = protocols(headers);
     if protocols.len() > 1 {
-        return Err(refused(StatusCode::BAD_REQUEST, ""));
+        return refused(StatusCode::BAD_REQUEST, "");
     }
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -111,7 +111,7 @@ pub(crate) fn handshake(headers: &HeaderMap) -> Result<Response<Body>, Response<
     if let Some(Ok(protocol)) = protocols.first().map(HeaderValue::try_from) {
         head.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
     }
-    Ok(response)
+    response
 }
 
 fn refused(code: StatusCode, text: &'static str) -> Response<Body> {

@@ -122,7 +122,7 @@ pub(crate) fn verify_tls12_signature(
     let is_good = |candidate: &&dyn rustls_pki_types::SignatureVerificationAlgorithm| {
         candidate.verify_signature(&key.subject_public_key.data, message, dss.signature()).is_ok()
     };
-    match fitting.any(|candidate| is_good(candidate)) {
+    match fitting.any(is_good) {
         true => Ok(HandshakeSignatureValid::assertion()),
         false => Err(rustls::Error::InvalidCertificate(CertificateError::BadSignature)),
     }

@@ -88,7 +88,7 @@ async fn a_collection_is_deleted_as_far_as_it_is_selected() {
     for (name, value) in [("a", "x"), ("b", "y"), ("c", "x"), ("d", "z")] {
         client.post(CONFIG_MAPS, &labelled(name, "l", value)).await.expect(201);
     }
-    let elsewhere = "/api/v1/namespaces/kube-system/configmaps";
+    let elsewhere = "/api/v1/namespaces/kube-public/configmaps";
     client.post(elsewhere, &labelled("a", "l", "x")).await.expect(201);
     client.post(SECRETS, &json!({"metadata": {"name": "a", "labels": {"l": "x"}}})).await.expect(201);
     for (query, deleted, left) in [

@@ -136,7 +136,10 @@ async fn lists_are_selected_by_labels_and_fields() {
         ("labelSelector=l%3Dnothing", vec![]),
     ] {
         for path in [CONFIG_MAPS, "/api/v1/configmaps"] {
-            assert_eq!(client.get(&format!("{path}?{query}")).await.expect(200).names(), want, "{path} {query}");
+            let mut names = client.get(&format!("{path}?{query}")).await.expect(200).names();
+            // The server has some of its own in kube-system.
+            names.retain(|name| !name.contains("apiserver"));
+            assert_eq!(names, want, "{path} {query}");
         }
     }
     for query in ["labelSelector=%3D", "fieldSelector=data.k%3D1", "fieldSelector=x"] {
