@@ -29,7 +29,6 @@ mod lifecycle;
 mod migrations;
 mod objects;
 mod odd_input;
-mod original;
 mod policies;
 mod python_client;
 mod quota;
