@@ -441,6 +441,7 @@ impl Api {
                     let resource = ResourceRef { group: &route.resource.group, resource: &route.resource.plural };
                     representation.status(&Status::method_not_supported(resource, Verb::Watch.as_str()))
                 }
+                None if is_never_named(&route) => representation.status(&Status::no_such_resource()),
                 None => representation.status(&Status::method_not_allowed()),
             },
             Route::NoSuchResource { unserved } => {
@@ -767,6 +768,14 @@ fn timeout_of(text: &str) -> Result<Option<Duration>, DurationError> {
     }
     let nanos = text.parse::<revisor_object::Duration>()?.nanos();
     Ok(u64::try_from(nanos).ok().filter(|nanos| *nanos > 0).map(Duration::from_nanos))
+}
+
+/// Whether a path names one object of a resource of which nothing can be asked by name, such as a review.
+fn is_never_named(route: &ObjectRoute) -> bool {
+    let by_name = [Verb::Get, Verb::Update, Verb::Patch, Verb::Delete];
+    route.name.is_some()
+        && route.subresource.is_none()
+        && !route.resource.verbs.iter().any(|verb| by_name.contains(verb))
 }
 
 /// Whether a collection is asked for its changes that can only be listed.

@@ -36,6 +36,10 @@ pub const DELIBERATE: &[Deliberate] = &[
         reason: "where a message prints a whole object, the order of its members differs; reasons and fields do not",
     },
     Deliberate {
+        cause: r"^cause (missing|too much): FieldValueInvalid …patch: Invalid value: .….: strict decoding error",
+        reason: "the result of a patch is printed with its members in order; the original keeps what was not patched",
+    },
+    Deliberate {
         cause: r"^order of causes$",
         reason: "the original goes through its maps in an order that changes from request to request",
     },

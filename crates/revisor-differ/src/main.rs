@@ -10,7 +10,6 @@ use clap::Parser;
 use revisor_bench::{Endpoint, OwnServer};
 use revisor_differ::client::Party;
 use revisor_differ::generate::Generated;
-use revisor_differ::record::Recorded;
 use revisor_differ::report::Report;
 use revisor_differ::run::{Runner, differences};
 use revisor_differ::shrink::shrink;
@@ -53,9 +52,6 @@ struct Arguments {
     /// How many attempts are made to find a smaller request that shows the same
     #[arg(long, default_value_t = 60)]
     shrink: usize,
-    /// Write what the other server answers to a script to this file, for the tests
-    #[arg(long, value_name = "FILE", requires = "script")]
-    record: Option<PathBuf>,
     /// Show every request and answer
     #[arg(long)]
     verbose: bool,
@@ -94,7 +90,6 @@ async fn compare(arguments: &Arguments) -> Result<ExitCode> {
 
     let begun = Instant::now();
     let mut report = Report::default();
-    let mut recorded = Recorded::default();
     for group in groups {
         let is_over = arguments.time.is_some_and(|seconds| begun.elapsed() > Duration::from_secs(seconds));
         if arguments.script.is_none() && (is_over || runner.requests() >= arguments.requests) {
@@ -112,9 +107,6 @@ async fn compare(arguments: &Arguments) -> Result<ExitCode> {
                 println!("{step}\n  ours:   {}\n  theirs: {}", ours.to_json(), theirs.to_json());
             }
         }
-        if arguments.record.is_some() {
-            recorded.add(&group, &theirs);
-        }
         let found = differences(&group, &ours, &theirs);
         for difference in &found {
             let cause = &difference.finding.cause;
@@ -127,9 +119,6 @@ async fn compare(arguments: &Arguments) -> Result<ExitCode> {
                 }
             }
         }
-    }
-    if let Some(path) = &arguments.record {
-        std::fs::write(path, recorded.text()).with_context(|| format!("cannot write {}", path.display()))?;
     }
     print!("{}", report.text());
     let seconds = begun.elapsed().as_secs();

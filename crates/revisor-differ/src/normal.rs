@@ -64,6 +64,7 @@ fn pattern(text: &str) -> Regex {
 
 static UID: LazyLock<Regex> = LazyLock::new(|| pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
 static TIME: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\d(\.\d+)?Z"));
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b\d{3,}\b"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\d+(ms|s|m\d*s?)$"));
 static SERVER: LazyLock<Regex> = LazyLock::new(|| pattern(r"127\.0\.0\.1:\d+"));
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^10\.\d+\.\d+\.\d+$"));
@@ -82,7 +83,7 @@ impl Normal {
         Normal { status: exchange.status, headers, body: cleaner.content(&exchange.body) }
     }
 
-    /// As it is recorded.
+    /// As it is shown.
     pub fn to_json(&self) -> Value {
         let (form, body) = match &self.body {
             Content::Json(value) => ("json", value.clone()),
@@ -90,19 +91,6 @@ impl Normal {
             Content::Text(text) => ("text", Value::from(text.as_str())),
         };
         json!({"status": self.status, "headers": self.headers, form: body})
-    }
-
-    /// What was recorded.
-    pub fn from_json(value: &Value) -> Option<Normal> {
-        let status = u16::try_from(value["status"].as_u64()?).ok()?;
-        let header = |header: &Value| Some((header[0].as_str()?.to_owned(), header[1].as_str()?.to_owned()));
-        let headers = value["headers"].as_array()?.iter().map(header).collect::<Option<Vec<_>>>()?;
-        let body = match (value.get("json"), value.get("stream"), value.get("text")) {
-            (Some(json), _, _) => Content::Json(json.clone()),
-            (_, Some(stream), _) => Content::Stream(stream.as_array()?.clone()),
-            (_, _, text) => Content::Text(text?.as_str()?.to_owned()),
-        };
-        Some(Normal { status, headers, body })
     }
 
     /// The values of a header.
@@ -187,18 +175,17 @@ impl Cleaner<'_> {
     }
 
     fn text(&self, text: &str) -> String {
-        let mut text = text.replace(self.known.run, "<run>");
-        for version in self.known.versions {
-            // Short ones would be found everywhere.
-            if version.len() > 2 {
-                text = text.replace(version.as_str(), "<rv>");
-            }
-        }
+        let text = text.replace(self.known.run, "<run>");
         let text = UID.replace_all(&text, "<uid>");
         let text = SERVER.replace_all(&text, "<server>");
         let text = TIME.replace_all(&text, |found: &regex::Captures<'_>| {
             let is_today = self.today.as_deref() == Some(&found[1]);
             if is_today { "<now>".to_owned() } else { found[0].to_owned() }
+        });
+        // Numbers that stand alone; in others they would be found by chance.
+        let text = NUMBER.replace_all(&text, |found: &regex::Captures<'_>| {
+            let is_version = self.known.versions.iter().any(|version| *version == found[0]);
+            if is_version { "<rv>".to_owned() } else { found[0].to_owned() }
         });
         text.into_owned()
     }
@@ -230,7 +217,6 @@ mod tests {
         };
         let ours = normal(&one, "1234", "dabc");
         assert_eq!(ours, normal(&other, "987654", "dxyz"));
-        assert_eq!(Normal::from_json(&ours.to_json()), Some(ours.clone()));
         let Content::Json(body) = ours.body else { panic!("JSON") };
         assert_eq!(body["message"], "version <rv> of 2020-01-01T00:00:00Z");
     }

@@ -229,8 +229,10 @@ impl Registry {
 /// The object with the replicas and the version that a scale names.
 fn rescaled(resource: &Resource, current: &Object, scale: &Object) -> Object {
     let mut object = in_version(resource, current);
-    let version = scale.at(&["metadata", "resourceVersion"]).cloned();
-    object.object_mut("metadata").set("resourceVersion", version);
+    // Who names no version means the one that is there.
+    if let Some(version) = scale.at(&["metadata", "resourceVersion"]) {
+        object.object_mut("metadata").insert("resourceVersion", version.clone());
+    }
     if let Some(paths) = &resource.scale {
         paths.set_replicas(&mut object, replicas_of(scale).unwrap_or_default());
     }

@@ -63,7 +63,8 @@ fn list(subject: &mut Subject<'_>) -> Option<Step> {
     }
     let query = options::list(&mut subject.choices);
     let step = Step::new("GET", subject.collection() + &query);
-    Some(if subject.choices.once_in(2) { step.header("Accept", *subject.choices.of(options::ACCEPTS)) } else { step })
+    let accept = *subject.choices.of(options::ACCEPTS);
+    Some(if subject.choices.once_in(2) { step.header("Accept", accept) } else { step })
 }
 
 fn changed(subject: &mut Subject<'_>) -> Object {
@@ -179,7 +180,8 @@ fn apply(subject: &mut Subject<'_>) -> Option<Step> {
     }
     let mut object = changed(subject);
     if subject.choices.once_in(8) {
-        object.remove(*subject.choices.of(&["kind", "apiVersion", "metadata"]));
+        let name = *subject.choices.of(&["kind", "apiVersion", "metadata"]);
+        object.remove(name);
     }
     let manager = *subject.choices.of(&[
         "?fieldManager=a",
@@ -258,7 +260,10 @@ fn part(subject: &mut Subject<'_>) -> Option<Step> {
     let bodies: Vec<&str> = PARTS.iter().filter(|(name, _)| *name == part.name).map(|(_, body)| *body).collect();
     let query = options::write(&mut subject.choices);
     Some(match method {
-        "GET" => Step::new(method, path).header("Accept", *subject.choices.of(options::ACCEPTS)),
+        "GET" => {
+            let accept = *subject.choices.of(options::ACCEPTS);
+            Step::new(method, path).header("Accept", accept)
+        }
         "DELETE" => Step::new(method, path),
         _ => {
             let value = if bodies.is_empty() {

@@ -64,7 +64,10 @@ fn odd_json(subject: &mut Subject<'_>, json: String) -> String {
     match subject.choices.below(8) {
         0 => json[..json.len() - 1].to_owned(),
         1 => format!("{json} {}", subject.choices.of(&["x", "{}", ",", "\u{0}", "null"])),
-        2 => json.replacen(':', *subject.choices.of(&["::", " ", "=", ":,"]), 1),
+        2 => {
+            let instead = *subject.choices.of(&["::", " ", "=", ":,"]);
+            json.replacen(':', instead, 1)
+        }
         _ => {
             let at = *subject.choices.of(&starts);
             let member = *subject.choices.of(MEMBERS);

@@ -38,7 +38,6 @@ mod lifecycle;
 mod migrations;
 mod objects;
 mod odd_input;
-mod original;
 mod outsider;
 mod policies;
 mod proxies;
