@@ -257,7 +257,12 @@ mod tests {
             ("{level: Request, resources: [{resources: [pods/*]}]}", Some(pods), "", true),
             ("{level: Request, resources: [{resources: ['*/status']}]}", Some(status), "", true),
             ("{level: Request, resources: [{resources: [pods/status], resourceNames: [x]}]}", Some(status), "", true),
-            ("{level: Request, resources: [{resources: [pods/status], resourceNames: [y]}]}", Some(status), "", false),
+            (
+                "{level: Request, resources: [{resources: [pods/status], resourceNames: [other]}]}",
+                Some(status),
+                "",
+                false,
+            ),
             ("{level: Request, nonResourceURLs: [/healthz*]}", None, "/healthz/etcd", true),
             ("{level: Request, nonResourceURLs: [/healthz]}", None, "/healthz/etcd", false),
             ("{level: Request, nonResourceURLs: ['*']}", Some(pods), "", false),
