@@ -28,6 +28,9 @@ use crate::reload_metrics::ReloadMetrics;
 /// How often the file with issuers is looked at.
 const LOOKING: Duration = Duration::from_secs(1);
 
+/// Those who are asked about tokens, in the order in which they are.
+type Others = Vec<Arc<dyn TokenAuthenticator>>;
+
 /// Those who are asked about tokens, in the original's order, and what keeps the issuers among them as their file has them.
 pub(crate) fn token_authenticators(
     flags: &ServeFlags,
@@ -35,8 +38,8 @@ pub(crate) fn token_authenticators(
     registry: &Arc<Registry>,
     audiences: &[String],
     config: AuthenticationConfig,
-) -> anyhow::Result<(Vec<Arc<dyn TokenAuthenticator>>, Option<IssuerFile>)> {
-    let mut others: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
+) -> anyhow::Result<(Others, Option<IssuerFile>)> {
+    let mut others = Others::new();
     if flags.enable_bootstrap_token_auth {
         let secrets = Arc::new(StoredObjects(registry.clone()));
         others.push(Arc::new(BootstrapTokens::new(secrets, audiences.to_vec())));

@@ -16,15 +16,18 @@ use crate::outsider::Outsider;
 
 const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
+/// Keys with the names by which tokens say that they signed them.
+type Keys = Arc<Mutex<Vec<(String, EcdsaKeyPair)>>>;
+
 /// An issuer of tokens with a key that can be replaced.
 struct Issuer {
     outsider: Outsider,
-    keys: Arc<Mutex<Vec<(String, EcdsaKeyPair)>>>,
+    keys: Keys,
 }
 
 impl Issuer {
     async fn start() -> Issuer {
-        let keys: Arc<Mutex<Vec<(String, EcdsaKeyPair)>>> = Arc::default();
+        let keys = Keys::default();
         let (shown, url) = (keys.clone(), Arc::new(Mutex::new(String::new())));
         let told = url.clone();
         let outsider = Outsider::start(move |path, _| match path {
