@@ -17,7 +17,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let assets = workspace.target().join("ecosystem").join("envtest");
     let program = workspace.target().join("release").join("revisor");
     workspace::run(Command::new(program).args(["envtest", "install"]).arg(&assets))?;
-    let go = go(workspace, wanted_go(&workspace.read(&format!("{ENVTEST}/go.mod"))?)?)?;
+    let go = go(workspace, "the suite of envtest", wanted_go(&workspace.read(&format!("{ENVTEST}/go.mod"))?)?)?;
     let mut suite = Command::new(go);
     suite
         .args(["test", "-mod=readonly", "-count=1", "-v", "./..."])

@@ -197,6 +197,7 @@ impl Api {
 
     /// Who asks, may they, is there room: then the answer, with the place that it holds until it was sent.
     async fn admit(&self, client: &Client, route: Route, asked: &Asked, mut request: Request<UnreadBody>) -> Admitted {
+        web_socket::take_bearer(request.headers_mut());
         let refuse = |status: &Status| asked.representation.status(status);
         let info = match RequestInfo::of(&request) {
             Ok(info) => info,
@@ -212,7 +213,6 @@ impl Api {
             }
             Err(_) => self.options.request_timeout,
         };
-        web_socket::take_bearer(request.headers_mut());
         let now = SystemTime::now();
         let authenticator = &self.options.authenticator;
         let peer = &client.peer;

@@ -309,22 +309,6 @@ fn touch<I: AsRef<Item>>(shape: &ListShape, batch: &[I]) {
     std::hint::black_box(batch.iter().map(|item| shape.touch(item.as_ref())).sum::<usize>());
 }
 
-/// The metadata of a list as JSON.
-pub(crate) fn list_metadata(revision: Option<Revision>, token: Option<&str>, remaining: Option<u64>) -> String {
-    let mut metadata = serde_json::Map::new();
-    // What is found out instead of being stored has no version.
-    if let Some(revision) = revision {
-        metadata.insert("resourceVersion".to_owned(), json!(revision.to_string()));
-    }
-    if let Some(token) = token {
-        metadata.insert("continue".to_owned(), json!(token));
-    }
-    if let Some(remaining) = remaining {
-        metadata.insert("remainingItemCount".to_owned(), json!(remaining));
-    }
-    serde_json::Value::Object(metadata).to_string()
-}
-
 /// A list of objects that are no longer stored, as they were shown.
 pub(crate) fn whole_list(shape: &ListShape, objects: &[Bytes], metadata: &str) -> Bytes {
     let measured = match shape.is_measured() {

@@ -349,11 +349,6 @@ pub struct AccessRules {
     pub problem: String,
 }
 
-/// Whether somebody is a node (upstream: `NodeIdentity`).
-fn is_node(user: &Identity) -> bool {
-    user.name().starts_with("system:node:") && user.groups().iter().any(|group| group == "system:nodes")
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::RwLock;
