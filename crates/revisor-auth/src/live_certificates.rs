@@ -126,10 +126,11 @@ impl LiveCertificates {
         ServerTls::following(self.configs.subscribe())
     }
 
-    /// The authorities whose client certificates are trusted: those that were named first, then the server's own.
+    /// The authorities of clients that others are told of: those that were named, as in the original; or else the
+    /// server's own.
     pub fn client_authorities(&self) -> Vec<CertificateDer<'static>> {
-        let others = self.client_authorities.as_ref().map(|watched| watched.value.as_slice()).unwrap_or_default();
-        others.iter().chain(self.own.value.authorities()).cloned().collect()
+        let named = self.client_authorities.as_ref().map(|watched| watched.value.clone());
+        named.unwrap_or_else(|| self.own.value.authorities().to_vec())
     }
 
     /// The certificates that a client has to trust to reach this server, in PEM: the folder's authority, and what was

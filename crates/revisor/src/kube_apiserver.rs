@@ -84,7 +84,9 @@ pub(crate) fn invocation(arguments: Vec<String>, environment: Option<String>) ->
     let mut effective = settle_state(effective, &idle, &serve)?;
     let says = |flags: &[Given], name: &str| flags.iter().any(|flag| flag.name == name);
     for (name, value) in DEFAULTS {
-        if !says(&effective, name) && !(name == "authorization-mode" && says(&effective, "authorization-config")) {
+        // The modes may stand in a file instead.
+        let is_in_file = name == "authorization-mode" && says(&effective, "authorization-config");
+        if !is_in_file && !says(&effective, name) {
             effective.push(Given { name: name.to_owned(), value: value.to_owned() });
         }
     }

@@ -123,7 +123,7 @@ impl FlagType {
             }
             FlagType::Modules => {
                 let wrong = value.split(',').map(str::trim).filter(|spec| !spec.is_empty()).find(|spec| {
-                    !spec.split_once('=').is_some_and(|(_, level)| integer(level).is_some_and(|level| level >= 0))
+                    spec.split_once('=').is_none_or(|(_, level)| integer(level).is_none_or(|level| level < 0))
                 });
                 wrong.map_or(Ok(()), |spec| Err(format!("{spec:?} does not have the pattern=N format")))
             }
