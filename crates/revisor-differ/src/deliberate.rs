@@ -1,7 +1,5 @@
 //! What differs on purpose: a table with reasons. ARCHITECTURE.md tells the same to people.
 
-use std::sync::LazyLock;
-
 use regex::Regex;
 
 /// A difference that is meant.
@@ -49,10 +47,7 @@ pub const DELIBERATE: &[Deliberate] = &[
     },
 ];
 
-static PATTERNS: LazyLock<Vec<Regex>> =
-    LazyLock::new(|| DELIBERATE.iter().map(|row| Regex::new(row.cause).expect("a pattern of the table")).collect());
-
 /// The row that a cause belongs to.
 pub fn find(cause: &str) -> Option<&'static Deliberate> {
-    PATTERNS.iter().zip(DELIBERATE).find(|(pattern, _)| pattern.is_match(cause)).map(|(_, row)| row)
+    DELIBERATE.iter().find(|row| Regex::new(row.cause).expect("a pattern of the table").is_match(cause))
 }

@@ -1,7 +1,6 @@
 //! [`Finding`]: how two answers differ, named so that the same cause has the same name.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::Value;
@@ -25,13 +24,18 @@ impl Finding {
     }
 }
 
-static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""(?:[^"\\]|\\.)*""#).expect("a pattern of this file"));
-static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\d+").expect("a pattern of this file"));
+fn quoted() -> Regex {
+    Regex::new(r#""(?:[^"\\]|\\.)*""#).expect("a pattern of this file")
+}
+
+fn number() -> Regex {
+    Regex::new(r"\d+").expect("a pattern of this file")
+}
 
 /// A text without what changes from request to request.
 fn template(text: &str) -> String {
-    let text = QUOTED.replace_all(text, "\"…\"");
-    let text = NUMBER.replace_all(&text, "#");
+    let text = quoted().replace_all(text, "\"…\"");
+    let text = number().replace_all(&text, "#");
     text.chars().take(240).collect()
 }
 
@@ -123,7 +127,7 @@ fn compare_statuses(ours: &Value, theirs: &Value, findings: &mut Vec<Finding>) {
     let label = |cause: &str| {
         let cause: Value = serde_json::from_str(cause).unwrap_or_default();
         let part = |name: &str| cause[name].as_str().unwrap_or("").to_owned();
-        let field = NUMBER.replace_all(&part("field"), "#").into_owned();
+        let field = number().replace_all(&part("field"), "#").into_owned();
         let tail: Vec<&str> = field.rsplit('.').take(3).collect();
         let tail: Vec<&str> = tail.into_iter().rev().collect();
         format!("{} …{}: {}", part("reason"), tail.join("."), template(&part("message")))

@@ -75,7 +75,7 @@ async fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let peer = Endpoint::new(&arguments.peer, &arguments.peer_token)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     // Five characters for a year, so that all names are equally long.
-    let run = format!("d{:05x}", now / 4 & 0xf_ffff);
+    let run = format!("d{:05x}", (now / 4) & 0xf_ffff);
     let mut runner = Runner::new(Party::new(endpoint, &run)?, Party::new(peer, &run)?);
 
     let text = match &arguments.script {

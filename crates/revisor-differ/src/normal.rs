@@ -12,8 +12,6 @@
 //! | the server's own address | `<server>` |
 //! | who is asking | `<user>` |
 
-use std::sync::LazyLock;
-
 use regex::Regex;
 use revisor_bench::Exchange;
 use serde_json::{Value, json};
@@ -62,17 +60,33 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern of this file")
 }
 
-static UID: LazyLock<Regex> = LazyLock::new(|| pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
-static TIME: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\d(\.\d+)?Z"));
-static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b\d{3,}\b"));
-static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\d+(ms|s|m\d*s?)$"));
-static SERVER: LazyLock<Regex> = LazyLock::new(|| pattern(r"127\.0\.0\.1:\d+"));
-static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^10\.\d+\.\d+\.\d+$"));
+/// What is looked for in texts.
+struct Patterns {
+    uid: Regex,
+    time: Regex,
+    number: Regex,
+    age: Regex,
+    server: Regex,
+    address: Regex,
+}
+
+impl Patterns {
+    fn new() -> Patterns {
+        Patterns {
+            uid: pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
+            time: pattern(r"(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\d(\.\d+)?Z"),
+            number: pattern(r"\b\d{3,}\b"),
+            age: pattern(r"^\d+(ms|s|m\d*s?)$"),
+            server: pattern(r"127\.0\.0\.1:\d+"),
+            address: pattern(r"^10\.\d+\.\d+\.\d+$"),
+        }
+    }
+}
 
 impl Normal {
     /// The comparable form of an answer.
     pub fn of(exchange: &Exchange, known: Known<'_>) -> Normal {
-        let cleaner = Cleaner { known, today: today(exchange) };
+        let cleaner = Cleaner { known, today: today(exchange), patterns: Patterns::new() };
         let mut headers: Vec<(String, String)> = exchange
             .headers
             .iter()
@@ -112,6 +126,7 @@ fn today(exchange: &Exchange) -> Option<String> {
 struct Cleaner<'a> {
     known: Known<'a>,
     today: Option<String>,
+    patterns: Patterns,
 }
 
 impl Cleaner<'_> {
@@ -167,23 +182,23 @@ impl Cleaner<'_> {
             "resourceVersion" if text.len() > 1 => "<rv>".to_owned(),
             "continue" if !text.is_empty() => "<continue>".to_owned(),
             "token" if text.len() > 100 => "<token>".to_owned(),
-            "clusterIP" | "clusterIPs" if ADDRESS.is_match(text) => "<ip>".to_owned(),
-            "cells" if AGE.is_match(text) => "<age>".to_owned(),
-            "cells" if ADDRESS.is_match(text) => "<ip>".to_owned(),
+            "clusterIP" | "clusterIPs" if self.patterns.address.is_match(text) => "<ip>".to_owned(),
+            "cells" if self.patterns.age.is_match(text) => "<age>".to_owned(),
+            "cells" if self.patterns.address.is_match(text) => "<ip>".to_owned(),
             _ => self.text(text),
         }
     }
 
     fn text(&self, text: &str) -> String {
         let text = text.replace(self.known.run, "<run>");
-        let text = UID.replace_all(&text, "<uid>");
-        let text = SERVER.replace_all(&text, "<server>");
-        let text = TIME.replace_all(&text, |found: &regex::Captures<'_>| {
+        let text = self.patterns.uid.replace_all(&text, "<uid>");
+        let text = self.patterns.server.replace_all(&text, "<server>");
+        let text = self.patterns.time.replace_all(&text, |found: &regex::Captures<'_>| {
             let is_today = self.today.as_deref() == Some(&found[1]);
             if is_today { "<now>".to_owned() } else { found[0].to_owned() }
         });
         // Numbers that stand alone; in others they would be found by chance.
-        let text = NUMBER.replace_all(&text, |found: &regex::Captures<'_>| {
+        let text = self.patterns.number.replace_all(&text, |found: &regex::Captures<'_>| {
             let is_version = self.known.versions.iter().any(|version| *version == found[0]);
             if is_version { "<rv>".to_owned() } else { found[0].to_owned() }
         });
