@@ -281,7 +281,7 @@ status: {resourceClaimStatuses: [{name: c, resourceClaimName: made}]}
     fn a_node_is_related_to_what_its_pods_need_and_to_nothing_else() {
         let mut graph = NodeGraph::default();
         graph.put(VertexKind::Pod, "n", "p", &object(POD));
-        let volume = "spec: {claimRef: {namespace: n, name: claim}, csi: {nodeStageSecretRef: {name: stage, namespace: s}, \
+        let volume = "spec: {claimRef: {namespace: 'n', name: claim}, csi: {nodeStageSecretRef: {name: stage, namespace: s}, \
                       controllerPublishSecretRef: {name: hidden, namespace: s}}}";
         graph.put(VertexKind::PersistentVolume, "", "pv", &object(volume));
         let cases = [
