@@ -59,7 +59,7 @@ fn everything_is_told_at_once() {
         .collect();
     assert_eq!((names.first(), names.last()), (Some(&"apiregistration.k8s.io"), Some(&"disco.example.com")));
     let own = json!({"group": "disco.example.com", "version": "v1", "kind": "Gadget"});
-    let verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+    let verbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
     let written = ["get", "patch", "update"];
     assert_eq!(
         resource(&groups["items"][names.len() - 1], "gadgets"),

@@ -117,8 +117,8 @@ fn documents_are_written_as_clients_accept_them() {
     let rather_json = format!("{asked};q=0.5, application/json");
     let document = "/openapi/v3/api/v1";
     for (method, address, accept, code, content_type) in [
-        (Method::GET, "/openapi/v3", "*/*", 200, "application/json"),
-        (Method::GET, "/openapi/v3", "text/html", 200, "application/json"),
+        (Method::GET, "/openapi/v3", "*/*", 200, "text/plain; charset=utf-8"),
+        (Method::GET, "/openapi/v3", "text/html", 200, "text/plain; charset=utf-8"),
         (Method::GET, document, "*/*", 200, "application/json"),
         (Method::GET, document, "", 200, "application/json"),
         (Method::GET, document, asked, 200, protobuf),

@@ -183,7 +183,12 @@ async fn answers_are_spelled_as_the_original_spells_them() {
         ("/apis/apps", "application/json", 200, r#"{"kind":"APIGroup","apiVersion":"v1","name":"apps","versions":["#),
         ("/apis/example.com/v1", "application/*", 200, r#""verbs":["delete","deletecollection","get","list","patch""#),
         ("/apis/example.com/v1", "text/html", 406, "only the following media types are accepted"),
-        (&*gadgets, "application/json", 200, r#"{"apiVersion":"example.com/v1","items":[],"kind":"GadgetList","metadata":{"continue":"","#),
+        (
+            &*gadgets,
+            "application/json",
+            200,
+            r#"{"apiVersion":"example.com/v1","items":[],"kind":"GadgetList","metadata":{"continue":"","#,
+        ),
         (&*one, "application/json", 200, "\\u003c\\u0026\\u003e\\u2028\u{7f}"),
         ("/api/v1/namespaces/default/configmaps/%3C", "application/json", 404, r#"configmaps \"\u003c\" not found"#),
         (&*one, "application/yaml", 500, "yaml: control characters are not allowed"),
