@@ -399,7 +399,12 @@ impl CustomType {
     }
 
     /// Refuses a body that cannot be read as an object of the resource.
-    fn check_body(&self, resource: &Resource, shown: impl FnOnce() -> String, body: &[u8]) -> Result<(), RegistryError> {
+    fn check_body(
+        &self,
+        resource: &Resource,
+        shown: impl FnOnce() -> String,
+        body: &[u8],
+    ) -> Result<(), RegistryError> {
         let expected = resource.kind.as_str();
         if self.kind.is_empty() {
             return Err(kind_missing(expected, &shown(), body));

@@ -214,8 +214,7 @@ impl<'t> Walk<'t> {
             }
             (Shape::Bytes, Value::String(text)) => {
                 let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
-                let bytes =
-                    BASE64.decode(&compact).map_err(|error| Mismatch(describe_base64(&error, &compact)))?;
+                let bytes = BASE64.decode(&compact).map_err(|error| Mismatch(describe_base64(&error, &compact)))?;
                 *text = BASE64.encode(bytes).into();
                 Ok(())
             }

@@ -18,12 +18,12 @@ use revisor_webhook::WebhookClient;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
-use crate::kubeconfig::Kubeconfig;
-use crate::webhook_users::current_webhook;
 use crate::authentication_config::{AuthenticationConfig, ConfigContext};
 use crate::config_file::read;
 use crate::flags::{OidcFlags, RequestHeaderFlags, ServeFlags};
+use crate::kubeconfig::Kubeconfig;
 use crate::reload_metrics::ReloadMetrics;
+use crate::webhook_users::current_webhook;
 
 /// How often the file with issuers is looked at.
 const LOOKING: Duration = Duration::from_secs(1);

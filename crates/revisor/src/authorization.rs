@@ -17,11 +17,11 @@ use revisor_object::{BadValue, FieldError, FieldPath, Object, Value, aggregate_m
 use revisor_version::Release;
 use revisor_webhook::WebhookClient;
 
-use crate::kubeconfig::Kubeconfig;
-use crate::webhook_users::current_webhook;
 use crate::config_file::{Kind, Member, Type, read};
 use crate::flags::ServeFlags;
+use crate::kubeconfig::Kubeconfig;
 use crate::reload_metrics::ReloadMetrics;
+use crate::webhook_users::current_webhook;
 
 /// How often the file is looked at.
 const LOOKING: Duration = Duration::from_secs(1);

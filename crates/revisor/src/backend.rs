@@ -7,8 +7,8 @@ use bytes::Bytes;
 use revisor_api::{HealthCheck, StoreSample};
 use revisor_catalog::{Catalog, StorageCodec, StoredObject};
 use revisor_etcd::{Codec, Decoded, EtcdStore, OpenError, Prober};
-use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
 use revisor_registry::off_the_workers;
+use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
 use revisor_store::{BoxError, Draft, Identity, Key, ResourceTransformers, Store, StoreError};
 
 use crate::encryption_config::EncryptionFile;
@@ -146,10 +146,7 @@ impl Backend {
     }
 }
 
-async fn open_folder(
-    flags: &ServeFlags,
-    transformers: Arc<dyn ResourceTransformers>,
-) -> anyhow::Result<EmbeddedStore> {
+async fn open_folder(flags: &ServeFlags, transformers: Arc<dyn ResourceTransformers>) -> anyhow::Result<EmbeddedStore> {
     let mut options = EmbeddedOptions::new(flags.data_dir.join("store"));
     options.transformers = transformers;
     options.history = HistoryLimits {

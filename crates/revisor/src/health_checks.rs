@@ -14,8 +14,7 @@ pub(crate) fn health_checks(
     options: &CatalogOptions,
 ) -> Vec<HealthCheck> {
     let hooks = HOOKS.iter().filter(|(_, gate)| gate.is_none_or(|gate| options.gates.is_enabled(gate)));
-    let mut checks =
-        vec![HealthCheck::done("log"), HealthCheck::done("loopback-serving-certificate").of_life()];
+    let mut checks = vec![HealthCheck::done("log"), HealthCheck::done("loopback-serving-certificate").of_life()];
     checks.extend(backend.checks());
     checks.extend(encryption.filter(|file| file.has_health()).map(keys_check));
     checks.push(HealthCheck::done("informer-sync").of_readiness());

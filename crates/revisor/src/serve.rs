@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use revisor_api::{
-    Api, ApiOptions, FlowControl, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample,
-    Server, ServerOptions, StatusPages, StrictTransportSecurity,
+    Api, ApiOptions, FlowControl, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample, Server,
+    ServerOptions, StatusPages, StrictTransportSecurity,
 };
 use revisor_auth::{
     Anonymous, Authenticator, AuthorizationModes, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile,
