@@ -27,11 +27,16 @@ enum Open {
 pub fn repeated_yaml_keys(text: &str) -> Vec<String> {
     let mut open: Vec<Open> = Vec::new();
     let mut found = Vec::new();
+    // The line of the scalar before the one at hand: the key, if that is the value.
+    let mut key_line = 1;
     for event in Parser::new(StrInput::new(text)) {
         let Ok((event, span)) = event else { break };
         match event {
             Event::Scalar(text, style, _, tag) => {
-                value_begins(&mut open, span.start.line());
+                // A block begins where it is said that one follows; the parser tells where its text does.
+                let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                value_begins(&mut open, if is_block { key_line } else { span.start.line() });
+                key_line = span.start.line();
                 if let Some(Open::Mapping { seen, expects_key: true, repeated }) = open.last_mut()
                     && let Ok(key) = scalar(&text, style == ScalarStyle::Plain, tag.as_deref())
                     && let Some(name) = key_text(&key)

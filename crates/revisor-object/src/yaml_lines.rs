@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_value_has_its_line() {
-        let text = "a: 1\nb:\n- c: x\n  d/e: {f: 1,\n    g: [1,\n 2]}\n- last\nh: &x {i: 1}\nj: *x\n";
+        let text = "a: 1\nb:\n- c: x\n  d/e: {f: 1,\n    g: [1,\n      2]}\n- last\nh: &x {i: 1}\nj: *x\n";
         let lines = YamlLines::of(text);
         for (pointer, want) in [
             ("/a", Some(1)),

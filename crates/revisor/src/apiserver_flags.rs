@@ -105,11 +105,7 @@ mod tests {
         assert!(flags.len() > 170, "{}", flags.len());
         assert!(flags.windows(2).all(|pair| pair[0].name < pair[1].name), "in order, each once");
         for flag in &flags {
-            assert!(
-                serves(&serve, flag.name) || !flag.here.is_empty(),
-                "{} means nothing and nobody says why",
-                flag.name
-            );
+            assert_eq!(serves(&serve, flag.name), flag.here.is_empty(), "{}: it has an effect or a reason", flag.name);
         }
         let kubelet = flags.iter().find(|flag| flag.name == "kubelet-preferred-address-types").expect("is there");
         assert_eq!(kubelet.default, "[Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP]");

@@ -22,6 +22,7 @@ use crate::authentication_config::{AuthenticationConfig, ConfigContext};
 use crate::config_file::read;
 use crate::flags::{OidcFlags, RequestHeaderFlags, ServeFlags};
 use crate::kubeconfig::Kubeconfig;
+use crate::own_config_maps::FrontProxies;
 use crate::reload_metrics::ReloadMetrics;
 use crate::webhook_users::current_webhook;
 
@@ -201,6 +202,21 @@ impl RequestHeaderFlags {
         let trust = ClientTrust::new(certificates(path)?)
             .with_context(|| format!("cannot use the authorities in {}", path.display()))?;
         Ok(Some(RequestHeader::new(PeerVerifier::new(trust), names)))
+    }
+}
+
+impl RequestHeaderFlags {
+    /// What others are told of the proxies.
+    pub(crate) fn front_proxies(&self) -> anyhow::Result<FrontProxies> {
+        let Some(path) = &self.requestheader_client_ca_file else { return Ok(FrontProxies::default()) };
+        let lists = vec![
+            ("requestheader-allowed-names", self.requestheader_allowed_names.clone()),
+            ("requestheader-username-headers", self.requestheader_username_headers.clone()),
+            ("requestheader-uid-headers", self.requestheader_uid_headers.clone()),
+            ("requestheader-group-headers", self.requestheader_group_headers.clone()),
+            ("requestheader-extra-headers-prefix", self.requestheader_extra_headers_prefix.clone()),
+        ];
+        Ok(FrontProxies { authorities: certificates(path)?, lists })
     }
 }
 

@@ -279,8 +279,10 @@ mod tests {
             (
                 &format!("{HEAD}anonymous: {{conditions: [{{path: /a}}]}}\njwt: [{{issuer: {{url: https://a}}}}]"),
                 format!(
-                    "{INVALID}[jwt: Forbidden: this server has no JWT authenticators yet, anonymous.conditions: Invalid \
-                     value: [{{\"Path\":\"/a\"}}]: enabled should be set to true when conditions are defined]"
+                    "{INVALID}[jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required, \
+                     jwt[0].claimMappings.username: Required value: claim or expression is required, \
+                     anonymous.conditions: Invalid value: [{{\"Path\":\"/a\"}}]: enabled should be set to true when \
+                     conditions are defined]"
                 ),
             ),
         ] {

@@ -56,7 +56,13 @@ pub(crate) fn invocation(arguments: Vec<String>, environment: Option<String>) ->
     let release = environment.or_else(|| release_of_folder(Path::new(program)).map(|release| release.to_string()));
     let is = release.as_deref().and_then(|release| release.parse::<Release>().ok()).unwrap_or(BINARY);
     let find = |name: &str| table.iter().find(|flag| flag.name == name && flag.since.is_none_or(|since| since <= is));
-    let kind = |name: &str| find(name).map(|flag| flag.value).or_else(|| own_flag(&serve, name));
+    // A flag that the original has in another release only is none here.
+    let is_of_another = |name: &str| table.iter().any(|flag| flag.name == name);
+    let kind = |name: &str| match find(name) {
+        Some(flag) => Some(flag.value),
+        None if is_of_another(name) => None,
+        None => own_flag(&serve, name),
+    };
     let parsed = parse(arguments, kind)?;
     let print = |text| Invocation { asked: Asked::Print(text), deprecated: Vec::new(), idle: Vec::new() };
     if parsed.wants_help {

@@ -16,8 +16,19 @@ use tokio::time::Instant;
 const NAMESPACE: &str = "kube-system";
 const AUTHENTICATION: &str = "extension-apiserver-authentication";
 const CLIENT_CA: &str = "client-ca-file";
+const PROXY_CA: &str = "requestheader-client-ca-file";
+const PROXY_UIDS: &str = "requestheader-uid-headers";
 const TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
 const SINCE: &str = "since";
+
+/// Members that are lists.
+const PROXY_LISTS: [&str; 5] = [
+    "requestheader-username-headers",
+    PROXY_UIDS,
+    "requestheader-group-headers",
+    "requestheader-extra-headers-prefix",
+    "requestheader-allowed-names",
+];
 
 /// How often it is looked whether they are as they should be: a look is two entries of a map.
 const LOOKING: Duration = Duration::from_secs(1);
@@ -25,11 +36,21 @@ const LOOKING: Duration = Duration::from_secs(1);
 /// How long the second one stays away that somebody deleted, so that servers which do not want it have their say.
 const TRACKING_AGAIN: Duration = Duration::from_secs(30 * 60);
 
+/// The proxies that may name users in headers, as others are told of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FrontProxies {
+    /// Who vouches for them.
+    pub(crate) authorities: Vec<CertificateDer<'static>>,
+    /// The names of the members that list what they may be called and which headers they send.
+    pub(crate) lists: Vec<(&'static str, Vec<String>)>,
+}
+
 /// Keeps them.
 pub(crate) struct OwnConfigMaps {
     registry: Arc<Registry>,
     /// Whose client certificates the server trusts.
     authorities: watch::Receiver<Vec<CertificateDer<'static>>>,
+    proxies: FrontProxies,
     /// When the one about tokens was made last.
     tracked: Option<Instant>,
     /// What was last in the way.
@@ -40,8 +61,9 @@ impl OwnConfigMaps {
     pub(crate) fn new(
         registry: Arc<Registry>,
         authorities: watch::Receiver<Vec<CertificateDer<'static>>>,
+        proxies: FrontProxies,
     ) -> OwnConfigMaps {
-        OwnConfigMaps { registry, authorities, tracked: None, problem: String::new() }
+        OwnConfigMaps { registry, authorities, proxies, tracked: None, problem: String::new() }
     }
 
     /// The same with authorities that may change.
@@ -76,7 +98,8 @@ impl OwnConfigMaps {
     async fn authentication(&self) -> Result<(), RegistryError> {
         let required = self.authorities.borrow().clone();
         let now = SystemTime::now();
-        self.registry.keep_config_map(NAMESPACE, AUTHENTICATION, |data| Some(trust(data, &required, now))).await
+        let wanted = |data: Option<&Object>| Some(trust(data, &required, &self.proxies, now));
+        self.registry.keep_config_map(NAMESPACE, AUTHENTICATION, wanted).await
     }
 
     async fn tracking(&mut self) -> Result<(), RegistryError> {
@@ -95,15 +118,39 @@ impl OwnConfigMaps {
     }
 }
 
-/// What the first one should say: all that it said of authorities that are still good, and the server's own.
-fn trust(data: Option<&Object>, required: &[CertificateDer<'static>], now: SystemTime) -> Object {
-    let known = data.and_then(|data| data.str(CLIENT_CA)).unwrap_or_default();
-    let bundle = joined_authorities(known, required, now);
-    let mut data = Object::new();
+/// What the first one should say: all that it said of authorities that are still good, and the server's own. Other
+/// servers add theirs (upstream: `combinedClusterAuthenticationInfo`).
+fn trust(
+    data: Option<&Object>,
+    required: &[CertificateDer<'static>],
+    proxies: &FrontProxies,
+    now: SystemTime,
+) -> Object {
+    let known = |name: &str| data.and_then(|data| data.str(name)).unwrap_or_default();
+    let mut wanted = Object::new();
+    let bundle = joined_authorities(known(CLIENT_CA), required, now);
     if !bundle.is_empty() {
-        data.insert(CLIENT_CA, bundle);
+        wanted.insert(CLIENT_CA, bundle);
     }
-    data
+    let bundle = joined_authorities(known(PROXY_CA), &proxies.authorities, now);
+    if bundle.is_empty() {
+        return wanted;
+    }
+    wanted.insert(PROXY_CA, bundle);
+    for name in PROXY_LISTS {
+        // What is no list is replaced.
+        let mut list: Vec<String> = serde_json::from_str(known(name)).unwrap_or_default();
+        let own = proxies.lists.iter().filter(|(known, _)| *known == name).flat_map(|(_, own)| own);
+        own.for_each(|own| {
+            if !list.contains(own) {
+                list.push(own.clone())
+            }
+        });
+        if name != PROXY_UIDS || !list.is_empty() {
+            wanted.insert(name, serde_json::json!(list).to_string());
+        }
+    }
+    wanted
 }
 
 /// What the second one should say; `None` if it may stay as it is, or away.
@@ -125,7 +172,9 @@ fn is_date(text: &str) -> bool {
     let has_form = [year, month, day].map(|part| part.len()) == [4, 2, 2];
     let number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<u8>().ok()).flatten();
     let month = number(month).and_then(|month| Month::try_from(month).ok());
-    let (Some(month), Some(day), Ok(year), true) = (month, number(day), year.parse::<u16>(), has_form) else {
+    let is_year = year.bytes().all(|byte| byte.is_ascii_digit());
+    let (Some(month), Some(day), Ok(year), true) = (month, number(day), year.parse::<u16>(), has_form && is_year)
+    else {
         return false;
     };
     Date::from_calendar_date(year.into(), month, day).is_ok()
@@ -147,5 +196,22 @@ mod tests {
             let wanted = made(Some(&data(wrong)), false).expect(wrong);
             assert_eq!((wanted.str(SINCE), wanted.str("more")), (Some("2026-11-17"), Some("x")), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_other_servers_said_of_proxies_stays() {
+        let said = Object::from_iter([("requestheader-allowed-names", Value::from(r#"["one"]"#))]);
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let authority = rcgen::CertificateParams::default().self_signed(&key).expect("a certificate");
+        let proxies = FrontProxies {
+            authorities: vec![authority.der().clone()],
+            lists: vec![("requestheader-allowed-names", vec!["one".to_owned(), "two".to_owned()])],
+        };
+        let wanted = trust(Some(&said), &[], &proxies, SystemTime::UNIX_EPOCH);
+        assert_eq!(wanted.str("requestheader-allowed-names"), Some(r#"["one","two"]"#));
+        assert_eq!(wanted.str("requestheader-group-headers"), Some("[]"));
+        assert_eq!(wanted.str(PROXY_UIDS), None);
+        let without = trust(Some(&said), &[], &FrontProxies::default(), SystemTime::UNIX_EPOCH);
+        assert!(without.is_empty(), "nobody vouches for any proxy");
     }
 }

@@ -75,6 +75,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let modes = authorization::modes(&flags)?;
     let anonymous = anonymous(&flags, &authentication, &modes)?;
     let request_header = flags.request_header.request_header()?;
+    let front_proxies = flags.request_header.front_proxies()?;
     let (admission, manifests) = admission(&flags, &options, &catalog)?;
     let audit = flags.audit.open()?;
     private_folder::secure(&flags.data_dir)?;
@@ -225,7 +226,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
 
     let address = server.address();
     let authorities = certificates.client_authorities();
-    let mut own_config_maps = OwnConfigMaps::new(registry.clone(), watch::channel(authorities).1);
+    let mut own_config_maps = OwnConfigMaps::new(registry.clone(), watch::channel(authorities).1, front_proxies);
     own_config_maps.look().await;
     let certificates = announce(&flags, address, certificates)?;
     let keeping_config_maps = tokio::spawn(own_config_maps.following(certificates.client_authorities()).run());

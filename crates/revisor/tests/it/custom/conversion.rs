@@ -141,7 +141,7 @@ async fn objects_are_selected_by_the_fields_of_the_version_that_is_asked_for() {
     assert_eq!(page.names(), ["b"]);
     let token = page.json()["metadata"]["continue"].as_str().expect("there is more").to_owned();
     let page = client.get(&format!("{feet}&limit=1&continue={token}")).await.expect(200);
-    assert_eq!((page.names(), &page.json()["metadata"]["continue"]), (vec!["d".to_owned()], &Value::Null));
+    assert_eq!((page.names(), &page.json()["metadata"]["continue"]), (vec!["d".to_owned()], &json!("")));
 
     // What a watch tells depends on what the object is, and was, in the version that is watched.
     let mut events =
