@@ -98,7 +98,11 @@ impl OwnConfigMaps {
     async fn authentication(&self) -> Result<(), RegistryError> {
         let required = self.authorities.borrow().clone();
         let now = SystemTime::now();
-        let wanted = |data: Option<&Object>| Some(trust(data, &required, &self.proxies, now));
+        // Where there is nothing to say, it is not said.
+        let wanted = |data: Option<&Object>| {
+            let wanted = trust(data, &required, &self.proxies, now);
+            (data.is_some() || !wanted.is_empty()).then_some(wanted)
+        };
         self.registry.keep_config_map(NAMESPACE, AUTHENTICATION, wanted).await
     }
 

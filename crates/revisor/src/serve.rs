@@ -225,11 +225,17 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     }));
 
     let address = server.address();
-    let authorities = certificates.client_authorities();
+    // Where others share the store, only what was named is everybody's; the server's own authority is its own.
+    let is_told = flags.client_ca_file.is_some() || !backend.is_shared();
+    let authorities = if is_told { certificates.client_authorities() } else { Vec::new() };
     let mut own_config_maps = OwnConfigMaps::new(registry.clone(), watch::channel(authorities).1, front_proxies);
     own_config_maps.look().await;
     let certificates = announce(&flags, address, certificates)?;
-    let keeping_config_maps = tokio::spawn(own_config_maps.following(certificates.client_authorities()).run());
+    let own_config_maps = match is_told {
+        true => own_config_maps.following(certificates.client_authorities()),
+        false => own_config_maps,
+    };
+    let keeping_config_maps = tokio::spawn(own_config_maps.run());
     let stop_signal = stop_signal()?;
     let identity = options.gates.is_enabled(Feature::APIServerIdentity.name()).then(|| {
         let process = uuid::Uuid::new_v4().to_string();
