@@ -21,7 +21,7 @@ const MOST_ANSWER_BYTES: usize = 1 << 20;
 /// How long after an attempt to connect the next one is made.
 const RECONNECT: Duration = Duration::from_millis(100);
 
-/// A helper behind a socket. Calls wait until it is there, as long as they may.
+/// A plugin behind a socket. Calls wait until it is there, as long as they may.
 #[derive(Debug)]
 pub struct UnixChannel {
     path: String,

@@ -1,4 +1,4 @@
-//! Where a helper listens, as flags and files spell it.
+//! Where a plugin listens, as flags and files spell it.
 
 /// The path of the socket that `endpoint` (`unix:///run/kms.sock`) names. One that begins with `@` is in the abstract
 /// namespace of Linux. The rules are those of `ParseEndpoint` in the original.
