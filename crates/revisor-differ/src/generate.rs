@@ -1,8 +1,8 @@
 //! [`Generated`]: groups of requests made from the tables of the catalog, the same ones for the same number.
 //!
 //! Every resource has its turn, in the order of the catalog. A turn is one of four: objects with something wrong or odd
-//! in them that are only tried ([`tries`]), metadata that is odd ([`metadata`]), texts that are no proper JSON or YAML
-//! or say something twice ([`texts`]), or the life of an object from its creation to its end ([`life`]). [`options`]
+//! in them that are only tried (`tries`), metadata that is odd (`metadata`), texts that are no proper JSON or YAML
+//! or say something twice (`texts`), or the life of an object from its creation to its end (`life`). `options`
 //! are what a query may say.
 
 mod life;
