@@ -18,22 +18,38 @@ pub(super) fn round_trip(data: &[u8]) {
     let Value::Object(mut object) = value else { return };
     object.remove("kind");
     object.remove("apiVersion");
+    forget_types_of_templates(&mut object);
 
-    let message = types.write_protobuf(id, &object);
-    let mut read = match types.read_protobuf(id, &message) {
-        Ok(read) => read,
-        Err(error) => panic!("{}: {error}: {}", resource.kind, Value::Object(object).to_json()),
+    let read_back = |message: &[u8]| {
+        let mut read = match types.read_protobuf(id, message) {
+            Ok(read) => read,
+            Err(error) => panic!("{}: {error}: {}", resource.kind, Value::Object(object.clone()).to_json()),
+        };
+        if let Err(error) = resource.conform(&mut read) {
+            panic!("{}: what was written does not fit: {error}", resource.kind);
+        }
+        let Value::Object(read) = read else { panic!("an object is read as one") };
+        read
     };
-    if let Err(error) = resource.conform(&mut read) {
-        panic!("{}: what was written does not fit: {error}", resource.kind);
-    }
-    let Value::Object(read) = read else { panic!("an object is read as one") };
-    assert_eq!(types.write_protobuf(id, &read), message, "{}: written again", resource.kind);
+    let read = read_back(&types.write_protobuf(id, &object));
+    // From the first reading on: zero has no sign any more then.
+    let message = types.write_protobuf(id, &read);
+    assert_eq!(types.write_protobuf(id, &read_back(&message)), message, "{}: written again", resource.kind);
     let (want, got) = (told(&Value::Object(object.clone())), told(&Value::Object(read)));
     assert_eq!(got, want, "{} in protobuf", resource.kind);
 
     let written = types.write_cbor(Some(id), &object);
     assert_eq!(types.read_cbor(Some(id), &written), Ok(Value::Object(object)), "{} in CBOR", resource.kind);
+}
+
+/// Protobuf does not have what an object in an object says it is; the original loses it too, and sets it anew.
+fn forget_types_of_templates(object: &mut Object) {
+    let spec = object.get_mut("spec").and_then(Value::as_object_mut);
+    let Some(Value::Array(templates)) = spec.and_then(|spec| spec.get_mut("volumeClaimTemplates")) else { return };
+    for template in templates.iter_mut().filter_map(Value::as_object_mut) {
+        template.remove("kind");
+        template.remove("apiVersion");
+    }
 }
 
 /// What an object tells: protobuf does not tell what is empty from what is not there, nor how a number is written.
