@@ -44,6 +44,9 @@ use crate::{
     RequestLabels, Standing, StatusPages, accepts_gzip, answer, issuer, maybe_compress, negotiate, web_socket,
 };
 
+/// How many bytes are a short answer: as many as the original's connections gather before they write.
+const SHORT: u64 = 4096;
+
 /// What an [`Api`] is made of.
 pub struct ApiOptions {
     /// Serves the objects.
@@ -186,6 +189,9 @@ impl Api {
         }
         let code = response.status().as_u16();
         trail.answered(code, is_refused).await;
+        // A short answer needs nothing more of anybody: its place is free before the client can have it. As in the
+        // original, whose handlers return before what they wrote is flushed.
+        let place = place.filter(|_| !response.body().is_within(SHORT));
         response.map(|body| {
             body.on_end(move |bytes| {
                 series.observe(code, started.elapsed(), bytes);

@@ -54,6 +54,11 @@ impl Body {
         Body::Observed(ObservedBody(Box::new(Observation { inner: self, bytes: 0, observer: Some(observer) })))
     }
 
+    /// Whether it is all here and no longer than this.
+    pub(crate) fn is_within(&self, bytes: u64) -> bool {
+        self.hint().exact().is_some_and(|exact| exact <= bytes)
+    }
+
     /// Ends this body when `end` completes, whatever is left of it.
     #[must_use]
     pub fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Body {

@@ -28,9 +28,6 @@ use crate::unread_lists::UnreadLists;
 /// What a request whose body is on its way costs beside the body.
 const WAITING: usize = 32 * 1024;
 
-/// How long a request waits for its place without priority and fairness, and how often: not long enough to be a queue.
-const PATIENCE: (Duration, u32) = (Duration::from_millis(10), 5);
-
 /// How much may be served at once. Zero means that there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InflightLimits {
@@ -128,23 +125,11 @@ impl Inflight {
     /// A place for a request, for as long as the guard lives.
     pub(crate) async fn admit(&self, asking: &Asking) -> Result<InflightGuard, TooManyRequests> {
         let (Some(flow_control), Some(flow)) = (&self.flow_control, &asking.flow) else {
-            return self.take_place_soon(asking.kind, &asking.user).await;
+            return self.take_place(asking.kind, &asking.user);
         };
         let asked = (&asking.method, &asking.uri);
         let seat = flow_control.seat(flow, asking.kind, &asking.user, asked, asking.timeout).await?;
         Ok(InflightGuard::new(Hold::Seat(seat), &self.of(asking.kind).1))
-    }
-
-    /// A place among those of its kind. Who comes when the last one is just about to be free gets it: a client that was
-    /// answered may well be here again before its place is.
-    async fn take_place_soon(&self, kind: RequestKind, user: &Identity) -> Result<InflightGuard, TooManyRequests> {
-        for _ in 0..PATIENCE.1 {
-            if let Ok(place) = self.take_place(kind, user) {
-                return Ok(place);
-            }
-            tokio::time::sleep(PATIENCE.0).await;
-        }
-        self.take_place(kind, user)
     }
 
     /// A place among those of its kind.

@@ -82,6 +82,18 @@ async fn a_request_has_its_place_until_its_last_byte_was_taken() {
 }
 
 #[tokio::test]
+async fn whoever_was_answered_has_no_place_any_more() {
+    let flags = ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1"];
+    let server = Server::start(&flags).await;
+    let admin = server.client();
+    may_do_everything_with_config_maps(&admin, "lone").await;
+    let lone = admin.acting_as("lone");
+    for number in 0..200 {
+        lone.post(CONFIG_MAPS, &json!({"metadata": {"name": format!("c{number}")}})).await.expect(201);
+    }
+}
+
+#[tokio::test]
 async fn a_level_that_is_full_keeps_only_its_own_waiting() {
     const FLOWS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
     let server = Server::start(&[]).await;

@@ -55,7 +55,7 @@ impl Strategy for StorageClasses {
 }
 
 /// What a term demands: keys with their values, both in order and without duplicates. Thousands of them are held at once,
-/// so they are lists, which take a tenth of what trees do.
+/// so they are lists, which take a third of what trees do.
 type Term<'a> = Vec<(&'a str, Vec<&'a str>)>;
 
 fn sorted<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
