@@ -6,9 +6,14 @@
 use anyhow::Result;
 
 use crate::workspace::{self, Workspace};
+use crate::{instructions, valgrind};
 
 /// Measures with these arguments; see `revisor-bench --help`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
+    if instructions::is_asked_for(arguments) {
+        valgrind::provide()?;
+        return instructions::count(workspace, arguments);
+    }
     let mut build = vec!["build", "--release", "--quiet", "--package", "revisor-bench"];
     let needs_server = needs_server(arguments);
     if needs_server {

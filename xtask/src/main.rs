@@ -5,26 +5,35 @@
 //! | `test` | exactly what CI runs | `pipeline` |
 //! | `tidy` | the rules that the compiler cannot check | `tidy` |
 //! | `kubectl` | provides a kubectl, a current or the oldest one, and prints its path | `kubectl` |
-//! | `etcd` | provides an etcd and prints its path | `etcd` |
+//! | `etcd` | provides an etcd, a current or the oldest one, and prints its path | `etcd` |
+//! | `extension` | provides the sample API server and prints its path | `extension` |
 //! | `python` | provides a Python with the Kubernetes client and prints its path | `python` |
 //! | `ecosystem` | runs suites of the field against the program | `ecosystem` |
+//! | `interop` | runs the tests of a shared etcd with a genuine kube-apiserver | `interop` |
 //! | `fuzz` | runs the fuzz targets under a coverage-guided engine | `fuzz` |
 //! | `bench` | measures a server, alone or beside another | `bench` |
+//! | `profile` | shows which functions an operation spends its instructions in | `instructions` |
 //! | `differ` | asks a server and a genuine one the same, and tells where they differ | `differ` |
 //! | `growth` | measures how work grows with every list and map that can be sent | `growth` |
+//! | `costs` | measures what security costs a request | `costs` |
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who runs it")]
 
 mod bench;
+mod costs;
 mod differ;
 mod ecosystem;
 mod etcd;
+mod extension;
 mod fuzz;
 mod go_program;
 mod growth;
+mod instructions;
+mod interop;
 mod kubectl;
 mod pipeline;
 mod python;
 mod tidy;
+mod valgrind;
 mod workspace;
 
 use std::process::ExitCode;
@@ -53,11 +62,19 @@ enum Task {
         oldest: bool,
     },
     /// Print the path of an etcd that the tests can use; build it if need be
-    Etcd,
+    Etcd {
+        /// Of the oldest that is to work, instead of a current one
+        #[arg(long)]
+        oldest: bool,
+    },
+    /// Print the path of the sample API server that the tests put behind the program; build it if need be
+    Extension,
     /// Print the path of a Python that has the Kubernetes client; install it if need be
     Python,
     /// Run suites of the field, as they are, against this program: controller-runtime's envtest
     Ecosystem,
+    /// Run the tests of servers that share an etcd, with a genuine kube-apiserver as the other one
+    Interop(interop::Options),
     /// Run fuzz targets under libFuzzer, guided by coverage, on the stable toolchain
     Fuzz(fuzz::Options),
     /// Measure a server; see `cargo xtask bench --help`
@@ -66,6 +83,11 @@ enum Task {
         /// Passed on to `revisor-bench`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
+    },
+    /// Show which functions an operation spends its instructions in: `pods-create`, as `bench --instructions` names it
+    Profile {
+        /// The operation
+        operation: String,
     },
     /// Hold a server against a genuine one; see `cargo xtask differ --help`
     #[command(disable_help_flag = true)]
@@ -81,6 +103,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Measure what knowing, allowing, ordering, writing down and sealing cost a request
+    Costs,
 }
 
 fn main() -> ExitCode {
@@ -93,12 +117,19 @@ fn main() -> ExitCode {
             let provided = if oldest { kubectl::provide_oldest(&workspace) } else { kubectl::provide(&workspace) };
             provided.map(|path| println!("{}", path.display()))
         }
-        Task::Etcd => etcd::provide(&workspace).map(|path| println!("{}", path.display())),
+        Task::Etcd { oldest } => {
+            let provided = if oldest { etcd::provide_oldest(&workspace) } else { etcd::provide(&workspace) };
+            provided.map(|path| println!("{}", path.display()))
+        }
+        Task::Extension => extension::provide(&workspace).map(|path| println!("{}", path.display())),
         Task::Python => python::provide(&workspace).map(|path| println!("{}", path.display())),
         Task::Ecosystem => ecosystem::run(&workspace),
+        Task::Interop(options) => interop::run(&workspace, &options),
         Task::Fuzz(options) => fuzz::run(&workspace, &options),
         Task::Bench { arguments } => bench::run(&workspace, &arguments),
+        Task::Profile { operation } => valgrind::provide().and_then(|()| instructions::profile(&workspace, &operation)),
         Task::Differ { arguments } => differ::run(&workspace, &arguments),
+        Task::Costs => costs::run(&workspace),
         Task::Growth { arguments } => growth::run(&workspace, &arguments),
     };
     match outcome {

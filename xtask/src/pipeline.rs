@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::workspace::{self, Workspace};
-use crate::{etcd, fuzz, kubectl, python, tidy};
+use crate::{etcd, extension, fuzz, instructions, kubectl, python, tidy};
 
 /// How many inputs the coverage-guided engine tries on each fuzz target.
 const FUZZ_INPUTS: u32 = 20_000;
@@ -30,11 +30,14 @@ fn steps(workspace: &Workspace, report: &mut Report) -> Result<()> {
     let kubectl = report.step("kubectl", || kubectl::provide(workspace))?;
     let oldest = report.step("oldest kubectl", || kubectl::provide_oldest(workspace))?;
     let etcd = report.step("etcd", || etcd::provide(workspace))?;
+    let oldest_etcd = report.step("oldest etcd", || etcd::provide_oldest(workspace))?;
+    let extension = report.step("sample API server", || extension::provide(workspace))?;
     let python = report.step("python client", || python::provide(workspace))?;
     let test = |arguments: &str| -> Command {
         let mut command = cargo(arguments);
         command.env(kubectl::VARIABLE, &kubectl).env(kubectl::OLDEST_VARIABLE, &oldest);
-        command.env(etcd::VARIABLE, &etcd).env(python::VARIABLE, &python);
+        command.env(etcd::VARIABLE, &etcd).env(etcd::OLDEST_VARIABLE, &oldest_etcd).env(python::VARIABLE, &python);
+        command.env(extension::VARIABLE, &extension);
         command
     };
     // One build for all tests. It makes the `revisor` binary too, because whole-program tests belong to its package;
@@ -45,7 +48,8 @@ fn steps(workspace: &Workspace, report: &mut Report) -> Result<()> {
         // The metadata of the dependencies is there already: clippy left it.
         workspace::run(cargo("doc --workspace --no-deps --quiet").env("RUSTDOCFLAGS", "-D warnings"))
     })?;
-    report.step("fuzz smoke", || fuzz::smoke(workspace, FUZZ_INPUTS))
+    report.step("fuzz smoke", || fuzz::smoke(workspace, FUZZ_INPUTS))?;
+    report.step("instructions", || instructions::step(workspace))
 }
 
 /// The steps that ran, with their times, in order.

@@ -5,6 +5,7 @@
 //! | crates depend only downwards | `crate_table` | the code map in ARCHITECTURE.md |
 //! | every invariant names a test, every citation an invariant | `invariants` | the invariants in ARCHITECTURE.md |
 //! | what sources may not contain | `sources` | the tables of that module |
+//! | paths of fields lead somewhere | `field_paths` | the catalog's table of fields |
 //! | licences, and crates in two versions | `licences` | deny.toml |
 //!
 //! Each rule is a pure function from text to findings, so that its tests need neither a tree nor Cargo. This file reads
@@ -12,6 +13,7 @@
 
 mod crate_table;
 mod deny_file;
+mod field_paths;
 mod invariants;
 mod licences;
 mod markdown;
@@ -70,6 +72,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     findings.extend(crate_table::check(&architecture, &crate_table::members(&metadata)?));
     findings.extend(invariants::check(&architecture, &sources));
     findings.extend(sources::check(&sources));
+    findings.extend(field_paths::check(&workspace.read(field_paths::TABLE)?, &sources));
     let packages = licences::packages(&metadata)?;
     findings.extend(licences::check_licences(&deny, &packages));
     let (duplicates, notes) = licences::check_versions(&deny, &packages);

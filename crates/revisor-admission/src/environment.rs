@@ -46,7 +46,7 @@ impl VariableTypes {
     /// of a variable that makes no sense.
     pub fn declare(&mut self, name: &str, kind: Option<&Type>) {
         let kind = kind.map_or(Type::Dyn, of_variable);
-        self.0 = self.0.clone().with_field(name, kind);
+        self.0.declare(name, kind);
     }
 
     pub(crate) fn declare_in(&self, environment: Environment) -> Environment {

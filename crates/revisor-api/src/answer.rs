@@ -57,6 +57,11 @@ pub(crate) fn text(code: StatusCode, text: impl Into<Body>) -> Response<Body> {
     response
 }
 
+/// There is nothing at the path, which could be anything.
+pub(crate) fn no_such_page() -> Response<Body> {
+    text(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
 /// Adds what the client should be told beside its answer. Warnings of one answer share their room, whoever gives them:
 /// when there is no more, those that are told already are cut as well.
 pub(crate) fn add_warnings(response: &mut Response<Body>, warnings: impl IntoIterator<Item = String>) {
@@ -66,6 +71,17 @@ pub(crate) fn add_warnings(response: &mut Response<Body>, warnings: impl IntoIte
     }
     let mut all: Warnings = response.extensions_mut().remove().unwrap_or_default();
     all.extend(warnings);
+    tell(response, all);
+}
+
+/// Adds what the client is told before anything is done about its request.
+pub(crate) fn add_first_warning(response: &mut Response<Body>, warning: Option<String>) {
+    let Some(warning) = warning else { return };
+    let before: Warnings = response.extensions_mut().remove().unwrap_or_default();
+    tell(response, std::iter::once(warning).chain(before).collect());
+}
+
+fn tell(response: &mut Response<Body>, all: Warnings) {
     response.headers_mut().remove(WARNING);
     for warning in all.told() {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");

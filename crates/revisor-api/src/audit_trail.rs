@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
 use revisor_audit::{AuditRecord, Stage};
+use revisor_auth::AuthenticationNotes;
 
 /// After how long it is told how long a request took.
 const SLOW: Duration = Duration::from_millis(500);
@@ -38,6 +39,13 @@ impl Audited {
     /// What is written down, if it is.
     pub(crate) fn record(&self) -> Option<&AuditRecord> {
         Some(&self.0.as_ref()?.get()?.record)
+    }
+
+    /// Adds what was found out about the credentials before anybody wrote.
+    pub(crate) fn annotate(&self, notes: &AuthenticationNotes) {
+        if let Some(record) = self.record() {
+            notes.annotations.iter().for_each(|(key, value)| record.annotate(key, value));
+        }
     }
 
     fn is_long_running(&self) -> bool {

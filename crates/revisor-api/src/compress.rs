@@ -73,7 +73,10 @@ pub async fn maybe_compress(
     }
     parts.headers.remove(CONTENT_LENGTH);
     parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    parts.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+    let says_so = |vary: &HeaderValue| vary.to_str().is_ok_and(|vary| vary.contains("Accept-Encoding"));
+    if !parts.headers.get_all(VARY).iter().any(says_so) {
+        parts.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
     Response::from_parts(parts, Body::stream(GzipSource::new(head, body, pieces.clone())))
 }
 

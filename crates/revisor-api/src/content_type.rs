@@ -1,5 +1,7 @@
 //! How a body is written: what `Content-Type` says, and what is read of it.
 
+use std::collections::HashSet;
+
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use revisor_object::{Status, StatusDetails};
@@ -32,10 +34,46 @@ pub(crate) fn unsupported_patch(is_custom: bool, has_cbor: bool) -> Box<Status> 
     Box::new(status)
 }
 
-/// The type without its parameters, in small letters.
-fn media_type(headers: &HeaderMap) -> String {
+/// The type without its parameters, in small letters. One with parameters that are none is no type (upstream:
+/// `mime.ParseMediaType`).
+fn media_type(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    let (media_type, parameters) = value.split_at(value.find(';').unwrap_or(value.len()));
+    are_parameters(parameters).then(|| media_type.trim().to_ascii_lowercase())
+}
+
+/// Whether this is nothing, or each time a semicolon, a name and a value. The last semicolon may stand alone.
+fn are_parameters(mut rest: &str) -> bool {
+    let is_token = |letter: char| letter.is_ascii_graphic() && !"()<>@,;:\\\"/[]?=".contains(letter);
+    let mut names = HashSet::new();
+    loop {
+        rest = rest.trim_start();
+        let Some(parameter) = rest.strip_prefix(';').map(str::trim_start) else { return rest.is_empty() };
+        if parameter.is_empty() {
+            return true;
+        }
+        let (name, value) = parameter.split_at(parameter.find(|letter| !is_token(letter)).unwrap_or(parameter.len()));
+        let Some(value) = value.trim_start().strip_prefix('=').map(str::trim_start) else { return false };
+        let end = match value.strip_prefix('"') {
+            Some(quoted) => end_of_quoted(quoted).map(|end| end + 1),
+            None => Some(value.find(|letter| !is_token(letter)).unwrap_or(value.len())),
+        };
+        match end {
+            Some(end) if end > 0 && !name.is_empty() && names.insert(name.to_ascii_lowercase()) => rest = &value[end..],
+            _ => return false,
+        }
+    }
+}
+
+/// Where a text that began with a quotation mark ends, behind the other one.
+fn end_of_quoted(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    let end = text.find(|letter| {
+        let ends = letter == '"' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        ends
+    });
+    end.map(|end| end + 1)
 }
 
 /// How the body is written; JSON if the client does not say. `None` for a type that is not read.
@@ -44,7 +82,7 @@ pub(crate) fn body_format(headers: &HeaderMap, has_cbor: bool) -> Option<Format>
     if headers.get(CONTENT_TYPE).is_none_or(|value| value.as_bytes().trim_ascii().is_empty()) {
         return Some(Format::Json);
     }
-    match media_type(headers).as_str() {
+    match media_type(headers)?.as_str() {
         "application/json" => Some(Format::Json),
         "application/yaml" => Some(Format::Yaml),
         "application/vnd.kubernetes.protobuf" => Some(Format::Protobuf),
@@ -54,23 +92,17 @@ pub(crate) fn body_format(headers: &HeaderMap, has_cbor: bool) -> Option<Format>
 }
 
 /// How the patch is written. `None` for a type that is not read.
-pub(crate) fn patch_kind(headers: &HeaderMap, has_cbor: bool) -> Option<SentPatch> {
-    let kind = match media_type(headers).as_str() {
+pub(crate) fn patch_kind(headers: &HeaderMap, has_cbor: bool) -> Option<PatchKind> {
+    // As in the original, which looks for the exact text, unlike for the types of bodies.
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match value.split(';').next().unwrap_or_default() {
         "application/merge-patch+json" => Some(PatchKind::Merge),
         "application/json-patch+json" => Some(PatchKind::Json),
         "application/strategic-merge-patch+json" => Some(PatchKind::Strategic),
         "application/apply-patch+yaml" => Some(PatchKind::Apply),
-        CBOR_PATCH if has_cbor => return Some(SentPatch { kind: PatchKind::Apply, is_cbor: true }),
+        CBOR_PATCH if has_cbor => Some(PatchKind::ApplyCbor),
         _ => None,
-    };
-    kind.map(|kind| SentPatch { kind, is_cbor: false })
-}
-
-/// A patch as it is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SentPatch {
-    pub(crate) kind: PatchKind,
-    pub(crate) is_cbor: bool,
+    }
 }
 
 #[cfg(test)]
@@ -86,6 +118,13 @@ mod tests {
             (Some("application/yaml"), Some(Format::Yaml)),
             (Some("Application/Vnd.Kubernetes.Protobuf;stream=watch"), Some(Format::Protobuf)),
             (Some(";;;"), None),
+            (Some("application/json;"), Some(Format::Json)),
+            (Some("application/json; a=b; c=\"d;\\\"\" "), Some(Format::Json)),
+            (Some("application/json; a"), None),
+            (Some("application/json; a="), None),
+            (Some("application/json; a=b; A=c"), None),
+            (Some("application/json; a=\"b"), None),
+            (Some("application/json;; a=b"), None),
             (Some("text/plain"), None),
             (Some("application/protobuf"), None),
         ] {

@@ -27,6 +27,13 @@ pub(crate) struct VersionDocuments {
     aggregated: OnceLock<String>,
 }
 
+impl VersionDocuments {
+    /// Those of a version of which others told this.
+    pub(crate) fn told(discovery: &Value) -> VersionDocuments {
+        VersionDocuments { resources: OnceLock::new(), aggregated: OnceLock::from(text(discovery)) }
+    }
+}
+
 /// The document of a group.
 pub(crate) type GroupDocuments = OnceLock<Bytes>;
 

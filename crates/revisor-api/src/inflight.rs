@@ -8,8 +8,9 @@
 //!
 //! Upholds B1: a request has its seats from when there is something to do to the last byte of its answer.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Method, Response, StatusCode, Uri};
@@ -17,6 +18,7 @@ use prometheus::IntGauge;
 use revisor_auth::{Attributes, Identity};
 use revisor_catalog::Resource;
 
+use crate::accounting::Accounting;
 use crate::answer::text;
 use crate::body::Body;
 use crate::flow_control::{Classified, FlowControl, NoSeat, Seat, TrackedWatch};
@@ -128,8 +130,9 @@ impl Inflight {
             return self.take_place(asking.kind, &asking.user);
         };
         let asked = (&asking.method, &asking.uri);
+        let begun = Instant::now();
         let seat = flow_control.seat(flow, asking.kind, &asking.user, asked, asking.timeout).await?;
-        Ok(InflightGuard::new(Hold::Seat(seat), &self.of(asking.kind).1))
+        Ok(InflightGuard::new(Hold::Seat(seat), &self.of(asking.kind).1, begun.elapsed()))
     }
 
     /// A place among those of its kind.
@@ -138,7 +141,13 @@ impl Inflight {
     /// speak to it.
     fn take_place(&self, kind: RequestKind, user: &Identity) -> Result<InflightGuard, TooManyRequests> {
         let (places, gauge) = self.of(kind);
-        Ok(InflightGuard::new(Hold::Place(places.take(holder(user), 1)?), gauge))
+        Ok(InflightGuard::new(Hold::Place(places.take(holder(user), 1)?), gauge, Duration::ZERO))
+    }
+
+    /// The same, as soon as there is one.
+    async fn take_place_when_free(&self, kind: RequestKind, user: &Identity) -> InflightGuard {
+        let (places, gauge) = self.of(kind);
+        InflightGuard::new(Hold::Place(places.take_when_free(holder(user), 1).await), gauge, Duration::ZERO)
     }
 
     fn of(&self, kind: RequestKind) -> &(Places, IntGauge) {
@@ -183,12 +192,18 @@ enum Hold {
 pub struct InflightGuard {
     _hold: Hold,
     gauge: IntGauge,
+    queued: Duration,
 }
 
 impl InflightGuard {
-    fn new(hold: Hold, gauge: &IntGauge) -> InflightGuard {
+    fn new(hold: Hold, gauge: &IntGauge, queued: Duration) -> InflightGuard {
         gauge.inc();
-        InflightGuard { _hold: hold, gauge: gauge.clone() }
+        InflightGuard { _hold: hold, gauge: gauge.clone(), queued }
+    }
+
+    /// How long the request waited for its place.
+    pub(crate) fn queued(&self) -> Duration {
+        self.queued
     }
 }
 
@@ -235,6 +250,21 @@ impl Entrance {
         inflight.receive(announced, &self.0.asking.user)
     }
 
+    /// Waits for the body. Without priority and fairness, a request that found no place at its head takes one that
+    /// becomes free meanwhile: there is nothing to be refused before the body is there.
+    pub(crate) async fn meanwhile<F: Future>(&self, inflight: &Inflight, mut body: Pin<&mut F>) -> F::Output {
+        let Way { asking, place } = &*self.0;
+        let place = || place.lock().unwrap_or_else(PoisonError::into_inner);
+        if asking.flow.is_none() && place().is_none() {
+            tokio::select! {
+                biased;
+                received = &mut body => return received,
+                taken = inflight.take_place_when_free(asking.kind, &asking.user) => *place() = Some(taken),
+            }
+        }
+        body.await
+    }
+
     /// The body is there, and the request takes its place, if it has none.
     pub(crate) async fn enter(&self, inflight: &Inflight) -> Result<(), TooManyRequests> {
         let place = || self.0.place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -277,7 +307,7 @@ impl TooManyRequests {
         let message = "Too many requests, please try again later.\n";
         let mut response = text(StatusCode::TOO_MANY_REQUESTS, message);
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(self.retry_after));
-        response
+        Accounting::terminated(response)
     }
 }
 

@@ -6,7 +6,7 @@ use revisor_auth::ServiceAccounts;
 use revisor_object::Status;
 
 use crate::representation::Representation;
-use crate::{Body, answer};
+use crate::{Body, answer, negotiate};
 
 /// Where both are found.
 pub(crate) const PATHS: [&str; 2] = [CONFIGURATION, KEYS];
@@ -28,9 +28,14 @@ pub(crate) fn answer<B>(
     if request.method() != Method::GET {
         return Some(representation.status(&Status::method_not_allowed()));
     }
+    if !negotiate::passes_route(request.headers(), &[content_type]) {
+        return Some(representation.status(&negotiate::route_refusal(&[content_type])));
+    }
     let mut response = answer::json(StatusCode::OK, document.to_string());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    if let Ok(age) = HeaderValue::try_from(format!("public, max-age={}", accounts.keys_max_age())) {
+        headers.insert(CACHE_CONTROL, age);
+    }
     Some(response)
 }

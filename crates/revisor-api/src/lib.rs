@@ -6,6 +6,8 @@
 
 mod accept;
 mod access_log;
+mod accounting;
+mod aggregation;
 mod answer;
 mod api;
 mod audit_trail;
@@ -15,6 +17,7 @@ mod content_type;
 #[cfg(test)]
 mod custom_fixture;
 mod cut_off;
+mod debug_pages;
 mod discovery;
 mod drain;
 mod encoding;
@@ -22,16 +25,19 @@ mod flow_control;
 mod health;
 mod inflight;
 mod issuer;
+mod kubelets;
 mod list_body;
 mod metrics;
 mod negotiate;
 mod objects;
 mod openapi;
+mod passed_on;
 mod places;
 mod pretty;
 mod publication;
 mod query;
 mod raw_json;
+mod remote_command;
 mod representation;
 mod request_body;
 mod request_info;
@@ -53,11 +59,15 @@ pub use access_log::{LongRunning, RequestId};
 pub use api::{Api, ApiOptions};
 pub use body::{Body, ByteSource, ObservedBody};
 pub use compress::{CompressedPieces, GZIP_THRESHOLD, accepts_gzip, maybe_compress};
+pub use debug_pages::{DebugPages, SetVerbosity};
 pub use drain::{Drain, WatchEnd};
 pub use flow_control::FlowControl;
 pub use health::{Check, HealthCheck, HealthChecks};
 pub use inflight::{Inflight, InflightGuard, InflightLimits, RequestKind, TooManyRequests};
-pub use metrics::{LongRunningGuard, Metrics, RequestLabels, RequestSeries, ResourceSample, StoreSample};
+pub use kubelets::{KubeletOptions, Kubelets};
+pub use metrics::{
+    Distribution, LongRunningGuard, Metrics, RequestLabels, RequestSeries, ResourceSample, StoreSample, WorkQueueSample,
+};
 pub use request_body::{MAX_REQUEST_BODY, RequestBodyError, read_body};
 pub use server::{Drained, Handler, Limits, Server, ServerOptions, Standing};
 pub use status_pages::StatusPages;

@@ -2,7 +2,7 @@
 //!
 //! Names, labels and buckets are the original's, so that dashboards and alerts made for it work here. Four parts:
 //! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`, `store`, `conversions`,
-//! `policies`, `admission`, `audit`, `flow_control`), what
+//! `policies`, `admission`, `audit`, `flow_control`, `work_queues`), what
 //! releases and features are in force (`versions`), and what the operating system knows about the process (`process`).
 
 mod admission;
@@ -15,13 +15,18 @@ mod process;
 mod requests;
 mod resources;
 mod store;
+mod streaming;
 mod versions;
+mod work_queues;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use http::header::CONTENT_TYPE;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response};
-use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{
+    Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+};
 use revisor_audit::Auditor;
 use revisor_catalog::ConversionSample;
 use revisor_registry::{AdmissionSample, PolicySample};
@@ -43,8 +48,29 @@ use resources::ResourceCollector;
 pub use resources::ResourceSample;
 use store::StoreCollector;
 pub use store::StoreSample;
+use streaming::StreamingMetrics;
 pub(crate) use versions::DeprecatedApi;
 use versions::VersionMetrics;
+use work_queues::WorkQueueCollector;
+pub use work_queues::{Distribution, WorkQueueSample};
+
+/// From half an hour to a year, as in the original.
+const CERTIFICATE_BUCKETS: [f64; 14] = [
+    0.0,
+    1_800.0,
+    3_600.0,
+    7_200.0,
+    21_600.0,
+    43_200.0,
+    86_400.0,
+    172_800.0,
+    345_600.0,
+    604_800.0,
+    2_592_000.0,
+    7_776_000.0,
+    15_552_000.0,
+    31_104_000.0,
+];
 
 /// Everything that the server counts. Built once and passed down.
 pub struct Metrics {
@@ -53,11 +79,13 @@ pub struct Metrics {
     inflight: IntGaugeVec,
     watch_events: IntCounterVec,
     handshake_errors: IntCounter,
+    client_certificates: Histogram,
     connections: IntGaugeVec,
     displaced: IntCounterVec,
     cut_off: IntCounter,
     versions: VersionMetrics,
     manifests: ManifestMetrics,
+    streaming: StreamingMetrics,
 }
 
 impl Metrics {
@@ -89,6 +117,16 @@ impl Metrics {
                 "Connections that ended before they were encrypted, by failure or by timeout",
             ),
         );
+        let client_certificates = registered(
+            &registry,
+            Histogram::with_opts(
+                HistogramOpts::new(
+                    "apiserver_client_certificate_expiration_seconds",
+                    "How long the certificates that requests were made with are still valid",
+                )
+                .buckets(CERTIFICATE_BUCKETS.to_vec()),
+            ),
+        );
         let connections = registered(
             &registry,
             IntGaugeVec::new(
@@ -117,17 +155,20 @@ impl Metrics {
         registered(&registry, Ok(ProcessCollector::new()));
         let versions = VersionMetrics::new(&registry);
         let manifests = ManifestMetrics::new(&registry);
+        let streaming = StreamingMetrics::new(&registry);
         Metrics {
             registry,
             requests,
             inflight,
             watch_events,
             handshake_errors,
+            client_certificates,
             connections,
             displaced,
             cut_off,
             versions,
             manifests,
+            streaming,
         }
     }
 
@@ -187,10 +228,35 @@ impl Metrics {
         self.versions.tell(binary, version, gates);
     }
 
+    /// Says of what the server was built: what `/version` answers.
+    pub fn tell_build(&self, version: &serde_json::Value) {
+        self.versions.tell_build(version);
+    }
+
+    /// Has the queues of controllers asked at every scrape what became of their keys.
+    pub fn ask_work_queues(&self, queues: impl Fn() -> Vec<WorkQueueSample> + Send + Sync + 'static) {
+        registered(&self.registry, Ok(WorkQueueCollector::new(queues)));
+    }
+
     /// Remembers that the admission manifests of a plugin were read by a server of this name: with this hash, or that
     /// they could not be used.
     pub fn manifests_reloaded(&self, plugin: &str, server: &str, hash: Option<&str>) {
         self.manifests.reloaded(plugin, server, hash, std::time::SystemTime::now());
+    }
+
+    /// Remembers how a request ended that was translated from WebSocket to SPDY.
+    pub(crate) fn stream_translated(&self, code: u16) {
+        self.streaming.translated(code);
+    }
+
+    /// Remembers what a request was answered with that asked for SPDY inside of WebSocket.
+    pub(crate) fn stream_tunneled(&self, code: u16) {
+        self.streaming.tunneled(code);
+    }
+
+    /// Remembers that somebody asked for a way into a pod, and whether its kubelet speaks WebSocket.
+    pub(crate) fn stream_routed(&self, subresource: &str, to_kubelet: bool) {
+        self.streaming.routed(subresource, to_kubelet);
     }
 
     /// Remembers that somebody asked for a deprecated API.
@@ -223,6 +289,11 @@ impl Metrics {
         self.handshake_errors.inc();
     }
 
+    /// Remembers that a request was made with a certificate that is valid for so long.
+    pub(crate) fn client_certificate(&self, remaining: Duration) {
+        self.client_certificates.observe(remaining.as_secs_f64());
+    }
+
     /// All metrics as text, in Prometheus' exposition format 0.0.4.
     pub fn render(&self) -> String {
         let mut text = String::with_capacity(64 * 1024);
@@ -242,8 +313,10 @@ impl Metrics {
 /// Numbers in the form in which they are scraped.
 pub(crate) fn exposition(text: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(text.into());
-    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
+    let headers = response.headers_mut();
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
+    headers.insert(CONTENT_TYPE, kind);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }
 
@@ -281,8 +354,6 @@ fn registered<C: prometheus::core::Collector + Clone + 'static>(registry: &Regis
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use revisor_catalog::ConversionWay;
 
     use super::*;
@@ -320,7 +391,10 @@ mod tests {
             scope: "resource",
             dry_run: "",
         };
-        metrics.requests(&labels).observe(200, Duration::from_millis(30), 1500);
+        let served = metrics.requests(&labels);
+        served.observe(200, Duration::from_millis(130), Duration::from_millis(100), 1500);
+        served.terminated(504);
+        metrics.client_certificate(Duration::from_secs(7000));
         let watch = RequestLabels { verb: "WATCH", scope: "cluster", ..labels };
         let _long_running = metrics.requests(&watch).long_running();
         metrics.watch_events("apps", "v1", "deployments").inc_by(9);
@@ -330,9 +404,15 @@ mod tests {
             "apiserver_request_total{code=\"200\",component=\"apiserver\",dry_run=\"\",group=\"apps\",\
              resource=\"deployments\",scope=\"resource\",subresource=\"\",verb=\"GET\",version=\"v1\"} 1",
             "apiserver_request_duration_seconds_bucket{component=\"apiserver\",dry_run=\"\",group=\"apps\",\
-             resource=\"deployments\",scope=\"resource\",subresource=\"\",verb=\"GET\",version=\"v1\",le=\"0.025\"} 0",
+             resource=\"deployments\",scope=\"resource\",subresource=\"\",verb=\"GET\",version=\"v1\",le=\"0.1\"} 0",
             "apiserver_request_duration_seconds_bucket{component=\"apiserver\",dry_run=\"\",group=\"apps\",\
+             resource=\"deployments\",scope=\"resource\",subresource=\"\",verb=\"GET\",version=\"v1\",le=\"0.2\"} 1",
+            "apiserver_request_sli_duration_seconds_bucket{component=\"apiserver\",group=\"apps\",\
              resource=\"deployments\",scope=\"resource\",subresource=\"\",verb=\"GET\",version=\"v1\",le=\"0.05\"} 1",
+            "apiserver_request_terminations_total{code=\"504\",component=\"apiserver\",group=\"apps\",\
+             resource=\"deployments\",scope=\"resource\",subresource=\"\",verb=\"GET\",version=\"v1\"} 1",
+            "apiserver_client_certificate_expiration_seconds_bucket{le=\"3600\"} 0",
+            "apiserver_client_certificate_expiration_seconds_bucket{le=\"7200\"} 1",
             "apiserver_response_sizes_bucket{component=\"apiserver\",group=\"apps\",resource=\"deployments\",\
              scope=\"resource\",subresource=\"\",verb=\"GET\",version=\"v1\",le=\"10000\"} 1",
             "apiserver_longrunning_requests{component=\"apiserver\",group=\"apps\",resource=\"deployments\",\
@@ -366,7 +446,8 @@ mod tests {
             assert!(value > 0.0, "{line}");
         }
         assert!(text.contains("\nprocess_cpu_seconds_total "));
-        assert_eq!(metrics.response().headers()[CONTENT_TYPE], "text/plain; version=0.0.4; charset=utf-8");
+        let kind = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+        assert_eq!(metrics.response().headers()[CONTENT_TYPE], kind);
     }
 
     #[test]

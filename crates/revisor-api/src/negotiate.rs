@@ -104,13 +104,44 @@ pub(crate) fn choose(headers: &HeaderMap, offer: Offer, encodings: &[Encoding]) 
 
 /// Whether one of the types in `Accept` is one of these, whatever its parameters. Routes of built-in kinds look at that
 /// alone before anything else.
-pub(crate) fn passes_route(headers: &HeaderMap, encodings: &[Encoding]) -> bool {
-    let accept = accept(headers);
-    accept.is_empty()
-        || accept.split(',').any(|clause| {
-            let media_type = clause.split(';').next().unwrap_or_default().trim_matches(' ');
-            media_type == "*/*" || encodings.iter().any(|encoding| encoding.media_type() == media_type)
-        })
+pub(crate) fn passes_route(headers: &HeaderMap, offered: &[&str]) -> bool {
+    accept(headers).is_empty() || names_one_of(headers, offered) || names_one_of(headers, &["*/*"])
+}
+
+/// What routes of objects look at alone before anything else: which of the types in `Accept` they have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RouteTypes {
+    /// One of those that objects come in.
+    pub(crate) object: bool,
+    /// That of texts, which logs are.
+    pub(crate) text: bool,
+    /// That of sequences of CBOR, which only streams are.
+    pub(crate) sequence: bool,
+}
+
+impl RouteTypes {
+    pub(crate) fn of(headers: &HeaderMap, encodings: &[Encoding]) -> RouteTypes {
+        // What nearly every client sends.
+        if matches!(accept(headers), "" | "*/*" | "application/json") {
+            return RouteTypes { object: true, text: false, sequence: false };
+        }
+        RouteTypes {
+            object: passes_route(headers, &Encoding::media_types(encodings)),
+            text: names_one_of(headers, &[TEXT]),
+            sequence: encodings.contains(&Encoding::Cbor) && names_one_of(headers, &[Encoding::Cbor.watch_type()]),
+        }
+    }
+}
+
+/// What texts for people are called.
+pub(crate) const TEXT: &str = "text/plain";
+
+/// Whether `Accept` has one of these types, whatever its parameters.
+fn names_one_of(headers: &HeaderMap, types: &[&str]) -> bool {
+    accept(headers).split(',').any(|clause| {
+        let media_type = clause.split(';').next().unwrap_or_default().trim_matches(' ');
+        types.contains(&media_type)
+    })
 }
 
 /// What a client is told that accepts none of the types of a route.
@@ -135,6 +166,9 @@ pub(crate) fn aggregated_discovery(headers: &HeaderMap, encodings: &[Encoding]) 
 
 /// The types that the server's pages about itself can be answered in.
 const PAGES: &[&str] = &["application/json", "application/yaml", "text/plain"];
+
+/// The same where CBOR is switched on.
+const PAGES_WITH_CBOR: &[&str] = &["application/json", "application/yaml", "text/plain", "application/cbor"];
 
 /// How a page of the server about itself is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,8 +203,8 @@ impl PageVersion {
 }
 
 /// Chooses how a page of this kind is told. An object must be asked for by its kind: whoever wants JSON of any kind gets
-/// none, because what it would be must be able to change.
-pub(crate) fn negotiate_page(headers: &HeaderMap, kind: &str) -> Result<PageForm, Box<Status>> {
+/// none, because what it would be must be able to change. Of what is on `offer`, pages have all but protobuf.
+pub(crate) fn negotiate_page(headers: &HeaderMap, kind: &str, offer: &[Encoding]) -> Result<PageForm, Box<Status>> {
     let accept = accept(headers);
     if accept.trim().is_empty() {
         return Ok(PageForm::Text);
@@ -184,14 +218,16 @@ pub(crate) fn negotiate_page(headers: &HeaderMap, kind: &str) -> Result<PageForm
             (Some(wanted), Some(PageVersion::GROUP), Some(version)) if wanted == kind => {
                 let mut versions = [PageVersion::V1Alpha1, PageVersion::V1Beta1].into_iter();
                 let version = versions.find(|known| known.name() == version)?;
-                let encoding = Encoding::TEXTS.iter().find(|encoding| clause.covers(encoding.media_type()))?;
+                let mut offered = offer.iter().filter(|encoding| **encoding != Encoding::Protobuf);
+                let encoding = offered.find(|encoding| clause.covers(encoding.media_type()))?;
                 let is_pretty = clause.parameter("pretty") == Some("1");
                 Some(PageForm::Object { encoding: *encoding, version, is_pretty })
             }
             _ => None,
         }
     });
-    chosen.ok_or_else(|| Box::new(Status::not_acceptable(PAGES)))
+    let types = if offer.contains(&Encoding::Cbor) { PAGES_WITH_CBOR } else { PAGES };
+    chosen.ok_or_else(|| Box::new(Status::not_acceptable(types)))
 }
 
 /// Of what is on offer under these types, what the client accepts first. Who accepts nothing by name accepts anything.

@@ -1,6 +1,8 @@
 //! The verbs on objects: what HTTP says, turned into a request to the registry, and its result turned into an answer.
 
 mod connections;
+mod insides;
+mod log_options;
 mod pod_actions;
 
 use std::future::Future;
@@ -21,15 +23,18 @@ use revisor_object::names::NameRule;
 use revisor_object::{Object, Status, StatusDetails, Value, parse_json, parse_yaml};
 use revisor_registry::{
     AdmissionNotes, Decoded, DeleteOptions, Deleted, Format, GetRequest, Got, ListRequest, PatchKind, Place,
-    RegistryError, Saved, Selection, SentOptions, WatchRequest, Watched, WriteOptions, cbor_as_json, is_light,
+    RegistryError, Saved, Selection, SentOptions, WatchRequest, Watched, WriteOptions, is_light,
 };
+use revisor_schema::read_cbor_map;
 
-use crate::content_type::SentPatch;
+pub(crate) use insides::Insides;
+
+use crate::accounting::Accounting;
 use crate::cut_off::CutOff;
 use crate::encoding::Encoding;
 use crate::inflight::WatchHold;
 use crate::list_body::{ListBody, cannot_be_listed, whole_list};
-use crate::query::Query;
+use crate::query::{Query, SaidOfWrite};
 use crate::representation::{Answer, ListMetadata, Representation, no_yaml};
 use crate::unread_body::UnreadBody;
 use crate::unread_lists::UnreadList;
@@ -135,11 +140,18 @@ impl Api {
         }
         let mut response = match served {
             Ok(response) => response,
-            Err(refusal) => refusal.response(representation),
+            Err(refusal) => {
+                let mut response = refusal.response(representation);
+                answer::add_warnings(&mut response, notes.take_sent());
+                response
+            }
         };
-        let deprecation = route.resource.deprecation.as_ref().map(|notice| notice.warning.clone());
+        // Who did not get as far as the kind is not told of it.
+        let deprecation = route.resource.deprecation.as_ref().filter(|_| representation.passes_route());
+        let deprecation = deprecation.map(|notice| notice.warning.clone());
         answer::add_warnings(&mut response, notes.take_warnings());
-        answer::add_warnings(&mut response, deprecation);
+        Accounting::note_elsewhere(&mut response, notes.webhook_time());
+        answer::add_first_warning(&mut response, deprecation);
         response
     }
 
@@ -331,8 +343,9 @@ impl Api {
     /// How long a watch lasts: as long as the client says, or some time between the least and twice that, so that
     /// watches that began together do not end together.
     fn watch_lifetime(&self, asked: Option<i64>) -> Duration {
-        match asked.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0) {
-            Some(seconds) => Duration::from_secs(seconds.min(MAX_WATCH_SECONDS)),
+        match asked.filter(|seconds| *seconds != 0) {
+            // As in the original, a time that was over before it began ends the watch at once.
+            Some(seconds) => Duration::from_secs(u64::try_from(seconds).unwrap_or_default().min(MAX_WATCH_SECONDS)),
             None => {
                 let least = self.options.min_request_timeout;
                 let spread = uuid::Uuid::new_v4().as_u128() % (least.as_millis().max(1));
@@ -351,12 +364,13 @@ impl Api {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         representation.require(Answer::Object)?;
-        let options = write_options("CreateOptions", route, &query, &parts, notes)?;
+        let options = write_options(query.write_options("CreateOptions")?, route, &query, &parts, notes);
         let format = body_format(&parts.headers, representation)?;
         let text = self.read(body).await?;
         let work = pin!(async {
             if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
-                let saved = self.request_token(route, format, &text, options).await?;
+                // Boxed, as reviews are: all others would carry the room for it about.
+                let saved = Box::pin(self.request_token(route, format, &text, options)).await?;
                 return Ok(answer_saved(representation, saved)?);
             }
             let decoded = Decoded::read(&route.resource, format, &text, options.validation)?;
@@ -364,10 +378,12 @@ impl Api {
             if !route.resource.is_stored() {
                 let user = parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
                 let warnings = decoded.warnings.clone();
-                let bytes = self.review(route, &user, decoded.into_object(), options).await?;
+                notes.keep_sent(&warnings);
+                let bytes = Box::pin(self.review(route, &user, decoded.into_object(), options)).await?;
                 return Ok(answer_saved(representation, Saved::new(bytes, true, warnings))?);
             }
-            let saved = self.options.registry.create(place(route), decoded, options).await?;
+            // Whatever the path names: a new object says itself what it is called.
+            let saved = self.options.registry.create(Place { name: None, ..place(route) }, decoded, options).await?;
             Ok(answer_saved(representation, saved)?)
         });
         self.at_the_bench(options.requester.name, self.options.registry.weight(place(route), text.len()), work).await
@@ -383,7 +399,7 @@ impl Api {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         representation.require(Answer::Object)?;
-        let options = write_options("UpdateOptions", route, &query, &parts, notes)?;
+        let options = write_options(query.write_options("UpdateOptions")?, route, &query, &parts, notes);
         let format = body_format(&parts.headers, representation)?;
         let text = self.read(body).await?;
         let resource = self.options.registry.body_resource(&route.resource, options.subresource);
@@ -405,25 +421,23 @@ impl Api {
     ) -> Result<Response<Body>, Refusal> {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
-        representation.require(Answer::Object)?;
-        let options = write_options("PatchOptions", route, &query, &parts, notes)?;
+        // That a patch cannot be read is said before that its answer cannot be had.
         let is_custom = route.resource.custom().is_some();
         let has_cbor = representation.encodings().contains(&Encoding::Cbor);
         let sent = content_type::patch_kind(&parts.headers, has_cbor)
-            .filter(|sent| !is_custom || sent.kind != PatchKind::Strategic);
-        let Some(SentPatch { kind, is_cbor }) = sent else {
-            return Err(content_type::unsupported_patch(is_custom, has_cbor).into());
+            .filter(|kind| !is_custom || *kind != PatchKind::Strategic);
+        let Some(kind) = sent else {
+            let refusal = content_type::unsupported_patch(is_custom, has_cbor);
+            return if is_custom { Err(refusal.into()) } else { Ok(representation.status_at_route(&refusal)) };
         };
-        let is_apply = kind == PatchKind::Apply;
-        let options = WriteOptions { is_apply, force: query.apply_options(is_apply)?, ..options };
-        let mut text = self.read(body).await?;
+        representation.require(Answer::Object)?;
+        let is_apply = kind.is_apply();
+        let (said, force) = query.patch_options(is_apply)?;
+        let options = WriteOptions { is_apply, force, ..write_options(said, route, &query, &parts, notes) };
+        let text = self.read(body).await?;
         let weight = self.options.registry.weight(place(route), text.len());
         let work = pin!(async {
-            if is_cbor {
-                let resource = self.options.registry.body_resource(&route.resource, options.subresource);
-                text = cbor_as_json(resource, &text)?;
-            }
-            note_patch(representation, &text);
+            note_patch(representation, kind == PatchKind::ApplyCbor, &text);
             let saved = self.options.registry.patch(place(route), kind, &text, options).await?;
             Ok(answer_saved(representation, saved)?)
         });
@@ -459,6 +473,16 @@ impl Api {
                     Ok(representation.done(StatusCode::OK, &Status::success(details)))
                 }
             },
+            Deleted::Unread => {
+                let details = StatusDetails {
+                    name: route.name.clone().unwrap_or_default(),
+                    kind: route.resource.kind.to_string(),
+                    ..StatusDetails::default()
+                };
+                let mut status = Status::success(details);
+                status.code = StatusCode::OK.as_u16();
+                Ok(representation.done(StatusCode::OK, &status))
+            }
         }
     }
 
@@ -474,6 +498,7 @@ impl Api {
         representation.require(Answer::Object)?;
         let selection = selection(route, &query)?;
         let limit = query.number("limit")?.unwrap_or_default();
+        query.number("timeoutSeconds")?;
         let options = self.delete_options(&parts, body, representation).await?;
         let registry = &self.options.registry;
         let resource = &route.resource;
@@ -513,7 +538,7 @@ impl Api {
             return Ok(Query::parse(parts.uri.query()).delete_options()?);
         }
         let format = body_format(&parts.headers, representation)?;
-        note_patch(representation, &text);
+        note_patch(representation, format == Format::Cbor, &text);
         Ok(DeleteOptions::read(self.options.registry.built_in(), format, &text)?)
     }
 
@@ -531,7 +556,12 @@ impl Api {
         let announced = body.size_hint().exact();
         let room = entrance.as_ref().map(|entrance| entrance.receive(inflight, announced)).transpose()?;
         let deadline = tokio::time::Instant::now() + self.options.request_timeout;
-        let bytes = read_body(body, MAX_REQUEST_BODY, deadline).await.map_err(|error| {
+        let reading = pin!(read_body(body, MAX_REQUEST_BODY, deadline));
+        let received = match &entrance {
+            Some(entrance) => entrance.meanwhile(inflight, reading).await,
+            None => reading.await,
+        };
+        let bytes = received.map_err(|error| {
             Box::new(match error {
                 RequestBodyError::TooLarge { limit } => Status::request_entity_too_large(format!("limit is {limit}")),
                 RequestBodyError::TimedOut => Status::timeout("the request body was not received in time", 1),
@@ -568,10 +598,14 @@ fn note_sent(representation: &Representation, resource: &Arc<Resource>, object: 
 }
 
 /// Writes down a patch, or options, as they were sent.
-fn note_patch(representation: &Representation, text: &[u8]) {
+fn note_patch(representation: &Representation, is_cbor: bool, text: &[u8]) {
     let Some(record) = representation.record().filter(|record| record.wants_request()) else { return };
-    if let Ok(parsed) = parse_json(text).or_else(|_| parse_yaml(text).map_err(|_| ())) {
-        record.sent(parsed.value.to_json().into());
+    let value = match is_cbor {
+        true => read_cbor_map(text).ok(),
+        false => parse_json(text).ok().or_else(|| parse_yaml(text).ok()).map(|parsed| parsed.value),
+    };
+    if let Some(value) = value {
+        record.sent(value.to_json().into());
     }
 }
 
@@ -605,16 +639,15 @@ fn deletion<'a>(parts: &'a http::request::Parts, notes: &'a AdmissionNotes) -> W
     }
 }
 
-/// What a request says about the way it writes; `kind` is how these options are called.
+/// What a request says about the way it writes.
 fn write_options<'a>(
-    kind: &'static str,
+    (dry_run, validation): SaidOfWrite,
     route: &'a ObjectRoute,
     query: &'a Query<'_>,
     parts: &'a http::request::Parts,
     notes: &'a AdmissionNotes,
-) -> Result<WriteOptions<'a>, RegistryError> {
-    let (dry_run, validation) = query.write_options(kind)?;
-    Ok(WriteOptions {
+) -> WriteOptions<'a> {
+    WriteOptions {
         dry_run,
         subresource: route.subresource.as_deref(),
         validation,
@@ -628,7 +661,7 @@ fn write_options<'a>(
         },
         notes: Some(notes),
         ..WriteOptions::default()
-    })
+    }
 }
 
 /// In whose name a write is recorded: as the query says, or else as the program calls itself.

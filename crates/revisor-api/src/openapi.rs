@@ -33,13 +33,14 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, LOCATION, VARY};
 use http::{HeaderMap, Request, Response, StatusCode};
+use revisor_aggregator::Registration;
 use revisor_catalog::Feature;
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 
 use self::document::Source;
 use self::library::Library;
-use self::swagger::{SwaggerParts, VersionSwagger};
+use self::swagger::{Part, SwaggerParts, VersionSwagger};
 use crate::publication::{Publication, path_of};
 use crate::query::Query;
 use crate::tag::Tag;
@@ -91,6 +92,8 @@ struct Written {
 #[derive(Debug, Default)]
 pub(crate) struct OpenApiDocuments {
     root: OnceLock<Bytes>,
+    /// What other servers add to the older form.
+    swagger_of_others: OnceLock<Vec<Part>>,
     swagger_tag: OnceLock<Tag>,
     swagger_json: OnceLock<Bytes>,
     swagger_protobuf: OnceLock<Bytes>,
@@ -175,7 +178,7 @@ impl Publication {
     /// The answer to a request for `/openapi/v2`, whatever its method is.
     pub(crate) fn openapi_v2<B>(&self, request: &Request<B>) -> Response<Body> {
         let Some(encoding) = negotiate::first_accepted(request.headers(), swagger_protobuf::OFFERED) else {
-            return not_acceptable();
+            return not_acceptable(VARY_OF_SWAGGER);
         };
         let tag = self.swagger_tag();
         let mut response = if tag.is_known(request.headers()) {
@@ -187,7 +190,7 @@ impl Publication {
             }
         };
         add_tag(response.headers_mut(), tag);
-        response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding, Accept"));
+        response.headers_mut().insert(VARY, VARY_OF_SWAGGER);
         response
     }
 
@@ -220,6 +223,17 @@ impl Publication {
         })
     }
 
+    /// The documents that other servers have, by their names.
+    pub(crate) fn documents_of_others(&self) -> &BTreeMap<String, (String, Arc<Registration>)> {
+        self.documents_of_others.get_or_init(|| {
+            let is_own = |name: &str| {
+                let path = format!("/{name}");
+                self.version(&path).is_some() || self.others().contains_key(&path)
+            };
+            self.view.as_ref().map(|view| view.documents(is_own)).unwrap_or_default()
+        })
+    }
+
     fn openapi_root(&self) -> Bytes {
         let made = self.openapi.root.get_or_init(|| {
             let versions = self.versions.iter().map(|version| {
@@ -227,13 +241,15 @@ impl Publication {
             });
             let others = self.others().iter();
             let others = others.map(|(path, other)| (path.clone(), other.tag(|| self.source().other(path))));
-            let addresses: Map<String, Value> = others
-                .chain(versions)
-                .map(|(path, tag)| {
-                    let address = json!({"serverRelativeURL": address(&path, &tag)});
-                    (path.trim_start_matches('/').to_owned(), address)
-                })
-                .collect();
+            let own = others.chain(versions).map(|(path, tag)| {
+                let address = address(&path, &tag);
+                (path.trim_start_matches('/').to_owned(), address)
+            });
+            let of_others = self.documents_of_others().iter();
+            let of_others = of_others.map(|(name, (address, _))| (name.clone(), address.clone()));
+            // Of two with one name, the one counts that is served by others.
+            let addresses: Map<String, Value> =
+                own.chain(of_others).map(|(name, address)| (name, json!({"serverRelativeURL": address}))).collect();
             json!({"paths": addresses}).to_string().into()
         });
         made.clone()
@@ -249,7 +265,7 @@ fn hashed<B>(
     now: SystemTime,
 ) -> Response<Body> {
     let Some(encoding) = negotiate::first_accepted(request.headers(), document_protobuf::OFFERED) else {
-        return not_acceptable();
+        return not_acceptable(VARY_OF_DOCUMENTS);
     };
     let query = Query::parse(request.uri().query());
     let asked = query.text("hash");
@@ -284,9 +300,13 @@ fn moved(path: &str, tag: &Tag) -> Response<Body> {
     response
 }
 
-fn not_acceptable() -> Response<Body> {
+/// What the swagger document depends on, and what those of versions do.
+const VARY_OF_SWAGGER: HeaderValue = HeaderValue::from_static("Accept-Encoding, Accept");
+const VARY_OF_DOCUMENTS: HeaderValue = HeaderValue::from_static("Accept");
+
+fn not_acceptable(vary: HeaderValue) -> Response<Body> {
     let mut response = empty(StatusCode::NOT_ACCEPTABLE);
-    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    response.headers_mut().insert(VARY, vary);
     response
 }
 
@@ -306,7 +326,7 @@ fn empty(code: StatusCode) -> Response<Body> {
 
 fn add_tag(headers: &mut HeaderMap, tag: &Tag) {
     headers.insert(ETAG, tag.header());
-    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    headers.insert(VARY, VARY_OF_DOCUMENTS);
 }
 
 fn address(path: &str, tag: &Tag) -> String {

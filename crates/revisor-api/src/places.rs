@@ -1,4 +1,5 @@
-//! [`Places`]: a bounded number of something that many users share, without queues.
+//! [`Places`]: a bounded number of something that many users share, without queues: who has other things to wait for
+//! may wait for a place beside them, and everybody else is told at once that there is none.
 //!
 //! As long as there is plenty, everybody has as much as they want. The last quarter is for those who have little: who
 //! holds more than an eighth of all gets nothing of it. So one user can take much, but never the last of it.
@@ -8,8 +9,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
 
 /// How many maps there are.
 const SHARDS: usize = 16;
@@ -28,6 +32,8 @@ struct Shared {
     taken: AtomicUsize,
     hasher: RandomState,
     holders: [Mutex<HashMap<Box<str>, Arc<AtomicUsize>>>; SHARDS],
+    /// Tells one of those who wait for a place that there may be one.
+    freed: Notify,
 }
 
 /// Who asks for places.
@@ -59,6 +65,7 @@ impl Places {
             taken: AtomicUsize::new(0),
             hasher: RandomState::new(),
             holders: std::array::from_fn(|_| Mutex::default()),
+            freed: Notify::new(),
         }))
     }
 
@@ -66,13 +73,36 @@ impl Places {
     pub(crate) fn take(&self, holder: Holder<'_>, amount: usize) -> Result<Place, NoPlace> {
         let shared = &self.0;
         let held = shared.held_by(holder.name);
-        // Counted first: of two who come for the last place at once, one is before the other.
         let own = held.fetch_add(amount, Ordering::Relaxed) + amount;
-        let all = shared.taken.fetch_add(amount, Ordering::Relaxed) + amount;
-        let place = Place { places: Arc::clone(shared), held, amount };
         let is_only_one = own == amount;
-        let fits = all <= shared.limit && (all <= shared.plenty() || own <= shared.share() || is_only_one);
-        if shared.limit == 0 || fits || holder.is_privileged { Ok(place) } else { Err(NoPlace) }
+        let fits = |all: usize| {
+            let is_fair = all <= shared.plenty() || own <= shared.share() || is_only_one;
+            shared.limit == 0 || (all <= shared.limit && is_fair)
+        };
+        // Who does not fit is never counted, not even for a moment in which others would be refused because of them.
+        let added = |taken: usize| taken.checked_add(amount).filter(|all| fits(*all));
+        let is_counted = shared.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added).is_ok();
+        if !is_counted {
+            held.fetch_sub(amount, Ordering::Relaxed);
+            if !holder.is_privileged {
+                return Err(NoPlace);
+            }
+        }
+        // As in the original, those who are served beyond the limit take nothing from others.
+        Ok(Place { places: Arc::clone(shared), held, amount: if is_counted { amount } else { 0 } })
+    }
+
+    /// The same as soon as the user may have them. Nobody is promised to be the next.
+    pub(crate) async fn take_when_free(&self, holder: Holder<'_>, amount: usize) -> Place {
+        loop {
+            let mut freed = pin!(self.0.freed.notified());
+            // From here on, so that nothing is missed that becomes free after a place was asked for.
+            freed.as_mut().enable();
+            if let Ok(place) = self.take(holder, amount) {
+                return place;
+            }
+            freed.await;
+        }
     }
 
     /// How many are taken.
@@ -111,6 +141,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.held.fetch_sub(self.amount, Ordering::Relaxed);
         self.places.taken.fetch_sub(self.amount, Ordering::Relaxed);
+        self.places.freed.notify_one();
     }
 }
 
@@ -139,10 +170,26 @@ mod tests {
             assert_eq!(got.is_ok(), want, "{name}");
             held.extend(got);
         }
-        assert_eq!(places.taken(), 21);
+        assert_eq!(places.taken(), 16, "those beyond the limit are not counted");
         drop(held);
         assert_eq!(places.taken(), 0);
         assert!(places.take(user("greedy"), 16).is_ok(), "all is free again");
+    }
+
+    #[test]
+    fn who_is_refused_keeps_nobody_out() {
+        let places = Places::new(8);
+        let large = places.take(user("large"), 7).expect("fits");
+        std::thread::scope(|scope| {
+            for name in ["a", "b", "c"] {
+                let places = &places;
+                scope.spawn(move || (0..10_000).for_each(|_| drop(places.take(user(name), 2))));
+            }
+            for _ in 0..10_000 {
+                drop(places.take(user("small"), 1).expect("there is a place that nobody else can have"));
+            }
+        });
+        drop(large);
     }
 
     #[test]
@@ -168,5 +215,20 @@ mod tests {
         assert!(remembered <= SHARDS * (REMEMBERED + 1), "{remembered}");
         assert_eq!(places.0.held_by("kept").load(Ordering::Relaxed), 7);
         drop(kept);
+    }
+
+    #[tokio::test]
+    async fn who_waits_gets_what_becomes_free() {
+        let places = Places::new(1);
+        let held = places.take(user("one"), 1).expect("it is free");
+        let waiting = tokio::spawn({
+            let places = places.clone();
+            async move { places.take_when_free(user("two"), 1).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(held);
+        let _held = waiting.await.expect("no panic");
+        assert!(places.take(user("three"), 1).is_err());
     }
 }

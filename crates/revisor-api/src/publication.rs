@@ -2,12 +2,15 @@
 //!
 //! The catalog changes whenever a custom resource is defined, and there may be thousands of them. So what is said of a
 //! group and version is kept for as long as its resources stay the same, and nothing is made before somebody asks for
-//! it. What the documents say is decided in [`discovery`](crate::discovery) and [`openapi`](crate::openapi).
+//! it. What the documents say is decided in [`discovery`](crate::discovery) and [`openapi`](crate::openapi). What other
+//! servers serve is told beside that, in the order that APIServices ask for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use revisor_aggregator::{Registration, RemoteVersion, View};
 use revisor_catalog::{Catalog, GroupVersion};
+use revisor_version::ApiVersion;
 
 use crate::discovery::{GroupDocuments, ListDocuments, VersionDocuments};
 use crate::openapi::{Constants, Descriptions, OpenApiDocuments, VersionOpenApi};
@@ -35,6 +38,10 @@ pub(crate) struct Publication {
     groups_by_name: HashMap<String, usize>,
     pub(crate) lists: ListDocuments,
     pub(crate) openapi: OpenApiDocuments,
+    /// What other servers serve, if there may be any.
+    pub(crate) view: Option<Arc<View>>,
+    /// The OpenAPI documents that others have: where they are, and whose they are.
+    pub(crate) documents_of_others: OnceLock<BTreeMap<String, (String, Arc<Registration>)>>,
 }
 
 /// What is told of a group.
@@ -59,20 +66,28 @@ impl Publications {
         Publications { newest: Mutex::new(None), release: release.into(), texts: Arc::default() }
     }
 
-    /// The publication of this catalog.
+    /// The publication of this catalog alone.
+    #[cfg(test)]
     pub(crate) fn of(&self, catalog: &Arc<Catalog>) -> Arc<Publication> {
+        self.of_all(catalog, None)
+    }
+
+    /// The publication of this catalog and of what other servers serve.
+    pub(crate) fn of_all(&self, catalog: &Arc<Catalog>, view: Option<&Arc<View>>) -> Arc<Publication> {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         match &*newest {
-            Some(known) if Arc::ptr_eq(&known.catalog, catalog) => known.clone(),
+            Some(known) if Arc::ptr_eq(&known.catalog, catalog) && is_same_view(known.view.as_ref(), view) => {
+                known.clone()
+            }
             before => {
-                let made = Arc::new(self.publish(catalog, before.as_deref()));
+                let made = Arc::new(self.publish(catalog, view, before.as_deref()));
                 *newest = Some(made.clone());
                 made
             }
         }
     }
 
-    fn publish(&self, catalog: &Arc<Catalog>, before: Option<&Publication>) -> Publication {
+    fn publish(&self, catalog: &Arc<Catalog>, view: Option<&Arc<View>>, before: Option<&Publication>) -> Publication {
         let mut versions = Vec::new();
         let mut versions_by_path = HashMap::new();
         let mut groups: Vec<PublishedGroup> = Vec::new();
@@ -91,6 +106,10 @@ impl Publications {
             versions_by_path.entry(path).or_insert(versions.len());
             versions.push(version);
         }
+        if let Some(view) = view {
+            add_remotes(&mut groups, view);
+            groups_by_name = groups.iter().enumerate().map(|(at, group)| (group.name.clone(), at)).collect();
+        }
         let built_in: Vec<String> = versions
             .iter()
             .filter(|version: &&Arc<PublishedVersion>| version.is_built_in())
@@ -107,14 +126,67 @@ impl Publications {
             groups_by_name,
             lists: ListDocuments::default(),
             openapi: OpenApiDocuments::default(),
+            view: view.cloned(),
+            documents_of_others: OnceLock::new(),
         }
     }
+}
+
+fn is_same_view(one: Option<&Arc<View>>, two: Option<&Arc<View>>) -> bool {
+    match (one, two) {
+        (Some(one), Some(two)) => Arc::ptr_eq(one, two),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// The group that is always told first: the one of those who say what is told.
+const FIRST: &str = "apiregistration.k8s.io";
+
+/// Adds what other servers serve, in the place of what is here of the same name, and orders everything as APIServices ask
+/// for. What they ask nothing about stays where it is.
+fn add_remotes(groups: &mut Vec<PublishedGroup>, view: &View) {
+    for remote in view.remote_versions() {
+        let at = groups.iter().position(|group| group.name == remote.group).unwrap_or_else(|| {
+            groups.push(PublishedGroup {
+                name: remote.group.clone(),
+                versions: Vec::new(),
+                documents: OnceLock::new(),
+            });
+            groups.len() - 1
+        });
+        let versions = &mut groups[at].versions;
+        let known = versions.iter().position(|known| known.known.version == remote.version.as_str());
+        let published = Arc::new(PublishedVersion::remote(&remote));
+        match known {
+            Some(known) => versions[known] = published,
+            None => versions.push(published),
+        }
+        let group = remote.group;
+        versions.sort_by_cached_key(|version| {
+            let version = version.known.version.as_str();
+            let priority = view.version_priority(&group, version).unwrap_or_default();
+            std::cmp::Reverse((priority, version.parse::<ApiVersion>().ok()))
+        });
+    }
+    groups.sort_by_key(|group| match group.name.as_str() {
+        "" => std::cmp::Reverse(i64::MAX),
+        FIRST => std::cmp::Reverse(i64::MAX - 1),
+        name => std::cmp::Reverse(view.group_priority(name).unwrap_or_default()),
+    });
 }
 
 impl Publication {
     /// The group and version at this path.
     pub(crate) fn version(&self, path: &str) -> Option<&Arc<PublishedVersion>> {
         self.versions_by_path.get(path).map(|at| &self.versions[*at])
+    }
+
+    /// Whose the OpenAPI document at this path is, if it is not this server's.
+    pub(crate) fn document_of_another(&self, path: &str) -> Option<Arc<Registration>> {
+        self.view.as_ref()?;
+        let (_, registration) = self.documents_of_others().get(path.trim_start_matches('/'))?;
+        Some(registration.clone())
     }
 
     /// The group with this name.
@@ -128,6 +200,20 @@ impl PublishedVersion {
         PublishedVersion {
             known: known.clone(),
             documents: VersionDocuments::default(),
+            openapi: VersionOpenApi::default(),
+        }
+    }
+
+    /// A version that another server serves: what its resources are is known as it tells it.
+    fn remote(remote: &RemoteVersion) -> PublishedVersion {
+        let known = GroupVersion {
+            group: remote.group.as_str().into(),
+            version: remote.version.as_str().into(),
+            resources: Vec::new(),
+        };
+        PublishedVersion {
+            known: Arc::new(known),
+            documents: VersionDocuments::told(&remote.discovery),
             openapi: VersionOpenApi::default(),
         }
     }

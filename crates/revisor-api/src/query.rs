@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use revisor_catalog::validate_field_manager;
 use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath};
-use revisor_registry::{DeleteOptions, FieldValidation, ListVersions, RegistryError};
+use revisor_registry::{DeleteOptions, FieldValidation, ListVersions, Preconditions, RegistryError};
+
+/// What a query says of every write: whether nothing is to be stored, and what to do about odd fields.
+pub(crate) type SaidOfWrite = (bool, FieldValidation);
 
 /// The query of a request. Of several values of one name the first counts.
 #[derive(Debug, Clone, Default)]
@@ -14,7 +17,13 @@ pub(crate) struct Query<'a> {
 
 impl<'a> Query<'a> {
     pub(crate) fn parse(query: Option<&'a str>) -> Query<'a> {
-        Query { pairs: form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect() }
+        let query = query.unwrap_or_default();
+        if is_readable(query) {
+            return Query { pairs: form_urlencoded::parse(query.as_bytes()).collect() };
+        }
+        // As in Go, what cannot be read is left out.
+        let readable = query.split('&').filter(|pair| is_readable(pair));
+        Query { pairs: readable.flat_map(|pair| form_urlencoded::parse(pair.as_bytes())).collect() }
     }
 
     /// The value of `name`; empty where it is missing.
@@ -52,8 +61,13 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Whether others' fields are taken over by an apply, and whether that and its manager are said where they should.
-    pub(crate) fn apply_options(&self, is_apply: bool) -> Result<bool, RegistryError> {
+    /// Whether nothing is to be stored, and what to do about odd fields. `kind` names the options in errors.
+    pub(crate) fn write_options(&self, kind: &'static str) -> Result<SaidOfWrite, RegistryError> {
+        self.options_of_write(kind, FieldErrors::new())
+    }
+
+    /// The same of a patch, and whether others' fields are taken over by an apply.
+    pub(crate) fn patch_options(&self, is_apply: bool) -> Result<(SaidOfWrite, bool), RegistryError> {
         let force = self.truth("force");
         let mut errors = FieldErrors::new();
         if is_apply && self.text("fieldManager").is_empty() {
@@ -63,15 +77,12 @@ impl<'a> Query<'a> {
             let detail = "may not be specified for non-apply patch";
             errors.push(FieldError::forbidden(FieldPath::root("force"), detail));
         }
-        if !errors.is_empty() {
-            return Err(RegistryError::InvalidOptions { kind: "PatchOptions", errors });
-        }
-        Ok(force == Some(true))
+        Ok((self.options_of_write("PatchOptions", errors)?, force == Some(true)))
     }
 
-    /// Whether nothing is to be stored, and what to do about odd fields. `kind` names the options in errors.
-    pub(crate) fn write_options(&self, kind: &'static str) -> Result<(bool, FieldValidation), RegistryError> {
-        let mut errors = FieldErrors::new();
+    /// The same, where these errors were found before.
+    fn options_of_write(&self, kind: &'static str, mut errors: FieldErrors) -> Result<SaidOfWrite, RegistryError> {
+        errors.extend(validate_field_manager(FieldPath::root("fieldManager"), self.text("fieldManager")));
         let dry_run = self.dry_run(&mut errors);
         let validation = match self.text("fieldValidation") {
             "Ignore" => FieldValidation::Ignore,
@@ -83,8 +94,6 @@ impl<'a> Query<'a> {
                 FieldValidation::Warn
             }
         };
-        let manager = self.text("fieldManager");
-        errors.extend(validate_field_manager(FieldPath::root("fieldManager"), manager));
         if errors.is_empty() { Ok((dry_run, validation)) } else { Err(RegistryError::InvalidOptions { kind, errors }) }
     }
 
@@ -109,14 +118,25 @@ impl<'a> Query<'a> {
         if !errors.is_empty() {
             return Err(RegistryError::InvalidOptions { kind: "DeleteOptions", errors });
         }
+        // Upstream: `Convert_url_Values_To_v1_DeleteOptions`.
+        let given = |name| self.given(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        let preconditions = Preconditions { uid: given("uid"), resource_version: given("resourceVersion") };
         Ok(DeleteOptions {
             dry_run,
             grace_period_seconds: self.number("gracePeriodSeconds")?,
             orphan_dependents: self.truth("orphanDependents"),
-            propagation_policy: self.given("propagationPolicy").filter(|policy| !policy.is_empty()).map(str::to_owned),
-            ..DeleteOptions::default()
+            ignore_store_read_error: self.truth("ignoreStoreReadErrorWithClusterBreakingPotential").unwrap_or_default(),
+            propagation_policy: self.given("propagationPolicy").map(str::to_owned),
+            has_preconditions: preconditions != Preconditions::default(),
+            preconditions,
         })
     }
+}
+
+/// Whether every sign that is written by its number has one, and pairs are separated by nothing but `&`.
+fn is_readable(query: &str) -> bool {
+    let mut rests = query.match_indices('%').map(|(at, _)| query.as_bytes().get(at + 1..at + 3));
+    !query.contains(';') && rests.all(|digits| digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)))
 }
 
 #[cfg(test)]
@@ -145,6 +165,9 @@ mod tests {
         for (query, want) in [
             ("limit=5", Ok(Some(5))),
             ("limit=-1", Ok(Some(-1))),
+            ("limit=%zz", Ok(None)),
+            ("limit=%3&limit=%37", Ok(Some(7))),
+            ("limit=1;limit=2&a=%20", Ok(None)),
             ("", Ok(None)),
             ("limit=x", Err("strconv.ParseInt: parsing \"x\": invalid syntax")),
             ("limit=", Err("strconv.ParseInt: parsing \"\": invalid syntax")),
@@ -156,18 +179,34 @@ mod tests {
     }
 
     #[test]
+    fn a_query_may_say_what_must_be_true_of_what_is_deleted() {
+        for (query, uid, version) in
+            [("", None, None), ("uid=a", Some("a"), None), ("uid=&resourceVersion=7", None, Some("7"))]
+        {
+            let options = Query::parse(Some(query)).delete_options().expect("are options");
+            let Preconditions { uid: wanted_uid, resource_version } = &options.preconditions;
+            assert_eq!((wanted_uid.as_deref(), resource_version.as_deref()), (uid, version), "{query}");
+            assert_eq!(options.has_preconditions, uid.is_some() || version.is_some(), "{query}");
+        }
+        let options = Query::parse(Some("propagationPolicy=")).delete_options().expect("are options");
+        assert_eq!(options.propagation_policy.as_deref(), Some(""));
+    }
+
+    #[test]
     fn options_are_refused_with_every_cause() {
-        let error = Query::parse(Some("fieldValidation=x&dryRun=b"))
-            .write_options("CreateOptions")
-            .expect_err("both are wrong");
-        let RegistryError::InvalidOptions { errors, .. } = error else { panic!("{error}") };
-        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            texts,
-            [
-                r#"dryRun: Unsupported value: ["b"]: supported values: "All""#,
-                r#"fieldValidation: Unsupported value: "x": supported values: "", "Ignore", "Strict", "Warn""#
-            ]
-        );
+        let query = Query::parse(Some("fieldValidation=x&dryRun=b&force=1"));
+        let dry_run = r#"dryRun: Unsupported value: ["b"]: supported values: "All""#;
+        let validation = r#"fieldValidation: Unsupported value: "x": supported values: "", "Ignore", "Strict", "Warn""#;
+        let nobody = "fieldManager: Required value: is required for apply patch";
+        let needless = "force: Forbidden: may not be specified for non-apply patch";
+        for (error, want) in [
+            (query.write_options("CreateOptions").err(), vec![dry_run, validation]),
+            (query.patch_options(true).err(), vec![nobody, dry_run, validation]),
+            (query.patch_options(false).err(), vec![needless, dry_run, validation]),
+        ] {
+            let Some(RegistryError::InvalidOptions { errors, .. }) = error else { panic!("{error:?}") };
+            let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            assert_eq!(texts, want);
+        }
     }
 }

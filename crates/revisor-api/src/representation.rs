@@ -23,7 +23,7 @@ pub(crate) use list_shape::{ListMetadata, ListShape};
 
 use crate::audit_trail::Audited;
 use crate::encoding::Encoding;
-use crate::negotiate::{self, Accepted, Chosen, Form, Offer};
+use crate::negotiate::{self, Accepted, Chosen, Form, Offer, RouteTypes, TEXT};
 use crate::query::Query;
 use crate::table::{self, Include, Rows};
 use crate::{Body, answer};
@@ -37,6 +37,8 @@ pub(crate) enum Answer {
     List,
     /// The changes of a list.
     Events,
+    /// What a container says, which is text.
+    Log,
 }
 
 /// What the answers to a request look like.
@@ -48,7 +50,9 @@ pub(crate) struct Representation {
     /// The resource that the request is about.
     resource: Option<Arc<Resource>>,
     /// Whether the type alone would do.
-    passes_route: bool,
+    route_types: RouteTypes,
+    /// Whether the request is about the scale of an object.
+    is_of_scale: bool,
     /// What objects look like; `None` if nothing of what is accepted can be had.
     accepted: Option<Accepted>,
     /// What that looks like which has one form only.
@@ -109,7 +113,11 @@ impl Representation {
         Representation {
             codec: codec.clone(),
             encodings,
-            passes_route: is_custom || negotiate::passes_route(headers, encodings),
+            route_types: match is_custom {
+                true => RouteTypes { object: true, text: false, sequence: false },
+                false => RouteTypes::of(headers, encodings),
+            },
+            is_of_scale: matches!(route, Route::Objects(route) if route.subresource.as_deref() == Some("scale")),
             resource,
             accepted,
             plain,
@@ -150,18 +158,26 @@ impl Representation {
 
     /// Refuses a client that accepts none of the types, whatever their parameters.
     pub(crate) fn require_route(&self) -> Result<(), Box<Status>> {
-        match self.passes_route {
+        match self.passes_route() {
             true => Ok(()),
             false => Err(negotiate::route_refusal(&Encoding::media_types(self.encodings))),
         }
     }
 
     fn wanted(&self, answer: Answer) -> Result<Accepted, Box<Status>> {
-        if !self.passes_route {
-            let mut offered = Encoding::media_types(self.encodings);
-            if answer != Answer::Object {
-                offered.extend(Encoding::stream_types(self.encodings));
-            }
+        let (before, behind): (&[&str], _) = match answer {
+            Answer::Object => (&[], Vec::new()),
+            Answer::List | Answer::Events => (&[], Encoding::stream_types(self.encodings)),
+            Answer::Log => (&[TEXT], Vec::new()),
+        };
+        let RouteTypes { object, text, sequence } = self.route_types;
+        let passes = match answer {
+            Answer::Object => object,
+            Answer::List | Answer::Events => object || sequence,
+            Answer::Log => object || text,
+        };
+        if !passes {
+            let offered = [before, &Encoding::media_types(self.encodings), &behind].concat();
             return Err(negotiate::route_refusal(&offered));
         }
         let refused = || Box::new(Status::not_acceptable(&Encoding::media_types(self.encodings)));
@@ -170,6 +186,11 @@ impl Representation {
             return Err(Box::new(Status::not_acceptable(&Encoding::stream_types(self.encodings))));
         }
         Ok(accepted)
+    }
+
+    /// Whether the types that the client accepts got it as far as the kind of its objects.
+    pub(crate) fn passes_route(&self) -> bool {
+        self.route_types.object
     }
 
     /// Whether to write an object in this representation is more than to copy it.
@@ -210,7 +231,7 @@ impl Representation {
                 self.note(&metadata);
                 self.codec.document(encoding, is_pretty, None, metadata)?
             }
-            (Form::MetadataList(_), Some(resource)) => return Err(no_list(resource)),
+            (Form::MetadataList(_), Some(resource)) => return Err(no_list(resource, self.is_of_scale)),
             (Form::Table(version), Some(resource)) => {
                 let rows = Rows { version, include: Include::parse(&self.include)?, now };
                 let table = table::of_one(rows, resource, &as_json(&json), true).freeze();
@@ -309,6 +330,12 @@ impl Representation {
         response
     }
 
+    /// The same of what did not get past the route of a built-in kind. As in the original, routes know nothing of CBOR.
+    pub(crate) fn status_at_route(&self, status: &Status) -> Response<Body> {
+        let code = StatusCode::from_u16(status.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        self.write_status(code, status, self.plain.filter(|plain| plain.encoding != Encoding::Cbor))
+    }
+
     fn write_status(&self, code: StatusCode, status: &Status, accepted: Option<Accepted>) -> Response<Body> {
         let (encoding, is_pretty) = match accepted {
             Some(accepted) => (accepted.encoding, self.is_pretty(accepted)),
@@ -332,11 +359,13 @@ fn not_acceptable(message: String) -> Box<Status> {
     Box::new(status)
 }
 
-fn no_list(resource: &Resource) -> Box<Status> {
-    if resource.custom().is_some() {
-        return Box::new(Status::unexplained("content is not a list"));
-    }
-    let kind = struct_name(resource, &resource.kind);
+fn no_list(resource: &Resource, is_of_scale: bool) -> Box<Status> {
+    let kind = match (resource.custom().is_some(), is_of_scale) {
+        (true, false) => return Box::new(Status::unexplained("content is not a list")),
+        (true, true) => "*v1.Scale".to_owned(),
+        (false, true) => "*autoscaling.Scale".to_owned(),
+        (false, false) => struct_name(resource, &resource.kind),
+    };
     not_acceptable(format!("you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"))
 }
 

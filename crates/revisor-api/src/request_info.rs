@@ -80,6 +80,11 @@ impl<'a> RequestInfo<'a> {
         matches!(&*self.verb, "watch" | "proxy") || parts.subresource.is_some_and(is_long_part)
     }
 
+    /// Whether changes are asked for.
+    pub(crate) fn is_watch(&self) -> bool {
+        self.verb == "watch"
+    }
+
     /// What is asked, if it is `user` who asks.
     pub(crate) fn attributes<'s>(&'s self, user: &'s Identity) -> Attributes<'s> {
         let parts = Parts::of(&self.path).expect("was looked at when the information was made");

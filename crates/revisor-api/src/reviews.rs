@@ -4,7 +4,9 @@
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use revisor_auth::{AccessRules, Attributes, Claims, Identity, PolicyRule, ResourceAttributes, Selectors};
+use revisor_auth::{
+    AccessRules, Attributes, AuthenticationNotes, Claims, Identity, PolicyRule, ResourceAttributes, Selectors,
+};
 use revisor_catalog::{ObjectRoute, Resource};
 use revisor_object::{
     FieldOperator, FieldSelector, FieldTerm, KindRef, LabelOperator, LabelSelector, Object, Requirement, Status, Value,
@@ -44,8 +46,8 @@ impl Api {
         let answer = match resource.plural.as_str() {
             "selfsubjectreviews" => self.who_am_i(user),
             "tokenreviews" => self.whose_token(question).await?,
-            "selfsubjectaccessreviews" => self.may(user, question),
-            "subjectaccessreviews" | "localsubjectaccessreviews" => self.may(&subject(&question), question),
+            "selfsubjectaccessreviews" => self.may(user, question).await,
+            "subjectaccessreviews" | "localsubjectaccessreviews" => self.may(&subject(&question), question).await,
             "selfsubjectrulesreviews" => self.what_may(user, &question)?,
             _ => return Err(Box::new(Status::method_not_allowed()).into()),
         };
@@ -68,7 +70,10 @@ impl Api {
         let audiences = spec.map(|spec| spec.array("audiences")).unwrap_or_default();
         let wanted: Vec<String> = audiences.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         let now = SystemTime::now();
-        let status: Object = match self.options.authenticator.authenticate_token(token.as_bytes(), &wanted, now).await {
+        let mut notes = AuthenticationNotes::default();
+        let authenticator = &self.options.authenticator;
+        let known = authenticator.authenticate_token(token.as_bytes(), &wanted, now, &mut notes).await;
+        let status: Object = match known {
             Ok(known) => [
                 ("authenticated", Value::from(true)),
                 ("user", user_info(&known.identity).into()),
@@ -83,7 +88,7 @@ impl Api {
     }
 
     /// Whether `user` may do what is asked.
-    fn may(&self, user: &Identity, mut question: Object) -> Object {
+    async fn may(&self, user: &Identity, mut question: Object) -> Object {
         let mut problems = Vec::new();
         let (allowed, reason) = {
             let empty = Object::new();
@@ -106,7 +111,7 @@ impl Api {
                 }
             });
             let attributes = Attributes { user, verb: text("verb"), path: text("path"), resource };
-            self.options.authorizer.explain(&attributes)
+            self.options.authorizer.explain(&attributes).await
         };
         let mut status = Object::new();
         status.insert("allowed", allowed);
@@ -220,9 +225,15 @@ fn unread_selectors(asked: &Object) -> Vec<String> {
     problems
 }
 
-/// What is about a namespace is asked in it: there may be no other in the object.
+/// What is about a namespace is asked in it: there may be no other in the object. What is about none says none (upstream:
+/// `EnsureObjectNamespaceMatchesRequestNamespace`).
 pub(crate) fn take_namespace(question: &mut Object, namespace: Option<&str>) -> Result<(), Box<Status>> {
-    let Some(namespace) = namespace else { return Ok(()) };
+    let Some(namespace) = namespace else {
+        if question.at(&["metadata", "namespace"]).is_some() {
+            question.object_mut("metadata").remove("namespace");
+        }
+        return Ok(());
+    };
     let metadata = question.object_mut("metadata");
     match metadata.str("namespace").unwrap_or_default() {
         "" => {

@@ -13,6 +13,7 @@ mod listener;
 mod rooms;
 mod standing;
 mod stream_task;
+mod tunnel_connection;
 mod web_socket_connection;
 
 use std::future::Future;
@@ -37,6 +38,9 @@ pub use standing::Standing;
 
 /// How long cut-off connections get to notice that they were cut off.
 const ABORT_GRACE: Duration = Duration::from_secs(1);
+
+/// How long the two sides of a tunnel get to notice that it is over.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Answers requests.
 pub trait Handler: Send + Sync + 'static {

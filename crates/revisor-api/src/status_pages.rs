@@ -117,7 +117,7 @@ impl StatusPages {
         metrics: &Metrics,
         circumstances: impl FnOnce() -> Circumstances<'a>,
     ) -> Response<Body> {
-        let (encoding, version, is_pretty) = match negotiate_page(headers, page.kind()) {
+        let (encoding, version, is_pretty) = match negotiate_page(headers, page.kind(), representation.encodings()) {
             Ok(PageForm::Object { encoding, version, is_pretty }) => (encoding, version, is_pretty),
             Ok(PageForm::Text) => {
                 let text = match page {

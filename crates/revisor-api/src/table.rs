@@ -51,10 +51,10 @@ pub(crate) struct Rows {
     pub(crate) now: Moment,
 }
 
-/// Everything before the first row. `columns` are `null` where the client has them already.
+/// Everything before the list of rows. `columns` are `null` where the client has them already.
 pub(crate) fn head(version: MetaVersion, metadata: &str, columns: &str) -> String {
     format!(
-        "{{\"kind\":\"Table\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"columnDefinitions\":{columns},\"rows\":[",
+        "{{\"kind\":\"Table\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"columnDefinitions\":{columns},\"rows\":",
         version.api_version()
     )
 }
@@ -71,6 +71,7 @@ pub(crate) fn of_one(rows: Rows, resource: &Resource, object: &[u8], with_column
     let head = head(rows.version, &Value::from(of_table).to_json(), definitions);
     let mut table = BytesMut::with_capacity(head.len() + object.len() + 64);
     table.put_slice(head.as_bytes());
+    table.put_u8(b'[');
     table.put_slice(front(columns, &parsed, rows.now).as_bytes());
     rows.push_object(object, metadata, ends_initial_events(&parsed), &mut table);
     table.put_slice(b"]}");
@@ -153,10 +154,11 @@ pub(crate) fn first_byte_of_row(resource: &Resource, item: &Item) -> Option<u8> 
 }
 
 /// The columns of what a subresource shows, where that is no object of the resource: of all such kinds, only scales have
-/// columns of their own.
+/// columns of their own. Those of custom objects are of the same names and other types.
 fn columns_of_part(resource: &Resource, shown: &Object) -> Option<Columns> {
     let is_scale = shown.str("kind") == Some("Scale") && resource.kind != "Scale";
-    is_scale.then(|| Columns::of("autoscaling", "scales"))
+    let group = if resource.custom().is_some() { "apiextensions.k8s.io" } else { "autoscaling" };
+    is_scale.then(|| Columns::of(group, "scales"))
 }
 
 /// Everything in a row before what it includes of its object.
@@ -247,6 +249,8 @@ mod tests {
             .filter_map(|column| column["name"].as_str())
             .collect();
         assert_eq!(names, ["Name", "Desired", "Available", "Age"]);
+        let (name, age) = (&table["columnDefinitions"][0], &table["columnDefinitions"][3]);
+        assert_eq!((&name["format"], &age["type"]), (&"".into(), &"string".into()));
         assert_eq!(table["rows"][0]["cells"], serde_json::json!(["a", 3, 1, "5m"]));
     }
 

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use revisor_auth::{LiveObject, NewToken, ObjectLookup, SecretLookup, ServiceAccounts, TokenObject, TokenSubject};
+use revisor_auth::{
+    BoxFuture, LegacySecret, LegacyTokens, NewToken, ObjectLookup, SecretLookup, ServiceAccounts, TokenObject,
+    TokenObjectState, TokenSubject,
+};
 use revisor_catalog::{Feature, ObjectRoute, Resource};
 use revisor_object::{FieldError, FieldErrors, KindRef, Object, ResourceRef, Status, Value, Warnings};
 use revisor_registry::{
@@ -23,24 +26,45 @@ const MAX_SECONDS: i64 = 1 << 32;
 /// A token for a pod that asks for this long is meant to be replaced after about an hour. It stays good for longer, for
 /// programs that read it only once.
 const REPLACED_AFTER: i64 = 60 * 60 + 7;
-const EXTENDED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The note of the audit on which token was made.
+const ISSUED: &str = "authentication.kubernetes.io/issued-credential-id";
 
 /// The objects of a registry, for those who check tokens.
 #[derive(Debug, Clone)]
 pub struct StoredObjects(pub Arc<Registry>);
 
 impl ObjectLookup for StoredObjects {
-    fn find(&self, plural: &str, namespace: Option<&str>, name: &str) -> Option<LiveObject> {
-        let object = self.0.stored("", "v1", plural, namespace, name)?;
-        let metadata = object.object("metadata")?;
-        let deleted = metadata.str("deletionTimestamp").and_then(|time| OffsetDateTime::parse(time, &Rfc3339).ok());
-        Some(LiveObject { uid: metadata.str("uid")?.to_owned(), deleted_at: deleted.map(SystemTime::from) })
+    fn find(&self, plural: &str, namespace: Option<&str>, name: &str, uid: &str) -> TokenObjectState {
+        let found = self.0.stored_identity(plural, namespace, name, |known, deleted| {
+            if known != uid {
+                return TokenObjectState::Another { uid: known.to_owned() };
+            }
+            let deleted = deleted.and_then(|time| OffsetDateTime::parse(time, &Rfc3339).ok());
+            TokenObjectState::There { deleted_at: deleted.map(SystemTime::from) }
+        });
+        found.unwrap_or(TokenObjectState::Missing)
     }
 }
 
 impl SecretLookup for StoredObjects {
     fn secret(&self, namespace: &str, name: &str) -> Option<Object> {
         self.0.stored("", "v1", "secrets", Some(namespace), name)
+    }
+}
+
+impl LegacyTokens for StoredObjects {
+    fn account(&self, namespace: &str, name: &str) -> Option<Object> {
+        self.0.stored("", "v1", "serviceaccounts", Some(namespace), name)
+    }
+
+    fn label<'a>(&'a self, secret: &'a LegacySecret, label: &'a str, value: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let LegacySecret { namespace, name, uid } = secret;
+            if let Err(error) = self.0.label_secret(namespace, name, uid, label, value).await {
+                tracing::error!(?error, namespace, name, "cannot note on a secret when its token was last shown");
+            }
+        })
     }
 }
 
@@ -65,6 +89,7 @@ impl Api {
         let mut request = decoded.into_object();
         kind.default(&mut request);
         take_namespace(&mut request, route.namespace.as_deref())?;
+        registry.record_sender(kind, &mut request, options).await;
         let write = UnstoredWrite {
             place: place(route),
             own_kind: Some(GroupVersionKind { group: &kind.group, version: &kind.version, kind: &kind.kind }),
@@ -77,7 +102,7 @@ impl Api {
         let mut warnings_of_request = Warnings::default();
         asked.complete(route, &mut request, &mut warnings_of_request)?;
         registry.validate_unstored(&write, &request).await?;
-        let mut saved = asked.answer(route, request, warnings_of_request)?;
+        let mut saved = asked.answer(route, request, warnings_of_request, options).await?;
         saved.warnings = warnings.into_iter().chain(saved.warnings).collect();
         Ok(saved)
     }
@@ -126,7 +151,13 @@ impl Asked<'_> {
     }
 
     /// Makes the token, and answers the request with it.
-    fn answer(&self, route: &ObjectRoute, mut request: Object, mut warnings: Warnings) -> Result<Saved, Refusal> {
+    async fn answer(
+        &self,
+        route: &ObjectRoute,
+        mut request: Object,
+        mut warnings: Warnings,
+        options: WriteOptions<'_>,
+    ) -> Result<Saved, Refusal> {
         let namespace = route.namespace.as_deref().unwrap_or_default();
         let name = route.name.as_deref().unwrap_or_default();
         let uid = uid_of(&self.find("serviceaccounts", Some(namespace), name)?);
@@ -147,17 +178,22 @@ impl Asked<'_> {
             warnings.push(format!("requested expiration of {seconds} seconds shortened to {granted} seconds"));
             spec.insert("expirationSeconds", granted);
         }
-        let granted = Duration::from_secs(granted.unsigned_abs());
         let audiences: Vec<String> =
             spec.array("audiences").iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        let mut lifetime = granted;
-        if self.is_extended(&subject, seconds, &audiences) {
+        let extended = self.extended(&subject, granted, &audiences);
+        let granted = Duration::from_secs(granted.unsigned_abs());
+        if extended.is_some() {
             subject.warnafter = Some(seconds_since_epoch(self.now + granted));
-            lifetime = EXTENDED;
         }
+        let lifetime = extended.unwrap_or(granted);
         let id = uuid::Uuid::new_v4().to_string();
-        let token = self.accounts.issue(NewToken { subject, audiences, now: self.now, lifetime, id });
-        let token = token.ok_or_else(|| Box::new(Status::internal_error("failed to generate token")))?;
+        let note = format!("JTI={id}");
+        let token = self.accounts.issue(NewToken { subject, audiences, now: self.now, lifetime, id }).await;
+        let token =
+            token.map_err(|why| Box::new(Status::internal_error(format!("failed to generate token: {why}"))))?;
+        if let Some(notes) = options.notes {
+            notes.annotate(ISSUED.to_owned(), note);
+        }
         let status: Object =
             [("token", Value::from(token)), ("expirationTimestamp", self.timestamp(self.now + granted).into())]
                 .into_iter()
@@ -200,6 +236,9 @@ impl Asked<'_> {
                 return Err(Box::new(Status::bad_request(message)).into());
             }
         };
+        if name.is_empty() {
+            return Err(Box::new(Status::bad_request("Name parameter required.")).into());
+        }
         let object = self.find(plural, namespace, name)?;
         let bound = TokenObject { name: name.to_owned(), uid: uid_of(&object) };
         if kind == "Pod" {
@@ -233,12 +272,13 @@ impl Asked<'_> {
         Ok(())
     }
 
-    fn is_extended(&self, subject: &TokenSubject, seconds: i64, audiences: &[String]) -> bool {
+    /// How long a token stays good that is meant to be replaced sooner, if it is one of those.
+    fn extended(&self, subject: &TokenSubject, granted: i64, audiences: &[String]) -> Option<Duration> {
         let own = self.accounts.audiences();
-        self.accounts.extends_expiration()
-            && subject.pod.is_some()
-            && seconds == REPLACED_AFTER
-            && audiences.iter().all(|audience| own.contains(audience))
+        let is_meant = subject.pod.is_some()
+            && granted == REPLACED_AFTER
+            && audiences.iter().all(|audience| own.contains(audience));
+        self.accounts.extended_expiration().filter(|_| is_meant)
     }
 
     fn find(&self, plural: &str, namespace: Option<&str>, name: &str) -> Result<Object, Refusal> {

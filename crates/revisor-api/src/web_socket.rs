@@ -1,8 +1,8 @@
-//! Watches over a WebSocket (RFC 6455): who asks for one, the handshake, and the frames of both sides.
+//! WebSockets (RFC 6455): who asks for one, the handshake, and the frames of both sides.
 //!
 //! The original serves watches so to those who ask for an upgrade, one message for each event, and takes nothing from the
-//! client but pings and the wish to close (upstream: `WatchServer.HandleWS`). How the connection is driven afterwards is
-//! in `server/web_socket_connection.rs`.
+//! client but pings and the wish to close (upstream: `WatchServer.HandleWS`). How such a connection is driven afterwards
+//! is in `server/web_socket_connection.rs`. Ways into pods are served so as well, where both sides talk: see [`talk`].
 
 use aws_lc_rs::digest;
 use base64::Engine;
@@ -12,10 +12,12 @@ use http::header::{
     AUTHORIZATION, CONNECTION, ORIGIN, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use hyper::upgrade::OnUpgrade;
 
 use crate::Body;
+
+pub(crate) mod talk;
 
 /// What the key of a client is answered with, behind it (RFC 6455, 1.3).
 const ACCEPT_SUFFIX: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -78,7 +80,8 @@ pub(crate) fn take_bearer(headers: &mut HeaderMap) {
     }
 }
 
-fn protocols(headers: &HeaderMap) -> Vec<String> {
+/// The subprotocols that a client would speak, those first that it likes best.
+pub(crate) fn protocols(headers: &HeaderMap) -> Vec<String> {
     let lists = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
     let names = lists.flat_map(|list| list.split(',')).map(str::trim).filter(|name| !name.is_empty());
     names.map(str::to_owned).collect()
@@ -86,13 +89,10 @@ fn protocols(headers: &HeaderMap) -> Vec<String> {
 
 /// The head of the answer that agrees to a WebSocket; or else the answer that refuses it, as the original's library does.
 pub(crate) fn handshake(headers: &HeaderMap) -> Response<Body> {
-    let key = headers.get(SEC_WEBSOCKET_KEY).map(HeaderValue::as_bytes).filter(|key| !key.is_empty());
-    let Some(key) = key else { return refused(StatusCode::BAD_REQUEST, "mismatch challenge/response") };
-    if headers.get(SEC_WEBSOCKET_VERSION).is_none_or(|version| version != VERSION) {
-        let mut refusal = refused(StatusCode::BAD_REQUEST, "missing or bad WebSocket Version");
-        refusal.headers_mut().insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static(VERSION));
-        return refusal;
-    }
+    let key = match challenge(&Method::GET, headers) {
+        Ok(key) => key,
+        Err(refusal) => return *refusal,
+    };
     if !has_origin(headers) {
         return refused(StatusCode::FORBIDDEN, "");
     }
@@ -100,15 +100,35 @@ pub(crate) fn handshake(headers: &HeaderMap) -> Response<Body> {
     if protocols.len() > 1 {
         return refused(StatusCode::BAD_REQUEST, "");
     }
+    agreed(&key, protocols.first().map(String::as_str))
+}
+
+/// The key of a client that asks for a WebSocket in the right words.
+pub(crate) fn challenge(method: &Method, headers: &HeaderMap) -> Result<HeaderValue, Box<Response<Body>>> {
+    if *method != Method::GET {
+        return Err(Box::new(refused(StatusCode::METHOD_NOT_ALLOWED, "bad method")));
+    }
+    let key = headers.get(SEC_WEBSOCKET_KEY).filter(|key| !key.is_empty());
+    let Some(key) = key else { return Err(Box::new(refused(StatusCode::BAD_REQUEST, "mismatch challenge/response"))) };
+    if headers.get(SEC_WEBSOCKET_VERSION).is_none_or(|version| version != VERSION) {
+        let mut refusal = refused(StatusCode::BAD_REQUEST, "missing or bad WebSocket Version");
+        refusal.headers_mut().insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static(VERSION));
+        return Err(Box::new(refusal));
+    }
+    Ok(key.clone())
+}
+
+/// The head of the answer that agrees to a WebSocket, on which a subprotocol is spoken.
+pub(crate) fn agreed(key: &HeaderValue, protocol: Option<&str>) -> Response<Body> {
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let head = response.headers_mut();
     head.insert(UPGRADE, HeaderValue::from_static("websocket"));
     head.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-    if let Ok(accept) = HeaderValue::try_from(accept_key(key)) {
+    if let Ok(accept) = HeaderValue::try_from(accept_key(key.as_bytes())) {
         head.insert(SEC_WEBSOCKET_ACCEPT, accept);
     }
-    if let Some(Ok(protocol)) = protocols.first().map(HeaderValue::try_from) {
+    if let Some(Ok(protocol)) = protocol.map(HeaderValue::try_from) {
         head.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
     }
     response
@@ -174,12 +194,23 @@ pub(crate) fn close_frame() -> Bytes {
     frame(FrameKind::Close, &1000_u16.to_be_bytes())
 }
 
-/// What a client says that has to be answered.
+/// What a client says.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Received {
     Ping(Vec<u8>),
     /// It closes, or says what no client may say.
     Close,
+    /// A part of a message, for those who listen.
+    Part(Part),
+}
+
+/// A part of a message, as it came: messages may be of any size, and nobody has to have them whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) bytes: Bytes,
+    pub(crate) is_text: bool,
+    pub(crate) is_first: bool,
+    pub(crate) is_last: bool,
 }
 
 /// Reads the frames of a client, of which nothing is kept but pings.
@@ -192,9 +223,28 @@ pub(crate) struct FrameReader {
     ping: Option<Vec<u8>>,
     mask: [u8; 4],
     is_in_payload: bool,
+    /// Whether messages are listened to.
+    listens: bool,
+    message: Option<Message>,
+}
+
+/// The message at hand, of somebody who is listened to.
+#[derive(Debug)]
+struct Message {
+    is_text: bool,
+    is_begun: bool,
+    /// Whether the frame at hand is its last one.
+    ends: bool,
+    /// Whether the frame at hand is one of its own, and not one in between.
+    is_at_hand: bool,
 }
 
 impl FrameReader {
+    /// One that hands on messages, too.
+    pub(crate) fn listening() -> FrameReader {
+        FrameReader { listens: true, ..FrameReader::default() }
+    }
+
     /// Takes what came; answers what has to be answered of it.
     pub(crate) fn take(&mut self, mut bytes: &[u8]) -> Vec<Received> {
         let mut received = Vec::new();
@@ -212,21 +262,43 @@ impl FrameReader {
             } else {
                 let size = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
                 let (payload, rest) = bytes.split_at(size);
-                if let Some(ping) = &mut self.ping {
-                    ping.extend_from_slice(payload);
-                }
                 self.left -= size as u64;
                 bytes = rest;
+                if self.ping.is_some() || self.listens {
+                    let plain: Vec<u8> =
+                        payload.iter().zip(self.mask.iter().cycle()).map(|(it, mask)| it ^ mask).collect();
+                    self.mask.rotate_left(size % 4);
+                    match &mut self.ping {
+                        Some(ping) => ping.extend_from_slice(&plain),
+                        None => received.extend(self.part(plain)),
+                    }
+                }
             }
             if self.is_in_payload && self.left == 0 {
                 self.is_in_payload = false;
-                if let Some(mut ping) = self.ping.take() {
-                    ping.iter_mut().enumerate().for_each(|(at, byte)| *byte ^= self.mask[at % 4]);
-                    received.push(Received::Ping(ping));
+                match self.ping.take() {
+                    Some(ping) => received.push(Received::Ping(ping)),
+                    // Frames may be empty, and still end a message.
+                    None => received.extend(self.part(Vec::new())),
                 }
             }
         }
         received
+    }
+
+    /// What is known of the message at hand that was not told yet.
+    fn part(&mut self, plain: Vec<u8>) -> Option<Received> {
+        let message = self.message.as_mut().filter(|message| message.is_at_hand)?;
+        let is_last = message.ends && self.left == 0;
+        if plain.is_empty() && !is_last {
+            return None;
+        }
+        let is_first = !std::mem::replace(&mut message.is_begun, true);
+        let part = Part { bytes: plain.into(), is_text: message.is_text, is_first, is_last };
+        if is_last {
+            self.message = None;
+        }
+        Some(Received::Part(part))
     }
 
     /// Reads the head of a frame once it is complete; fails if the client closes, or breaks the rules: its frames are
@@ -254,10 +326,20 @@ impl FrameReader {
         if opcode >= 8 && (!is_whole || length > MAX_CONTROL as u64) {
             return Err(());
         }
-        match opcode {
-            // Text, bytes and their continuations are not listened to; nor are pongs.
-            0..=2 | 10 => self.ping = None,
-            9 => self.ping = Some(Vec::with_capacity(MAX_CONTROL)),
+        self.ping = None;
+        if let Some(message) = &mut self.message {
+            message.is_at_hand = opcode == 0;
+        }
+        match (opcode, &mut self.message) {
+            (9, _) => self.ping = Some(Vec::with_capacity(MAX_CONTROL)),
+            (10, _) => {}
+            // Text, bytes and their continuations are not always listened to.
+            (0..=2, _) if !self.listens => {}
+            (0, Some(message)) => message.ends = is_whole,
+            (1 | 2, None) => {
+                let is_text = opcode == 1;
+                self.message = Some(Message { is_text, is_begun: false, ends: is_whole, is_at_hand: true });
+            }
             _ => return Err(()),
         }
         self.mask.copy_from_slice(mask);

@@ -8,7 +8,8 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
 use crate::{
-    Anonymous, Identity, PeerIdentity, RequestHeader, ServiceAccounts, TokenAuthenticator, TokenFile, TokenHolder,
+    Anonymous, AuthenticationNotes, Identity, PeerIdentity, RequestHeader, ServiceAccounts, TokenAuthenticator,
+    TokenFile, TokenHolder,
 };
 
 /// Turns the credentials of a request into an [`Identity`].
@@ -86,12 +87,13 @@ impl Authenticator {
     }
 
     /// Whose token this is, if it is good for one of `audiences`; if none are named, for this server. Tokens of the file
-    /// are for this server.
+    /// are for this server. What else there is to say goes to `notes`.
     pub async fn authenticate_token(
         &self,
         token: &[u8],
         audiences: &[String],
         now: SystemTime,
+        notes: &mut AuthenticationNotes,
     ) -> Result<TokenHolder, Unauthenticated> {
         let own = self.service_accounts.as_ref().map(ServiceAccounts::audiences).unwrap_or_default();
         if let Some(identity) = self.tokens.holder(token) {
@@ -103,14 +105,44 @@ impl Authenticator {
         }
         let token = std::str::from_utf8(token).map_err(|_| Unauthenticated::Token)?;
         let verified = match &self.service_accounts {
-            Some(accounts) => accounts.verify(token, audiences, now),
+            Some(accounts) => accounts.verify(token, audiences, now, notes).await,
             None => Err(Unauthenticated::Token),
         };
-        // One that is not good is not looked at by others; one of others is.
-        let refused = match verified {
-            Err(Unauthenticated::Token) => Unauthenticated::Token,
-            done => return done,
+        match verified {
+            Err(Unauthenticated::Token) => self.ask_others(token, audiences, now).await,
+            done => done,
+        }
+    }
+
+    /// Whose token this is, if it is good for this server: what is asked of every request, and made as little of as can
+    /// be.
+    async fn identify(
+        &self,
+        token: &[u8],
+        now: SystemTime,
+        notes: &mut AuthenticationNotes,
+    ) -> Result<Identity, Unauthenticated> {
+        if let Some(identity) = self.tokens.holder(token) {
+            return Ok(identity.clone());
+        }
+        let token = std::str::from_utf8(token).map_err(|_| Unauthenticated::Token)?;
+        let verified = match &self.service_accounts {
+            Some(accounts) => accounts.identify(token, now, notes).await,
+            None => Err(Unauthenticated::Token),
         };
+        match verified {
+            Err(Unauthenticated::Token) => self.ask_others(token, &[], now).await.map(|holder| holder.identity),
+            done => done,
+        }
+    }
+
+    /// Asks others about a token that is none of a service account. One of those that is not good is not shown to them.
+    async fn ask_others(
+        &self,
+        token: &str,
+        audiences: &[String],
+        now: SystemTime,
+    ) -> Result<TokenHolder, Unauthenticated> {
         let mut problems = Vec::new();
         for other in &self.others {
             match other.authenticate(token, audiences, now).await {
@@ -119,7 +151,10 @@ impl Authenticator {
                 Err(problem) => problems.push(problem),
             }
         }
-        if problems.is_empty() { Err(refused) } else { Err(Unauthenticated::Others(problems.join(", ").into())) }
+        match problems.as_slice() {
+            [] => Err(Unauthenticated::Token),
+            problems => Err(Unauthenticated::Others(problems.join(", ").into())),
+        }
     }
 
     /// Who makes a request for `path` with `headers` on a connection whose client proved to be `peer`, and `proxy` to
@@ -134,6 +169,7 @@ impl Authenticator {
         peer: &PeerIdentity,
         proxy: &PeerIdentity,
         now: SystemTime,
+        notes: &mut AuthenticationNotes,
     ) -> Result<Identity, Unauthenticated> {
         if let Some(user) = self.request_header.as_ref().and_then(|known| known.authenticate(headers, proxy)) {
             return Ok(user);
@@ -144,7 +180,7 @@ impl Authenticator {
             PeerIdentity::Unknown => None,
         };
         if let Authorization::Bearer(token) = authorization(headers) {
-            return self.authenticate_token(token, &[], now).await.map(|holder| holder.identity);
+            return self.identify(token, now, notes).await;
         }
         match refused {
             Some(refused) => Err(refused),
@@ -220,7 +256,8 @@ mod tests {
         headers: HeaderMap,
         peer: &PeerIdentity,
     ) -> Result<Identity, Unauthenticated> {
-        authenticator.authenticate(path, &headers, peer, &PeerIdentity::Unknown, NOW).await
+        let mut notes = AuthenticationNotes::default();
+        authenticator.authenticate(path, &headers, peer, &PeerIdentity::Unknown, NOW, &mut notes).await
     }
 
     #[tokio::test]

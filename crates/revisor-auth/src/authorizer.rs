@@ -210,9 +210,14 @@ impl Authorizer {
         self.decide(attributes, |_| (), drop).await.1
     }
 
+    /// The same as [`explain`](Authorizer::explain) for those who cannot be kept waiting, see [`Authorizer::authorize`].
+    pub fn explain_in_place(&self, attributes: &Attributes<'_>) -> (bool, String) {
+        in_place(self.explain(attributes))
+    }
+
     /// Whether it may, and what is said about that: why it may, or what the modes had to say against it.
-    pub fn explain(&self, attributes: &Attributes<'_>) -> (bool, String) {
-        match in_place(self.decide(attributes, |verdict| verdict.reason(attributes.user), |why| why)) {
+    pub async fn explain(&self, attributes: &Attributes<'_>) -> (bool, String) {
+        match self.decide(attributes, |verdict| verdict.reason(attributes.user), |why| why).await {
             (why, Decision::Allow) => (true, why.unwrap_or_default()),
             (_, Decision::Forbidden { reason }) => (false, reason.into_owned()),
         }
@@ -329,7 +334,8 @@ impl Authorizer {
 }
 
 /// The outcome of a decision, which is there at once unless a webhook has to be asked; then the thread is given up to
-/// others while it waits. Has to be called on a thread of a runtime with several of them where there are webhooks.
+/// others while it waits. Has to be called on a thread of a runtime with several of them where there are webhooks, which
+/// may start as many more as there can be requests that wait here.
 fn in_place<T>(decision: impl Future<Output = T>) -> T {
     let mut decision = pin!(decision);
     match decision.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -478,7 +484,7 @@ mod tests {
             ("AlwaysAllow,RBAC", "/version", (true, "")),
         ] {
             let attributes = Attributes { user: &bob, verb: "get", path, resource: None };
-            let (is_allowed, reason) = Authorizer::new(modes(mode), grants()).explain(&attributes);
+            let (is_allowed, reason) = Authorizer::new(modes(mode), grants()).explain_in_place(&attributes);
             assert_eq!((is_allowed, &*reason), want, "{mode} {path}");
         }
     }

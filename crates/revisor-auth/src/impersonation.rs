@@ -167,7 +167,7 @@ impl Impersonation {
 
     /// Whom the user of `asked` acts as in what they ask, if they may, and the constraint within which they may, if there
     /// is one.
-    pub fn resolve(
+    pub async fn resolve(
         &self,
         wanted: &Impersonated,
         asked: &Attributes<'_>,
@@ -179,7 +179,7 @@ impl Impersonation {
             if !way.is_for(wanted, asked.user) {
                 continue;
             }
-            match self.try_way(way, wanted, asked) {
+            match self.try_way(way, wanted, asked).await {
                 Ok(identity) => {
                     if last != Some(way) {
                         self.remember(requester, way);
@@ -203,11 +203,11 @@ impl Impersonation {
         last.insert(requester, way);
     }
 
-    fn try_way(&self, way: Way, wanted: &Impersonated, asked: &Attributes<'_>) -> Result<Identity, Forbidden> {
+    async fn try_way(&self, way: Way, wanted: &Impersonated, asked: &Attributes<'_>) -> Result<Identity, Forbidden> {
         let verb = match way.name() {
             Some(name) => {
                 let verb = format!("impersonate-on:{name}:{}", asked.verb);
-                self.check(&Attributes { verb: &verb, ..*asked })?;
+                self.check(&Attributes { verb: &verb, ..*asked }).await?;
                 format!("impersonate:{name}")
             }
             None => "impersonate".to_owned(),
@@ -215,12 +215,12 @@ impl Impersonation {
         let rights = Rights { impersonation: self, user: asked.user, verb: &verb, way };
         let Impersonated(claims) = wanted;
         let mut claims = claims.clone();
-        rights.check_name(&mut claims)?;
+        rights.check_name(&mut claims).await?;
         if let Some(uid) = &claims.uid {
-            rights.check("uids", AUTHENTICATION, None, None, uid)?;
+            rights.check("uids", AUTHENTICATION, None, None, uid).await?;
         }
-        rights.check_groups(&wanted.0.groups)?;
-        rights.check_extra(&claims.extra)?;
+        rights.check_groups(&wanted.0.groups).await?;
+        rights.check_extra(&claims.extra).await?;
         let own = if claims.name == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED };
         let has = |group: &str| claims.groups.iter().any(|known| known == group);
         if !has(own) && !has(UNAUTHENTICATED) {
@@ -229,8 +229,8 @@ impl Impersonation {
         Ok(Identity::exactly(claims))
     }
 
-    fn check(&self, attributes: &Attributes<'_>) -> Result<(), Forbidden> {
-        match self.authorizer.authorize(attributes) {
+    async fn check(&self, attributes: &Attributes<'_>) -> Result<(), Forbidden> {
+        match self.authorizer.authorize_request(attributes).await {
             Decision::Allow => Ok(()),
             Decision::Forbidden { reason } => Err(Forbidden::of(attributes, &reason)),
         }
@@ -259,7 +259,7 @@ impl Rights<'_> {
         Attributes { user: self.user, verb: self.verb, path: "", resource: Some(resource) }
     }
 
-    fn check(
+    async fn check(
         &self,
         resource: &str,
         group: &str,
@@ -270,31 +270,31 @@ impl Rights<'_> {
         let version = "v1";
         let resource =
             ResourceAttributes { group, version, resource, subresource, namespace, name: Some(name), selectors: None };
-        self.impersonation.check(&self.attributes(resource))
+        self.impersonation.check(&self.attributes(resource)).await
     }
 
     /// Checks the name, and gives nodes and service accounts the groups that they have.
-    fn check_name(&self, claims: &mut Claims) -> Result<(), Forbidden> {
+    async fn check_name(&self, claims: &mut Claims) -> Result<(), Forbidden> {
         let name = claims.name.clone();
         if let Some((namespace, name)) = account(&name) {
             if claims.groups.is_empty() {
                 claims.groups =
                     vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
             }
-            return self.check("serviceaccounts", self.group(), None, Some(namespace), name);
+            return self.check("serviceaccounts", self.group(), None, Some(namespace), name).await;
         }
         match node(&name).filter(|_| self.is_constrained()) {
             Some(node) => {
                 claims.groups = vec![NODES.to_owned()];
                 // Which node it is was seen before.
                 let name = if self.way == Way::AssociatedNode { "*" } else { node };
-                self.check("nodes", self.group(), None, None, name)
+                self.check("nodes", self.group(), None, None, name).await
             }
-            None => self.check("users", self.group(), None, None, &name),
+            None => self.check("users", self.group(), None, None, &name).await,
         }
     }
 
-    fn check_groups(&self, groups: &[String]) -> Result<(), Forbidden> {
+    async fn check_groups(&self, groups: &[String]) -> Result<(), Forbidden> {
         let refuse = |name, why: &str| {
             let resource = ResourceAttributes {
                 group: self.group(),
@@ -312,14 +312,17 @@ impl Rights<'_> {
             if groups.iter().any(|group| group == MASTERS) {
                 return refuse(Some(MASTERS), "impersonating the system:masters group is not allowed");
             }
-            if groups.len() >= MANY && self.check("groups", self.group(), None, None, "*").is_ok() {
+            if groups.len() >= MANY && self.check("groups", self.group(), None, None, "*").await.is_ok() {
                 return Ok(());
             }
         }
-        groups.iter().try_for_each(|group| self.check("groups", self.group(), None, None, group))
+        for group in groups {
+            self.check("groups", self.group(), None, None, group).await?;
+        }
+        Ok(())
     }
 
-    fn check_extra(&self, extra: &[(String, Vec<String>)]) -> Result<(), Forbidden> {
+    async fn check_extra(&self, extra: &[(String, Vec<String>)]) -> Result<(), Forbidden> {
         let resource = "userextras";
         if self.is_constrained() {
             if let Some(why) = extra.iter().find_map(|(key, values)| problem_of_extra(key, values)) {
@@ -329,14 +332,14 @@ impl Rights<'_> {
             }
             let count: usize = extra.iter().map(|(_, values)| values.len()).sum();
             if (extra.len() >= MANY || count >= MANY)
-                && self.check(resource, AUTHENTICATION, Some("*"), None, "*").is_ok()
+                && self.check(resource, AUTHENTICATION, Some("*"), None, "*").await.is_ok()
             {
                 return Ok(());
             }
         }
         for (key, values) in extra {
             for value in values {
-                self.check(resource, AUTHENTICATION, Some(key), None, value)?;
+                self.check(resource, AUTHENTICATION, Some(key), None, value).await?;
             }
         }
         Ok(())

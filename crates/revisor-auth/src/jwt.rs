@@ -5,7 +5,9 @@
 mod authenticator;
 mod claims;
 mod config;
+mod distributed_claims;
 mod key_set;
+mod token;
 mod web_key;
 
 use std::sync::{Arc, PoisonError, RwLock};

@@ -7,6 +7,7 @@
 mod abac;
 mod anonymous;
 mod attributes;
+mod authentication_notes;
 mod authenticator;
 mod authority_bundle;
 mod authorizer;
@@ -43,6 +44,7 @@ mod webhook_authorizer;
 pub use abac::AbacPolicy;
 pub use anonymous::Anonymous;
 pub use attributes::{Attributes, Forbidden, ResourceAttributes, why_forbidden};
+pub use authentication_notes::AuthenticationNotes;
 pub use authenticator::{Authenticator, Unauthenticated, authorization_warning};
 pub use authority_bundle::joined_authorities;
 pub use authorizer::{AccessRules, AuthorizationMode, AuthorizationModes, Authorizer, Decision, ModesError, Step};
@@ -63,7 +65,8 @@ pub use rbac::{
 pub use request_header::{RequestHeader, RequestHeaderNames};
 pub use selectors::Selectors;
 pub use service_accounts::{
-    LiveObject, NewToken, ObjectLookup, ServiceAccountOptions, ServiceAccounts, TokenHolder, TokenObject, TokenSubject,
+    ExternalSigner, ExternalSignerError, LegacySecret, LegacyTokens, NewToken, ObjectLookup, ServiceAccountMetrics,
+    ServiceAccountOptions, ServiceAccounts, TokenHolder, TokenObject, TokenObjectState, TokenSigner, TokenSubject,
 };
 pub use shown_certificates::{NamedFiles, NamedFilesError};
 pub use tls_config::{ServerTls, crypto_provider};

@@ -10,8 +10,8 @@
 //! outlives neither its certificate nor the authority that vouches for it, nor the server's trust in it, and a resumed
 //! session does not either (T1).
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
@@ -54,6 +54,8 @@ pub struct Peer {
     chain: Vec<CertificateDer<'static>>,
     /// `None` for a client that showed none, so that it never waits here.
     judged: Option<Mutex<Judged>>,
+    /// When its own certificate ends; found out when somebody asks.
+    expiry: OnceLock<Option<SystemTime>>,
 }
 
 /// What was last found out about a client.
@@ -85,7 +87,7 @@ impl PeerVerifier {
     /// as `peer_certificates` of the connection returns them after the handshake.
     pub fn peer(&self, chain: &[CertificateDer<'static>]) -> Peer {
         let judged = || Mutex::new(Judged { trust: self.trust.subscribe(), verdict: None });
-        Peer { chain: chain.to_vec(), judged: (!chain.is_empty()).then(judged) }
+        Peer { chain: chain.to_vec(), judged: (!chain.is_empty()).then(judged), expiry: OnceLock::new() }
     }
 
     /// What rustls asks during the handshake; `None` when clients are not asked for certificates.
@@ -113,6 +115,15 @@ impl Peer {
 }
 
 impl Peer {
+    /// When the certificate that it showed ends; `None` if it showed none.
+    pub fn expiry(&self) -> Option<SystemTime> {
+        *self.expiry.get_or_init(|| {
+            let (_, certificate) = x509_parser::parse_x509_certificate(self.chain.first()?).ok()?;
+            let seconds = u64::try_from(certificate.validity().not_after.timestamp()).ok()?;
+            SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+        })
+    }
+
     /// Completes when the server does not trust a client any more whom it believes now; `None` if there is no certificate
     /// to be believed. For answers that last: others ask [`Peer::identity`] often enough.
     pub fn distrusted(

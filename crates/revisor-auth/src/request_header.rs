@@ -59,6 +59,24 @@ impl RequestHeader {
         self.verifier.peer(chain)
     }
 
+    /// Takes the headers away by which proxies name users, once it is known who asks: what is passed on to others must not
+    /// name somebody in the words of a client (upstream: `ClearAuthenticationHeaders`).
+    pub fn clear(&self, headers: &mut HeaderMap) {
+        let RequestHeaderNames { username, uid, groups, extra_prefixes, .. } = &self.headers;
+        for name in [username, uid, groups].into_iter().flatten() {
+            headers.remove(name.as_str());
+        }
+        let begins = |name: &http::HeaderName| {
+            extra_prefixes
+                .iter()
+                .any(|prefix| name.as_str().get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix)))
+        };
+        let extra: Vec<http::HeaderName> = headers.keys().filter(|name| begins(name)).cloned().collect();
+        for name in extra {
+            headers.remove(name);
+        }
+    }
+
     /// Whom the headers name, if the client may name somebody and does.
     pub(crate) fn authenticate(&self, headers: &HeaderMap, proxy: &PeerIdentity) -> Option<Identity> {
         let PeerIdentity::Verified(proxy) = proxy else { return None };
@@ -102,6 +120,22 @@ mod tests {
 
     fn names(list: &[&str]) -> Vec<String> {
         list.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_names_users_can_be_taken_away() {
+        let names = RequestHeaderNames {
+            username: names(&["X-My-User"]),
+            extra_prefixes: names(&["X-My-Extra-"]),
+            ..RequestHeaderNames::default()
+        };
+        let request_header = RequestHeader::new(PeerVerifier::new(ClientTrust::default()), names);
+        let mut headers = HeaderMap::new();
+        for name in ["x-my-user", "x-my-extra-scopes", "accept"] {
+            headers.insert(name, http::HeaderValue::from_static("v"));
+        }
+        request_header.clear(&mut headers);
+        assert_eq!(headers.keys().map(|name| name.as_str()).collect::<Vec<_>>(), ["accept"]);
     }
 
     #[test]

@@ -1,36 +1,100 @@
 //! [`ServiceAccounts`]: the tokens by which processes show which service account they are. A token is good while it is
 //! signed, meant for this server and in its time, and while the account, and the object that it was bound to, are those
-//! that it was made for.
+//! that it was made for. Tokens of secrets (`legacy`) have rules of their own.
+
+mod external_signer;
+mod key_set;
+mod legacy;
+mod metrics;
+mod signed_tokens;
+mod token_claims;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::token_key::{algorithms, is_signed, json_web_keys, unverified};
-use crate::{Claims, Identity, SigningKey, Unauthenticated, VerifyingKey};
+pub use self::external_signer::{ExternalSigner, ExternalSignerError};
+use self::key_set::KeySet;
+use self::legacy::{LegacyClaims, LegacyValidator};
+pub use self::legacy::{LegacySecret, LegacyTokens};
+pub use self::metrics::ServiceAccountMetrics;
+use self::signed_tokens::{SignedToken, SignedTokens};
+use self::token_claims::{Audiences, TokenClaims, user_name};
+pub use self::token_claims::{NewToken, TokenObject, TokenSubject};
+use crate::token_key::{algorithms, is_signed, json_web_keys, named_key, payload, unverified};
+use crate::{AuthenticationNotes, Identity, SigningKey, Unauthenticated, VerifyingKey};
 
 /// How much clocks may differ.
 const LEEWAY: Duration = Duration::from_secs(60);
 
-const USER_PREFIX: &str = "system:serviceaccount:";
-const ALL_ACCOUNTS: &str = "system:serviceaccounts";
-const EXTRA_PREFIX: &str = "authentication.kubernetes.io/";
-
 /// What is known about an object that a token was made for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LiveObject {
-    /// What tells it from others that had its name before.
-    pub uid: String,
-    /// When it was marked as deleted.
-    pub deleted_at: Option<SystemTime>,
+pub enum TokenObjectState {
+    /// It is there, and was marked as deleted at this time, if it was.
+    There {
+        /// The time.
+        deleted_at: Option<SystemTime>,
+    },
+    /// There is another one of its name.
+    Another {
+        /// What tells that one from others.
+        uid: String,
+    },
+    /// There is none of its name.
+    Missing,
 }
 
 /// Knows the objects that tokens are made for.
 pub trait ObjectLookup: Send + Sync {
-    /// The object of a core resource with this name, if there is one.
-    fn find(&self, plural: &str, namespace: Option<&str>, name: &str) -> Option<LiveObject>;
+    /// What became of the object of a core resource with this name and uid. It is asked of every request that shows a
+    /// token, so that an object that is there should cost nothing.
+    fn find(&self, plural: &str, namespace: Option<&str>, name: &str, uid: &str) -> TokenObjectState;
+}
+
+/// Who signs tokens, and with which keys they are checked.
+#[derive(Clone)]
+pub struct TokenSigner(Signer);
+
+#[derive(Clone)]
+enum Signer {
+    Own(Arc<SigningKey>, Arc<KeySet>),
+    External(Arc<ExternalSigner>),
+}
+
+impl TokenSigner {
+    /// The server itself with this key. Tokens may be signed with any of `keys`.
+    pub fn own(key: SigningKey, keys: Vec<VerifyingKey>) -> TokenSigner {
+        TokenSigner(Signer::Own(Arc::new(key), Arc::new(KeySet::lasting(keys))))
+    }
+
+    /// A plugin.
+    pub fn external(signer: Arc<ExternalSigner>) -> TokenSigner {
+        TokenSigner(Signer::External(signer))
+    }
+
+    fn keys(&self) -> Arc<KeySet> {
+        match &self.0 {
+            Signer::Own(_, keys) => keys.clone(),
+            Signer::External(signer) => signer.keys(),
+        }
+    }
+
+    /// Keys among which there is one of this name, if there is one at all.
+    async fn keys_with(&self, id: &str) -> Arc<KeySet> {
+        match &self.0 {
+            Signer::Own(_, keys) => keys.clone(),
+            Signer::External(signer) => signer.keys_with(id).await,
+        }
+    }
+
+    async fn sign(&self, claims: &str) -> Result<String, String> {
+        match &self.0 {
+            Signer::Own(key, _) => key.sign(claims).ok_or_else(|| "the key fails".to_owned()),
+            Signer::External(signer) => signer.sign(claims).await.map_err(|error| error.to_string()),
+        }
+    }
 }
 
 /// What tokens of service accounts are made and checked with.
@@ -39,112 +103,30 @@ pub struct ServiceAccountOptions {
     pub issuers: Vec<String>,
     /// Whom a token must be meant for to be good here; empty for the issuer.
     pub audiences: Vec<String>,
-    /// Signs new tokens.
-    pub signing_key: SigningKey,
-    /// Those who may have signed the tokens that are shown.
-    pub verifying_keys: Vec<VerifyingKey>,
+    /// Signs new tokens, and knows the keys of those that are shown.
+    pub signer: TokenSigner,
     /// How long a token is good at most.
     pub max_expiration: Option<Duration>,
-    /// Whether tokens of pods that are meant to be replaced within the hour stay good for a year, for programs that read
-    /// theirs only once.
-    pub extends_expiration: bool,
+    /// How long tokens of pods that are meant to be replaced within the hour stay good, for programs that read theirs only
+    /// once; `None` for no longer than that.
+    pub extended_expiration: Option<Duration>,
     /// Where others are told to find the keys; `None` if they are told nothing.
     pub keys_uri: Option<String>,
     /// The objects that there are.
     pub objects: Arc<dyn ObjectLookup>,
+    /// The secrets that hold tokens of the past.
+    pub legacy: Arc<dyn LegacyTokens>,
+    /// Counts.
+    pub metrics: Arc<ServiceAccountMetrics>,
 }
 
 /// Makes and checks the tokens of service accounts.
 #[derive(Clone)]
-pub struct ServiceAccounts(Arc<ServiceAccountOptions>);
+pub struct ServiceAccounts(Arc<Inner>);
 
-/// The name of an object, and what tells it from others that had the name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenObject {
-    /// The name.
-    #[serde(default)]
-    pub name: String,
-    /// The identity; empty if it is not known.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub uid: String,
-}
-
-/// Which account a token is for, and to what it is bound.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenSubject {
-    /// The namespace of the account.
-    #[serde(default)]
-    pub namespace: String,
-    /// The account.
-    #[serde(default)]
-    pub serviceaccount: TokenObject,
-    /// The pod without which the token is void.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pod: Option<TokenObject>,
-    /// The secret without which the token is void.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret: Option<TokenObject>,
-    /// The node of the pod; if there is no pod, the node without which the token is void.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node: Option<TokenObject>,
-    /// When a token that is good for longer should have been replaced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warnafter: Option<u64>,
-}
-
-/// A token that is to be made.
-#[derive(Debug, Clone)]
-pub struct NewToken {
-    /// For whom.
-    pub subject: TokenSubject,
-    /// Who should accept it.
-    pub audiences: Vec<String>,
-    /// From when on it is good.
-    pub now: SystemTime,
-    /// How long it is good.
-    pub lifetime: Duration,
-    /// What tells it from other tokens.
-    pub id: String,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct TokenClaims {
-    #[serde(default)]
-    aud: Audiences,
-    exp: u64,
-    #[serde(default)]
-    iat: u64,
-    iss: String,
-    #[serde(default)]
-    jti: String,
-    #[serde(rename = "kubernetes.io")]
-    subject: TokenSubject,
-    #[serde(default)]
-    nbf: u64,
-    sub: String,
-}
-
-/// One audience may be written without a list.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-enum Audiences {
-    Many(Vec<String>),
-    One(String),
-}
-
-impl Default for Audiences {
-    fn default() -> Audiences {
-        Audiences::Many(Vec::new())
-    }
-}
-
-impl Audiences {
-    fn as_slice(&self) -> &[String] {
-        match self {
-            Audiences::Many(audiences) => audiences,
-            Audiences::One(audience) => std::slice::from_ref(audience),
-        }
-    }
+struct Inner {
+    options: ServiceAccountOptions,
+    signed: SignedTokens,
 }
 
 /// Whose a token is, and for whom it is meant of those who were asked for.
@@ -162,142 +144,256 @@ impl ServiceAccounts {
         if options.audiences.is_empty() {
             options.audiences.extend(options.issuers.first().cloned());
         }
-        ServiceAccounts(Arc::new(options))
+        if options.signer.keys().published.is_empty() {
+            // Who would check tokens by themselves has nothing to do that with.
+            options.keys_uri = None;
+        }
+        ServiceAccounts(Arc::new(Inner { options, signed: SignedTokens::default() }))
+    }
+
+    fn options(&self) -> &ServiceAccountOptions {
+        &self.0.options
     }
 
     /// Whom tokens must be meant for to be good here.
     pub fn audiences(&self) -> &[String] {
-        &self.0.audiences
+        &self.options().audiences
     }
 
     /// Whether others are told how to check tokens.
     pub fn is_published(&self) -> bool {
-        self.0.keys_uri.is_some()
+        self.options().keys_uri.is_some()
     }
 
     /// What whoever wants to check tokens without asking the server needs to know, if they are told.
     pub fn discovery(&self) -> Option<serde_json::Value> {
-        let keys_uri = self.0.keys_uri.as_ref()?;
+        let keys_uri = self.options().keys_uri.as_ref()?;
         Some(serde_json::json!({
-            "issuer": self.0.issuers.first(),
+            "issuer": self.options().issuers.first(),
             "jwks_uri": keys_uri,
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": algorithms(&self.0.verifying_keys),
+            "id_token_signing_alg_values_supported": algorithms(&self.options().signer.keys().published),
         }))
     }
 
-    /// The keys that tokens are checked with, as a `JWKS`.
+    /// The keys that others check tokens with, as a `JWKS`.
     pub fn json_web_keys(&self) -> serde_json::Value {
-        json_web_keys(&self.0.verifying_keys)
+        json_web_keys(&self.options().signer.keys().published)
+    }
+
+    /// For how many seconds others may keep what they are told of keys.
+    pub fn keys_max_age(&self) -> u64 {
+        self.options().signer.keys().max_age()
     }
 
     /// How long a token is good at most.
     pub fn max_expiration(&self) -> Option<Duration> {
-        self.0.max_expiration
+        self.options().max_expiration
     }
 
-    /// Whether tokens of pods stay good for longer than they are meant to be used.
-    pub fn extends_expiration(&self) -> bool {
-        self.0.extends_expiration
+    /// How long tokens of pods stay good that are meant to be used for less, if they do.
+    pub fn extended_expiration(&self) -> Option<Duration> {
+        self.options().extended_expiration
     }
 
-    /// Makes a token; `None` if the key fails.
-    pub fn issue(&self, token: NewToken) -> Option<String> {
+    /// Makes a token; or says why that is not possible.
+    pub async fn issue(&self, token: NewToken) -> Result<String, String> {
         let NewToken { subject, audiences, now, lifetime, id } = token;
-        let account = &subject.serviceaccount.name;
         let begins = seconds(now);
-        self.0.signing_key.sign(&TokenClaims {
+        let claims = payload(&TokenClaims {
             aud: Audiences::Many(audiences),
-            exp: begins.saturating_add(lifetime.as_secs()),
-            iat: begins,
-            iss: self.0.issuers.first().cloned().unwrap_or_default(),
+            exp: Some(begins.saturating_add(lifetime.as_secs())),
+            iat: Some(begins),
+            iss: self.options().issuers.first().cloned().unwrap_or_default(),
             jti: id,
-            sub: format!("{USER_PREFIX}{}:{account}", subject.namespace),
-            nbf: begins,
+            sub: user_name(&subject.namespace, &subject.serviceaccount.name),
+            nbf: Some(begins),
             subject,
+        });
+        self.options().signer.sign(&claims.ok_or("the claims cannot be written")?).await
+    }
+
+    /// What signs the tokens of secrets: a function of the namespace, the account and the secret. `None` if the server
+    /// has no key of its own.
+    pub fn legacy_signer(&self) -> Option<impl Fn(&str, &TokenObject, &str) -> Option<String> + Send + Sync + use<>> {
+        let Signer::Own(key, _) = &self.options().signer.0 else { return None };
+        let key = key.clone();
+        Some(move |namespace: &str, account: &TokenObject, secret: &str| {
+            key.sign(&payload(&LegacyClaims::new(namespace, account, secret))?)
         })
     }
 
     /// Whose token this is, if it is good for one of `audiences`; if none are named, for this server.
-    pub fn verify(&self, token: &str, audiences: &[String], now: SystemTime) -> Result<TokenHolder, Unauthenticated> {
-        let claims: TokenClaims = unverified(token).ok_or(Unauthenticated::Token)?;
-        // Tokens of other issuers are somebody else's to check.
-        if !self.0.issuers.contains(&claims.iss) {
-            return Err(Unauthenticated::Token);
-        }
-        let refused = |why: String| Unauthenticated::ServiceAccount(why.into());
-        if !is_signed(token, &self.0.verifying_keys) {
-            return Err(refused("invalid signature".to_owned()));
-        }
-        let wanted = if audiences.is_empty() { self.audiences() } else { audiences };
-        let named = claims.aud.as_slice();
-        let meant: Vec<String> = wanted.iter().filter(|audience| named.contains(audience)).cloned().collect();
-        if meant.is_empty() {
-            return Err(refused(format!("token audiences {named:?} is invalid for the target audiences {wanted:?}")));
-        }
-        let late = seconds(now).saturating_sub(LEEWAY.as_secs());
-        let early = seconds(now).saturating_add(LEEWAY.as_secs());
-        if claims.exp < late {
-            return Err(refused("service account token has expired".to_owned()));
-        }
-        if claims.nbf > early {
-            return Err(refused("service account token is not valid yet".to_owned()));
-        }
-        self.check_objects(&claims.subject, now).map_err(refused)?;
-        Ok(TokenHolder { identity: identity(claims), audiences: meant })
+    pub async fn verify(
+        &self,
+        token: &str,
+        audiences: &[String],
+        now: SystemTime,
+        notes: &mut AuthenticationNotes,
+    ) -> Result<TokenHolder, Unauthenticated> {
+        let (identity, signed) = self.holder(token, audiences, now, notes).await?;
+        let (named, wanted) = (self.named(&signed), self.wanted(audiences));
+        let audiences = wanted.iter().filter(|audience| named.contains(audience)).cloned().collect();
+        Ok(TokenHolder { identity, audiences })
     }
 
-    /// Whether all that the token depends on is still what it was.
-    fn check_objects(&self, subject: &TokenSubject, now: SystemTime) -> Result<(), String> {
-        let namespace = Some(&*subject.namespace);
-        let account = &subject.serviceaccount;
-        self.check_object("serviceaccounts", namespace, account, now)
-            .ok_or_else(|| format!("serviceaccounts {:?} is not the one of the token", account.name))?;
-        let node = subject.node.as_ref().filter(|_| subject.pod.is_none());
-        let bound = [
-            ("secrets", namespace, subject.secret.as_ref()),
-            ("pods", namespace, subject.pod.as_ref()),
-            ("nodes", None, node),
-        ];
-        for (plural, namespace, object) in bound {
-            if object.is_some_and(|object| self.check_object(plural, namespace, object, now).is_none()) {
-                return Err("service account token has been invalidated".to_owned());
+    /// The same for those who only ask whose it is: it is asked of every request.
+    pub(crate) async fn identify(
+        &self,
+        token: &str,
+        now: SystemTime,
+        notes: &mut AuthenticationNotes,
+    ) -> Result<Identity, Unauthenticated> {
+        Ok(self.holder(token, &[], now, notes).await?.0)
+    }
+
+    /// Whom a token is meant for; those of the past are for this server.
+    fn named<'a>(&'a self, signed: &'a SignedToken) -> &'a [String] {
+        match signed.audiences() {
+            [] => self.audiences(),
+            named => named,
+        }
+    }
+
+    fn wanted<'a>(&'a self, audiences: &'a [String]) -> &'a [String] {
+        if audiences.is_empty() { self.audiences() } else { audiences }
+    }
+
+    /// Whose a token is, and what it says.
+    async fn holder(
+        &self,
+        token: &str,
+        audiences: &[String],
+        now: SystemTime,
+        notes: &mut AuthenticationNotes,
+    ) -> Result<(Identity, Arc<SignedToken>), Unauthenticated> {
+        let refused = |why: String| Unauthenticated::ServiceAccount(why.into());
+        let signed = self.signed(token).await?;
+        if signed.audiences().is_empty() {
+            notes.annotate("authentication.k8s.io/legacy-token", signed.subject());
+            self.options().metrics.legacy.inc();
+        }
+        let (named, wanted) = (self.named(&signed), self.wanted(audiences));
+        if !wanted.iter().any(|audience| named.contains(audience)) {
+            return Err(refused(format!("token audiences {named:?} is invalid for the target audiences {wanted:?}")));
+        }
+        let identity = match &*signed {
+            SignedToken::Bound(claims, identity) => {
+                self.validate(claims, now, notes).map_err(refused)?;
+                identity.clone()
+            }
+            SignedToken::Legacy(claims) => {
+                let ServiceAccountOptions { legacy, metrics, .. } = self.options();
+                let validator = LegacyValidator { tokens: legacy, metrics };
+                validator.validate(token, claims, now, notes).await.map_err(refused)?
+            }
+        };
+        Ok((identity, signed))
+    }
+
+    /// What a token says that one of the keys signed.
+    async fn signed(&self, token: &str) -> Result<Arc<SignedToken>, Unauthenticated> {
+        #[derive(Deserialize)]
+        struct Issued {
+            #[serde(default)]
+            iss: String,
+        }
+        let digest = SignedTokens::digest(token);
+        let ServiceAccountOptions { signer, issuers, .. } = self.options();
+        if let Some(known) = self.0.signed.recall(&digest, signer.keys().generation) {
+            return Ok(known);
+        }
+        let Issued { iss } = unverified(token).ok_or(Unauthenticated::Token)?;
+        // Tokens of other issuers are somebody else's to check.
+        if iss != legacy::ISSUER && !issuers.contains(&iss) {
+            return Err(Unauthenticated::Token);
+        }
+        let refused = |why: &str| Unauthenticated::ServiceAccount(why.into());
+        let key = named_key(token).ok_or(Unauthenticated::Token)?;
+        let keys = signer.keys_with(&key).await;
+        if !keys.knows(&key) {
+            return Err(refused("invalid signature, no keys found"));
+        }
+        if !is_signed(token, &keys.keys) {
+            return Err(refused("invalid signature"));
+        }
+        let signed = if iss == legacy::ISSUER {
+            unverified(token).map(SignedToken::Legacy)
+        } else {
+            unverified(token).map(|claims: TokenClaims| {
+                let identity = claims.identity();
+                SignedToken::Bound(Box::new(claims), identity)
+            })
+        };
+        let signed = Arc::new(signed.ok_or_else(|| refused("the claims cannot be read"))?);
+        self.0.signed.remember(digest, keys.generation, &signed);
+        Ok(signed)
+    }
+
+    /// Whether a token that was asked for still counts (`validator.Validate`).
+    fn validate(&self, claims: &TokenClaims, now: SystemTime, notes: &mut AuthenticationNotes) -> Result<(), String> {
+        let late = seconds(now).saturating_sub(LEEWAY.as_secs());
+        let early = seconds(now).saturating_add(LEEWAY.as_secs());
+        if claims.nbf.is_some_and(|begins| begins > early) {
+            return Err("service account token is not valid yet".to_owned());
+        }
+        if claims.exp.is_some_and(|ends| ends < late) {
+            return Err("service account token has expired".to_owned());
+        }
+        if claims.iat.is_some_and(|issued| issued > early) {
+            return Err("service account token is issued in the future".to_owned());
+        }
+        self.check_objects(&claims.subject, now)?;
+        if let Some(after) = claims.subject.warnafter.filter(|after| *after != 0) {
+            if seconds(now) > after {
+                let late = seconds(now) - after;
+                let note = format!("subject: {}, seconds after warning threshold: {late}", claims.sub);
+                notes.annotate("authentication.k8s.io/stale-token", note);
+                self.options().metrics.stale.inc();
+            } else {
+                self.options().metrics.valid.inc();
             }
         }
         Ok(())
     }
 
-    fn check_object(&self, plural: &str, namespace: Option<&str>, object: &TokenObject, now: SystemTime) -> Option<()> {
-        let found = self.0.objects.find(plural, namespace, &object.name)?;
-        let is_gone = found.deleted_at.is_some_and(|deleted| deleted + LEEWAY < now);
-        (found.uid == object.uid && !is_gone).then_some(())
-    }
-}
-
-fn identity(claims: TokenClaims) -> Identity {
-    let TokenSubject { namespace, serviceaccount, pod, node, .. } = claims.subject;
-    let mut extra = Vec::new();
-    let mut add = |key: &str, value: String| {
-        if !value.is_empty() {
-            extra.push((format!("{EXTRA_PREFIX}{key}"), vec![value]));
+    /// Whether all that the token depends on is still what it was.
+    fn check_objects(&self, subject: &TokenSubject, now: SystemTime) -> Result<(), String> {
+        let TokenSubject { namespace, serviceaccount: account, .. } = subject;
+        let objects = &self.options().objects;
+        let is_gone = |deleted: Option<SystemTime>| deleted.is_some_and(|deleted| deleted + LEEWAY < now);
+        match objects.find("serviceaccounts", Some(namespace), &account.name, &account.uid) {
+            TokenObjectState::There { deleted_at } if is_gone(deleted_at) => {
+                return Err(format!("service account {namespace}/{} has been deleted", account.name));
+            }
+            TokenObjectState::There { .. } => {}
+            TokenObjectState::Another { uid } => {
+                return Err(format!("service account UID ({uid}) does not match claim ({})", account.uid));
+            }
+            TokenObjectState::Missing => return Err(format!("serviceaccounts {:?} not found", account.name)),
         }
-    };
-    if !claims.jti.is_empty() {
-        add("credential-id", format!("JTI={}", claims.jti));
-    }
-    for (object, name, uid) in [(pod, "pod-name", "pod-uid"), (node, "node-name", "node-uid")] {
-        if let Some(object) = object {
-            add(name, object.name);
-            add(uid, object.uid);
+        let node = subject.node.as_ref().filter(|_| subject.pod.is_none());
+        let bound = [
+            ("secret", "secrets", Some(&**namespace), subject.secret.as_ref()),
+            ("pod", "pods", Some(&**namespace), subject.pod.as_ref()),
+            ("node", "nodes", None, node),
+        ];
+        for (kind, plural, namespace, object) in bound {
+            let Some(object) = object else { continue };
+            match objects.find(plural, namespace, &object.name, &object.uid) {
+                TokenObjectState::There { deleted_at } if !is_gone(deleted_at) => {}
+                TokenObjectState::Another { uid } => {
+                    let own = &object.uid;
+                    return Err(format!("{kind} UID ({uid}) does not match service account {kind} ref claim ({own})"));
+                }
+                TokenObjectState::There { .. } | TokenObjectState::Missing => {
+                    return Err("service account token has been invalidated".to_owned());
+                }
+            }
         }
+        Ok(())
     }
-    Identity::authenticated(Claims {
-        name: format!("{USER_PREFIX}{namespace}:{}", serviceaccount.name),
-        uid: Some(serviceaccount.uid),
-        groups: vec![ALL_ACCOUNTS.to_owned(), format!("{ALL_ACCOUNTS}:{namespace}")],
-        extra,
-    })
 }
 
 fn seconds(time: SystemTime) -> u64 {
@@ -306,120 +402,9 @@ fn seconds(time: SystemTime) -> u64 {
 
 impl fmt::Debug for ServiceAccounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServiceAccounts").field("issuers", &self.0.issuers).finish_non_exhaustive()
+        f.debug_struct("ServiceAccounts").field("issuers", &self.options().issuers).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Objects;
-
-    impl ObjectLookup for Objects {
-        fn find(&self, plural: &str, namespace: Option<&str>, name: &str) -> Option<LiveObject> {
-            let uid = match (plural, namespace, name) {
-                ("serviceaccounts", Some("n"), "a") => "1",
-                ("pods", Some("n"), "p") => "2",
-                ("secrets", Some("n"), "going") => "3",
-                ("nodes", None, "m") => "4",
-                _ => return None,
-            };
-            let deleted_at = (name == "going").then_some(UNIX_EPOCH);
-            Some(LiveObject { uid: uid.to_owned(), deleted_at })
-        }
-    }
-
-    fn now() -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(1_000_000)
-    }
-
-    fn accounts() -> ServiceAccounts {
-        let pem = rcgen::KeyPair::generate().expect("keys can be made").serialize_pem();
-        ServiceAccounts::new(ServiceAccountOptions {
-            issuers: vec!["https://issuer".to_owned()],
-            audiences: Vec::new(),
-            signing_key: SigningKey::from_pem(pem.as_bytes()).expect("is a key"),
-            verifying_keys: VerifyingKey::from_pem(pem.as_bytes()).expect("is a key"),
-            max_expiration: None,
-            extends_expiration: true,
-            keys_uri: None,
-            objects: Arc::new(Objects),
-        })
-    }
-
-    fn object(name: &str, uid: &str) -> TokenObject {
-        TokenObject { name: name.to_owned(), uid: uid.to_owned() }
-    }
-
-    fn token(change: impl FnOnce(&mut NewToken)) -> NewToken {
-        let subject =
-            TokenSubject { namespace: "n".to_owned(), serviceaccount: object("a", "1"), ..TokenSubject::default() };
-        let audiences = vec!["https://issuer".to_owned()];
-        let lifetime = Duration::from_secs(600);
-        let mut token = NewToken { subject, audiences, now: now(), lifetime, id: "id".to_owned() };
-        change(&mut token);
-        token
-    }
-
-    #[test]
-    fn a_token_shows_its_account() {
-        let accounts = accounts();
-        let made = accounts.issue(token(|token| token.subject.pod = Some(object("p", "2")))).expect("is made");
-        let holder = accounts.verify(&made, &[], now()).expect("is good");
-        assert_eq!(holder.audiences, ["https://issuer"]);
-        assert_eq!((holder.identity.name(), holder.identity.uid()), ("system:serviceaccount:n:a", Some("1")));
-        let groups = ["system:serviceaccounts", "system:serviceaccounts:n", "system:authenticated"];
-        assert_eq!(holder.identity.groups(), groups);
-        let extra: Vec<_> = holder.identity.extra().iter().map(|(key, values)| (&**key, &*values[0])).collect();
-        assert_eq!(
-            extra,
-            [
-                ("authentication.kubernetes.io/credential-id", "JTI=id"),
-                ("authentication.kubernetes.io/pod-name", "p"),
-                ("authentication.kubernetes.io/pod-uid", "2"),
-            ]
-        );
-    }
-
-    #[test]
-    fn a_token_is_good_while_all_that_it_is_for_is_there() {
-        let accounts = accounts();
-        let wanted = |name: &str| vec![name.to_owned()];
-        let after = |seconds| now() + Duration::from_secs(seconds);
-        let none = Vec::new();
-        type Change = fn(&mut NewToken);
-        for (name, change, audiences, at, is_good) in [
-            ("good", (|_| ()) as Change, &none, now(), true),
-            ("a moment too late", |_| (), &none, after(659), true),
-            ("too late", |_| (), &none, after(661), false),
-            ("too early", |_| (), &none, now() - Duration::from_secs(61), false),
-            ("for somebody else", |token| token.audiences = vec!["other".to_owned()], &none, now(), false),
-            ("for who asks", |token| token.audiences = vec!["other".to_owned()], &wanted("other"), now(), true),
-            ("of another account", |token| token.subject.serviceaccount.uid = "9".to_owned(), &none, now(), false),
-            ("of no account", |token| token.subject.serviceaccount.name = "b".to_owned(), &none, now(), false),
-            ("of a pod", |token| token.subject.pod = Some(object("p", "2")), &none, now(), true),
-            ("of a pod of the past", |token| token.subject.pod = Some(object("p", "1")), &none, now(), false),
-            (
-                "of a secret on its way out",
-                |token| token.subject.secret = Some(object("going", "3")),
-                &none,
-                now(),
-                false,
-            ),
-            ("of a node", |token| token.subject.node = Some(object("m", "4")), &none, now(), true),
-            ("of a node that is gone", |token| token.subject.node = Some(object("o", "4")), &none, now(), false),
-        ] {
-            let made = accounts.issue(token(change)).expect("is made");
-            let verified = accounts.verify(&made, audiences, at);
-            assert_eq!(verified.is_ok(), is_good, "{name}: {verified:?}");
-        }
-    }
-
-    #[test]
-    fn tokens_of_others_are_not_for_us() {
-        let other = accounts().issue(token(|_| ())).expect("is made");
-        assert!(matches!(accounts().verify(&other, &[], now()), Err(Unauthenticated::ServiceAccount(_))));
-        assert_eq!(accounts().verify("nonsense", &[], now()), Err(Unauthenticated::Token));
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
-//! The keys of tokens: [`SigningKey`] and [`VerifyingKey`], RSA or ECDSA on the curves P-256 and P-384, and the compact
-//! form of what they sign. What a token says is not their business; see `service_accounts.rs`.
+//! The keys of tokens: [`SigningKey`] and [`VerifyingKey`], RSA or ECDSA on the curves P-256, P-384 and P-521, and the
+//! compact form of what they sign. What a token says is not their business; see `service_accounts.rs`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
@@ -31,6 +32,8 @@ enum Algorithm {
     Es256,
     #[serde(rename = "ES384")]
     Es384,
+    #[serde(rename = "ES512")]
+    Es512,
 }
 
 impl Algorithm {
@@ -39,6 +42,17 @@ impl Algorithm {
             Algorithm::Rs256 => &signature::RSA_PKCS1_2048_8192_SHA256,
             Algorithm::Es256 => &signature::ECDSA_P256_SHA256_FIXED,
             Algorithm::Es384 => &signature::ECDSA_P384_SHA384_FIXED,
+            Algorithm::Es512 => &signature::ECDSA_P521_SHA512_FIXED,
+        }
+    }
+
+    /// The name of the curve, if it has one.
+    fn curve(self) -> Option<&'static str> {
+        match self {
+            Algorithm::Rs256 => None,
+            Algorithm::Es256 => Some("P-256"),
+            Algorithm::Es384 => Some("P-384"),
+            Algorithm::Es512 => Some("P-521"),
         }
     }
 }
@@ -66,6 +80,7 @@ impl Pair {
         rsa()
             .or_else(|| ecdsa(Algorithm::Es256, &signature::ECDSA_P256_SHA256_FIXED_SIGNING))
             .or_else(|| ecdsa(Algorithm::Es384, &signature::ECDSA_P384_SHA384_FIXED_SIGNING))
+            .or_else(|| ecdsa(Algorithm::Es512, &signature::ECDSA_P521_SHA512_FIXED_SIGNING))
     }
 
     fn algorithm(&self) -> Algorithm {
@@ -114,11 +129,11 @@ impl SigningKey {
         Ok(SigningKey { pair, header: URL_SAFE_NO_PAD.encode(header) })
     }
 
-    /// The token with these claims.
-    pub(crate) fn sign(&self, claims: &impl Serialize) -> Option<String> {
+    /// The token with these claims, which are in base64 already.
+    pub(crate) fn sign(&self, claims: &str) -> Option<String> {
         let mut token = self.header.clone();
         token.push('.');
-        token.push_str(&URL_SAFE_NO_PAD.encode(serde_json::to_vec(claims).ok()?));
+        token.push_str(claims);
         let signature = self.pair.sign(token.as_bytes())?;
         token.push('.');
         token.push_str(&URL_SAFE_NO_PAD.encode(signature));
@@ -140,6 +155,8 @@ pub struct VerifyingKey {
     public: Vec<u8>,
     /// The key with what says of which sort it is.
     info: Vec<u8>,
+    /// The name by which tokens say that it signed them.
+    id: String,
 }
 
 impl VerifyingKey {
@@ -159,16 +176,32 @@ impl VerifyingKey {
         if keys.is_empty() { Err(TokenKeyError) } else { Ok(keys) }
     }
 
+    /// A public key (`SubjectPublicKeyInfo`), under the name that it gives itself.
     fn from_info(der: &[u8]) -> Option<VerifyingKey> {
+        VerifyingKey::named(key_id(der), der)
+    }
+
+    /// A public key (`SubjectPublicKeyInfo`) that goes by this name. `None` if tokens cannot be checked with it.
+    pub(crate) fn named(id: String, der: &[u8]) -> Option<VerifyingKey> {
         let (_, info) = SubjectPublicKeyInfo::from_der(der).ok()?;
         let public = info.subject_public_key.data.to_vec();
-        // The bytes of a point on a curve tell by their number on which.
-        let algorithm = match (public.first(), public.len()) {
-            (Some(4), 65) => Algorithm::Es256,
-            (Some(4), 97) => Algorithm::Es384,
-            _ => Algorithm::Rs256,
+        let algorithm = match info.parsed().ok()? {
+            PublicKey::RSA(_) => Algorithm::Rs256,
+            // The bytes of a point on a curve tell by their number on which.
+            PublicKey::EC(_) => match (public.first(), public.len()) {
+                (Some(4), 65) => Algorithm::Es256,
+                (Some(4), 97) => Algorithm::Es384,
+                (Some(4), 133) => Algorithm::Es512,
+                _ => return None,
+            },
+            _ => return None,
         };
-        Some(VerifyingKey { algorithm, public, info: der.to_vec() })
+        Some(VerifyingKey { algorithm, public, info: der.to_vec(), id })
+    }
+
+    /// The name by which tokens say that it signed them.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
     }
 
     /// The key as others read it who want to check tokens by themselves; `None` if it is of a sort that has no such form.
@@ -182,16 +215,20 @@ impl VerifyingKey {
             }
             PublicKey::EC(point) => {
                 let (x, y) = point.data().get(1..)?.split_at_checked(point.data().len() / 2)?;
-                let curve = if self.algorithm == Algorithm::Es256 { "P-256" } else { "P-384" };
-                json!({"kty": "EC", "crv": curve, "x": text(x), "y": text(y)})
+                json!({"kty": "EC", "crv": self.algorithm.curve(), "x": text(x), "y": text(y)})
             }
             _ => return None,
         };
         key["use"] = json!("sig");
-        key["kid"] = json!(key_id(&self.info));
+        key["kid"] = json!(self.id);
         key["alg"] = json!(self.algorithm);
         Some(key)
     }
+}
+
+/// Claims as they stand in a token; `None` if they cannot be written.
+pub(crate) fn payload(claims: &impl Serialize) -> Option<String> {
+    Some(URL_SAFE_NO_PAD.encode(serde_json::to_vec(claims).ok()?))
 }
 
 /// The name by which others find a key.
@@ -204,30 +241,42 @@ pub(crate) fn json_web_keys(keys: &[VerifyingKey]) -> serde_json::Value {
     json!({"keys": keys.iter().filter_map(VerifyingKey::json_web_key).collect::<Vec<_>>()})
 }
 
-/// The names of the algorithms with which tokens may be signed that these keys check.
+/// The names of the algorithms with which tokens may be signed that these keys check, in order (`getAlgs`).
 pub(crate) fn algorithms(keys: &[VerifyingKey]) -> serde_json::Value {
-    let mut names: Vec<serde_json::Value> = Vec::new();
-    for name in keys.iter().map(|key| json!(key.algorithm)) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let names: BTreeSet<String> =
+        keys.iter().filter_map(|key| json!(key.algorithm).as_str().map(str::to_owned)).collect();
     json!(names)
+}
+
+/// A part of a token in compact form, read without asking who wrote it.
+fn part<T: for<'de> Deserialize<'de>>(text: &str) -> Option<T> {
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()
 }
 
 /// The claims of a token, which anybody could have made.
 pub(crate) fn unverified<C: for<'de> Deserialize<'de>>(token: &str) -> Option<C> {
-    let claims = token.split('.').nth(1)?;
-    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
+    let mut parts = token.split('.');
+    let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_none() { part(claims) } else { None }
 }
 
-/// Whether one of these keys signed the token.
+/// The name of the key that is said to have signed the token; empty if it names none. `None` if it is no token.
+pub(crate) fn named_key(token: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        kid: String,
+    }
+    Some(part::<Named>(token.split('.').next()?)?.kid)
+}
+
+/// Whether one of these keys signed the token. A token that names its key is checked with keys of that name only.
 pub(crate) fn is_signed(token: &str, keys: &[VerifyingKey]) -> bool {
     let Some((message, signature)) = token.rsplit_once('.') else { return false };
-    let header = message.split('.').next().and_then(|header| URL_SAFE_NO_PAD.decode(header).ok());
-    let header: Option<Header> = header.and_then(|header| serde_json::from_slice(&header).ok());
+    let header: Option<Header> = message.split('.').next().and_then(part);
     let (Some(header), Ok(signature)) = (header, URL_SAFE_NO_PAD.decode(signature)) else { return false };
-    keys.iter().filter(|key| key.algorithm == header.alg).any(|key| {
+    let is_meant = |key: &&VerifyingKey| header.kid.is_empty() || header.kid == key.id;
+    keys.iter().filter(is_meant).filter(|key| key.algorithm == header.alg).any(|key| {
         let public = UnparsedPublicKey::new(key.algorithm.verification(), &key.public);
         public.verify(message.as_bytes(), &signature).is_ok()
     })
@@ -245,13 +294,16 @@ mod tests {
     fn what_one_half_signs_the_other_knows() {
         let ec = |curve| pems(rcgen::KeyPair::generate_for(curve).expect("keys can be made"));
         let rsa = pems(rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).expect("keys can be made"));
-        for (name, (private, public)) in
-            [("P-256", ec(&rcgen::PKCS_ECDSA_P256_SHA256)), ("P-384", ec(&rcgen::PKCS_ECDSA_P384_SHA384)), ("RSA", rsa)]
-        {
+        for (name, (private, public)) in [
+            ("P-256", ec(&rcgen::PKCS_ECDSA_P256_SHA256)),
+            ("P-384", ec(&rcgen::PKCS_ECDSA_P384_SHA384)),
+            ("P-521", ec(&rcgen::PKCS_ECDSA_P521_SHA512)),
+            ("RSA", rsa),
+        ] {
             let signing = SigningKey::from_pem(private.as_bytes()).expect(name);
             let keys = VerifyingKey::from_pem(public.as_bytes()).expect(name);
             assert_eq!(VerifyingKey::from_pem(private.as_bytes()).as_ref(), Ok(&keys), "{name}");
-            let token = signing.sign(&serde_json::json!({"a": 1})).expect(name);
+            let token = signing.sign(&payload(&json!({"a": 1})).expect(name)).expect(name);
             assert!(is_signed(&token, &keys), "{name}");
             assert_eq!(unverified::<serde_json::Value>(&token), Some(serde_json::json!({"a": 1})), "{name}");
             let (rest, last) = token.split_at(token.len() - 2);
@@ -277,7 +329,7 @@ mod tests {
             (&rcgen::PKCS_RSA_SHA256, "RSA", &["n", "e"]),
         ] {
             let (private, public) = pems(rcgen::KeyPair::generate_for(curve).expect("keys can be made"));
-            let token = SigningKey::from_pem(private.as_bytes()).expect(kind).sign(&json!({})).expect(kind);
+            let token = SigningKey::from_pem(private.as_bytes()).expect(kind).sign("e30").expect(kind);
             let header = URL_SAFE_NO_PAD.decode(token.split('.').next().expect("a header")).expect("is base64");
             let header: Header = serde_json::from_slice(&header).expect("is JSON");
             let published = json_web_keys(&VerifyingKey::from_pem(public.as_bytes()).expect(kind));

@@ -1,7 +1,5 @@
-//! One kept-alive connection over TLS.
-//!
-//! The server's certificate is not checked. That would only measure the client, and the address is on this machine;
-//! see `endpoint`.
+//! One kept-alive connection over TLS on which HTTP/1.1 is spoken, and [`Connector`], who opens it. `channel` is for those
+//! who do not care which protocol carries their requests.
 
 use std::sync::Arc;
 
@@ -10,24 +8,22 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::Endpoint;
 use crate::http::{Body, Head};
+use crate::tls;
 
 /// How much is read from the socket at a time: some TLS records, so that large lists take few turns.
 const BUFFER: usize = 128 * 1024;
 
 /// How much of a refusal is shown.
-const EXCERPT: usize = 400;
+pub(crate) const EXCERPT: usize = 400;
 
 /// Opens connections to one server.
 #[derive(Clone)]
 pub struct Connector {
-    endpoint: Endpoint,
+    pub(crate) endpoint: Endpoint,
     /// What every request says besides its first line and its body.
     headers: String,
     tls: TlsConnector,
@@ -36,14 +32,12 @@ pub struct Connector {
 impl Connector {
     /// A connector to this server, as one who has its token.
     pub fn new(endpoint: Endpoint) -> Result<Self> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let mut config = ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .context("TLS cannot be set up")?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Unchecked(provider)))
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Self::speaking(endpoint, b"http/1.1")
+    }
+
+    /// The same for another protocol, which the caller has to speak then.
+    pub(crate) fn speaking(endpoint: Endpoint, protocol: &[u8]) -> Result<Self> {
+        let config = tls::client(protocol)?;
         let headers =
             format!(" HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n", endpoint.address, endpoint.token);
         Ok(Self { endpoint, headers, tls: TlsConnector::from(Arc::new(config)) })
@@ -51,20 +45,17 @@ impl Connector {
 
     /// Opens a connection.
     pub async fn connect(&self) -> Result<Connection> {
+        let stream = self.shake_hands().await?;
+        Ok(Connection { stream, buffer: vec![0; BUFFER], start: 0, end: 0 })
+    }
+
+    /// Opens a connection on which nothing was said yet.
+    pub(crate) async fn shake_hands(&self) -> Result<TlsStream<TcpStream>> {
         let address = self.endpoint.address;
         let stream = TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
         let name = ServerName::IpAddress(address.ip().into());
-        let stream = self.tls.connect(name, stream).await.with_context(|| format!("no TLS with {address}"))?;
-        Ok(Connection { stream, buffer: vec![0; BUFFER], start: 0, end: 0 })
-    }
-
-    /// Writes a request to read something in one form into `buffer`, in place of what was there.
-    pub(crate) fn request_form(&self, buffer: &mut Vec<u8>, path: &str, form: &str) {
-        buffer.clear();
-        for part in ["GET ", path, &self.headers, "Accept: ", form, "\r\n\r\n"] {
-            buffer.extend_from_slice(part.as_bytes());
-        }
+        self.tls.connect(name, stream).await.with_context(|| format!("no TLS with {address}"))
     }
 
     /// Writes a request with headers of its own into `buffer`, in place of what was there.
@@ -111,7 +102,7 @@ impl Connector {
 }
 
 /// What a client asks for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
@@ -120,6 +111,13 @@ pub(crate) struct Request<'a> {
     /// What the body is.
     pub(crate) media_type: &'a str,
     pub(crate) body: &'a [u8],
+}
+
+impl<'a> Request<'a> {
+    /// To read something in one form.
+    pub(crate) fn get(path: &'a str, accepts: &'a str) -> Request<'a> {
+        Request { method: "GET", path, accepts, ..Request::default() }
+    }
 }
 
 /// An answer as it came, whatever it says.
@@ -143,15 +141,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Sends a request and gives the body of its answer to `sink`. An answer that is no success is an error.
-    pub(crate) async fn call(&mut self, request: &[u8], sink: &mut impl FnMut(&[u8])) -> Result<()> {
-        let mut body = self.open(request).await?;
-        while body != Body::Done {
-            self.read_body(&mut body, sink).await?;
-        }
-        Ok(())
-    }
-
     /// Sends a request and reads all of its answer, also one that is no success.
     pub async fn exchange(&mut self, request: &[u8]) -> Result<Exchange> {
         let mut head = self.send(request).await?;
@@ -190,8 +179,7 @@ impl Connection {
             while head.body != Body::Done && text.len() < EXCERPT {
                 self.read_body(&mut head.body, &mut |bytes| text.extend_from_slice(bytes)).await?;
             }
-            text.truncate(EXCERPT);
-            bail!("{}: {} {}", String::from_utf8_lossy(line), head.status, String::from_utf8_lossy(&text));
+            bail!(refusal(&String::from_utf8_lossy(line), head.status, &text));
         }
         Ok(head.body)
     }
@@ -221,41 +209,7 @@ impl Connection {
     }
 }
 
-/// Takes any certificate. The handshake and the encryption are real, so the server does all of its work.
-#[derive(Debug)]
-struct Unchecked(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Unchecked {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+/// What is said of an answer that is no success.
+pub(crate) fn refusal(asked: &str, status: u16, text: &[u8]) -> String {
+    format!("{asked}: {status} {}", String::from_utf8_lossy(&text[..text.len().min(EXCERPT)]))
 }

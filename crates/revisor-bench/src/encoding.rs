@@ -22,6 +22,17 @@ impl Encoding {
         }
     }
 
+    /// An event of so many bytes that says nothing.
+    pub(crate) fn event(self, bytes: u64) -> Vec<u8> {
+        let length = usize::try_from(bytes).unwrap_or_default().max(8);
+        let mut event = vec![b'x'; length];
+        match self {
+            Encoding::Json => event[length - 1] = b'\n',
+            Encoding::Protobuf => event[..4].copy_from_slice(&(length as u32 - 4).to_be_bytes()),
+        }
+        event
+    }
+
     /// An object that is given as JSON.
     pub(crate) fn write(self, json: String) -> Vec<u8> {
         match self {
@@ -43,6 +54,8 @@ enum Form {
     Either,
     /// A text in a message of its own.
     Quantity,
+    /// A time, given as microseconds since 1970.
+    Time,
     Message(&'static str),
 }
 
@@ -59,6 +72,7 @@ const FIELDS: &[(&str, &str, u32, Form)] = &[
     ("ObjectMeta", "annotations", 12, Form::Text),
     ("PodSpec", "volumes", 1, Form::Message("Volume")),
     ("PodSpec", "containers", 2, Form::Message("Container")),
+    ("PodSpec", "nodeName", 10, Form::Text),
     ("PodSpec", "securityContext", 14, Form::Message("PodSecurityContext")),
     ("PodSpec", "tolerations", 22, Form::Message("Toleration")),
     ("Volume", "name", 1, Form::Text),
@@ -96,6 +110,39 @@ const FIELDS: &[(&str, &str, u32, Form)] = &[
     ("Toleration", "operator", 2, Form::Text),
     ("Toleration", "value", 3, Form::Text),
     ("Toleration", "effect", 4, Form::Text),
+    ("Node", "metadata", 1, Form::Message("ObjectMeta")),
+    ("Lease", "metadata", 1, Form::Message("ObjectMeta")),
+    ("Lease", "spec", 2, Form::Message("LeaseSpec")),
+    ("LeaseSpec", "holderIdentity", 1, Form::Text),
+    ("LeaseSpec", "leaseDurationSeconds", 2, Form::Number),
+    ("LeaseSpec", "renewTime", 4, Form::Time),
+    ("Binding", "metadata", 1, Form::Message("ObjectMeta")),
+    ("Binding", "target", 2, Form::Message("ObjectReference")),
+    ("ObjectReference", "kind", 1, Form::Text),
+    ("ObjectReference", "namespace", 2, Form::Text),
+    ("ObjectReference", "name", 3, Form::Text),
+    ("ObjectReference", "apiVersion", 5, Form::Text),
+    ("Event", "metadata", 1, Form::Message("ObjectMeta")),
+    ("Event", "involvedObject", 2, Form::Message("ObjectReference")),
+    ("Event", "reason", 3, Form::Text),
+    ("Event", "message", 4, Form::Text),
+    ("Event", "source", 5, Form::Message("EventSource")),
+    ("Event", "type", 9, Form::Text),
+    ("EventSource", "component", 1, Form::Text),
+    ("EndpointSlice", "metadata", 1, Form::Message("ObjectMeta")),
+    ("EndpointSlice", "endpoints", 2, Form::Message("Endpoint")),
+    ("EndpointSlice", "ports", 3, Form::Message("EndpointPort")),
+    ("EndpointSlice", "addressType", 4, Form::Text),
+    ("Endpoint", "addresses", 1, Form::Text),
+    ("Endpoint", "conditions", 2, Form::Message("EndpointConditions")),
+    ("Endpoint", "targetRef", 4, Form::Message("ObjectReference")),
+    ("Endpoint", "nodeName", 6, Form::Text),
+    ("EndpointConditions", "ready", 1, Form::Number),
+    ("EndpointConditions", "serving", 2, Form::Number),
+    ("EndpointConditions", "terminating", 3, Form::Number),
+    ("EndpointPort", "name", 1, Form::Text),
+    ("EndpointPort", "protocol", 2, Form::Text),
+    ("EndpointPort", "port", 3, Form::Number),
 ];
 
 /// Messages that JSON does not show, and the name and number of the field that they hold: the source of a volume, and
@@ -166,6 +213,13 @@ fn push(number: u32, form: Form, value: &Value, out: &mut Vec<u8>) {
         Form::Quantity => {
             let mut inner = Vec::new();
             push_bytes(1, text, &mut inner);
+            push_bytes(number, &inner, out);
+        }
+        Form::Time => {
+            let micros = value.as_u64().unwrap_or_default();
+            let mut inner = Vec::new();
+            push(1, Form::Number, &Value::from(micros / 1_000_000), &mut inner);
+            push(2, Form::Number, &Value::from(micros % 1_000_000 * 1000), &mut inner);
             push_bytes(number, &inner, out);
         }
         Form::Message(of) => push_bytes(number, &message(of, value), out),
@@ -294,5 +348,9 @@ mod tests {
             assert_eq!(frames.chunks(size).map(|bytes| counter.count(bytes)).sum::<u64>(), 2, "{size}");
         }
         assert_eq!(EventCounter::new(Encoding::Json).count(b"{}\n{}\n{"), 2);
+        for encoding in [Encoding::Json, Encoding::Protobuf] {
+            let event = encoding.event(100);
+            assert_eq!((event.len(), EventCounter::new(encoding).count(&event.repeat(3))), (100, 3));
+        }
     }
 }

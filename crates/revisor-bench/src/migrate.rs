@@ -68,7 +68,7 @@ pub(crate) async fn phases(
     for (operation, storage) in [(Operation::Get, OTHER), (Operation::Update, widgets::STORED)] {
         let name = format!("{operation:?} beside a migration").to_lowercase();
         progress(&name);
-        let mut migrator = drive.worker(endpoint).await?;
+        let mut migrator = drive.worker().await?;
         let definition =
             format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}", widgets::name(options.conversion));
         migrator.store_as(&definition, storage).await?;

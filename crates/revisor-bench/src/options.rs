@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::cluster::ClusterSize;
 use crate::encoding::Encoding;
+use crate::instructions::CountOptions;
 use crate::objects::Kind;
 use crate::widgets::Conversion;
 
@@ -21,6 +23,9 @@ pub struct Options {
     /// Processes of --server, separated by commas, whose CPU time and memory count
     #[arg(long, value_delimiter = ',', requires = "server")]
     pub pid: Vec<u32>,
+    /// Another server that shares the store of --server and knows its token: how soon does a watch there see a write?
+    #[arg(long, value_name = "URL", requires = "server")]
+    pub watch_server: Option<String>,
 
     /// Do the same work against this server too, and print the ratios
     #[arg(long, value_name = "URL", requires = "peer_token")]
@@ -36,6 +41,11 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub binary: Option<PathBuf>,
 
+    /// Start it on the etcd at these URLs instead of a folder; there is then a second one beside it, whose start is
+    /// measured, and at which a watch has to see what is written. What both keep for themselves stays below a prefix
+    #[arg(long, value_name = "URLS", conflicts_with_all = ["server", "instructions", "scale", "migrate", "cluster"])]
+    pub etcd_servers: Option<String>,
+
     /// What kind of objects to create
     #[arg(long, value_enum, default_value_t)]
     pub kind: Kind,
@@ -45,6 +55,12 @@ pub struct Options {
     /// How objects are sent and read; tables come as JSON always
     #[arg(long, value_enum, default_value_t)]
     pub encoding: Encoding,
+    /// Speak HTTP/2 in every phase, as components do
+    #[arg(long)]
+    pub http2: bool,
+    /// With --http2: how many clients share a connection
+    #[arg(long, default_value_t = 8, requires = "http2", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub streams: u32,
     /// Validating policies of five expressions each that every write of the load has to pass
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub policies: u32,
@@ -60,6 +76,9 @@ pub struct Options {
     /// Watchers in the fan-out phase
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub watchers: u32,
+    /// Writes per second in the fan-out phase, instead of rounds that wait for every watcher
+    #[arg(long, value_name = "WRITES", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub event_rate: Option<u32>,
     /// Length of each phase that is bounded by time
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: u32,
@@ -82,6 +101,17 @@ pub struct Options {
     #[arg(long, requires = "conversion", conflicts_with = "scale")]
     pub migrate: bool,
 
+    /// The load of a cluster with so many nodes and pods, 1000x30000 say, over HTTP/2 and in protobuf
+    #[arg(long, value_name = "NODESxPODS", conflicts_with_all = ["scale", "migrate"])]
+    pub cluster: Option<ClusterSize>,
+    /// With --cluster: try larger and larger ones, and tell of the largest with 99 of 100 requests answered in a second
+    #[arg(long, requires = "cluster")]
+    pub cluster_limit: bool,
+
+    /// What is counted instead, if anything
+    #[command(flatten)]
+    pub counting: CountOptions,
+
     /// Write the figures to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -99,18 +129,33 @@ mod tests {
             ("--server https://127.0.0.1:1 --token t --pid 1,2", true),
             ("--server https://127.0.0.1:1", false),
             ("--pid 1", false),
+            ("--server https://127.0.0.1:1 --token t --watch-server https://127.0.0.1:2", true),
+            ("--watch-server https://127.0.0.1:2", false),
             ("--peer https://127.0.0.1:1", false),
             ("--peer https://127.0.0.1:1 --peer-token t --peer-pid 3,4", true),
+            ("--etcd-servers http://127.0.0.1:2379", true),
+            ("--etcd-servers http://127.0.0.1:2379 --peer https://127.0.0.1:1 --peer-token t", true),
+            ("--etcd-servers http://127.0.0.1:2379 --server https://127.0.0.1:1 --token t", false),
+            ("--etcd-servers http://127.0.0.1:2379 --scale", false),
             ("--million", false),
             ("--kind pods", true),
             ("--kind dragons", false),
             ("--kind pods --encoding protobuf", true),
             ("--encoding runes", false),
+            ("--http2 --streams 100 --encoding protobuf", true),
+            ("--streams 100", false),
+            ("--watchers 10000 --event-rate 100", true),
+            ("--event-rate 0", false),
             ("--kind widgets --conversion rules", true),
             ("--conversion rules", false),
             ("--kind widgets --conversion magic", false),
             ("--kind widgets --conversion rules --migrate --objects 100000", true),
             ("--migrate", false),
+            ("--cluster 1000x30000", true),
+            ("--cluster 100x3000 --cluster-limit", true),
+            ("--cluster 1000", false),
+            ("--cluster-limit", false),
+            ("--cluster 10x10 --scale", false),
             ("--policies 10", true),
             ("--policies 100000", false),
             ("--webhooks 1 --policies 2", true),
@@ -119,6 +164,11 @@ mod tests {
             ("--scale --sizes 10,200", true),
             ("--scale --sizes 0", false),
             ("--sizes 10", false),
+            ("--instructions --table t.csv --bless", true),
+            ("--instructions --only pods-create --profile p", true),
+            ("--instructions --only pods-create", false),
+            ("--instructions --scale", false),
+            ("--bless", false),
             ("--objects 0", false),
             ("--connections 1000000", false),
         ] {

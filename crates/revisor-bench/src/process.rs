@@ -41,6 +41,14 @@ impl Processes {
     }
 }
 
+/// CPU time that the calling thread has used since it started.
+pub(crate) fn thread_cpu() -> Result<Duration> {
+    let path = "/proc/thread-self/schedstat";
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
+    let nanoseconds = text.split_whitespace().next().and_then(|word| word.parse().ok());
+    Ok(Duration::from_nanos(nanoseconds.with_context(|| format!("{path} is not what it should be"))?))
+}
+
 /// Time in user and system mode. The name of the program stands in parentheses before them and may hold anything, so
 /// fields are counted from the last parenthesis.
 fn cpu_ticks(stat: &str) -> Option<u64> {
@@ -75,6 +83,7 @@ mod tests {
         let processes = Processes::new(vec![std::process::id()]);
         assert!(processes.resident().expect("it runs").expect("it is known") > 0);
         assert!(processes.cpu().expect("it runs").is_some());
+        assert!(thread_cpu().expect("it runs") > Duration::ZERO);
         assert_eq!(Processes::new(Vec::new()).resident().expect("nothing is asked"), None);
     }
 }

@@ -1,13 +1,16 @@
 //! The whole measurement, in order: our server first, then its peer, with the same work.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::connection::Connector;
+use crate::channel::Channels;
 use crate::encoding::Encoding;
+use crate::fan_out::{FanOut, ROUND};
+use crate::limit::Limit;
 use crate::objects::{Kind, Namespace};
 use crate::process::Processes;
 use crate::report::{Phase, Report, ServerReport};
@@ -16,7 +19,7 @@ use crate::webhook_server::WebhookServer;
 use crate::widgets::Conversion;
 use crate::worker::{Operation, Worker};
 use crate::workload::{Outcome, Plan};
-use crate::{Endpoint, Options, converter, fan_out, migrate, policies, reviewers, scale, workload};
+use crate::{Endpoint, Options, cluster, converter, elsewhere, migrate, policies, reviewers, scale, workload};
 
 /// Workers that list everything at the same time. More would only wait for each other's megabytes.
 const LISTERS: usize = 4;
@@ -43,23 +46,52 @@ pub async fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Re
     match (&options.server, &options.token) {
         (Some(url), Some(token)) => {
             let processes = Processes::new(options.pid.clone());
-            servers.push(measure("revisor", Endpoint::new(url, token)?, processes, options, progress).await?);
+            servers.push(measure("revisor", Endpoint::new(url, token)?, processes, options, None, progress).await?);
         }
         _ => {
             let Some(binary) = &options.binary else { bail!("give either --server or --binary") };
-            progress("starting a server on an empty folder");
-            let flags = if options.migrate { &migrate::FLAGS[..] } else { &["--controllers=none"] };
-            let server = OwnServer::start(binary, flags).await?;
+            let ours = Ours::new(binary, options);
+            progress(if ours.is_shared {
+                "starting a server on an etcd"
+            } else {
+                "starting a server on an empty folder"
+            });
+            let server = ours.start().await?;
             let processes = Processes::new(vec![server.pid()]);
-            let mut report = measure("revisor", server.endpoint.clone(), processes, options, progress).await?;
+            let endpoint = server.endpoint.clone();
+            let mut report = measure("revisor", endpoint, processes, options, Some(&ours), progress).await?;
             report.ready_seconds = Some(server.ready.as_secs_f64());
             servers.push(report);
         }
     }
     if let Some((endpoint, processes)) = peer {
-        servers.push(measure("peer", endpoint, processes, options, progress).await?);
+        servers.push(measure("peer", endpoint, processes, options, None, progress).await?);
     }
     Ok(Report { servers })
+}
+
+/// How servers of our own are started.
+struct Ours<'a> {
+    binary: &'a Path,
+    flags: Vec<String>,
+    /// Whether another one can share the store.
+    is_shared: bool,
+}
+
+impl<'a> Ours<'a> {
+    fn new(binary: &'a Path, options: &Options) -> Ours<'a> {
+        let own = if options.migrate { &migrate::FLAGS[..] } else { &["--controllers=none"] };
+        let mut flags: Vec<String> = own.iter().map(|flag| (*flag).to_owned()).collect();
+        if let Some(urls) = &options.etcd_servers {
+            // A prefix of its own, so that whatever else is there stays apart.
+            flags.extend([format!("--etcd-servers={urls}"), format!("--etcd-prefix=/bench-{}", std::process::id())]);
+        }
+        Ours { binary, flags, is_shared: options.etcd_servers.is_some() }
+    }
+
+    async fn start(&self) -> Result<OwnServer> {
+        OwnServer::start(self.binary, &self.flags.iter().map(String::as_str).collect::<Vec<_>>()).await
+    }
 }
 
 async fn measure(
@@ -67,8 +99,12 @@ async fn measure(
     endpoint: Endpoint,
     processes: Processes,
     options: &Options,
+    ours: Option<&Ours<'_>>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<ServerReport> {
+    if let Some(size) = options.cluster {
+        return cluster::measure(name, endpoint, processes, options, size, progress).await;
+    }
     let mut drive = tokio::time::timeout(SETUP, Drive::open(endpoint.clone(), processes, options))
         .await
         .with_context(|| format!("{name} does not answer"))?
@@ -79,7 +115,7 @@ async fn measure(
     } else if options.migrate {
         migrate::phases(&mut drive, &endpoint, options, &mut |line| progress(&format!("{name}: {line}"))).await
     } else {
-        phases(&mut drive, options, &mut report, &mut |line| progress(&format!("{name}: {line}"))).await
+        phases(&mut drive, options, ours, &mut report, &mut |line| progress(&format!("{name}: {line}"))).await
     };
     report.phases = phases.with_context(|| format!("{name} cannot be measured"))?;
     drive.close().await;
@@ -89,6 +125,7 @@ async fn measure(
 async fn phases(
     drive: &mut Drive,
     options: &Options,
+    ours: Option<&Ours<'_>>,
     report: &mut ServerReport,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Phase>> {
@@ -101,6 +138,16 @@ async fn phases(
     phases.push(drive.phase("create", created)?);
     report.loaded_bytes = drive.resident()?;
     report.objects = options.objects;
+
+    let beside = match ours.filter(|ours| ours.is_shared) {
+        Some(ours) => {
+            progress("start of another server");
+            let beside = ours.start().await?;
+            phases.push(Phase::new("start of another server", beside.started()?, beside.resident()?));
+            Some(beside)
+        }
+        None => None,
+    };
 
     if options.conversion.is_some() {
         // Nothing is remembered yet of what the objects look like in this version.
@@ -123,10 +170,20 @@ async fn phases(
         phases.push(drive.phase(name, outcome)?);
     }
 
-    progress("watch");
-    let name = format!("events to {} watchers", options.watchers);
-    let outcome = drive.fan_out(options.watchers, time).await?;
-    phases.push(drive.phase(&name, outcome)?);
+    phases.extend(drive.fan_out(options, progress).await?);
+
+    let other = match (&beside, &options.watch_server, &options.token) {
+        (Some(beside), ..) => Some(beside.endpoint().clone()),
+        (None, Some(url), Some(token)) => Some(Endpoint::new(url, token)?),
+        _ => None,
+    };
+    if let Some(other) = other {
+        progress("watch at the other server");
+        let other = Channels::new(other, options.http2.then_some(options.streams))?;
+        let (answered, arrived) = drive.seen_elsewhere(&other, time).await?;
+        phases.push(drive.phase("update, one at a time", answered)?);
+        phases.push(drive.phase("the same, seen at the other server", arrived)?);
+    }
 
     progress("delete");
     let outcome = drive.shrink(0, options).await?;
@@ -148,7 +205,7 @@ async fn until_served(worker: &mut Worker, namespace: &Namespace) -> Result<()> 
 
 /// A server, the workers connected to it, and the namespace that they work in.
 pub(crate) struct Drive {
-    connector: Connector,
+    channels: Channels,
     namespace: Arc<Namespace>,
     processes: Processes,
     workers: Vec<Worker>,
@@ -166,7 +223,7 @@ pub(crate) struct Drive {
 
 impl Drive {
     async fn open(endpoint: Endpoint, processes: Processes, options: &Options) -> Result<Self> {
-        let connector = Connector::new(endpoint)?;
+        let channels = Channels::new(endpoint, options.http2.then_some(options.streams))?;
         // A name of its own, so that a second run on the same server does not meet the objects of the first.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let namespace = Namespace::new(
@@ -186,7 +243,7 @@ impl Drive {
         };
         let mut workers = Vec::new();
         for first in 0..options.connections {
-            workers.push(Worker::connect(&connector, &namespace, first, options.connections).await?);
+            workers.push(Worker::connect(&channels, &namespace, first, options.connections).await?);
         }
         let first = workers.first_mut().context("there is no worker")?;
         first.call("POST", "/api/v1/namespaces", &namespace.manifest()).await?;
@@ -208,7 +265,7 @@ impl Drive {
             tokio::time::sleep(POLICIES).await;
         }
         Ok(Self {
-            connector,
+            channels,
             namespace,
             processes,
             workers,
@@ -226,8 +283,8 @@ impl Drive {
     }
 
     /// One more connection, which has no objects.
-    pub(crate) async fn worker(&self, endpoint: &Endpoint) -> Result<Worker> {
-        Worker::connect(&Connector::new(endpoint.clone())?, &self.namespace, 0, 1).await
+    pub(crate) async fn worker(&self) -> Result<Worker> {
+        Worker::connect(&self.channels, &self.namespace, 0, 1).await
     }
 
     /// Hands the workers over to somebody who gives them back.
@@ -278,9 +335,39 @@ impl Drive {
         self.run(self.to_the_end(Operation::Delete, options)).await
     }
 
-    async fn fan_out(&mut self, watchers: u32, time: Duration) -> Result<Outcome> {
-        let Self { connector, namespace, processes, workers, .. } = self;
-        fan_out::run(connector, namespace, workers, watchers, time, processes).await
+    /// Events to many watchers, and what a bare loop needs for as many.
+    async fn fan_out(&mut self, options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Vec<Phase>> {
+        let (watchers, time) = (options.watchers, Duration::from_secs(options.seconds.into()));
+        progress("watch");
+        let Self { channels, namespace, processes, workers, .. } = self;
+        let first = workers.first_mut().context("there is no worker")?;
+        let mut fan_out = FanOut::open(channels, namespace, first, watchers).await?;
+        let mut outcomes = Vec::new();
+        match options.event_rate {
+            Some(rate) => {
+                let outcome = fan_out.steadily(workers, rate, time, processes).await?;
+                outcomes.push((format!("events to {watchers} watchers, {rate} writes/s"), outcome));
+            }
+            None => {
+                let outcome = fan_out.rounds(workers, ROUND, time, processes).await?;
+                outcomes.push((format!("events to {watchers} watchers"), outcome));
+                let lone = fan_out.rounds(workers, 1, time / 2, processes).await?;
+                outcomes.push((format!("a lone event to {watchers} watchers"), lone));
+            }
+        }
+        let event_bytes = fan_out.event_bytes();
+        fan_out.close().await;
+        for (name, together) in [("one by one", false), ("a round at once", true)] {
+            let limit = Limit { watchers, encoding: self.namespace.encoding, event_bytes, together, time: time / 2 };
+            outcomes.push((format!("limit: a bare loop, {name}"), limit.run().await?));
+        }
+        outcomes.into_iter().map(|(name, outcome)| self.phase(&name, outcome)).collect()
+    }
+
+    async fn seen_elsewhere(&mut self, other: &Channels, time: Duration) -> Result<(Outcome, Outcome)> {
+        let Self { namespace, processes, workers, .. } = self;
+        let worker = workers.first_mut().context("there is no worker")?;
+        elsewhere::run(other, namespace, worker, time, processes).await
     }
 
     fn to_the_end(&self, operation: Operation, options: &Options) -> Plan {

@@ -1,4 +1,4 @@
-//! A server of our own, on an empty folder, for as long as the measurement takes.
+//! A server of our own, on an empty folder or an etcd, for as long as the measurement takes.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -9,7 +9,10 @@ use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
 use crate::Endpoint;
-use crate::connection::Connector;
+use crate::channel::Channels;
+use crate::connection::Request;
+use crate::process::Processes;
+use crate::workload::Outcome;
 
 /// How long a server may take to become ready.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,6 +35,11 @@ pub struct OwnServer {
 impl OwnServer {
     /// Starts the binary with these flags and waits until it is ready.
     pub async fn start(binary: &Path, flags: &[&str]) -> Result<Self> {
+        Self::start_by(Command::new(binary), flags, PATIENCE).await
+    }
+
+    /// Starts a server by a command that takes its flags, the binary or somebody who runs it, and that may take so long.
+    pub(crate) async fn start_by(mut command: Command, flags: &[&str], patience: Duration) -> Result<Self> {
         let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
         let token = format!("bench-{}", std::process::id());
         let tokens = folder.path().join("tokens.csv");
@@ -40,7 +48,7 @@ impl OwnServer {
         let port = free_port()?;
 
         let start = Instant::now();
-        let child = Command::new(binary)
+        let child = command
             .arg("serve")
             .arg(format!("--secure-port={port}"))
             .arg("--bind-address=127.0.0.1")
@@ -54,10 +62,10 @@ impl OwnServer {
             .stdout(log.try_clone().context("cannot share the log")?)
             .stderr(log)
             .spawn()
-            .with_context(|| format!("cannot start {}", binary.display()))?;
+            .with_context(|| format!("cannot start {}", command.get_program().display()))?;
         let endpoint = Endpoint::new(&format!("https://127.0.0.1:{port}"), &token)?;
         let mut server = Self { child, folder, endpoint, ready: Duration::ZERO };
-        server.wait_until_ready(start).await?;
+        server.wait_until_ready(start, patience).await?;
         Ok(server)
     }
 
@@ -70,13 +78,29 @@ impl OwnServer {
         self.child.id()
     }
 
-    async fn wait_until_ready(&mut self, start: Instant) -> Result<()> {
-        let connector = Connector::new(self.endpoint.clone())?;
-        let mut request = Vec::new();
-        connector.request_form(&mut request, "/readyz", "*/*");
+    /// The start as something that was measured.
+    pub(crate) fn started(&self) -> Result<Outcome> {
+        let mut outcome =
+            Outcome { operations: 1, elapsed: self.ready, cpu: self.processes().cpu()?, ..Outcome::default() };
+        outcome.latencies.push(self.ready);
+        Ok(outcome)
+    }
+
+    /// Bytes of memory that it holds.
+    pub(crate) fn resident(&self) -> Result<Option<u64>> {
+        self.processes().resident()
+    }
+
+    fn processes(&self) -> Processes {
+        Processes::new(vec![self.pid()])
+    }
+
+    async fn wait_until_ready(&mut self, start: Instant, patience: Duration) -> Result<()> {
+        let channels = Channels::new(self.endpoint.clone(), None)?;
+        let request = Request::get("/readyz", "*/*");
         loop {
-            let attempt = async { connector.connect().await?.call(&request, &mut |_| ()).await };
-            let problem = match tokio::time::timeout(PATIENCE, attempt).await {
+            let attempt = async { channels.open().await?.call(&request, &mut |_| ()).await };
+            let problem = match tokio::time::timeout(patience, attempt).await {
                 Ok(Ok(())) => {
                     self.ready = start.elapsed();
                     return Ok(());
@@ -87,8 +111,8 @@ impl OwnServer {
             if let Some(status) = self.child.try_wait().context("cannot ask for the server's state")? {
                 bail!("the server ended with {status} instead of starting:\n{}", self.log());
             }
-            if start.elapsed() > PATIENCE {
-                bail!("the server is not ready after {PATIENCE:?} ({problem}):\n{}", self.log());
+            if start.elapsed() > patience {
+                bail!("the server is not ready after {patience:?} ({problem}):\n{}", self.log());
             }
             tokio::time::sleep(PAUSE).await;
         }

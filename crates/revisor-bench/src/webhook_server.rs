@@ -11,9 +11,8 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::aws_lc_rs;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+use crate::tls;
 
 /// The longest review that is read.
 const MAX_REVIEW: usize = 256 * 1024 * 1024;
@@ -28,21 +27,15 @@ pub(crate) struct WebhookServer {
 impl WebhookServer {
     /// A webhook that answers every review by this function.
     pub(crate) async fn start(answer: fn(Value) -> Value) -> Result<WebhookServer> {
-        let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).context("no certificate")?;
-        let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der());
-        let Ok(key) = key else { bail!("the key of the webhook cannot be read") };
-        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-            .with_safe_default_protocol_versions()
-            .context("TLS cannot be set up")?
-            .with_no_client_auth()
-            .with_single_cert(vec![certified.cert.der().clone()], key)
-            .context("the certificate of the webhook cannot be used")?;
+        let (config, certificate) = tls::server()?;
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.context("no port for the webhook")?;
         let port = listener.local_addr().context("no port for the webhook")?.port();
         let accept = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let acceptor = acceptor.clone();
+                // A short answer does not wait for more to send.
+                let _ = stream.set_nodelay(true);
                 tokio::spawn(async move {
                     // Who goes away is no concern of the webhook; a review that is none ends its connection.
                     if let Ok(stream) = acceptor.accept(stream).await {
@@ -51,7 +44,7 @@ impl WebhookServer {
                 });
             }
         });
-        let authority = STANDARD.encode(certified.cert.pem());
+        let authority = STANDARD.encode(certificate);
         let client_config = json!({"url": format!("https://localhost:{port}/review"), "caBundle": authority});
         Ok(WebhookServer { client_config, accept })
     }
@@ -85,10 +78,10 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, answer: fn(Value) ->
         let mut body = vec![0; length];
         stream.read_exact(&mut body).await?;
         let answer = answer(serde_json::from_slice(&body).context("a review is no JSON")?).to_string();
-        let head =
-            format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", answer.len());
-        stream.write_all(head.as_bytes()).await?;
-        stream.write_all(answer.as_bytes()).await?;
+        let length = answer.len();
+        let whole =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{answer}");
+        stream.write_all(whole.as_bytes()).await?;
         stream.flush().await?;
     }
 }

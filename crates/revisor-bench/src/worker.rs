@@ -1,10 +1,11 @@
-//! One connection and the objects that it alone writes, so that no two workers ever conflict.
+//! One channel and the objects that it alone writes, so that no two workers ever conflict.
 
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 
-use crate::connection::{Connection, Connector, Request};
+use crate::channel::{Channel, Channels};
+use crate::connection::Request;
 use crate::encoding::Encoding;
 use crate::objects::{self, Item, Namespace, PAYLOAD};
 
@@ -43,8 +44,7 @@ pub(crate) enum Operation {
 
 /// A worker, with everything it needs to go on.
 pub(crate) struct Worker {
-    connector: Connector,
-    connection: Connection,
+    channel: Channel,
     namespace: Arc<Namespace>,
     items: Vec<Item>,
     /// The next object to create, and the distance to the one after it.
@@ -59,21 +59,19 @@ pub(crate) struct Worker {
     /// Where the walk over pages stands, and what it has read since its start.
     token: String,
     walked: u64,
-    request: Vec<u8>,
     response: Vec<u8>,
 }
 
 impl Worker {
     /// Worker number `first` of `stride` workers, which creates every `stride`-th object.
     pub(crate) async fn connect(
-        connector: &Connector,
+        channels: &Channels,
         namespace: &Arc<Namespace>,
         first: u32,
         stride: u32,
     ) -> Result<Self> {
         Ok(Self {
-            connector: connector.clone(),
-            connection: connector.connect().await?,
+            channel: channels.open().await?,
             namespace: namespace.clone(),
             items: Vec::new(),
             next: first,
@@ -84,7 +82,6 @@ impl Worker {
             turn: 0,
             token: String::new(),
             walked: 0,
-            request: Vec::new(),
             response: Vec::new(),
         })
     }
@@ -197,10 +194,9 @@ impl Worker {
     }
 
     async fn send(&mut self, request: Request<'_>) -> Result<()> {
-        self.connector.request(&mut self.request, &request);
         self.response.clear();
-        let Self { connection, request, response, .. } = self;
-        connection.call(request, &mut |bytes| response.extend_from_slice(bytes)).await
+        let Self { channel, response, .. } = self;
+        channel.call(&request, &mut |bytes| response.extend_from_slice(bytes)).await
     }
 
     async fn write(&mut self, method: &str, path: &str, media_type: &str, body: &[u8]) -> Result<u64> {
@@ -212,9 +208,9 @@ impl Worker {
     /// The whole list, counted and thrown away: it may be larger than what a client should keep.
     async fn list(&mut self, live: u64, form: Option<&str>) -> Result<u64> {
         let whole = self.namespace.encoding.media_type();
-        self.connector.request_form(&mut self.request, &self.namespace.collection, form.unwrap_or(whole));
+        let request = Request::get(&self.namespace.collection, form.unwrap_or(whole));
         let mut bytes = 0;
-        self.connection.call(&self.request, &mut |piece| bytes += piece.len() as u64).await?;
+        self.channel.call(&request, &mut |piece| bytes += piece.len() as u64).await?;
         // A table shows less of each object.
         ensure_complete(bytes, if form.is_some() { live / 4 } else { live })?;
         Ok(bytes)

@@ -1,11 +1,11 @@
-//! [`Cache`]: the resources of one store that are held in memory, and waiting for the store to get somewhere.
+//! [`Cache`]: the resources of a server's stores that are held in memory.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
-use revisor_store::{Page, Progress, Store, StoreError, WatchGuard};
+use futures_util::future::try_join_all;
+use revisor_store::{Committed, Entry, Page, Progress, Store, StoreError, Stores, WatchGuard, Write};
 use revisor_version::Revision;
 use tokio::sync::OnceCell;
 
@@ -45,11 +45,10 @@ pub struct NotReached {
     pub current: Option<Revision>,
 }
 
-/// Derived state over a store (C1). It ends, with all that is watched, when it is dropped.
+/// Derived state over stores (C1). It ends, with all that is watched, when it is dropped.
 pub struct Cache {
-    store: Arc<dyn Store>,
+    stores: Stores,
     options: CacheOptions,
-    progress: Progress,
     inbox: Arc<Inbox>,
     budget: Arc<Budget>,
     /// A cell is filled once however many add the same resource at the same time.
@@ -69,16 +68,15 @@ impl Drop for Subscription {
 }
 
 impl Cache {
-    /// A cache without resources over `store`, and its dispatcher.
+    /// A cache without resources over `stores`, and its dispatcher.
     ///
     /// # Panics
     /// If there is no tokio runtime to spawn the dispatcher on.
-    pub fn start(store: Arc<dyn Store>, options: CacheOptions) -> Arc<Cache> {
+    pub fn start(stores: impl Into<Stores>, options: CacheOptions) -> Arc<Cache> {
         let inbox = Arc::new(Inbox::default());
         tokio::spawn(dispatcher::run(inbox.clone()));
-        let progress = store.progress();
         let budget = Arc::new(Budget::new(options.window_bytes));
-        Arc::new(Cache { store, options, progress, inbox, budget, resources: Mutex::default() })
+        Arc::new(Cache { stores: stores.into(), options, inbox, budget, resources: Mutex::default() })
     }
 
     /// The resource with this key prefix, read from the store if it is not there yet.
@@ -124,34 +122,22 @@ impl Cache {
         drop(removed);
     }
 
-    /// How far the store has delivered: a read sees at least the state at this revision.
-    pub fn revision(&self) -> Option<Revision> {
-        *self.progress.borrow()
+    /// Asks every store for its newest revision and waits until it is delivered: a read after this one, of whichever
+    /// resource, sees every write that was answered before it, whoever wrote. Who reads one resource only asks
+    /// [its own](ResourceCache::freshen).
+    pub async fn freshen(&self) -> Result<(), StoreError> {
+        let asked = self.stores.all().map(|store| freshen(&**store, store.progress()));
+        try_join_all(asked).await.map(drop)
     }
 
-    /// Waits until a read would see the state at `revision` or a later one, but not longer than `patience`.
-    pub async fn wait_for(&self, revision: Revision, patience: Duration) -> Result<(), NotReached> {
-        if self.revision() >= Some(revision) {
-            return Ok(());
-        }
-        self.store.hasten(revision);
-        let mut progress = self.progress.clone();
-        let reached = progress.wait_for(|current| *current >= Some(revision));
-        match tokio::time::timeout(patience, reached).await {
-            Ok(Ok(_)) => Ok(()),
-            _ => Err(NotReached { asked: revision, current: self.revision() }),
-        }
+    /// Writes to the store that has the key.
+    pub async fn write(&self, write: Write) -> Result<Committed, StoreError> {
+        self.store_of(write.key.as_str()).write(write).await
     }
 
-    /// Asks the store for its newest revision and waits until it is delivered: a read after this one sees every write
-    /// that was answered before it, whoever wrote.
-    pub async fn freshen(&self) -> Result<Option<Revision>, StoreError> {
-        let current = self.store.current_revision().await?;
-        if self.revision() < current {
-            let mut progress = self.progress.clone();
-            progress.wait_for(|reached| *reached >= current).await.map_err(|_| StoreError::Closed)?;
-        }
-        Ok(current)
+    /// Whether what is stored of this entry should be written anew ([`Store::is_stale`]).
+    pub async fn is_stale(&self, entry: &Entry) -> Result<bool, StoreError> {
+        self.store_of(entry.key().as_str()).is_stale(entry).await
     }
 
     /// How many bytes of memory recent events take.
@@ -159,9 +145,9 @@ impl Cache {
         self.budget.used()
     }
 
-    /// The store that this is a cache of.
-    pub fn store(&self) -> &Arc<dyn Store> {
-        &self.store
+    /// The store that has a key, or all keys that begin so.
+    pub fn store_of(&self, key: &str) -> &Arc<dyn Store> {
+        self.stores.of(key)
     }
 
     fn resources(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<OnceCell<Subscription>>>> {
@@ -191,7 +177,8 @@ impl Cache {
         namespaced: bool,
         classify: Option<Classify>,
     ) -> Result<Subscription, StoreError> {
-        let listing = self.store.list(prefix, Page::default()).await?;
+        let store = self.store_of(prefix);
+        let listing = store.list(prefix, Page::default()).await?;
         let resource = ResourceCache::new(
             Layout { prefix: prefix.into(), namespaced },
             classify,
@@ -199,17 +186,26 @@ impl Cache {
             listing.revision,
             &self.options,
             Surroundings {
-                store: Arc::downgrade(&self.store),
-                progress: self.progress.clone(),
+                store: Arc::downgrade(store),
+                progress: store.progress(),
                 inbox: self.inbox.clone(),
                 budget: self.budget.clone(),
             },
         );
-        let guard = self.store.watch(prefix, listing.revision, resource.clone()).await?;
+        let guard = store.watch(prefix, listing.revision, resource.clone()).await?;
         // Later ones are told to the resource as they come.
-        resource.forget(self.store.oldest_revision(prefix));
+        resource.forget(store.oldest_revision(prefix));
         Ok(Subscription { resource, _guard: guard })
     }
+}
+
+/// Waits until everything is delivered that a store has now. Answers how far that is.
+pub(crate) async fn freshen(store: &dyn Store, mut progress: Progress) -> Result<Option<Revision>, StoreError> {
+    let current = store.current_revision().await?;
+    if *progress.borrow() < current {
+        progress.wait_for(|reached| *reached >= current).await.map_err(|_| StoreError::Closed)?;
+    }
+    Ok(current)
 }
 
 impl Drop for Cache {
@@ -222,6 +218,6 @@ impl Drop for Cache {
 
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cache").field("revision", &self.revision()).finish_non_exhaustive()
+        f.debug_struct("Cache").field("resources", &self.resources().len()).finish_non_exhaustive()
     }
 }

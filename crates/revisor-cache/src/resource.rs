@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, Weak};
+use std::time::Duration;
 
-use revisor_store::{Entry, News, Progress, Sink, Store};
+use revisor_store::{Entry, News, Progress, Sink, Store, StoreError};
 use revisor_version::Revision;
 
 use crate::budget::Budget;
+use crate::cache::freshen;
 use crate::delivery::Change;
 use crate::dispatcher::{Inbox, Scratch};
 use crate::history::{Beyond, Expired, History, Keep, Past};
@@ -17,7 +19,7 @@ use crate::layout::Layout;
 use crate::queue::Queue;
 use crate::revision_cell::RevisionCell;
 use crate::snapshot::Table;
-use crate::{CacheOptions, Classify, Delivery, Item, Scope, Snapshot, WatchRequest, Watcher};
+use crate::{CacheOptions, Classify, Delivery, Item, NotReached, Scope, Snapshot, WatchRequest, Watcher};
 
 /// How many events the writer thread applies before it lets readers in.
 const EVENTS_PER_LOCK: usize = 64;
@@ -145,6 +147,34 @@ impl ResourceCache {
         drop(recalled);
         drop(forgotten);
         Ok(Some(self.snapshot_of(table, Some(revision))))
+    }
+
+    /// How far the store of this resource has delivered: a read sees at least the state at this revision.
+    pub fn reached(&self) -> Option<Revision> {
+        *self.around.progress.borrow()
+    }
+
+    /// Waits until a read would see the state at `revision` or a later one, but not longer than `patience`.
+    pub async fn wait_for(&self, revision: Revision, patience: Duration) -> Result<(), NotReached> {
+        if self.reached() >= Some(revision) {
+            return Ok(());
+        }
+        if let Some(store) = self.store() {
+            store.hasten(revision);
+        }
+        let mut progress = self.around.progress.clone();
+        let reached = progress.wait_for(|current| *current >= Some(revision));
+        match tokio::time::timeout(patience, reached).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(NotReached { asked: revision, current: self.reached() }),
+        }
+    }
+
+    /// Asks the store of this resource for its newest revision and waits until it is delivered: a read after this one
+    /// sees every write to the resource that was answered before it, whoever wrote.
+    pub async fn freshen(&self) -> Result<Option<Revision>, StoreError> {
+        let store = self.store().ok_or(StoreError::Closed)?;
+        freshen(&*store, self.around.progress.clone()).await
     }
 
     /// Starts a watch.

@@ -135,17 +135,22 @@ fn is_there(row: &Row, has_lesser: bool, options: &CatalogOptions) -> Result<boo
 }
 
 /// The version of a resource that its objects are stored as: the best one that all releases can read from the oldest
-/// that the server is to be compatible with (V2). Later ones can: what is no longer served is still read.
+/// that the server is to be compatible with (V2). Later ones can: what is no longer served is still read. But an alpha
+/// version that is gone nobody can read any more who came later, and nobody promised that they could.
 ///
-/// Where the oldest knows no version at all, it has no use for the objects, and the best that the server's own release
-/// knows is taken.
+/// Where the oldest knows no version at all that is left, it has no use for the objects, and the best that the server's
+/// own release knows is taken.
 ///
 /// # Panics
 /// If the row is not among the rows: a fault of the caller.
 pub(crate) fn storage<'r>(row: &Row, rows: &'r [Row], version: EffectiveVersion) -> &'r Row {
     let family = || rows.iter().filter(|other| (other.group, other.plural) == (row.group, row.plural));
+    let is_left = |other: &&'r Row| {
+        other.api.stability() > Stability::Alpha || other.removed.is_none_or(|removed| removed > version.emulation())
+    };
     let best = |release: Release| {
-        family().filter(move |other| other.introduced <= release).max_by(|one, two| one.api.cmp(&two.api))
+        let known = family().filter(is_left).filter(move |other| other.introduced <= release);
+        known.max_by(|one, two| one.api.cmp(&two.api))
     };
     best(version.min_compatibility())
         .or_else(|| best(version.emulation()))

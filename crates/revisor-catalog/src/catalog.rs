@@ -13,11 +13,13 @@ use revisor_schema::Types;
 use revisor_version::{ApiVersion, EffectiveVersion, FeatureGates, Release};
 
 use crate::availability::{CatalogError, served, storage};
-use crate::conversion::SameShape;
+use crate::conversion::between;
 use crate::custom::{ConversionSample, ConversionTallies, ConversionTally};
 use crate::kinds::{self, Terms};
 use crate::resource::{BuiltIn, Nature, Stored};
-use crate::rows::{BINARY, FIELDS, RESOURCES, Row, rows, scale_resource, versioning_resources};
+use crate::rows::{
+    BINARY, FIELDS, GO_TYPES, RESOURCES, Row, VERSIONING_GROUP_VERSION, rows, scale_resource, versioning_resources,
+};
 use crate::{Features, Resource, RuntimeConfig, RuntimeConfigError};
 
 /// A group and one of its versions that is served.
@@ -48,6 +50,14 @@ pub struct CatalogOptions {
     pub allow_alpha: bool,
     /// Whether containers may be privileged, or processes of the host.
     pub allow_privileged: bool,
+}
+
+impl CatalogOptions {
+    /// Whether the group of this server's own is served while there are definitions. Where a kube-apiserver may serve the
+    /// same objects (`is_shared`), clients must not be able to tell which one they talk to: only if it is switched on.
+    pub fn shows_versioning(&self, is_shared: bool) -> bool {
+        self.runtime_config.says_of_version(VERSIONING_GROUP_VERSION).unwrap_or(!is_shared)
+    }
 }
 
 impl Default for CatalogOptions {
@@ -162,7 +172,9 @@ impl Catalog {
         };
         let rows: Vec<Row> = rows(resources).collect();
         let is_served = served(&rows, options)?;
-        let types = Arc::new(Types::parse(fields).expect("the table of fields is well formed"));
+        let mut types = Types::parse(fields).expect("the table of fields is well formed");
+        types.name_go_types(GO_TYPES);
+        let types = Arc::new(types);
         // What others are stored as comes first, whether it is served or not.
         let mut stored = HashMap::new();
         let mut storage_versions = Vec::new();
@@ -192,8 +204,8 @@ impl Catalog {
             let resource = if (&*storage.group, &*storage.version) == (row.group, row.version) {
                 Some(storage.clone())
             } else {
-                let conversion = kinds::conversion(row.group, row.version, row.plural);
-                let conversion = conversion.unwrap_or_else(|| Arc::new(SameShape));
+                let of = |group: &str, version: &str| kinds::conversion(group, version, row.plural);
+                let conversion = between(of(row.group, row.version), of(&storage.group, &storage.version));
                 let way = Stored { resource: storage.clone(), conversion };
                 row.clone().resource(&types, Some(way), &terms).map(Arc::new)
             };
@@ -301,7 +313,8 @@ impl Catalog {
 
     /// Reads what is to be switched on and off beside what is served by default.
     pub fn read_runtime_config(text: &str) -> Result<RuntimeConfig, RuntimeConfigError> {
-        let known: Vec<(&str, &str)> = rows(RESOURCES).map(|row| (row.group, row.version)).collect();
+        let own = VERSIONING_GROUP_VERSION.split_once('/');
+        let known: Vec<(&str, &str)> = rows(RESOURCES).map(|row| (row.group, row.version)).chain(own).collect();
         RuntimeConfig::parse(text, &known)
     }
 
@@ -403,6 +416,11 @@ impl Catalog {
         self.versions_of(group).next().is_some()
     }
 
+    /// Whether the group has resources that need no definition.
+    pub fn has_built_in(&self, group: &str) -> bool {
+        self.versions_of(group).any(|known| known.resources.iter().any(|resource| resource.custom().is_none()))
+    }
+
     /// The group and version, if they are served.
     pub fn group_version(&self, group: &str, version: &str) -> Option<&Arc<GroupVersion>> {
         self.versions_of(group).find(|known| known.version == version)
@@ -448,6 +466,19 @@ mod tests {
 
     fn everything() -> Catalog {
         Catalog::build(&CatalogOptions::everything()).expect("there is all of it")
+    }
+
+    #[test]
+    fn stored_versions_have_the_hashes_of_the_original() {
+        let catalog = Catalog::default();
+        for (group, plural, want) in [
+            ("", "configmaps", "qFsyl6wFWjQ="),
+            ("apps", "deployments", "8aSe+NMegvE="),
+            ("apiextensions.k8s.io", "customresourcedefinitions", "jfWCUB31mvA="),
+        ] {
+            let resource = catalog.resource(group, "v1", plural).expect(plural);
+            assert_eq!(resource.storage_version_hash(), want, "{plural}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Value, parse_json};
 
 use crate::Moment;
 use crate::custom_columns::{self, PrinterColumn};
@@ -14,11 +14,15 @@ use crate::printers::{self, Printer};
 
 const TABLE: &str = include_str!("../tables/columns.csv");
 
-/// The columns of a resource that says nothing about them.
-const USUAL: &str = "\
-,,Name,string,name,0,The object's name.
-,,Created At,date,,0,When the object was created.
-";
+/// What the documentation of fields says that columns show: its name in the table and the text as a JSON string.
+const DESCRIPTIONS: &str = include_str!(concat!(env!("OUT_DIR"), "/column_descriptions.tsv"));
+
+/// What is said of the names of all objects, and of the times at which they were made.
+const NAME: &str = "=io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta#name";
+const CREATED: &str = "=io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta#creationTimestamp";
+
+/// The columns of a resource that says nothing about them (upstream: `defaultTableConvertor`).
+const USUAL: [(&str, &str, &str, &str); 2] = [("Name", "string", "name", NAME), ("Created At", "date", "", CREATED)];
 
 /// One column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +74,7 @@ impl Columns {
         };
         let mut columns: Vec<Column> = TABLE.lines().skip(1).filter(of_resource).map(Column::of_line).collect();
         if columns.is_empty() {
-            columns = USUAL.lines().map(Column::of_line).collect();
+            columns = USUAL.map(Column::usual).to_vec();
         }
         let is_pods = group.is_empty() && plural == "pods";
         let is_flow_schemas = group == "flowcontrol.apiserver.k8s.io" && plural == "flowschemas";
@@ -85,7 +89,7 @@ impl Columns {
 
     /// The columns of a custom resource: its name, and those that its definition asks for.
     pub fn of_custom(asked: &[PrinterColumn]) -> Columns {
-        let name = USUAL.lines().take(1).map(Column::of_line);
+        let name = USUAL.into_iter().take(1).map(Column::usual);
         let columns: Vec<Column> = name.chain(asked.iter().map(|asked| asked.column.clone())).collect();
         Columns {
             definitions: definitions(&columns),
@@ -124,6 +128,12 @@ impl Columns {
         self.rank.map(|of| of(object))
     }
 
+    /// Whether they are those that the original shows where nobody chose any (upstream: `NewDefaultTableConvertor`).
+    pub fn are_default(&self) -> bool {
+        let is_built_in = matches!(self.cells, Cells::BuiltIn(_));
+        is_built_in && self.columns.last().is_some_and(|column| column.name == "Created At")
+    }
+
     /// Whether rows have an order of their own.
     pub fn is_ranked(&self) -> bool {
         self.rank.is_some()
@@ -136,8 +146,26 @@ impl Column {
         let mut part = || parts.next().unwrap_or_default().to_owned();
         let (name, kind, format) = (part(), part(), part());
         let priority = part().parse().unwrap_or_default();
-        Column { name, kind, format, priority, description: part() }
+        Column { name, kind, format, priority, description: described(&part()) }
     }
+
+    fn usual((name, kind, format, description): (&str, &str, &str, &str)) -> Column {
+        let [name, kind, format] = [name, kind, format].map(str::to_owned);
+        Column { name, kind, format, priority: 0, description: described(description) }
+    }
+
+    /// What is said of a column that shows when an object was made.
+    pub(crate) fn of_creation() -> String {
+        described(CREATED)
+    }
+}
+
+/// What a description of the table says: itself, or what the documentation says of the field that it names.
+fn described(description: &str) -> String {
+    let Some(name) = description.strip_prefix('=') else { return description.to_owned() };
+    let mut known = DESCRIPTIONS.lines().filter_map(|line| line.split_once('\t'));
+    let text = known.find(|(known, _)| *known == name).and_then(|(_, text)| parse_json(text.as_bytes()).ok());
+    text.and_then(|text| text.value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn definitions(columns: &[Column]) -> String {
@@ -169,7 +197,7 @@ mod tests {
             assert_eq!(parts.len(), 7, "{line}");
             assert!(["string", "integer", "boolean", "date"].contains(&parts[3]), "{line}");
             assert!(["", "name"].contains(&parts[4]) && ["0", "1"].contains(&parts[5]), "{line}");
-            assert!(parts[6].ends_with('.'), "{line}");
+            assert!(parts[6].ends_with('.') || parts[6].starts_with('=') && !described(parts[6]).is_empty(), "{line}");
         }
     }
 
@@ -193,9 +221,12 @@ mod tests {
         let columns = Columns::of("example.com", "things");
         let names: Vec<&str> = columns.columns().iter().map(|column| column.name.as_str()).collect();
         assert_eq!(names, ["Name", "Created At"]);
-        assert_eq!(
-            columns.definitions(),
-            r#"[{"name":"Name","type":"string","format":"name","description":"The object's name.","priority":0},{"name":"Created At","type":"date","format":"","description":"When the object was created.","priority":0}]"#
+        let definitions = columns.definitions();
+        assert!(
+            definitions.starts_with(r#"[{"name":"Name","type":"string","format":"name","description":"Name must be"#)
         );
+        let times =
+            r#","priority":0},{"name":"Created At","type":"date","format":"","description":"CreationTimestamp is"#;
+        assert!(definitions.contains(times) && definitions.ends_with(r#","priority":0}]"#), "{definitions}");
     }
 }

@@ -197,9 +197,18 @@ impl Custom {
 pub(crate) struct CustomStrategy(pub(crate) Arc<Custom>);
 
 impl CustomStrategy {
-    /// The object with its type, which schemas and rules may speak of.
+    /// The object with its type, which schemas and rules may speak of; and without its managers, of whom they may not, and
+    /// who are often as much as the object.
     fn whole(&self, object: &Object) -> Object {
-        let mut whole = object.clone();
+        let metadata = |metadata: &Object| -> Object {
+            let seen = metadata.iter().filter(|(name, _)| *name != "managedFields");
+            seen.map(|(name, value)| (name, value.clone())).collect()
+        };
+        let members = object.iter().map(|(name, value)| match value {
+            Value::Object(value) if name == "metadata" => (name, Value::Object(metadata(value))),
+            value => (name, value.clone()),
+        });
+        let mut whole: Object = members.collect();
         whole.insert("apiVersion", self.0.api_version.as_str());
         whole.insert("kind", self.0.family.kind.as_str());
         whole
@@ -223,7 +232,8 @@ impl CustomStrategy {
         errors.extend(schema.validate_lists(object, old));
         if let Some(rules) = rules {
             // Rules may assume that values are of their types and not larger than the schema says.
-            match blocks_rules(&errors) {
+            let unchecked = blocks_rules(&errors).or_else(|| blocks_rules(&metadata_problems(object)));
+            match unchecked {
                 Some(unchecked) => errors.push(unchecked),
                 None => {
                     let (object, old) = (Value::Object(whole), whole_old.map(Value::Object));
@@ -237,6 +247,14 @@ impl CustomStrategy {
         }
         errors
     }
+}
+
+/// What is wrong with the metadata of the object itself, as far as its rules are concerned. It is told elsewhere.
+fn metadata_problems(object: &Object) -> FieldErrors {
+    let empty = Object::new();
+    let metadata = object.object("metadata").unwrap_or(&empty);
+    let is_namespaced = metadata.contains("namespace");
+    validate_metadata(metadata, is_namespaced, NameRule::Dns1123Subdomain)
 }
 
 /// What is wrong with the metadata of a resource inside another one.

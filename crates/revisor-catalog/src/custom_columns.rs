@@ -34,7 +34,7 @@ impl PrinterColumn {
             kind: "date".to_owned(),
             format: String::new(),
             priority: 0,
-            description: "The time since the object was created.".to_owned(),
+            description: Column::of_creation(),
         };
         Some(PrinterColumn { column, path: JsonPath::parse(".metadata.creationTimestamp")? })
     }

@@ -34,10 +34,14 @@ features! {
     APIServerIdentity,
     /// Nodes may ask for certificates in other names than their own.
     AllowInsecureKubeletCertificateSigningRequests,
+    /// Objects that cannot be read can be deleted, by those who insist on it and may.
+    AllowUnsafeMalformedObjectDeletion,
     /// Requests may be anonymous at some paths only.
     AnonymousAuthConfigurableEndpoints,
     /// Nodes may list and watch only what is theirs, by their selectors.
     AuthorizeNodeWithSelectors,
+    /// Who wants to be connected to a pod has to be allowed to create such a connection, whatever the method.
+    AuthorizePodWebsocketUpgradeCreatePermission,
     /// Those who decide about a request are told by which selectors it is limited.
     AuthorizeWithSelectors,
     /// Objects are read and written in CBOR.
@@ -84,6 +88,8 @@ features! {
     DRAPrioritizedList,
     /// Claims show what their drivers say of the devices.
     DRAResourceClaimDeviceStatus,
+    /// Who binds claims of devices, and who tells of the devices, need rights of their own.
+    DRAResourceClaimGranularStatusAuthorization,
     /// Workloads and groups of pods have claims of devices.
     DRAWorkloadResourceClaims,
     /// Deployments and replica sets count the pods that are ending.
@@ -92,6 +98,10 @@ features! {
     DynamicResourceAllocation,
     /// Variables of containers come from files in a volume.
     EnvFiles,
+    /// Kubelets that say so are spoken to in WebSocket.
+    ExtendWebSocketsToKubelet,
+    /// Tokens of service accounts are signed by a plugin.
+    ExternalServiceAccountTokenSigner,
     /// Workloads and groups of pods are served, and pods can belong to one.
     GenericWorkload,
     /// Volumes from repositories work, and warnings do not say otherwise.
@@ -154,10 +164,14 @@ features! {
     PodLifecycleSleepAction,
     /// They may sleep for no time at all.
     PodLifecycleSleepActionAllowZero,
+    /// The outputs of a container can be read apart.
+    PodLogsQuerySplitStreams,
     /// The status of a pod says which generation it is about.
     PodObservedGenerationTracking,
     /// Pods get the labels that say where their node stands.
     PodTopologyLabelsAdmission,
+    /// Ports are forwarded over WebSocket by kubelets that do not speak it.
+    PortForwardWebsockets,
     /// Services prefer endpoints in the same zone or on the same node.
     PreferSameTrafficDistribution,
     /// Containers choose how much of `/proc` is masked.
@@ -170,6 +184,8 @@ features! {
     RelaxedEnvironmentVariableValidation,
     /// Names of services may begin with a digit.
     RelaxedServiceNameValidation,
+    /// Servers behind this one are told the uids of users.
+    RemoteRequestHeaderUID,
     /// The status of a pod says how its devices are.
     ResourceHealthStatus,
     /// And what is the matter with them.
@@ -204,6 +220,8 @@ features! {
     TokenRequestServiceAccountUIDValidation,
     /// Workloads and groups of pods say which parts of a topology they keep to.
     TopologyAwareWorkloadScheduling,
+    /// Commands are run over WebSocket by kubelets that do not speak it.
+    TranslateStreamCloseWebsocketRequests,
     /// Connections over HTTP/2 end with the first request of a client that does not say who it is.
     UnauthenticatedHTTP2DOSMitigation,
     /// Pods on the network of the host may have users of their own.

@@ -79,7 +79,6 @@ const USUAL: Rules = Rules {
     create_on_update: false,
     unconditional_update: true,
     names_nameless: false,
-    validates_metadata: true,
     known_finalizers: true,
     delete_answer: DeleteAnswer::Status,
 };
@@ -130,7 +129,7 @@ const fn field(name: &'static str, paths: &'static [&'static [&'static str]]) ->
 }
 
 /// The kind of a resource of the table.
-pub(crate) fn kind(group: &str, plural: &str, terms: &Terms) -> Option<Kind> {
+pub(crate) fn kind(group: &str, version: &str, plural: &str, terms: &Terms) -> Option<Kind> {
     match group {
         "" => core::kind(plural, terms),
         "apps" => apps::kind(plural, terms),
@@ -142,7 +141,7 @@ pub(crate) fn kind(group: &str, plural: &str, terms: &Terms) -> Option<Kind> {
         "authentication.k8s.io" => authentication::kind(plural),
         "authorization.k8s.io" => authorization::kind(plural),
         "certificates.k8s.io" => certificates::kind(plural),
-        "coordination.k8s.io" => coordination::kind(plural, terms),
+        "coordination.k8s.io" => coordination::kind(plural),
         "events.k8s.io" => events::kind(plural),
         "flowcontrol.apiserver.k8s.io" => flowcontrol::kind(plural),
         "rbac.authorization.k8s.io" => rbac::kind(plural),
@@ -151,7 +150,7 @@ pub(crate) fn kind(group: &str, plural: &str, terms: &Terms) -> Option<Kind> {
         "resource.k8s.io" => resource::kind(plural, terms),
         "scheduling.k8s.io" => scheduling::kind(plural, terms),
         "storage.k8s.io" => storage::kind(plural, terms),
-        "storagemigration.k8s.io" => storagemigration::kind(plural),
+        "storagemigration.k8s.io" => storagemigration::kind(version, plural),
         "internal.apiserver.k8s.io" => internal::kind(plural),
         "discovery.k8s.io" => discovery::kind(plural, terms),
         "networking.k8s.io" => networking::kind(plural, terms),
@@ -168,12 +167,14 @@ pub(crate) fn stored_as(group: &str, plural: &str) -> Option<(&'static str, &'st
 /// How the shape of a version differs from the one that objects of its resource are stored in; `None` if it does not.
 ///
 /// Which version they are stored in depends on the releases that a server gets along with. Whatever these are, the shape
-/// is one: that of all versions that are not named here.
+/// is one: that of all versions that are not named here. Only where a release has no other version is one of these
+/// stored, and converted when a later release finds it (`Resource::read_otherwise`).
 pub(crate) fn conversion(group: &str, version: &str, plural: &str) -> Option<Arc<dyn Conversion>> {
     Some(match (group, version) {
         ("autoscaling", "v1") => Arc::new(autoscaling::conversion::FirstVersion),
         ("events.k8s.io", "v1") => Arc::new(events::CoreEvents),
         ("resource.k8s.io", "v1beta1") => resource::beta1::conversion(plural),
+        ("storagemigration.k8s.io", "v1alpha1") => Arc::new(storagemigration::alpha1::FirstVersion),
         _ => return None,
     })
 }

@@ -3,6 +3,10 @@
 //! A resource is a row of [`rows`](self) plus a [`Strategy`] where its kind has rules of its own. Everything here is
 //! decided once, by [`Catalog::build`] (invariant V1); strategies do no I/O (R1).
 
+/// What people are told about the fields of built-in kinds, compressed: a line for each text, with the type, the field or
+/// nothing, and the text as a JSON string, separated by tabs.
+pub const PACKED_DESCRIPTIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptions.gz"));
+
 mod availability;
 mod bootstrap;
 mod catalog;
@@ -11,10 +15,12 @@ mod columns;
 mod conversion;
 mod custom;
 mod custom_columns;
+mod disabled_fields;
 mod features;
 mod json_path;
 mod kinds;
 mod metadata;
+mod metadata_checks;
 mod moment;
 mod printers;
 mod resource;
@@ -46,7 +52,11 @@ pub use kinds::apiextensions::{
 pub use kinds::apiregistration::{custom_registration, is_custom_registration, is_own_registration};
 pub use kinds::certificates::certificate_signing_request::RequestedSubject;
 pub use kinds::core::service::{ServicePort, ServiceSpec, validate_cluster_ips};
-pub use metadata::{validate_field_manager, validate_known_finalizers, validate_metadata, validate_metadata_update};
+pub use metadata::{
+    validate_field_manager, validate_known_finalizers, validate_metadata, validate_metadata_change,
+    validate_metadata_update,
+};
+pub use metadata_checks::MetadataChecks;
 pub use moment::Moment;
 pub use resource::{DeleteAnswer, DeprecationNotice, Resource, Rules, SelectableField, Subresource, Verb};
 pub use route::{ObjectRoute, Route};

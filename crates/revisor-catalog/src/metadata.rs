@@ -57,8 +57,16 @@ pub fn validate_metadata(metadata: &Object, namespaced: bool, names: NameRule) -
     errors
 }
 
-/// What is wrong with metadata in place of the old. The parts that [`validate_metadata`] looks at are not repeated.
+/// What is wrong with metadata in place of the old (upstream: `ValidateObjectMetaAccessorUpdate`). As there, the parts
+/// that clients fill as they like are looked at once more.
 pub fn validate_metadata_update(metadata: &Object, old: &Object) -> FieldErrors {
+    let mut errors = validate_metadata_change(metadata, old);
+    validate_open_parts(metadata, &mut errors);
+    errors
+}
+
+/// The same without those parts, for who has looked at them.
+pub fn validate_metadata_change(metadata: &Object, old: &Object) -> FieldErrors {
     let mut errors = FieldErrors::new();
     if old.contains("deletionTimestamp") {
         let known: Seen<ByValue<'_>> = old.array("finalizers").iter().map(ByValue).collect();

@@ -73,7 +73,7 @@ pub(crate) fn of(group: &str, plural: &str) -> Printer {
         ("apps", "replicasets") => workloads::replica_set,
         ("apps", "statefulsets") => workloads::stateful_set,
         ("autoscaling", "horizontalpodautoscalers") => scaling::autoscaler,
-        ("autoscaling", "scales") => scaling::scale,
+        ("autoscaling" | "apiextensions.k8s.io", "scales") => scaling::scale,
         ("batch", "cronjobs") => workloads::cron_job,
         ("batch", "jobs") => workloads::job,
         ("certificates.k8s.io", "certificatesigningrequests") => identity::signing_request,

@@ -8,12 +8,14 @@ use base64::engine::general_purpose::STANDARD;
 use compact_str::CompactString;
 use revisor_merge::{Comparison, FieldSet, PatchError, strategic_merge_patch};
 use revisor_object::names::NameRule;
-use revisor_object::{Object, Shape, Value};
+use revisor_object::{BadValue, Object, Shape, Value};
 use revisor_schema::{Encoded, Findings, ProtobufError, StructId, Types};
 
 use sha2::{Digest, Sha256};
 
-use crate::{Columns, Conversion, Custom, ScalePaths, Strategy};
+use crate::conversion::between;
+use crate::disabled_fields::DisabledFields;
+use crate::{Circumstances, Columns, Conversion, Custom, Part, ScalePaths, Strategy, kinds};
 
 /// What can be asked of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,9 +100,8 @@ pub struct Rules {
     pub unconditional_update: bool,
     /// Whether an object that comes without a name gets one that nobody has.
     pub names_nameless: bool,
-    /// Whether metadata is validated as usual. Core events are older than validation and accept any.
-    pub validates_metadata: bool,
-    /// Whether finalizers must belong to somebody's domain, or be one of those that all know.
+    /// Whether finalizers must belong to somebody's domain, or be one of those that all know. The original asks for it
+    /// where a kind is validated by the rules of the core group, and not where only the machinery's are used.
     pub known_finalizers: bool,
     /// What a deletion answers.
     pub delete_answer: DeleteAnswer,
@@ -165,6 +166,8 @@ pub struct Resource {
     pub deprecation: Option<DeprecationNotice>,
     /// Where it comes from, and what only such resources know.
     pub(crate) nature: Nature,
+    /// What its objects lose when they are written, because its feature is off.
+    pub(crate) disabled: DisabledFields,
     pub(crate) types: Arc<Types>,
     pub(crate) root: StructId,
 }
@@ -189,7 +192,7 @@ pub(crate) enum Nature {
 
 /// How the objects of a built-in resource are stored.
 pub(crate) enum BuiltIn {
-    /// In this very version, or also in others, those of other releases, which differ by name only.
+    /// In this very version, or also in others, those of other releases, nearly all of which differ by name only.
     Stored { variously: bool },
     /// In another version.
     Shown(Stored),
@@ -228,6 +231,11 @@ impl Resource {
         self.types.is_in_raw(self.root, path)
     }
 
+    /// Whether there can be any of them in an object.
+    pub fn has_raw(&self) -> bool {
+        self.types.has_raw(self.root)
+    }
+
     /// Lets go of these texts, for those who change an object whatever its type.
     pub fn open_raw(&self, object: &mut Object) {
         self.types.open_raw(self.root, object);
@@ -264,7 +272,8 @@ impl Resource {
             "apiregistration" => "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
             _ => "pkg/api/legacyscheme/scheme.go:30",
         };
-        format!("no kind {kind:?} is registered for version {api_version:?} in scheme {scheme:?}")
+        let (kind, version) = (BadValue::from(kind), BadValue::from(api_version));
+        format!("no kind {kind} is registered for version {version} in scheme {scheme:?}")
     }
 
     /// What its definition says, if it is a custom resource.
@@ -276,6 +285,18 @@ impl Resource {
     }
 
     /// What its objects are stored as, where that is another built-in version.
+    /// Takes out of a new object what a client may not set or what is off, and sets what a new object must have.
+    pub fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
+        self.disabled.drop(object, None);
+        self.strategy.prepare_create(object, circumstances);
+    }
+
+    /// Puts back what a write of this part may not change, and takes out what is off and was not used before.
+    pub fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
+        self.disabled.drop(object, Some(old));
+        self.strategy.prepare_update(object, old, part, circumstances);
+    }
+
     fn stored(&self) -> Option<&Stored> {
         match &self.nature {
             Nature::BuiltIn(BuiltIn::Shown(stored)) => Some(stored),
@@ -291,6 +312,24 @@ impl Resource {
         match &self.nature {
             Nature::Custom(custom) => custom.conform(value),
             Nature::BuiltIn(_) => self.types.conform(self.root, value).map_err(|mismatch| mismatch.to_string()),
+        }
+    }
+
+    /// The same for what is sent to be stored: who sends a list with nothing in it owns it, though it is not stored.
+    ///
+    /// # Errors
+    /// As [`conform`](Resource::conform).
+    pub fn conform_as_sent(&self, value: &mut Value) -> Result<Findings, String> {
+        match &self.nature {
+            Nature::Custom(custom) => custom.conform(value),
+            Nature::BuiltIn(_) => self.types.conform_as_sent(self.root, value).map_err(|mismatch| mismatch.to_string()),
+        }
+    }
+
+    /// Drops from an object what storing it would lose.
+    pub fn forget_empty(&self, object: &mut Object) {
+        if self.custom().is_none() {
+            self.types.forget_empty(self.root, object);
         }
     }
 
@@ -355,11 +394,28 @@ impl Resource {
     }
 
     /// Whether these bytes of a stored object do not say that it is of this version: another release wrote them, or this
-    /// one when it was told to behave as another. All versions that a release stores have one shape, so that nothing
-    /// but the name differs.
+    /// one when it was told to behave as another. Nearly always nothing but the name differs: see `read_otherwise`.
     pub fn is_stored_otherwise(&self, stored: &[u8]) -> bool {
         let is_various = matches!(&self.nature, Nature::BuiltIn(BuiltIn::Stored { variously: true }));
         is_various && !stored.trim_ascii_start().starts_with(self.type_prefix.as_bytes())
+    }
+
+    /// Brings an object that was stored by another release to the shape in which this one stores it, where the two
+    /// differ: of built-in kinds only those that were alpha.
+    pub fn read_otherwise(&self, object: &mut Object) {
+        match &self.nature {
+            Nature::BuiltIn(BuiltIn::Shown(stored)) => stored.resource.read_otherwise(object),
+            Nature::BuiltIn(BuiltIn::Stored { variously: true }) => {
+                let api_version = object.str("apiVersion").unwrap_or_default();
+                let (_, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+                if api_version.is_empty() || version == self.version {
+                    return;
+                }
+                let former = kinds::conversion(&self.group, version, &self.plural);
+                between(former, kinds::conversion(&self.group, &self.version, &self.plural)).to_stored(object);
+            }
+            Nature::BuiltIn(BuiltIn::Stored { .. }) | Nature::Custom(_) => {}
+        }
     }
 
     /// Brings an object of this version to the shape in which it is stored.
@@ -471,7 +527,9 @@ impl Resource {
     /// What discovery shows of the version that objects are stored in, so that clients notice when it changes.
     pub fn storage_version_hash(&self) -> String {
         let stored = match &self.nature {
-            Nature::BuiltIn(BuiltIn::Stored { .. }) => &self.api_version,
+            // The original writes definitions down in a version that it no longer serves, and says so.
+            Nature::BuiltIn(_) if self.group == "apiextensions.k8s.io" => "apiextensions.k8s.io/v1beta1",
+            Nature::BuiltIn(BuiltIn::Stored { .. }) => &*self.api_version,
             Nature::BuiltIn(BuiltIn::Shown(stored)) => &stored.resource.api_version,
             Nature::Custom(custom) => custom.storage_version(),
         };

@@ -24,10 +24,20 @@ pub enum Route {
         /// The version.
         version: String,
     },
-    /// A resource that is not served, of a group that is: answered with a `Status`.
+    /// A resource that is not served, of a group that is.
     NoSuchResource {
         /// What is defined there all the same.
         unserved: Vec<Unserved>,
+        /// Whether the group has custom resources only: the original knows no page there, and answers with a text
+        /// instead of a `Status`.
+        is_custom: bool,
+    },
+    /// A part that objects of a custom resource do not have: the original says that the object is not there.
+    NoSuchPart {
+        /// The resource.
+        resource: Arc<Resource>,
+        /// The object.
+        name: String,
     },
     /// Anything else.
     Other,
@@ -78,7 +88,7 @@ impl Route {
             let plural = address.as_ref().map(|address| address.plural);
             let is_about_some = plural.is_some() || rest.is_empty();
             let unserved = if is_about_some { catalog.unserved(group, version, plural) } else { Vec::new() };
-            Route::NoSuchResource { unserved }
+            Route::NoSuchResource { unserved, is_custom: !catalog.has_built_in(group) }
         };
         if catalog.group_version(group, version).is_none() {
             // An unknown group could be anything; an unknown version of a known group is an API that is not served.
@@ -89,6 +99,13 @@ impl Route {
             return Route::Resources { group: group.to_owned(), version: (*version).to_owned() };
         }
         let found = address.as_ref().and_then(|address| address.find(catalog, group, version));
+        if let (None, Some(address)) = (&found, &address)
+            && let Some(route) = address.without_part().find(catalog, group, version)
+            && let Some(name) =
+                route.name.filter(|_| address.subresource.is_some() && route.resource.custom().is_some())
+        {
+            return Route::NoSuchPart { resource: route.resource, name };
+        }
         found.map_or_else(missing, Route::Objects)
     }
 }
@@ -123,6 +140,11 @@ impl<'p> Address<'p> {
             _ => return None,
         };
         Some(Address { is_watch_path, namespace, plural, name, subresource })
+    }
+
+    /// The same without the part of the object.
+    fn without_part(&self) -> Address<'p> {
+        Address { subresource: None, ..*self }
     }
 
     /// The objects that are there.
@@ -168,6 +190,7 @@ mod tests {
             Route::Group(group) => format!("group {group}"),
             Route::Resources { group, version } => format!("resources {group} {version}"),
             Route::NoSuchResource { .. } => "no such resource".to_owned(),
+            Route::NoSuchPart { resource, name } => format!("no such part of {} {name}", resource.plural),
             Route::Other => "other".to_owned(),
         }
     }

@@ -9,12 +9,16 @@ use revisor_schema::Types;
 use revisor_version::{ApiVersion, Release};
 use sha2::{Digest, Sha256};
 
+use crate::disabled_fields::DisabledFields;
 use crate::kinds::{self, Kind, Terms};
 use crate::resource::{BuiltIn, Nature, Stored};
 use crate::{Columns, DeprecationNotice, Feature, Features, Resource, ScalePaths, Subresource, Verb};
 
 /// The fields of all built-in types.
 pub(crate) const FIELDS: &str = include_str!("../tables/fields.csv");
+
+/// The names that the original has for the types of fields, where they are neither basic types nor structs.
+pub(crate) const GO_TYPES: &str = include_str!("../tables/go_types.csv");
 
 /// All built-in resources, in the order of discovery.
 pub(crate) const RESOURCES: &str = include_str!("../tables/resources.csv");
@@ -140,7 +144,7 @@ impl Row {
     /// The resource, if the rules of its kind are known. `stored` is the resource that it is stored as, where it is not
     /// stored as itself.
     pub(crate) fn resource(self, types: &Arc<Types>, stored: Option<Stored>, terms: &Terms) -> Option<Resource> {
-        let kind = kinds::kind(self.group, self.plural, terms)?;
+        let kind = kinds::kind(self.group, self.version, self.plural, terms)?;
         Some(self.of_kind(kind, types, stored, terms))
     }
 
@@ -182,6 +186,7 @@ impl Row {
         let stored_at =
             STORED_ELSEWHERE.iter().find(|(of, name, _)| (*of, *name) == (group, plural)).map_or(plural, |row| row.2);
         let deprecation = self.deprecation.and_then(|deprecation| deprecation.notice(&api_version, kind, terms.binary));
+        let root = types.id(&type_name(group, version, kind)).expect("every row has its fields in the table");
         Resource {
             group: group.into(),
             version: version.into(),
@@ -208,7 +213,8 @@ impl Row {
             type_prefix: format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\","),
             deprecation,
             nature: Nature::BuiltIn(stored.map_or(BuiltIn::Stored { variously: false }, BuiltIn::Shown)),
-            root: types.id(&type_name(group, version, kind)).expect("every row has its fields in the table"),
+            disabled: DisabledFields::of(types, root, terms.features),
+            root,
             types: types.clone(),
             api_version,
         }
@@ -256,6 +262,9 @@ const VERSIONING: [&str; 2] = [
     "versioning.revisor.dev,v1alpha1,conversions,Conversion,conversion,conv,,,usual,status=get+patch+update,,,,,",
     "versioning.revisor.dev,v1alpha1,versionreports,VersionReport,versionreport,vr,,,get+list,fields=get:.VersionFields,,,,,",
 ];
+
+/// The group and version of these.
+pub(crate) const VERSIONING_GROUP_VERSION: &str = "versioning.revisor.dev/v1alpha1";
 
 /// The conversions between versions of custom resources, and the reports on these.
 ///

@@ -1,6 +1,6 @@
 //! [`ScalePaths`]: where objects keep what their `scale` subresource shows.
 
-use revisor_object::{FieldError, FieldErrors, Object, StructuredLabelSelector, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, Object, StructuredLabelSelector, Value};
 
 /// Where objects of a resource keep what their scale shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,6 +127,7 @@ fn not_of_type(path: &[String], found: &Value, wanted: &str) -> String {
     let shown = match found {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.to_string(),
+        Value::Float(number) => BadValue::from(*number).to_string(),
         other => other.to_json(),
     };
     let kind = found.go_type();

@@ -10,9 +10,9 @@ mod definition_form;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use revisor_object::{Object, Value, parse_json};
+use revisor_object::{Object, Value, compact_json, parse_json};
 use revisor_schema::{
-    CBOR_TAG, ENVELOPE_END, Encoded, Envelope, StructId, Types, encode_custom_object, envelope_start,
+    CBOR_TAG, ENVELOPE_END, Encoded, Envelope, StructId, Types, encode_custom_object, envelope_start, is_spelled,
 };
 
 use crate::kinds::core::service::forget_needless_policy;
@@ -29,7 +29,8 @@ const ENCRYPTED: &[u8] = b"k8s:enc:";
 const ROOT: &str = "/registry/";
 
 /// The kinds that servers keep for themselves, where, and under which name.
-const INTERNAL: [(&str, &str); 2] = [("masterleases", "Endpoints"), ("ranges", "RangeAllocation")];
+const INTERNAL: [(&str, &str); 3] =
+    [("masterleases", "Endpoints"), ("peerserverleases", "Endpoints"), ("ranges", "RangeAllocation")];
 
 /// The form in which built-in kinds are kept, where there is a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -149,14 +150,20 @@ impl StorageCodec {
             return Ok(if is_object { line(canonical) } else { canonical.to_vec() });
         };
         match (kind.form, self.media) {
+            // JSON within JSON loses its blanks, as it does in Go.
+            (Form::Json, _) | (Form::Chosen, StorageMediaType::Json) if is_spelled(canonical) => {
+                Ok(line(&compact_json(canonical)))
+            }
             (Form::Json, _) | (Form::Chosen, StorageMediaType::Json) => Ok(line(canonical)),
             (Form::Definition, _) => {
                 let canonical = std::str::from_utf8(canonical).map_err(malformed)?;
                 Ok(line(definition_form::to_stored(canonical).as_bytes()))
             }
             (Form::Chosen, StorageMediaType::Protobuf) => {
-                let object = read_object(canonical)?;
-                let message = self.types.write_protobuf(kind.root, &object);
+                let mut value = parse_json(canonical).map_err(malformed)?.value;
+                self.types.keep_raw(kind.root, &mut value, canonical);
+                let object = value.as_object().ok_or_else(|| malformed("it is no object"))?;
+                let message = self.types.write_protobuf(kind.root, object);
                 let mut value = envelope_start(&kind.api_version, &kind.name, message.len());
                 value.reserve(message.len() + ENVELOPE_END.len());
                 value.extend_from_slice(&message);
@@ -204,7 +211,13 @@ impl StorageCodec {
                 (self.types.read_cbor(root, bytes).map_err(malformed)?, false)
             }
             bytes if bytes.starts_with(ENCRYPTED) => return Err(StorageCodecError::Encrypted),
-            [b'{', ..] => (parse_json(bytes).map_err(malformed)?.value, false),
+            [b'{', ..] => {
+                let mut value = parse_json(bytes).map_err(malformed)?.value;
+                if let Some((kind, _)) = id {
+                    self.types.keep_raw(kind.root, &mut value, bytes);
+                }
+                (value, false)
+            }
             _ => return Err(StorageCodecError::UnknownForm),
         };
         Ok(Found { value, is_protobuf })
@@ -303,13 +316,6 @@ fn forget_place(object: &mut Object) {
     let metadata = object.object_mut("metadata");
     metadata.remove("resourceVersion");
     metadata.remove("selfLink");
-}
-
-fn read_object(canonical: &[u8]) -> Result<Object, StorageCodecError> {
-    match parse_json(canonical).map_err(malformed)?.value {
-        Value::Object(object) => Ok(object),
-        _ => Err(malformed("it is no object")),
-    }
 }
 
 /// JSON as Go writes it: it ends with its line, and what could be taken for something else in a page or a script is

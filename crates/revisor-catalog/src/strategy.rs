@@ -78,8 +78,9 @@ pub trait Strategy: Send + Sync + 'static {
         &[]
     }
 
-    /// Brings what a client says about an object into the form that is stored, for instance without the fields whose
-    /// feature is off and that the old object, if there is one, does not use. Writes of the status have one of their own.
+    /// Brings what a client says about an object into the form that is stored. Fields whose feature is off are gone
+    /// already ([`Resource::prepare_create`](crate::Resource::prepare_create)). Writes of the status have one of their
+    /// own.
     fn settle(&self, object: &mut Object, old: Option<&Object>, circumstances: Circumstances<'_>) {
         let _ = (object, old, circumstances);
     }
@@ -87,6 +88,12 @@ pub trait Strategy: Send + Sync + 'static {
     /// The same for the status of an object, where it has writes of its own.
     fn settle_status(&self, object: &mut Object, old: &Object) {
         let _ = (object, old);
+    }
+
+    /// A new object as its writer manages it, where that is more than what was sent and defaulted.
+    fn as_managed(&self, object: &Object) -> Option<Object> {
+        let _ = object;
+        None
     }
 
     /// What is unwise about a new object that is no longer seen once it was prepared.
@@ -168,10 +175,19 @@ pub trait Strategy: Send + Sync + 'static {
         false
     }
 
-    /// Whether a deletion only marks the object, whatever its finalizers, and what else that changes about it.
-    fn mark_deleted(&self, object: &mut Object) -> bool {
-        let _ = object;
+    /// What a client is told that deletes an object without saying what becomes of those that it owns.
+    fn warns_of_orphans(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether a deletion only marks the object, whatever its finalizers.
+    fn marks_deleted(&self) -> bool {
         false
+    }
+
+    /// What else that changes about it.
+    fn mark_deleted(&self, object: &mut Object) {
+        let _ = object;
     }
 
     /// Whether something other than metadata.finalizers still holds a marked object back.

@@ -62,8 +62,13 @@ impl ObjectType {
 
     /// This type with one more field.
     pub fn with_field(mut self, name: &str, kind: Type) -> ObjectType {
-        Arc::make_mut(&mut self.fields).insert(name.to_string(), kind);
+        self.declare(name, kind);
         self
+    }
+
+    /// Adds a field. The others are only copied if somebody else has the type as it was.
+    pub fn declare(&mut self, name: &str, kind: Type) {
+        Arc::make_mut(&mut self.fields).insert(name.to_string(), kind);
     }
 }
 
@@ -298,5 +303,22 @@ impl Program {
     /// Where a part of the tree stands in the expression.
     pub fn location(&self, id: ExprId) -> Location {
         self.positions.get(id.index()).map_or(Location::NONE, |position| self.source.location(*position))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_that_nobody_shares_gets_fields_in_place() {
+        let mut object = ObjectType::new("a").with_field("x", Type::Int);
+        let fields = Arc::as_ptr(&object.fields);
+        drop(object.clone());
+        object.declare("y", Type::Int);
+        assert_eq!(Arc::as_ptr(&object.fields), fields, "to declare many takes as many steps");
+        let shared = object.clone();
+        object.declare("z", Type::Int);
+        assert_eq!((shared.fields.len(), object.fields.len()), (2, 3));
     }
 }

@@ -7,6 +7,7 @@ use revisor_convert::{Conversion, VersionSchema};
 use revisor_object::{Object, Value};
 use revisor_schema::Structural;
 
+use crate::budget::Budget;
 use crate::{Class, Effort, Finding, Report, facets, pairs, walk};
 
 /// A definition, ready to be compared.
@@ -112,12 +113,13 @@ impl Crd {
     /// What a change from this definition to another one does. `conversion` converts between the versions of the new one.
     pub fn compare(&self, new: &Crd, conversion: Option<&Conversion>, effort: Effort) -> Report {
         let mut findings = facets::compare(self, new);
-        let budget = std::cell::Cell::new(effort.objects);
+        let budget = Budget::of(effort);
         for version in &new.versions {
             let Some(old) = self.version(&version.name) else { continue };
             if old.is_served || version.is_served || old.is_storage {
+                let (of_pair, beside) = (None, None);
                 let scene =
-                    walk::Scene { crd: new, old, new: version, conversion, effort, budget: &budget, of_pair: None };
+                    walk::Scene { crd: new, old, new: version, conversion, effort, budget: &budget, of_pair, beside };
                 findings.extend(walk::compare(&scene));
             }
         }

@@ -4,6 +4,8 @@
 use revisor_object::Value;
 use revisor_schema::{Checks, Structural};
 
+use crate::values::MAX_ITEMS;
+
 /// One keyword of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keyword {
@@ -119,8 +121,12 @@ impl Keyword {
                 _ => None,
             }
         };
+        if self == Keyword::MaxProperties && old.additional.is_none() && !old.preserves_unknown_fields {
+            return false;
+        }
         let Some(new) = bound(new) else { return false };
-        new >= MAX_SHOWN && bound(old).is_none_or(|old| old > new)
+        let most_shown = if self == Keyword::MaxLength { MAX_SHOWN } else { MAX_ITEMS };
+        new >= most_shown && bound(old).is_none_or(|old| old > new)
     }
 
     /// What is different, in words.

@@ -7,6 +7,7 @@
 //!
 //! Pure (invariant P1), and bounded: see [`Effort`].
 
+mod budget;
 mod crd;
 mod facets;
 mod finding;

@@ -1,12 +1,12 @@
 //! Versions beside each other: what is written through one that is served is read through another. Without rules or a
 //! webhook objects are shown by name, and lose what the other version does not have.
 
-use std::cell::Cell;
-
 use revisor_convert::{Conversion, Effort as LawEffort, version_order};
 
+use crate::budget::Budget;
 use crate::crd::{Crd, Version};
-use crate::{Class, Effort, Finding, walk};
+use crate::walk::{self, Beside};
+use crate::{Class, Effort, Finding};
 
 /// What the versions of the new definition do to each other that those of the old one did not.
 pub(crate) fn compare(
@@ -14,7 +14,7 @@ pub(crate) fn compare(
     new: &Crd,
     conversion: Option<&Conversion>,
     effort: Effort,
-    budget: &Cell<usize>,
+    budget: &Budget,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(conversion) = conversion {
@@ -40,8 +40,10 @@ pub(crate) fn compare(
         if is_same {
             continue;
         }
-        let known = before.map(|(one, other)| of_pair(old, one, other, effort, budget)).unwrap_or_default();
-        let mut found = of_pair(new, one, other, effort, budget);
+        // What the definitions have in common was known, and need not be found in either.
+        let (here, there) = ([one, other], before.map(|(one, other)| [one, other]));
+        let known = there.map(|there| of_pair(old, there, Some(here), effort, budget)).unwrap_or_default();
+        let mut found = of_pair(new, here, there, effort, budget);
         found.retain(|finding| !known.iter().any(|known| (&known.path, known.class) == (&finding.path, finding.class)));
         findings.extend(found);
     }
@@ -67,9 +69,16 @@ fn pairs(crd: &Crd) -> Vec<(&Version, &Version)> {
     (0..served.len()).flat_map(|at| behind(at).map(|other| (served[at], other)).collect::<Vec<_>>()).collect()
 }
 
-fn of_pair(crd: &Crd, one: &Version, other: &Version, effort: Effort, budget: &Cell<usize>) -> Vec<Finding> {
+fn of_pair(
+    crd: &Crd,
+    [one, other]: [&Version; 2],
+    beside: Option<[&Version; 2]>,
+    effort: Effort,
+    budget: &Budget,
+) -> Vec<Finding> {
     let of_pair = Some(format!("{} as {} shows it", one.name, other.name));
-    let scene = walk::Scene { crd, old: one, new: other, conversion: None, effort, budget, of_pair };
+    let beside = beside.map(|there| Beside::new([one, other], there));
+    let scene = walk::Scene { crd, old: one, new: other, conversion: None, effort, budget, of_pair, beside };
     walk::compare(&scene)
 }
 
@@ -79,7 +88,7 @@ fn storage_losses(
     new: &Crd,
     conversion: Option<&Conversion>,
     effort: Effort,
-    budget: &Cell<usize>,
+    budget: &Budget,
 ) -> Vec<Finding> {
     let storage = |crd: &'_ Crd| crd.versions.iter().position(|version| version.is_storage);
     let (Some(before), Some(after)) = (storage(old), storage(new)) else { return Vec::new() };
@@ -94,11 +103,10 @@ fn storage_losses(
         if is_same || is_carried || new.converts_by_webhook() {
             continue;
         }
-        let lost_anyway = match known.name == before.name || old.converts_by_webhook() {
-            true => Vec::new(),
-            false => losses(old, known, before, effort, budget),
-        };
-        let mut found = losses(new, version, after, effort, budget);
+        let is_stored = known.name == before.name || old.converts_by_webhook();
+        let (here, there) = ([version, after], (!is_stored).then_some([known, before]));
+        let lost_anyway = there.map(|there| losses(old, there, Some(here), effort, budget)).unwrap_or_default();
+        let mut found = losses(new, here, there, effort, budget);
         found.retain(|finding| !lost_anyway.iter().any(|known| known.path == finding.path));
         findings.extend(found);
     }
@@ -106,9 +114,16 @@ fn storage_losses(
 }
 
 /// The fields of a version that are gone once an object was stored in another one.
-fn losses(crd: &Crd, version: &Version, storage: &Version, effort: Effort, budget: &Cell<usize>) -> Vec<Finding> {
+fn losses(
+    crd: &Crd,
+    [version, storage]: [&Version; 2],
+    beside: Option<[&Version; 2]>,
+    effort: Effort,
+    budget: &Budget,
+) -> Vec<Finding> {
     let of_pair = Some(format!("{} once it is stored in {}", version.name, storage.name));
-    let scene = walk::Scene { crd, old: version, new: storage, conversion: None, effort, budget, of_pair };
+    let beside = beside.map(|there| Beside::new([version, storage], there));
+    let scene = walk::Scene { crd, old: version, new: storage, conversion: None, effort, budget, of_pair, beside };
     let mut found = walk::compare(&scene);
     found.retain(|finding| finding.class == Class::BreaksReaders && scene.is_lost(finding));
     found

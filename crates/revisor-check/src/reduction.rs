@@ -77,6 +77,20 @@ fn demands<'c>(checks: &'c Checks, demanded: &mut BTreeSet<&'c str>, depth: usiz
     }
 }
 
+/// A schema without what it says to people alone.
+pub(crate) fn silent(schema: &Structural) -> Structural {
+    let properties = schema.properties.iter().map(|(name, property)| (name.clone(), silent(property)));
+    Structural {
+        properties: properties.collect(),
+        items: schema.items.as_deref().map(|items| Box::new(silent(items))),
+        additional: schema.additional.as_ref().map(|additional| match additional {
+            Additional::Schema(values) => Additional::Schema(Box::new(silent(values))),
+            other => other.clone(),
+        }),
+        ..shallow(schema)
+    }
+}
+
 /// A node without what is below it.
 pub(crate) fn shallow(schema: &Structural) -> Structural {
     Structural {

@@ -1,13 +1,13 @@
 //! [`Stage`]: one version before and after, on which objects show what a difference does. A client sends an object as it
 //! is; what a schema does not know is pruned, defaults are filled in, and what is left is valid or not.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use revisor_convert::{Conversion, Generator, Path, Segment, VersionSchema, shrink};
 use revisor_object::{FieldError, FieldErrors, Value};
 use revisor_schema::Structural;
 
+use crate::budget::Budget;
 use crate::crd::{Crd, Version};
 use crate::reduction::reduced;
 
@@ -27,7 +27,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) old: &'a Version,
     pub(crate) new: &'a Version,
     pub(crate) conversion: Option<&'a Conversion>,
-    pub(crate) budget: &'a Cell<usize>,
+    pub(crate) budget: &'a Budget,
 }
 
 /// What became of an object that was sent.
@@ -76,9 +76,7 @@ impl<'a> Stage<'a> {
 
     /// Whether there is work left; counts what is asked for.
     pub(crate) fn may(&self) -> bool {
-        let left = self.budget.get();
-        self.budget.set(left.saturating_sub(1));
-        left > 0
+        self.budget.may()
     }
 
     /// Whether an object was accepted and is refused at `path`.
@@ -94,10 +92,11 @@ impl<'a> Stage<'a> {
         error.map(ToString::to_string)
     }
 
-    /// Whether an object is accepted before and after, and shows something else at `path`.
+    /// Whether an object was accepted before, and shows something else at `path` after. It need not be accepted after:
+    /// what is stored is shown all the same, and another change that refuses it must not hide this one.
     pub(crate) fn shows_otherwise(&self, object: &Value, path: &Path) -> bool {
-        let (Sent::Shown(before), Sent::Shown(after)) = (self.before(object), self.after(object)) else { return false };
-        all_at(&before, path) != all_at(&after, path)
+        let Sent::Shown(before) = self.before(object) else { return false };
+        all_at(&before, path) != all_at(&self.prepared_after(object), path)
     }
 
     /// Whether an object is accepted only after the change, and refused at `path` before.
@@ -190,11 +189,8 @@ impl<'a> Stage<'a> {
     /// The smallest object that still shows it.
     pub(crate) fn smallest(&self, object: Value, shows: &dyn Fn(&Value) -> bool) -> Value {
         // The larger it is, the longer each try takes.
-        let mut left = (SHRINKING / object.to_json().len().max(1)).max(LEAST_TRIES);
-        shrink(object, &mut |object| {
-            left = left.saturating_sub(1);
-            left > 0 && shows(object)
-        })
+        let attempts = (SHRINKING / object.to_json().len().max(1)).max(LEAST_TRIES);
+        shrink(object, attempts, &mut |object| shows(object))
     }
 }
 

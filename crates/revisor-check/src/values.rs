@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 
 use revisor_convert::{Dice, Generator};
 use revisor_object::{FieldPath, Object, Value};
-use revisor_schema::{
-    Additional, Checks, JsonType, ListType, PatternWalk, Structural, UndecidedPatterns, Validator, pattern_difference,
-};
+use revisor_schema::{Additional, Checks, JsonType, ListType, PatternWalk, Structural, UndecidedPatterns, Validator};
 
+use crate::budget::Budget;
 use crate::keywords::MAX_SHOWN;
 use crate::stage::Stage;
 
@@ -16,7 +15,7 @@ use crate::stage::Stage;
 const MAX_VALUES: usize = 240;
 
 /// How many items or members something gets to show that it has too many.
-const MAX_ITEMS: i64 = 1100;
+pub(crate) const MAX_ITEMS: i64 = 1100;
 
 /// A pattern that matches nothing.
 const NEVER: &str = "a^";
@@ -29,7 +28,7 @@ pub(crate) fn telling_values(stage: &Stage<'_>, old: &Structural, new: &Structur
     let mut found: Vec<Value> = checks.iter().flat_map(|checks| checks.allowed.iter().cloned()).collect();
     match old.kind {
         Some(JsonType::Integer | JsonType::Number) => found.extend(numbers(checks)),
-        Some(JsonType::String) => found.extend(texts(checks).into_iter().map(Value::from)),
+        Some(JsonType::String) => found.extend(texts(stage.budget, checks).into_iter().map(Value::from)),
         Some(JsonType::Array) => found.extend(lists(&mut generator, old, new, checks)),
         Some(JsonType::Object) => found.extend(maps(&mut generator, old, checks)),
         Some(JsonType::Boolean) => {}
@@ -45,11 +44,15 @@ pub(crate) fn telling_values(stage: &Stage<'_>, old: &Structural, new: &Structur
 }
 
 /// A text that the pattern of `old` matches and that of `new` does not, of a length that `old` allows.
-pub(crate) fn telling_text(old: &Structural, new: &Structural) -> Result<Option<String>, UndecidedPatterns> {
+pub(crate) fn telling_text(
+    budget: &Budget,
+    old: &Structural,
+    new: &Structural,
+) -> Result<Option<String>, UndecidedPatterns> {
     let nothing = Checks::default();
     let [old, new] = [old, new].map(|schema| schema.checks.as_deref().unwrap_or(&nothing));
     let count = |bound: Option<i64>| bound.and_then(|bound| usize::try_from(bound).ok());
-    pattern_difference(&old.pattern, &new.pattern, count(old.min_length).unwrap_or(0), count(old.max_length))
+    budget.pattern_difference(&old.pattern, &new.pattern, count(old.min_length).unwrap_or(0), count(old.max_length))
 }
 
 fn numbers(checks: [&Checks; 2]) -> Vec<Value> {
@@ -69,7 +72,7 @@ fn numbers(checks: [&Checks; 2]) -> Vec<Value> {
     found
 }
 
-fn texts(checks: [&Checks; 2]) -> Vec<String> {
+fn texts(budget: &Budget, checks: [&Checks; 2]) -> Vec<String> {
     let bounds = checks.iter().flat_map(|checks| [checks.min_length, checks.max_length]).flatten();
     let lengths: BTreeSet<usize> = bounds
         .flat_map(|bound| [bound.saturating_sub(1), bound, bound.saturating_add(1)])
@@ -80,7 +83,7 @@ fn texts(checks: [&Checks; 2]) -> Vec<String> {
     let mut found: Vec<String> = lengths.iter().map(|length| "a".repeat(*length)).collect();
     for pattern in checks.iter().map(|checks| checks.pattern.as_str()).filter(|pattern| !pattern.is_empty()) {
         // Of just this length, if there is one.
-        let exact = |length: &usize| pattern_difference(pattern, NEVER, *length, Some(*length)).ok().flatten();
+        let exact = |length: &usize| budget.pattern_difference(pattern, NEVER, *length, Some(*length)).ok().flatten();
         found.extend(lengths.iter().filter_map(exact));
         let Ok(walk) = PatternWalk::new(pattern) else { continue };
         let mut dice = Dice::new(5);

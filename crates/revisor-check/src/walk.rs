@@ -1,16 +1,17 @@
 //! [`Walk`]: the schema of a version before and after, node by node. What differs is shown by an object where one can be
 //! found (`stage.rs`), and is additive where none can.
 
-use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use revisor_convert::{Conversion, Generator, Path};
 use revisor_object::{FieldPath, Object, Value};
 use revisor_schema::{Additional, JsonType, ListType, Structural, Validator};
 
+use crate::budget::Budget;
 use crate::crd::{Crd, Version};
 use crate::keywords::{Keyword, was};
-use crate::reduction::bare;
-use crate::stage::{Search, Sent, Side, Stage, all_at};
+use crate::reduction::{bare, reduced, silent};
+use crate::stage::{Search, Sent, Side, Stage, all_at, schema_at};
 use crate::values::{telling_text, telling_values};
 use crate::{Class, Effort, Finding};
 
@@ -24,9 +25,36 @@ pub(crate) struct Scene<'a> {
     pub(crate) new: &'a Version,
     pub(crate) conversion: Option<&'a Conversion>,
     pub(crate) effort: Effort,
-    pub(crate) budget: &'a Cell<usize>,
+    pub(crate) budget: &'a Budget,
     /// What to say first, if these are two versions.
     pub(crate) of_pair: Option<String>,
+    /// The same two versions in the other definition, if only that is of interest in which the definitions differ.
+    pub(crate) beside: Option<Beside>,
+}
+
+/// Two versions in two definitions, without what they say to people.
+pub(crate) struct Beside {
+    /// In the one that is looked at.
+    here: [Structural; 2],
+    /// In the other one.
+    there: [Structural; 2],
+}
+
+impl Beside {
+    pub(crate) fn new(here: [&Version; 2], there: [&Version; 2]) -> Beside {
+        let silent = |version: &Version| silent(&version.structural);
+        Beside { here: here.map(silent), there: there.map(silent) }
+    }
+
+    /// Whether the two versions differ at a path, and below it, by the same in both definitions: what each of them says
+    /// there, be it nothing, is the same, and so is what an object must have beside it to have it. Whatever an object
+    /// shows of the difference here, it shows there.
+    fn is_same_at(&self, path: &Path) -> bool {
+        self.here.iter().zip(&self.there).all(|(here, there)| {
+            let reduced = |schema| reduced(schema, path, &BTreeSet::new());
+            schema_at(here, path) == schema_at(there, path) && reduced(here) == reduced(there)
+        })
+    }
 }
 
 /// A walk through two schemas, and what was found so far.
@@ -71,7 +99,7 @@ pub(crate) fn compare(scene: &Scene<'_>) -> Vec<Finding> {
 
 impl Walk<'_, '_> {
     fn node(&mut self, path: &Path, old: &Structural, new: &Structural, holder: Option<(&Path, &str)>) {
-        if old == new || path.segments().len() > MAX_DEPTH {
+        if old == new || path.segments().len() > MAX_DEPTH || self.is_known(path) {
             return;
         }
         if (&old.description, &old.title, &old.notes) != (&new.description, &new.title, &new.notes) {
@@ -97,6 +125,11 @@ impl Walk<'_, '_> {
         if let (Some(old), Some(new)) = (&old.items, &new.items) {
             self.node(&path.every(), old, new, None);
         }
+    }
+
+    /// Whether what differs at a path, and below it, is not of interest, because it is so in the other definition too.
+    fn is_known(&self, path: &Path) -> bool {
+        self.scene.beside.as_ref().is_some_and(|beside| beside.is_same_at(path))
     }
 
     /// Compares the types; answers whether there is more to compare.
@@ -137,7 +170,7 @@ impl Walk<'_, '_> {
         let mut values = telling_values(stage, old, new);
         let mut is_undecided = false;
         if keyword == Keyword::Pattern {
-            match telling_text(old, new) {
+            match telling_text(stage.budget, old, new) {
                 Ok(Some(text)) => values.insert(0, Value::from(text)),
                 // Whatever the first matches, the other does.
                 Ok(None) => values.clear(),
@@ -198,13 +231,10 @@ impl Walk<'_, '_> {
         let stage = &self.stage;
         let shows = |object: &Value| stage.shows_otherwise(object, path);
         match stage.search_without(Side::Old, holder, name, &shows) {
-            Search::Nothing => {
-                let shows = |object: &Value| stage.is_refused_at(object, path);
-                match stage.search_without(Side::Old, holder, name, &shows) {
-                    Search::Found(witness) => self.broken(path, Class::BreaksWriters, message, Some(witness)),
-                    _ => self.additive(path, message),
-                }
+            Search::Found(witness) if stage.is_refused_at(&witness, path) => {
+                self.broken(path, Class::BreaksWriters, message, Some(witness));
             }
+            Search::Nothing => self.additive(path, message),
             search => self.judged(path, Class::BreaksReaders, message, search),
         }
     }
@@ -263,6 +293,7 @@ impl Walk<'_, '_> {
             let member = path.member(name);
             match new.property(name) {
                 Some(other) => self.node(&member, property, other, Some((path, name))),
+                None if self.is_known(&member) => {}
                 None => self.removed(&member, property),
             }
         }
@@ -270,8 +301,9 @@ impl Walk<'_, '_> {
             schema.checks.as_ref().is_some_and(|checks| checks.required.iter().any(|required| **required == *name))
         };
         for (name, property) in &new.properties {
-            if old.property(name).is_none() {
-                self.added(&path.member(name), old, property, is_required(new, name));
+            let member = path.member(name);
+            if old.property(name).is_none() && !self.is_known(&member) {
+                self.added(&member, old, property, is_required(new, name));
             }
         }
         let required = |schema: &Structural| schema.checks.as_ref().map(|checks| checks.required.clone());
@@ -305,16 +337,7 @@ impl Walk<'_, '_> {
             all_at(&canonical, path).is_empty() && !all_at(object, path).is_empty()
         };
         let shows = |object: &Value| stage.shows_otherwise(object, path);
-        let mut search = stage.search(Side::Old, path, &values, &shows);
-        if !matches!(search, Search::Found(_)) {
-            // Refused for another reason, but gone it is all the same.
-            let is_lost = |object: &Value| {
-                let Sent::Shown(before) = stage.before(object) else { return false };
-                !all_at(&before, path).is_empty() && all_at(&stage.prepared_after(object), path).is_empty()
-            };
-            search = stage.search(Side::Old, path, &values, &is_lost);
-        }
-        match search {
+        match stage.search(Side::Old, path, &values, &shows) {
             Search::Found(witness) if carried(&witness) => {
                 self.additive(path, format!("{message}; the Conversion carries it over"));
             }

@@ -12,7 +12,7 @@ use revisor_registry::{Actor, PatchKind, Place, Registry, RegistryError, WriteOp
 use crate::Clock;
 use crate::controllers::Controller;
 use crate::metadata::place;
-use crate::work_queue::{Backoff, Outcome, WorkQueue};
+use crate::work_queue::{Backoff, Outcome, QueueTally, WorkQueue};
 
 /// In whose name the gathered rules are written: it manages all of them.
 const FIELD_MANAGER: &str = "clusterrole-aggregation-controller";
@@ -29,8 +29,12 @@ pub(crate) struct ClusterRoleAggregation {
 }
 
 impl ClusterRoleAggregation {
-    pub(crate) fn new(registry: Arc<Registry>, clock: Arc<dyn Clock>) -> ClusterRoleAggregation {
-        let (queue, account) = (WorkQueue::new(clock, BACKOFF), Controller::ClusterRoleAggregation.actor());
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        clock: Arc<dyn Clock>,
+        tally: Arc<QueueTally>,
+    ) -> ClusterRoleAggregation {
+        let (queue, account) = (WorkQueue::new(clock, BACKOFF, tally), Controller::ClusterRoleAggregation.actor());
         ClusterRoleAggregation { registry, queue, gathering: Mutex::default(), account }
     }
 

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use crate::Clock;
 use crate::controllers::{Controller, FIELD_MANAGER};
 use crate::metadata::{place, text_at};
-use crate::work_queue::{Backoff, Outcome, WorkQueue};
+use crate::work_queue::{Backoff, Outcome, QueueTally, WorkQueue};
 use revisor_cache::{Feed, News};
 
 /// How many namespaces are looked after at once: so many writes share one sync of the disk.
@@ -61,10 +61,11 @@ impl<W: Wanted> InEveryNamespace<W> {
         registry: Arc<Registry>,
         clock: Arc<dyn Clock>,
         controller: Controller,
+        tally: Arc<QueueTally>,
         wanted: W,
     ) -> InEveryNamespace<W> {
         let account = controller.actor();
-        InEveryNamespace { registry, wanted, queue: WorkQueue::new(clock, BACKOFF), account }
+        InEveryNamespace { registry, wanted, queue: WorkQueue::new(clock, BACKOFF, tally), account }
     }
 
     /// Runs until it is dropped.

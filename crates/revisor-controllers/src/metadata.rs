@@ -113,9 +113,14 @@ pub(crate) fn array_at(bytes: &[u8], path: &[&str]) -> Vec<Value> {
 
 /// The namespace, if the resource has namespaces, and the name that a key stands for.
 pub(crate) fn place<'k>(resource: &Resource, key: &'k str) -> (Option<&'k str>, &'k str) {
-    let place = key.strip_prefix(&*resource.prefix).unwrap_or(key);
+    place_after(&resource.prefix, resource.namespaced, key)
+}
+
+/// The same for keys that begin with this prefix.
+pub(crate) fn place_after<'k>(prefix: &str, namespaced: bool, key: &'k str) -> (Option<&'k str>, &'k str) {
+    let place = key.strip_prefix(prefix).unwrap_or(key);
     match place.split_once('/') {
-        Some((namespace, name)) if resource.namespaced => (Some(namespace), name),
+        Some((namespace, name)) if namespaced => (Some(namespace), name),
         _ => (None, place),
     }
 }

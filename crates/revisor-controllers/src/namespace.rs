@@ -24,8 +24,8 @@ use tokio::task::AbortHandle;
 use crate::controllers::{Controller, FIELD_MANAGER};
 use crate::metadata::{Metadata, array_at, place, text_at};
 use crate::uid::Uid;
-use crate::work_queue::{Backoff, Outcome, WorkQueue};
-use crate::{Clock, ResourceList};
+use crate::work_queue::{Backoff, Outcome, QueueTally, WorkQueue};
+use crate::{Clock, Elsewhere, ResourceList};
 use content::Content;
 use revisor_cache::{Feed, News};
 
@@ -54,6 +54,8 @@ pub(crate) struct NamespaceController {
     account: Actor,
     /// Those who wait for the content of a namespace to go, by its name.
     lookouts: Mutex<HashMap<String, Lookout>>,
+    /// What other servers keep, if there may be any.
+    elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 /// A task that ends with its owner.
@@ -73,10 +75,20 @@ struct Rest {
 }
 
 impl NamespaceController {
-    pub(crate) fn new(registry: Arc<Registry>, resources: ResourceList, clock: Arc<dyn Clock>) -> NamespaceController {
-        let queue = Arc::new(WorkQueue::new(clock.clone(), BACKOFF));
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        resources: ResourceList,
+        clock: Arc<dyn Clock>,
+        tally: Arc<QueueTally>,
+    ) -> NamespaceController {
+        let queue = Arc::new(WorkQueue::new(clock.clone(), BACKOFF, tally));
         let account = Controller::Namespace.actor();
-        NamespaceController { registry, resources, clock, queue, account, lookouts: Mutex::default() }
+        NamespaceController { registry, resources, clock, queue, account, lookouts: Mutex::default(), elsewhere: None }
+    }
+
+    /// The same for namespaces that other servers have content of.
+    pub(crate) fn with_elsewhere(self, elsewhere: Option<Arc<dyn Elsewhere>>) -> NamespaceController {
+        NamespaceController { elsewhere, ..self }
     }
 
     /// Runs until it is dropped.

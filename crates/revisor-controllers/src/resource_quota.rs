@@ -3,10 +3,14 @@
 //! What a write adds is charged as it is stored (`revisor_registry`); what goes, ends or shrinks is noticed here, by
 //! following every resource that quotas count. An event says no more than which quotas to count again. Of the events,
 //! only those of namespaces that have a quota are told, so where there is none this costs one look per write.
+//!
+//! What other servers keep is counted too where a quota says so by name (`count/lamps.ext.example`). Such resources are
+//! followed while there is a quota that names them. Nothing holds back writes to them: they do not come by here, in the
+//! original neither.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -15,11 +19,14 @@ use revisor_cache::{Feed, Filter, Item, News};
 use revisor_catalog::{Resource, Verb};
 use revisor_object::{Object, Value, parse_json};
 use revisor_registry::{Actor, Evaluator, Registry, WriteOptions};
+use tokio::sync::Notify;
 
 use crate::controllers::{Controller, FIELD_MANAGER, stored_resources};
-use crate::metadata::place;
-use crate::work_queue::{Backoff, Outcome, WorkQueue};
-use crate::{Clock, ResourceList};
+use crate::elsewhere::{Follow, NewsElsewhere, ResourceElsewhere, Roster, next_change};
+use crate::metadata::{place, place_after};
+use crate::uid::Uid;
+use crate::work_queue::{Backoff, Outcome, QueueTally, WorkQueue};
+use crate::{Clock, Elsewhere, ResourceList};
 
 /// How many quotas are counted at once, as the original has it.
 const WORKERS: usize = 5;
@@ -50,7 +57,21 @@ pub(crate) struct ResourceQuotaController {
     quotas: Arc<RwLock<HashMap<String, HashMap<String, Duration>>>>,
     /// The resources that are followed, by their key prefix.
     followed: Mutex<HashSet<String>>,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// The resources of other servers that are followed, by how quotas call the number of their objects.
+    neighbours: Mutex<HashMap<String, Arc<Neighbour>>>,
+    /// Tells that quotas limit something else than before.
+    limits_changed: Notify,
     account: Actor,
+}
+
+/// A resource that another server keeps and a quota counts.
+struct Neighbour {
+    resource: Arc<ResourceElsewhere>,
+    /// The objects that it was last known to have.
+    roster: Roster,
+    /// Tells that nobody counts it any more.
+    end: Notify,
 }
 
 /// What the controller does beside others, and the prefix of the resource if it has ended with it.
@@ -60,15 +81,20 @@ impl ResourceQuotaController {
     pub(crate) fn new(
         registry: Arc<Registry>,
         resources: ResourceList,
+        elsewhere: Option<Arc<dyn Elsewhere>>,
         clock: Arc<dyn Clock>,
+        tally: Arc<QueueTally>,
     ) -> Arc<ResourceQuotaController> {
         Arc::new(ResourceQuotaController {
             registry,
-            queue: WorkQueue::new(clock.clone(), BACKOFF),
+            queue: WorkQueue::new(clock.clone(), BACKOFF, tally),
             clock,
             resources,
             quotas: Arc::default(),
             followed: Mutex::default(),
+            elsewhere,
+            neighbours: Mutex::default(),
+            limits_changed: Notify::new(),
             account: Controller::ResourceQuota.actor(),
         })
     }
@@ -91,6 +117,7 @@ impl ResourceQuotaController {
         }));
         let mut resources = self.resources.clone();
         self.take_resources(&resources.borrow_and_update().clone(), &activities);
+        let mut changes = self.elsewhere.as_ref().map(|elsewhere| elsewhere.changes());
         let mut may_grow = true;
         loop {
             tokio::select! {
@@ -98,7 +125,15 @@ impl ResourceQuotaController {
                     // A resource that was taken away; it may come back with a later list.
                     if let Some(Some(prefix)) = ended {
                         self.followed.lock().expect("no holder of the prefixes panics").remove(&prefix);
+                        self.neighbours().remove(&prefix);
+                        self.take_neighbours(&resources.borrow().clone(), &activities);
                     }
+                }
+                () = self.limits_changed.notified() => {
+                    self.take_neighbours(&resources.borrow().clone(), &activities);
+                }
+                true = next_change(&mut changes) => {
+                    self.take_neighbours(&resources.borrow().clone(), &activities);
                 }
                 changed = resources.changed(), if may_grow => {
                     may_grow = changed.is_ok();
@@ -124,6 +159,104 @@ impl ResourceQuotaController {
                 }));
             }
         }
+    }
+
+    /// Follows what other servers have and a quota counts, and ends that for what no quota counts any more.
+    fn take_neighbours(self: &Arc<Self>, own: &[Arc<Resource>], activities: &FuturesUnordered<Activity>) {
+        let Some(elsewhere) = &self.elsewhere else { return };
+        let limits = self.limits_elsewhere();
+        let known = elsewhere.resources();
+        let mut usable = if limits.is_empty() { Vec::new() } else { known.usable(own, QUOTABLE) };
+        usable.retain(|resource| resource.namespaced && limits.contains(&resource.count_limit()));
+        let mut neighbours = self.neighbours();
+        for (limit, neighbour) in &*neighbours {
+            let is_undiscovered = known.undiscovered.contains(&neighbour.resource.group) && limits.contains(limit);
+            if !is_undiscovered && !usable.contains(&neighbour.resource) {
+                neighbour.end.notify_one();
+            }
+        }
+        for resource in usable {
+            let limit = resource.count_limit();
+            if neighbours.contains_key(&limit) {
+                continue;
+            }
+            let neighbour = Arc::new(Neighbour { resource, roster: Roster::default(), end: Notify::new() });
+            neighbours.insert(limit.clone(), neighbour.clone());
+            let (me, elsewhere) = (self.clone(), elsewhere.clone());
+            activities.push(Box::pin(async move {
+                tokio::select! {
+                    () = me.follow_neighbour(&*elsewhere, &neighbour) => {}
+                    () = neighbour.end.notified() => {}
+                }
+                Some(limit)
+            }));
+        }
+    }
+
+    /// What quotas count that may be objects of other servers.
+    fn limits_elsewhere(&self) -> HashSet<String> {
+        let places: Vec<Key> = {
+            let known = self.quotas.read().expect("no holder of the quotas panics");
+            let of = |(namespace, names): (&String, &HashMap<String, Duration>)| {
+                names.keys().map(|name| (namespace.clone(), name.clone())).collect::<Vec<_>>()
+            };
+            known.iter().flat_map(of).collect()
+        };
+        let mut limits = HashSet::new();
+        for (namespace, name) in places {
+            let quota = self.registry.stored("", "v1", "resourcequotas", Some(&namespace), &name);
+            let hard = quota.as_ref().and_then(|quota| quota.at(&["spec", "hard"])).and_then(Value::as_object);
+            let counted = hard.into_iter().flat_map(Object::iter).map(|(limit, _)| limit);
+            limits.extend(counted.filter(|limit| limit.starts_with("count/")).map(str::to_owned));
+        }
+        limits
+    }
+
+    /// Has quotas counted again when another server has other objects than before.
+    async fn follow_neighbour(&self, elsewhere: &dyn Elsewhere, neighbour: &Neighbour) {
+        let Neighbour { resource, roster, .. } = neighbour;
+        let (prefix, limit) = (resource.prefix(), resource.count_limit());
+        let follow = Follow { elsewhere, resource, actor: &self.account, clock: &*self.clock, roster };
+        let mut counted: HashSet<Uid> = HashSet::new();
+        let following = follow.run(|news| {
+            let key = match news {
+                NewsElsewhere::Present(key, metadata) if counted.insert(metadata.uid.clone()) => key,
+                NewsElsewhere::Present(..) => return,
+                NewsElsewhere::Gone(key, uid) => {
+                    counted.remove(uid);
+                    key
+                }
+            };
+            if let (Some(namespace), _) = place_after(&prefix, true, key.as_str()) {
+                self.look_at_limited(namespace, |name| name == limit);
+            }
+        });
+        let listed = async {
+            roster.asked().await;
+            // Where there are none, nothing is told.
+            self.look_at_all();
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = following => {}
+            () = listed => {}
+        }
+        // There are too many to be followed.
+        std::future::pending().await
+    }
+
+    /// How many objects other servers have in a namespace, as far as that is known.
+    fn counts_elsewhere(&self, namespace: &str) -> BTreeMap<String, usize> {
+        let neighbours: Vec<_> = self.neighbours().iter().map(|(limit, it)| (limit.clone(), it.clone())).collect();
+        let count = |(limit, neighbour): (String, Arc<Neighbour>)| {
+            let prefix = format!("{}{namespace}/", neighbour.resource.prefix());
+            Some((limit, neighbour.roster.count(&prefix)?))
+        };
+        neighbours.into_iter().filter_map(count).collect()
+    }
+
+    fn neighbours(&self) -> MutexGuard<'_, HashMap<String, Arc<Neighbour>>> {
+        self.neighbours.lock().expect("no holder of the neighbours panics")
     }
 
     async fn follow_quotas(&self, quotas: &Arc<Resource>) {
@@ -159,6 +292,7 @@ impl ResourceQuotaController {
         known.entry(namespace.clone()).or_default().entry(name.clone()).or_default();
         drop(known);
         self.queue.add((namespace, name));
+        self.limits_changed.notify_one();
     }
 
     fn forget(&self, quotas: &Resource, item: &Item) {
@@ -170,6 +304,7 @@ impl ResourceQuotaController {
                 known.remove(namespace);
             }
         }
+        self.limits_changed.notify_one();
     }
 
     /// Has quotas counted again when objects of a resource go, or hold something else.
@@ -200,6 +335,11 @@ impl ResourceQuotaController {
     /// Has the quotas counted again that limit what an object holds (upstream: `replenishQuota`).
     fn look_at(&self, resource: &Arc<Resource>, evaluator: &Evaluator, item: &Item) {
         let (Some(namespace), _) = place(resource, item.key().as_str()) else { return };
+        self.look_at_limited(namespace, |limit| evaluator.counts(&self.registry, limit));
+    }
+
+    /// Has the quotas of a namespace counted again that have a limit like this.
+    fn look_at_limited(&self, namespace: &str, is_limit: impl Fn(&str) -> bool) {
         let names: Vec<(String, Duration)> = {
             let known = self.quotas.read().expect("no holder of the quotas panics");
             let known = known.get(namespace).into_iter().flatten();
@@ -208,7 +348,7 @@ impl ResourceQuotaController {
         for (name, cost) in names {
             let quota = self.registry.stored("", "v1", "resourcequotas", Some(namespace), &name);
             let hard = quota.as_ref().and_then(|quota| quota.at(&["spec", "hard"])).and_then(Value::as_object);
-            if hard.is_some_and(|hard| hard.iter().any(|(limit, _)| evaluator.counts(&self.registry, limit))) {
+            if hard.is_some_and(|hard| hard.iter().any(|(limit, _)| is_limit(limit))) {
                 self.queue.add_after((namespace.to_owned(), name), PAUSE.max(cost.saturating_mul(REST)));
             }
         }
@@ -229,7 +369,8 @@ impl ResourceQuotaController {
         let resources = quotable(&resources);
         let begun = self.clock.uptime();
         let options = WriteOptions { field_manager: FIELD_MANAGER, ..self.account.options() };
-        let counted = self.registry.recount_quota(&resources, &namespace, &name, options).await;
+        let elsewhere = self.counts_elsewhere(&namespace);
+        let counted = self.registry.recount_quota(&resources, &elsewhere, &namespace, &name, options).await;
         let cost = self.clock.uptime().saturating_sub(begun);
         let mut known = self.quotas.write().expect("no holder of the quotas panics");
         if let Some(last) = known.get_mut(&namespace).and_then(|names| names.get_mut(&name)) {
@@ -253,6 +394,9 @@ impl ResourceQuotaController {
         }
     }
 }
+
+/// What can be done with objects that quotas may count.
+const QUOTABLE: &[&str] = &["create", "list", "watch", "delete"];
 
 /// The resources that quotas may count, each once (upstream: `GetQuotableResources`).
 fn quotable(all: &[Arc<Resource>]) -> Vec<Arc<Resource>> {

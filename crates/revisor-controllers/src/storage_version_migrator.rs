@@ -25,7 +25,7 @@ use self::background::behind_others;
 use self::migration::{Condition, Migration, Tally};
 use self::pass::{Halt, Pass};
 use crate::Clock;
-use crate::work_queue::{Backoff, Outcome, WorkQueue};
+use crate::work_queue::{Backoff, Outcome, QueueTally, WorkQueue};
 
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
 
@@ -52,16 +52,20 @@ pub(crate) struct StorageVersionMigrator {
 }
 
 impl StorageVersionMigrator {
-    pub(crate) fn new(registry: Arc<Registry>, clock: Arc<dyn Clock>) -> StorageVersionMigrator {
-        let queue = WorkQueue::new(clock.clone(), BACKOFF);
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        clock: Arc<dyn Clock>,
+        tally: Arc<QueueTally>,
+    ) -> StorageVersionMigrator {
+        let queue = WorkQueue::new(clock.clone(), BACKOFF, tally);
         StorageVersionMigrator { registry, clock, queue, attempts: Mutex::default() }
     }
 
     /// Runs until it is dropped. Where migrations are not served there is nothing to do.
     pub(crate) async fn run(self) {
-        let catalog = self.registry.built_in();
-        let migrations = catalog.resource("storagemigration.k8s.io", "v1beta1", "storageversionmigrations").cloned();
-        let Some(migrations) = migrations else { return };
+        let name = ("storagemigration.k8s.io".to_owned(), "storageversionmigrations".to_owned());
+        let Some(migrations) = find(self.registry.built_in(), &name) else { return };
+        let migrations = migrations.storage().clone();
         // One worker: the pace is one for all of them.
         tokio::join!(self.follow(&migrations), self.queue.work(|resource| self.work(&migrations, resource)));
     }
@@ -114,7 +118,7 @@ impl StorageVersionMigrator {
             );
             return self.fail(migrations, migration, None, why).await;
         }
-        let Some(begun) = migration.begun.or_else(|| self.registry.cache().revision()) else {
+        let Some(begun) = migration.begun.or_else(|| self.registry.cache_of(&resource).reached()) else {
             return Ok(Outcome::Done);
         };
         let run = Arc::new(Run {

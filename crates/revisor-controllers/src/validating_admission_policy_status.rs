@@ -11,7 +11,7 @@ use revisor_registry::{Actor, PatchKind, Place, Registry, RegistryError, WriteOp
 use crate::Clock;
 use crate::controllers::Controller;
 use crate::metadata::place;
-use crate::work_queue::{Backoff, Outcome, WorkQueue};
+use crate::work_queue::{Backoff, Outcome, QueueTally, WorkQueue};
 
 /// In whose name the status is written.
 const FIELD_MANAGER: &str = "validatingadmissionpolicy-status";
@@ -26,8 +26,13 @@ pub(crate) struct ValidatingAdmissionPolicyStatus {
 }
 
 impl ValidatingAdmissionPolicyStatus {
-    pub(crate) fn new(registry: Arc<Registry>, clock: Arc<dyn Clock>) -> ValidatingAdmissionPolicyStatus {
-        let (queue, account) = (WorkQueue::new(clock, BACKOFF), Controller::ValidatingAdmissionPolicyStatus.actor());
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        clock: Arc<dyn Clock>,
+        tally: Arc<QueueTally>,
+    ) -> ValidatingAdmissionPolicyStatus {
+        let (queue, account) =
+            (WorkQueue::new(clock, BACKOFF, tally), Controller::ValidatingAdmissionPolicyStatus.actor());
         ValidatingAdmissionPolicyStatus { registry, queue, account }
     }
 

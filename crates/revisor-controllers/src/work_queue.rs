@@ -1,6 +1,8 @@
 //! [`WorkQueue`]: keys that something is to be done about, each at most once at a time, with longer and longer pauses
 //! after failures.
 
+mod tally;
+
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,6 +11,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::Clock;
+pub(crate) use tally::QueueTally;
+pub use tally::{Durations, QUEUE_BUCKETS, QueueSample};
 
 /// What became of the work on a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +46,13 @@ pub(crate) struct WorkQueue<K> {
     news: Notify,
     clock: Arc<dyn Clock>,
     backoff: Backoff,
+    tally: Arc<QueueTally>,
 }
 
 struct State<K> {
     ready: VecDeque<K>,
-    /// The keys in `ready`.
-    waiting: HashSet<K>,
+    /// The keys in `ready`, and since when each of them is there.
+    waiting: HashMap<K, Duration>,
     running: HashSet<K>,
     /// Those of them that have to come again.
     again: HashSet<K>,
@@ -61,25 +66,27 @@ struct State<K> {
 struct Turn<'q, K: Clone + Eq + Hash + Ord> {
     queue: &'q WorkQueue<K>,
     key: K,
+    begun: Duration,
 }
 
 impl<K: Clone + Eq + Hash + Ord> WorkQueue<K> {
-    pub(crate) fn new(clock: Arc<dyn Clock>, backoff: Backoff) -> WorkQueue<K> {
+    /// A queue whose keys `tally` counts.
+    pub(crate) fn new(clock: Arc<dyn Clock>, backoff: Backoff, tally: Arc<QueueTally>) -> WorkQueue<K> {
         let state = State {
             ready: VecDeque::new(),
-            waiting: HashSet::new(),
+            waiting: HashMap::new(),
             running: HashSet::new(),
             again: HashSet::new(),
             later: BTreeSet::new(),
             due: HashMap::new(),
             failures: HashMap::new(),
         };
-        WorkQueue { state: Mutex::new(state), news: Notify::new(), clock, backoff }
+        WorkQueue { state: Mutex::new(state), news: Notify::new(), clock, backoff, tally }
     }
 
     /// Lets a worker have this key as soon as one is free.
     pub(crate) fn add(&self, key: K) {
-        self.state().add(key);
+        self.put(&mut self.state(), key);
         self.news.notify_one();
     }
 
@@ -105,14 +112,18 @@ impl<K: Clone + Eq + Hash + Ord> WorkQueue<K> {
             let news = self.news.notified();
             let earliest = {
                 let mut state = self.state();
-                state.collect_due(self.clock.uptime());
+                let now = self.clock.uptime();
+                for key in state.take_due(now) {
+                    self.put(&mut state, key);
+                }
                 if let Some(key) = state.ready.pop_front() {
-                    state.waiting.remove(&key);
+                    let since = state.waiting.remove(&key).unwrap_or(now);
+                    self.tally.begun(now, now.saturating_sub(since));
                     state.running.insert(key.clone());
                     if !state.ready.is_empty() {
                         self.news.notify_one();
                     }
-                    return Turn { queue: self, key };
+                    return Turn { queue: self, key, begun: now };
                 }
                 state.later.first().map(|(due, _)| *due)
             };
@@ -128,25 +139,38 @@ impl<K: Clone + Eq + Hash + Ord> WorkQueue<K> {
         }
     }
 
+    /// Puts a key among those that are ready, unless it is there, or is worked on and has to come again.
+    fn put(&self, state: &mut State<K>, key: K) {
+        if state.add(key, self.clock.uptime()) {
+            self.tally.added();
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State<K>> {
         self.state.lock().expect("no holder of the queue panics")
     }
 }
 
 impl<K: Clone + Eq + Hash + Ord> State<K> {
-    fn add(&mut self, key: K) {
+    /// Answers whether it is ready now and was not before.
+    fn add(&mut self, key: K, now: Duration) -> bool {
         if let Some(due) = self.due.remove(&key) {
             self.later.remove(&(due, key.clone()));
         }
         if self.running.contains(&key) {
             self.again.insert(key);
-        } else if self.waiting.insert(key.clone()) {
-            self.ready.push_back(key);
+            return false;
         }
+        if self.waiting.contains_key(&key) {
+            return false;
+        }
+        self.waiting.insert(key.clone(), now);
+        self.ready.push_back(key);
+        true
     }
 
     fn add_at(&mut self, key: K, due: Duration) {
-        if self.waiting.contains(&key) || self.again.contains(&key) {
+        if self.waiting.contains_key(&key) || self.again.contains(&key) {
             return;
         }
         match self.due.get(&key) {
@@ -161,13 +185,15 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         self.later.insert((due, key));
     }
 
-    fn collect_due(&mut self, now: Duration) {
+    fn take_due(&mut self, now: Duration) -> Vec<K> {
+        let mut come = Vec::new();
         while self.later.first().is_some_and(|(due, _)| *due <= now) {
             if let Some((_, key)) = self.later.pop_first() {
                 self.due.remove(&key);
-                self.add(key);
+                come.push(key);
             }
         }
+        come
     }
 }
 
@@ -186,16 +212,18 @@ impl<K: Clone + Eq + Hash + Ord> Turn<'_, K> {
         *failures = failures.saturating_add(1);
         let pause = self.queue.backoff.after(*failures).max(pause.min(self.queue.backoff.longest));
         drop(state);
+        self.queue.tally.retried();
         self.queue.add_after(self.key.clone(), pause);
     }
 }
 
 impl<K: Clone + Eq + Hash + Ord> Drop for Turn<'_, K> {
     fn drop(&mut self) {
+        self.queue.tally.ended(self.begun);
         let mut state = self.queue.state();
         state.running.remove(&self.key);
         if state.again.remove(&self.key) {
-            state.add(self.key.clone());
+            self.queue.put(&mut state, self.key.clone());
             self.queue.news.notify_one();
         }
     }

@@ -11,6 +11,7 @@ mod scalars;
 mod shrink;
 
 pub use dice::Dice;
+pub(crate) use shrink::SHRINKING;
 pub use shrink::shrink;
 
 use std::collections::{BTreeSet, HashMap};
@@ -71,6 +72,8 @@ pub struct Generator<'s> {
     focus: Vec<Path>,
     /// Places that the schema does not have.
     extra: Vec<(Path, Structural)>,
+    /// The places of the schema, once somebody asked for them.
+    known: Option<Rc<[Place<'s>]>>,
 }
 
 impl<'s> Generator<'s> {
@@ -87,6 +90,7 @@ impl<'s> Generator<'s> {
             most_checked: MAX_CHECKED,
             focus: Vec::new(),
             extra: Vec::new(),
+            known: None,
         }
     }
 
@@ -121,8 +125,10 @@ impl<'s> Generator<'s> {
                 return;
             }
         }
-        let mut places = places(self.version.structural());
-        places.extend(extra.iter().map(|(path, schema)| (path.clone(), schema)));
+        let known = self.places();
+        let of_schema = known.iter().map(|place| (&place.path, place.schema));
+        let mut places: Vec<(&Path, &Structural)> =
+            of_schema.chain(extra.iter().map(|(path, schema)| (path, schema))).collect();
         let is_in_focus = |path: &Path| self.focus.iter().any(|other| other.covers(path) || path.covers(other));
         places.sort_by_key(|(path, _)| !is_in_focus(path));
         let candidates: Vec<Rc<[Value]>> = places.iter().map(|(_, schema)| self.candidates(schema)).collect();
@@ -211,27 +217,28 @@ impl<'s> Generator<'s> {
     /// Makes an object valid: by its defaults, and by changing it here and there, but not where it is to stay.
     fn mend(&mut self, mut object: Value, stays: Option<&Path>) -> Option<Value> {
         let mut faults = self.faults(&mut object)?;
-        if faults == 0 {
+        if faults.is_empty() {
             return Some(object);
         }
-        let mut places = places(self.version.structural());
-        if let Some(stays) = stays.filter(|stays| !stays.is_root()) {
-            places.retain(|(path, _)| !path.covers(stays) && !stays.covers(path));
-        }
+        let known = self.places();
+        let may_change = |place: &&Place<'_>| {
+            stays.is_none_or(|stays| stays.is_root() || !place.path.covers(stays) && !stays.covers(&place.path))
+        };
+        let places: Vec<&Place<'_>> = known.iter().filter(may_change).collect();
         if places.is_empty() {
             return None;
         }
         for _ in 0..MENDINGS {
-            let (path, schema) = &places[self.dice.below(places.len())];
+            let Place { path, schema, .. } = self.place_to_mend(&places, &faults);
             let mut changed = object.clone();
             match self.dice.below(4) {
                 0 => path.clear(&mut changed),
                 // What is compared with each other is often the same, or next to it.
                 1 => {
-                    let (other, others) = &places[self.dice.below(places.len())];
-                    let Some(value) = other.find(&object).cloned() else { continue };
+                    let other = places[self.dice.below(places.len())];
+                    let Some(value) = other.path.find(&object).cloned() else { continue };
                     // An object of another shape has members there that nobody knows, which is no fault and yet lost.
-                    if matches!(value, Value::Object(_) | Value::Array(_)) && others != schema {
+                    if matches!(value, Value::Object(_) | Value::Array(_)) && other.schema != *schema {
                         continue;
                     }
                     let step = self.dice.below(3) as i64 - 1;
@@ -247,24 +254,47 @@ impl<'s> Generator<'s> {
                 }
             }
             let left = self.faults(&mut changed)?;
-            if left <= faults {
+            if left.len() <= faults.len() {
                 (object, faults) = (changed, left);
             }
-            if faults == 0 {
+            if faults.is_empty() {
                 return Some(object);
             }
         }
         None
     }
 
-    /// How many faults an object has with its defaults; `None` if too much was looked at already.
-    fn faults(&mut self, object: &mut Value) -> Option<usize> {
+    /// A place that a change may make fewer faults: most of the time one where there is a fault, or below it. A rule is
+    /// told where it stands, and speaks of what is in there.
+    fn place_to_mend<'p>(&mut self, places: &[&'p Place<'s>], faults: &[String]) -> &'p Place<'s> {
+        if self.dice.below(4) > 0 {
+            let fault = &faults[self.dice.below(faults.len())];
+            let is_near = |place: &&Place<'_>| {
+                let rest = place.name.strip_prefix(fault.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || fault.is_empty() || rest.starts_with('.'))
+            };
+            let near: Vec<&'p Place<'s>> = places.iter().copied().filter(is_near).collect();
+            if !near.is_empty() {
+                return near[self.dice.below(near.len())];
+            }
+        }
+        places[self.dice.below(places.len())]
+    }
+
+    /// The places of the schema.
+    fn places(&mut self) -> Rc<[Place<'s>]> {
+        let version = self.version;
+        Rc::clone(self.known.get_or_insert_with(|| places(version.structural()).into()))
+    }
+
+    /// The faults of an object with its defaults, by the names of their places; `None` if too much was looked at already.
+    fn faults(&mut self, object: &mut Value) -> Option<Vec<String>> {
         if self.checked >= self.most_checked {
             return None;
         }
         self.checked += size(object);
         self.version.fill_defaults(object);
-        Some(self.version.validate(object).len())
+        Some(self.version.validate(object).iter().map(|error| name_of_field(&error.field)).collect())
     }
 
     /// Values of a node that are worth a try: its bounds, and what others speak of. All of them are valid by the node.
@@ -480,8 +510,34 @@ fn holder(generator: &mut Generator<'_>, path: &[Segment]) -> Value {
     }
 }
 
-/// A path, as places have it.
-type Place<'s> = (Path, &'s Structural);
+/// A place of a schema.
+#[derive(Debug)]
+struct Place<'s> {
+    path: Path,
+    schema: &'s Structural,
+    /// Its path as fields are named in errors, without what stands in brackets.
+    name: String,
+}
+
+impl<'s> Place<'s> {
+    fn new(path: Path, schema: &'s Structural) -> Place<'s> {
+        let names = path.segments().iter().filter_map(|segment| match segment {
+            Segment::Name(name) => Some(&**name),
+            Segment::Every => None,
+        });
+        let name = names.collect::<Vec<_>>().join(".");
+        Place { path, schema, name }
+    }
+}
+
+/// The field of an error without what stands in brackets.
+fn name_of_field(field: &str) -> String {
+    let mut pieces = field.split('[');
+    let first = pieces.next().unwrap_or_default();
+    let behind = pieces.map(|piece| piece.split_once(']').map_or("", |(_, rest)| rest));
+    let name: String = std::iter::once(first).chain(behind).collect();
+    if name == "<nil>" { String::new() } else { name }
+}
 
 #[cfg(test)]
 mod tests;

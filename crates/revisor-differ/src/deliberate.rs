@@ -27,23 +27,23 @@ pub const DELIBERATE: &[Deliberate] = &[
     },
     Deliberate {
         cause: r"columnDefinitions\[\]\.(description|type|format)$",
-        reason: "columns are described in words of our own; what stands in them is the same",
+        reason: "where the original has no documentation of a field, columns are described in words of our own; what stands in them is the same",
     },
     Deliberate {
-        cause: r"^cause (missing|too much): .*Invalid value: (\{|\[\{)",
-        reason: "where a message prints a whole object, the order of its members differs; reasons and fields do not",
+        cause: r"^an object in a message is printed otherwise$",
+        reason: "the original prints its internal types, with other names; reasons, fields and what is said do not differ",
     },
     Deliberate {
         cause: r"^cause (missing|too much): FieldValueInvalid …patch: Invalid value: .….: strict decoding error",
         reason: "the result of a patch is printed with its members in order; the original keeps what was not patched",
     },
     Deliberate {
-        cause: r"^order of causes$",
+        cause: r"^order of causes of the members of a map$",
         reason: "the original goes through its maps in an order that changes from request to request",
     },
     Deliberate {
-        cause: r"metadata\.(name|generateName)$|Invalid value: .….: a lowercase RFC # (subdomain|label)",
-        reason: "a generated name is another on each server",
+        cause: r"^(POST|PUT|PATCH) [^ ]+: \.metadata\.name$|^Status: \.details\.name$|^cause (missing|too much): FieldValueInvalid …metadata\.name: Invalid value: .….: a lowercase RFC # (subdomain|label)",
+        reason: "a generated name is another on each server, and told where it is not valid",
     },
 ];
 

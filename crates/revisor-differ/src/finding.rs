@@ -109,6 +109,46 @@ fn template_warning(text: &str) -> String {
     template(&text.trim_start_matches("299 - ").trim_matches('"').replace("\\\"", "\""))
 }
 
+/// A cause whose message prints a whole object, without that object: the original prints its internal types.
+fn without_object(cause: &str) -> String {
+    let mut cause: Value = serde_json::from_str(cause).unwrap_or_default();
+    let message = cause["message"].as_str().unwrap_or("").to_owned();
+    for start in [" value: {", " value: [{"] {
+        if let Some(at) = message.find(start) {
+            let value = &message[at + " value: ".len()..];
+            let mut values = serde_json::Deserializer::from_str(value).into_iter::<Value>();
+            if let Some(Ok(_)) = values.next() {
+                let rest = &value[values.byte_offset()..];
+                cause["message"] = format!("{} value: {{…}}{rest}", &message[..at]).into();
+            }
+        }
+    }
+    cause.to_string()
+}
+
+/// Takes out of both what they have in common.
+fn take_common(ours: &mut Vec<String>, theirs: &mut Vec<String>, key: impl Fn(&str) -> String) -> usize {
+    let before = ours.len();
+    ours.retain(|cause| {
+        let found = theirs.iter().position(|other| key(other) == key(cause));
+        if let Some(at) = found {
+            theirs.remove(at);
+        }
+        found.is_none()
+    });
+    before - ours.len()
+}
+
+/// The fields of causes in their order, without numbers and the keys of maps.
+fn fields_of(causes: &[String]) -> Vec<String> {
+    let key = Regex::new(r"\[[^\]]*\]").expect("a pattern of this file");
+    let field = |cause: &String| -> String {
+        let cause: Value = serde_json::from_str(cause).unwrap_or_default();
+        key.replace_all(cause["field"].as_str().unwrap_or(""), "[]").into_owned()
+    };
+    causes.iter().map(field).collect()
+}
+
 /// Failures are told apart by their causes, in whatever order; then by the rest.
 fn compare_statuses(ours: &Value, theirs: &Value, findings: &mut Vec<Finding>) {
     let causes = |status: &Value| -> Vec<String> {
@@ -117,13 +157,14 @@ fn compare_statuses(ours: &Value, theirs: &Value, findings: &mut Vec<Finding>) {
     };
     let (our_causes, their_causes) = (causes(ours), causes(theirs));
     let (mut extra, mut missing) = (our_causes.clone(), their_causes.clone());
-    extra.retain(|cause| {
-        let found = missing.iter().position(|other| other == cause);
-        if let Some(at) = found {
-            missing.remove(at);
+    take_common(&mut extra, &mut missing, str::to_owned);
+    let printed = (extra.join(" "), missing.join(" "));
+    if take_common(&mut extra, &mut missing, without_object) > 0 {
+        findings.push(Finding::new("an object in a message is printed otherwise", printed.0, printed.1));
+        if missing.is_empty() && extra.is_empty() {
+            return;
         }
-        found.is_none()
-    });
+    }
     let label = |cause: &str| {
         let cause: Value = serde_json::from_str(cause).unwrap_or_default();
         let part = |name: &str| cause[name].as_str().unwrap_or("").to_owned();
@@ -142,7 +183,13 @@ fn compare_statuses(ours: &Value, theirs: &Value, findings: &mut Vec<Finding>) {
         return;
     }
     if our_causes != their_causes {
-        findings.push(Finding::new("order of causes", our_causes.join(" "), their_causes.join(" ")));
+        let (our_fields, their_fields) = (fields_of(&our_causes), fields_of(&their_causes));
+        let cause = if our_fields == their_fields {
+            "order of causes of the members of a map".to_owned()
+        } else {
+            format!("order of causes: theirs {their_fields:?}, ours {our_fields:?}")
+        };
+        findings.push(Finding::new(cause, our_causes.join(" "), their_causes.join(" ")));
         return;
     }
     let message = |status: &Value| status["message"].as_str().unwrap_or("").to_owned();
@@ -214,7 +261,22 @@ mod tests {
             (
                 invalid(&format!("{},{}", cause("a"), cause("b"))),
                 invalid(&format!("{},{}", cause("b"), cause("a"))),
-                "order of causes",
+                r#"order of causes: theirs ["b", "a"], ours ["a", "b"]"#,
+            ),
+            (
+                invalid(&format!("{},{}", cause("a[x]"), cause("a[y]"))),
+                invalid(&format!("{},{}", cause("a[y]"), cause("a[x]"))),
+                "order of causes of the members of a map",
+            ),
+            (
+                invalid(r#"{"reason":"R","message":"Invalid value: {\"a\":1}: no","field":"f"}"#),
+                invalid(r#"{"reason":"R","message":"Invalid value: {\"A\":1,\"B\":null}: no","field":"f"}"#),
+                "an object in a message is printed otherwise",
+            ),
+            (
+                invalid(r#"{"reason":"R","message":"Invalid value: {\"a\":1}: no","field":"f"}"#),
+                invalid(""),
+                r#"cause too much: R …f: Invalid value: {"…":#}: no"#,
             ),
         ] {
             let found: Vec<String> = compare("pods", &ours, &theirs).into_iter().map(|found| found.cause).collect();

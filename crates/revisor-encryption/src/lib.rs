@@ -14,8 +14,10 @@ mod kms;
 mod metrics;
 mod provider;
 mod secretbox;
+mod store_keys;
 
 pub use config::{EncryptionConfiguration, KmsConfig};
 pub use encryption::{Encryption, EncryptionOptions, EncryptionTable};
 pub use group_resource::GroupResource;
 pub use metrics::EncryptionMetrics;
+pub use store_keys::StoreKeys;

@@ -68,7 +68,7 @@ pub(crate) async fn follow(shared: Arc<Shared>) {
     }
 }
 
-async fn follow_once(shared: &Shared) -> Ended {
+async fn follow_once(shared: &Arc<Shared>) -> Ended {
     match open(shared).await {
         Ok(mut stream) => match listen(shared, &mut stream).await {
             Ok(ended) => ended,
@@ -97,13 +97,16 @@ async fn open(shared: &Shared) -> Result<WatchStream, EtcdError> {
 }
 
 /// Takes in what the stream tells until it ends.
-async fn listen(shared: &Shared, stream: &mut WatchStream) -> Result<Ended, EtcdError> {
+async fn listen(shared: &Arc<Shared>, stream: &mut WatchStream) -> Result<Ended, EtcdError> {
     let mut wanted = shared.wanted.subscribe();
     let mut ids = Vec::with_capacity(2);
     let first = tokio::time::timeout(SILENCE, stream.next()).await.map_err(|_| EtcdError::TimedOut)??;
     if let Some(ended) = take_in(shared, &mut ids, first) {
         return Ok(ended);
     }
+    // Whoever was away may come back as another one, which would have nothing to tell of what is still to come there. That
+    // is found out by asking, and then ends this; why one does not answer is told by the stream.
+    let _ = shared.newest().await;
     let (mut heard, mut has_asked) = (Instant::now(), false);
     loop {
         let is_behind = *wanted.borrow_and_update() > shared.mirror().revision();

@@ -166,8 +166,13 @@ impl Receiving {
     fn take(&mut self) -> Result<Option<Bytes>, EtcdError> {
         let Some((&[compressed, a, b, c, d], _)) = self.read.split_first_chunk::<5>() else { return Ok(None) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
-        if compressed != 0 || length > MAX_MESSAGE {
-            return Err(EtcdError::Unreadable(format!("a message of {length} bytes, compressed: {compressed}")));
+        if compressed != 0 {
+            return Err(EtcdError::Unreadable("a message is compressed, which nobody asked for".to_owned()));
+        }
+        if length > MAX_MESSAGE {
+            // As every client of gRPC says it.
+            let message = format!("grpc: received message larger than max ({length} vs. {MAX_MESSAGE})");
+            return Err(EtcdError::Status { code: Code::ResourceExhausted, message });
         }
         if self.read.len() < length + 5 {
             self.read.reserve((length + 5 - self.read.len()).min(TRUSTED));

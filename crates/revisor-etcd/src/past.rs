@@ -66,7 +66,7 @@ impl Shared {
             return Err(StoreError::Future { asked: after.unwrap_or(Revision::FIRST), newest });
         }
         self.check_kept(after)?;
-        self.reach(newest).await?;
+        self.reach(newest).await;
         if let Some(page) = self.remembered(prefix, after, limit) {
             return Ok(page);
         }

@@ -9,16 +9,14 @@ use revisor_store::{Draft, Entry, Key, Sinks, StoreError};
 use revisor_version::Revision;
 use tokio::sync::watch;
 
+use crate::arrivals::Arrivals;
 use crate::asker::Asker;
 use crate::keyspace::{Keyspace, number_of, revision_of};
 use crate::leases::Leases;
-use crate::messages::{KeyValue, RangeRequest, RangeResponse, WatchCreateRequest};
+use crate::messages::{KeyValue, RangeRequest, WatchCreateRequest};
 use crate::mirror::{Mirror, Told};
 use crate::under_way::UnderWay;
 use crate::{Client, Codec, EtcdError, EtcdOptions};
-
-/// How many keys are read at once when all are.
-const PAGE: i64 = 500;
 
 pub(crate) struct Shared {
     pub(crate) client: Client,
@@ -31,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) sinks: Arc<Sinks>,
     /// How far sinks were told.
     pub(crate) progress: watch::Sender<Option<Revision>>,
+    /// The same, for those who wait for one revision.
+    arrivals: Arrivals,
     /// How far somebody waits to be told.
     pub(crate) wanted: watch::Sender<Option<Revision>>,
     /// What this server is about to store. It comes back by the stream of changes, and need not be read again.
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     cluster: Mutex<u64>,
     /// That etcd is not the one that was loaded from, or is that of an earlier time. Until it is loaded again, nothing
     /// is told.
-    is_another: watch::Sender<bool>,
+    pub(crate) is_another: watch::Sender<bool>,
     is_closed: AtomicBool,
 }
 
@@ -56,6 +56,7 @@ impl Shared {
             under_way: Arc::default(),
             sinks: Arc::default(),
             progress: watch::Sender::new(None),
+            arrivals: Arrivals::default(),
             wanted: watch::Sender::new(None),
             drafts: Mutex::default(),
             mirror: Mutex::default(),
@@ -127,55 +128,8 @@ impl Shared {
     }
 
     /// Waits until sinks were told of everything up to a revision.
-    pub(crate) async fn reach(&self, revision: Option<Revision>) -> Result<(), StoreError> {
-        let mut progress = self.progress.subscribe();
-        let reached = progress.wait_for(|reached| *reached >= revision).await.map(drop);
-        reached.map_err(|_| StoreError::Closed)
-    }
-
-    /// Reads everything anew and tells sinks so.
-    pub(crate) async fn load(self: &Arc<Shared>) -> Result<(), EtcdError> {
-        let (start, end) = self.keys.all();
-        let mut decoding = Vec::new();
-        let mut request = RangeRequest { key: start, range_end: end, limit: PAGE, ..RangeRequest::default() };
-        let mut cluster = 0;
-        loop {
-            let RangeResponse { header, kvs, more, .. } = self.client.range(&request).await?;
-            let header = header.unwrap_or_default();
-            if request.revision == 0 {
-                request.revision = header.revision;
-                cluster = header.cluster_id;
-            }
-            if let Some(last) = kvs.last() {
-                request.key = [&last.key[..], b"\0"].concat().into();
-            }
-            // One page is read while the one before is understood.
-            let shared = self.clone();
-            decoding.push(tokio::task::spawn_blocking(move || {
-                kvs.iter().filter_map(|kv| shared.entry_of(kv)).collect::<Vec<_>>()
-            }));
-            if !more {
-                break;
-            }
-        }
-        let mut entries = Vec::new();
-        for page in decoding {
-            entries.extend(page.await.map_err(|error| EtcdError::Unreadable(error.to_string()))?);
-        }
-        let revision = revision_of(request.revision);
-        let oldest = self.find_oldest().await?;
-        *self.cluster() = cluster;
-        let mut mirror = self.mirror();
-        mirror.replace(entries, revision);
-        mirror.forget_before(oldest);
-        if let Some(revision) = revision {
-            self.sinks.replaced(revision, |prefix| mirror.entries(prefix));
-        }
-        drop(mirror);
-        self.wanted.send_replace(None);
-        self.progress.send_replace(revision);
-        self.is_another.send_replace(false);
-        Ok(())
+    pub(crate) async fn reach(&self, revision: Option<Revision>) {
+        self.arrivals.reach(revision).await;
     }
 
     /// Takes in what the stream of changes told, up to `through`.
@@ -190,11 +144,15 @@ impl Shared {
             mirror.reach(through);
             mirror.revision()
         };
-        self.progress.send_if_modified(|progress| {
-            let is_news = *progress < revision;
-            *progress = revision.max(*progress);
-            is_news
-        });
+        self.tell_progress(revision);
+    }
+
+    /// Says that sinks were told of everything up to a revision.
+    pub(crate) fn tell_progress(&self, revision: Option<Revision>) {
+        let is_news = self.progress.send_if_modified(|progress| std::mem::replace(progress, revision) != revision);
+        if is_news {
+            self.arrivals.arrive(revision);
+        }
     }
 
     /// Notes that history before a revision is gone.

@@ -103,7 +103,7 @@ impl EtcdStore {
             if after > newest {
                 return Err(StoreError::Future { asked: after.unwrap_or(Revision::FIRST), newest });
             }
-            shared.reach(newest).await?;
+            shared.reach(newest).await;
         }
         let registration = Registration::new(prefix, sink);
         loop {

@@ -32,11 +32,15 @@ impl Shared {
             return Err(StoreError::Conflict { current: self.read(&key).await?, key });
         }
         let written = self.transact(&key, expect, &change).await;
+        if let Ok(written) = &written {
+            // It comes by itself, so nobody need be asked how far etcd is. A stream that is broken is not waited for without
+            // end.
+            let _ = tokio::time::timeout(RETURN, self.reach(Some(written.revision))).await;
+        }
+        // Of several who write to one key at once, the first to end takes away what the last one left: what comes back
+        // is then decoded.
         self.drafts().remove(&key);
         let written = written?;
-        self.hasten(Some(written.revision));
-        // A stream that is broken is not waited for without end.
-        let _ = tokio::time::timeout(RETURN, self.reach(Some(written.revision))).await;
         let known = self.mirror().event_at(written.revision, &key).cloned();
         Ok(known.unwrap_or_else(|| written.event(&key, &change)))
     }

@@ -3,6 +3,7 @@
 mod continue_token;
 mod conversions;
 mod encodings;
+mod frames;
 mod languages;
 mod objects;
 mod patches;
@@ -11,6 +12,7 @@ mod policies;
 mod records;
 mod resources;
 mod selectors;
+mod snapshots;
 mod text;
 
 /// A parser under test.
@@ -28,6 +30,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "continue_token", run: continue_token::open },
     Target { name: "conversion", run: conversions::convert },
     Target { name: "encodings", run: encodings::round_trip },
+    Target { name: "etcd_snapshot", run: snapshots::etcd },
     Target { name: "expression", run: languages::expression },
     Target { name: "field_selector", run: selectors::field },
     Target { name: "json", run: text::json },
@@ -40,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "policy", run: policies::policy },
     Target { name: "protobuf", run: text::protobuf },
     Target { name: "scalar", run: languages::scalar },
+    Target { name: "spdy", run: frames::spdy },
     Target { name: "stored_record", run: records::stored },
     Target { name: "strategic_merge_patch", run: patches::strategic },
     Target { name: "yaml", run: text::yaml },

@@ -8,8 +8,9 @@ use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Moment, Resource};
 use revisor_object::{Object, TokenSealer, Value, parse_json};
 use revisor_registry::{
-    Decoded, DeleteOptions, Environment, FieldValidation, Format, GetRequest, PatchKind, Place, Registry,
-    RegistryError, RegistryOptions, Saved, ServiceNetwork, WriteOptions,
+    AdmissionConfig, AdmissionOptions, AdmissionPlugin, Decoded, DeleteOptions, Environment, FieldValidation, Format,
+    GetRequest, PatchKind, Place, Registry, RegistryError, RegistryOptions, Saved, ServiceNetwork, TolerationDefaults,
+    WriteOptions,
 };
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore};
 use tokio::runtime::Runtime;
@@ -60,6 +61,21 @@ impl Way {
     }
 }
 
+/// All plugins, also those that are off unless somebody says otherwise, with something to do; but not the one that
+/// refuses everything.
+fn every_plugin() -> AdmissionOptions {
+    let everything = Value::Object([("operator", Value::from("Exists"))].into_iter().collect());
+    let on_disk = [("key", "disk"), ("operator", "Exists")].map(|(name, value)| (name, Value::from(value)));
+    let tolerations =
+        TolerationDefaults { default: vec![Value::Object(on_disk.into_iter().collect())], whitelist: vec![everything] };
+    let plugins = AdmissionPlugin::ALL.iter().copied().filter(|plugin| *plugin != AdmissionPlugin::AlwaysDeny);
+    AdmissionOptions {
+        plugins: plugins.collect(),
+        config: AdmissionConfig { tolerations, ..AdmissionConfig::default() },
+        ..AdmissionOptions::default()
+    }
+}
+
 impl Server {
     /// Starts one that serves everything there is.
     pub fn start() -> anyhow::Result<Server> {
@@ -75,7 +91,8 @@ impl Server {
                 services: ServiceNetwork::default(),
                 authorization: Default::default(),
                 server: "server".to_owned(),
-                admission: Default::default(),
+                admission: every_plugin(),
+                shows_versioning: true,
             };
             let cache = Cache::start(Arc::new(store), CacheOptions::default());
             Registry::start(cache, options).await.context("cannot start a registry")

@@ -131,19 +131,18 @@ impl TokenSealer {
             return Err(ContinueTokenError::TooLong);
         }
         let Some(mac) = &self.mac else { return plain::read(text, scope) };
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| ContinueTokenError::Malformed)?;
-        match bytes.first() {
-            Some(&FORMAT) => {}
-            Some(_) => return Err(ContinueTokenError::Format),
-            None => return Err(ContinueTokenError::Malformed),
+        let bytes = plain::decode(text)?;
+        if bytes.first() != Some(&FORMAT) {
+            // None of this server, so it is told what the original says of it.
+            return Err(plain::read(text, scope).err().unwrap_or(ContinueTokenError::Seal));
         }
-        let (sealed, seal) = bytes.split_last_chunk::<SEAL_BYTES>().ok_or(ContinueTokenError::Malformed)?;
+        let (sealed, seal) = bytes.split_last_chunk::<SEAL_BYTES>().ok_or(ContinueTokenError::Seal)?;
         let mut mac = mac.clone();
         mac.update(sealed);
         // Compares in constant time, so that a forger learns nothing from how long a refusal takes.
         mac.verify_truncated_left(seal).map_err(|_| ContinueTokenError::Seal)?;
 
-        let token = read(sealed).ok_or(ContinueTokenError::Malformed)?;
+        let token = read(sealed).ok_or(ContinueTokenError::Seal)?;
         if token.scope == scope { Ok(token) } else { Err(ContinueTokenError::Scope) }
     }
 }
@@ -169,17 +168,17 @@ fn read(bytes: &[u8]) -> Option<ContinueToken> {
 }
 
 /// Why a text is not a token for a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContinueTokenError {
     /// More than [`MAX_CONTINUE_TOKEN_BYTES`].
     #[error("continue key is not valid: it is too long")]
     TooLong,
-    /// Not a token of any server like this.
-    #[error("continue key is not valid")]
-    Malformed,
-    /// A token of a newer server, or none at all.
-    #[error("continue key is not valid: server does not recognize this encoded version")]
-    Format,
+    /// Not a token of any server like this, with the reason in the words of Go's decoders.
+    #[error("continue key is not valid: {0}")]
+    Malformed(String),
+    /// A token of another version, which it names.
+    #[error("continue key is not valid: server does not recognize this encoded version {0}")]
+    Format(String),
     /// It names no state of the past, and is not for the newest either.
     #[error("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")]
     Revision,
@@ -237,15 +236,19 @@ mod tests {
         let good = sealer.seal(&token());
         let unknown = URL_SAFE_NO_PAD.encode([2; 60]);
         let original = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":2,"start":"default/web\u0000"}"#);
+        let newer = URL_SAFE_NO_PAD.encode(r#"{"v":"v2"}"#);
         let long = "A".repeat(MAX_CONTINUE_TOKEN_BYTES + 1);
+        let malformed = |why: &str| ContinueTokenError::Malformed(why.to_owned());
         for (name, text, want) in [
-            ("empty", "", ContinueTokenError::Malformed),
-            ("not base64", "no token!", ContinueTokenError::Malformed),
-            ("padded", &format!("{good}="), ContinueTokenError::Malformed),
+            ("empty", "", malformed("unexpected end of JSON input")),
+            ("one character", "x", malformed("illegal base64 data at input byte 0")),
+            ("not base64", "no token!", malformed("illegal base64 data at input byte 2")),
+            ("padded", "AAA=", malformed("illegal base64 data at input byte 3")),
             ("cut", &good[..good.len() - 4], ContinueTokenError::Seal),
-            ("too short for a seal", "AQID", ContinueTokenError::Malformed),
-            ("other format", &unknown, ContinueTokenError::Format),
-            ("the original's", &original, ContinueTokenError::Format),
+            ("too short for a seal", "AQID", ContinueTokenError::Seal),
+            ("no JSON", &unknown, malformed("invalid character '\\x02' looking for beginning of value")),
+            ("of another version", &newer, ContinueTokenError::Format("v2".to_owned())),
+            ("the original's", &original, ContinueTokenError::Seal),
             ("too long", &long, ContinueTokenError::TooLong),
         ] {
             let error = sealer.open(text, scope).expect_err(name);

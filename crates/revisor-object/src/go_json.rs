@@ -31,7 +31,10 @@ pub fn push_json_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut done = 0;
-    for (at, byte) in bytes.iter().enumerate().filter(|(_, byte)| SPECIAL[usize::from(**byte)]) {
+    // Most texts have nothing to escape, and are looked through in steps of a word.
+    let plain = plain_words(bytes);
+    let rest = bytes.iter().enumerate().skip(plain);
+    for (at, byte) in rest.filter(|(_, byte)| SPECIAL[usize::from(**byte)]) {
         let short = match byte {
             b'"' => b'"',
             b'\\' => b'\\',
@@ -59,6 +62,36 @@ pub fn push_json_text(text: &str, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(&bytes[done..]);
     out.push(b'"');
+}
+
+/// How many bytes at the start, in whole words or all of them, are known not to be [`SPECIAL`].
+fn plain_words(bytes: &[u8]) -> usize {
+    let (words, _) = bytes.as_chunks::<8>();
+    if let Some(at) = words.iter().position(|word| has_special(u64::from_le_bytes(*word))) {
+        return at * 8;
+    }
+    // The last word may overlap with the one before it, so that no byte is left to be looked at alone.
+    match bytes.last_chunk::<8>() {
+        Some(last) if !has_special(u64::from_le_bytes(*last)) => bytes.len(),
+        _ => words.len() * 8,
+    }
+}
+
+/// Whether one of the eight bytes is [`SPECIAL`]; it may also say so of a few that are not.
+fn has_special(word: u64) -> bool {
+    const EACH: u64 = u64::MAX / 0xff;
+    const HIGH: u64 = EACH * 0x80;
+    let is_zero = |word: u64| word.wrapping_sub(EACH) & !word;
+    let is_byte = |byte: u8| is_zero(word ^ (EACH * u64::from(byte)));
+    let is_control = word.wrapping_sub(EACH * 0x20) & !word;
+    let found = is_control
+        | is_byte(b'"')
+        | is_byte(b'\\')
+        // `<` and `>` differ in one bit.
+        | is_zero((word | (EACH * 2)) ^ (EACH * u64::from(b'>')))
+        | is_byte(b'&')
+        | is_byte(0xe2);
+    found & HIGH != 0
 }
 
 /// The escape of a character that pages of HTML could take for their own, and how many bytes it stands for.
@@ -236,6 +269,22 @@ mod tests {
             let mut out = Vec::new();
             push_json_text(text, &mut out);
             assert_eq!(String::from_utf8_lossy(&out), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_to_be_escaped_is_found_wherever_it_stands() {
+        for odd in (0..=0xff_u8).map(char::from).chain(['\u{2028}', '\u{2030}']) {
+            let mut alone = Vec::new();
+            push_json_text(&odd.to_string(), &mut alone);
+            let escaped = String::from_utf8_lossy(&alone).trim_matches('"').to_owned();
+            for (before, after) in (0..20).flat_map(|before| (0..20).map(move |after| (before, after))) {
+                let around = |middle: &str| format!("{}{middle}{}", "x".repeat(before), "~".repeat(after));
+                let mut out = Vec::new();
+                push_json_text(&around(&odd.to_string()), &mut out);
+                let want = if odd == '"' { around("\\\"") } else { around(&escaped) };
+                assert_eq!(String::from_utf8_lossy(&out), format!("\"{want}\""), "{odd:?} behind {before}");
+            }
         }
     }
 

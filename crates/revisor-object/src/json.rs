@@ -45,6 +45,17 @@ pub struct Parsed {
 /// Reads one JSON value that takes up all of `text`.
 pub fn parse_json(text: &[u8]) -> Result<Parsed, JsonError> {
     let text = std::str::from_utf8(text).map_err(|error| JsonError::NotUtf8(error.valid_up_to()))?;
+    let parsed = parse_text(text);
+    // Rare enough to look for it only where a text was refused.
+    if matches!(parsed, Err(JsonError::Syntax(_)))
+        && let Some(mended) = mend_surrogates(text)
+    {
+        return parse_text(&mended);
+    }
+    parsed
+}
+
+fn parse_text(text: &str) -> Result<Parsed, JsonError> {
     let mut state = State::default();
     let value = read(text, &mut state)?;
     if !state.saw_duplicate {
@@ -77,6 +88,29 @@ fn read_deep(text: &str, state: &mut State) -> Result<Value, JsonError> {
         return Err(JsonError::TooDeep);
     }
     value.map_err(|error| syntax(text, &error.to_string()))
+}
+
+/// A text with halves of surrogate pairs, which as in Go stand for replacement characters; `None` if it has none.
+fn mend_surrogates(text: &str) -> Option<String> {
+    let unit = |rest: &str| rest.strip_prefix("\\u").and_then(|rest| u16::from_str_radix(rest.get(..4)?, 16).ok());
+    let mut mended = String::new();
+    let (mut kept, mut at) = (0, 0);
+    while let Some(found) = text[at..].find('\\') {
+        at += found;
+        match (unit(&text[at..]), text.get(at + 6..).and_then(unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => at += 12,
+            (Some(0xd800..=0xdfff), _) => {
+                mended.push_str(&text[kept..at]);
+                mended.push_str("\\ufffd");
+                at += 6;
+                kept = at;
+            }
+            (Some(_), _) => at += 6,
+            // The character behind it is escaped, and may be another such sign.
+            (None, _) => at += 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8),
+        }
+    }
+    (kept > 0).then(|| mended + &text[kept..])
 }
 
 /// What is wrong with a text that the parser refused, in the words that clients know, or else in the parser's.
@@ -232,6 +266,22 @@ mod tests {
 
     fn value(text: &str) -> Value {
         parse_json(text.as_bytes()).expect("is JSON").value
+    }
+
+    #[test]
+    fn halves_of_surrogate_pairs_are_replaced() {
+        for (text, want) in [
+            (r#""\ud800""#, "\u{fffd}"),
+            (r#""a\udc00b""#, "a\u{fffd}b"),
+            (r#""\ud83d\ude00\ud83d""#, "\u{1f600}\u{fffd}"),
+            (r#""\ud800\u0041""#, "\u{fffd}A"),
+            (r#""\\ud800\ud800""#, "\\ud800\u{fffd}"),
+        ] {
+            assert_eq!(value(text), Value::from(want), "{text}");
+        }
+        for text in [r#""\ud800"#, r#""\ud8""#, r#""\ud800\x""#] {
+            assert!(parse_json(text.as_bytes()).is_err(), "{text}");
+        }
     }
 
     #[test]

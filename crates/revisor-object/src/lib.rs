@@ -64,7 +64,7 @@ pub use quantity::{MAX_QUANTITY_BYTES, Notation, Quantity, QuantityError};
 pub use raw_json::RawJson;
 pub use seen::{ByMembers, ByValue, Seen};
 pub use shape::Shape;
-pub use status::{KindRef, ResourceRef, Status, StatusCause, StatusDetails, StatusMetadata};
+pub use status::{CONTINUE_EXPIRED, KindRef, ResourceRef, Status, StatusCause, StatusDetails, StatusMetadata};
 pub use structured_label_selector::{LabelSelectorOptions, StructuredLabelSelector, StructuredSelectorError};
 pub use time_zone::{is_time_zone, time_zone_problems};
 pub use url::{Url, unescape_query};

@@ -216,6 +216,13 @@ impl StatusDetails {
 }
 
 /// Answers about one resource or object.
+/// What a client is told when the snapshot of its paged list is gone. With the token that comes with it, the list goes on
+/// with the newest state.
+pub const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You \
+    can start a new list without the continue parameter, or use the continue token in this response to retrieve the \
+    remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were \
+    created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+
 impl Status {
     fn failure(code: u16, reason: &'static str, message: impl Into<String>) -> Status {
         Status { code, reason: Cow::Borrowed(reason), message: message.into(), ..Status::default() }
@@ -380,16 +387,6 @@ impl Status {
     /// The request asks for a state that the server no longer has.
     pub fn expired(message: impl Into<String>) -> Status {
         Status::failure(410, "Expired", message)
-    }
-
-    /// The snapshot of a paged list is gone. With the token that it gets, the client can go on with the newest state.
-    pub fn continue_expired(continue_token: String) -> Status {
-        let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
-            new list without the continue parameter, or use the continue token in this response to retrieve the \
-            remainder of the results. Continuing with the provided token results in an inconsistent list - objects \
-            that were created, modified, or deleted between the time the first chunk was returned and now may show up \
-            in the list.";
-        Status { metadata: StatusMetadata { continue_token }, ..Status::expired(message) }
     }
 
     /// What the request asks for is gone and will not come back.

@@ -400,6 +400,16 @@ impl Object {
     }
 }
 
+/// The members in the order of their names.
+impl IntoIterator for Object {
+    type Item = (CompactString, Value);
+    type IntoIter = std::vec::IntoIter<(CompactString, Value)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.members.into_iter()
+    }
+}
+
 impl<'a> FromIterator<(&'a str, Value)> for Object {
     fn from_iter<I: IntoIterator<Item = (&'a str, Value)>>(members: I) -> Object {
         let members = members.into_iter().map(|(name, value)| (name.into(), value)).collect();

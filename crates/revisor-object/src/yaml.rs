@@ -292,7 +292,7 @@ fn resolve(text: &str) -> Result<Value, &'static str> {
             && let Ok(number) = text.replace('_', "").parse::<f64>()
             && number.is_finite()
         {
-            return Ok(Value::Float(number));
+            return Ok(written_number(number));
         }
     }
     Ok(Value::from(text))
@@ -317,6 +317,12 @@ fn integer(text: &str) -> Option<Value> {
     let magnitude = i128::from(u64::from_str_radix(digits, radix).ok()?);
     let number = if negative { -magnitude } else { magnitude };
     Some(i64::try_from(number).map_or(Value::Float(number as f64), Value::Int))
+}
+
+/// A number as it is read again once Go has written it as JSON: up to 1e21 without a fraction that is none.
+fn written_number(number: f64) -> Value {
+    let is_whole = number.fract() == 0.0 && number.abs() < 9_223_372_036_854_775_808.0;
+    if is_whole { Value::Int(number as i64) } else { Value::Float(number) }
 }
 
 /// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
@@ -365,11 +371,14 @@ mod tests {
             ("0x1F", "31"),
             ("1_000", "1000"),
             ("1.5", "1.5"),
-            ("1e3", "1000.0"),
+            ("1e3", "1000"),
+            ("2.0", "2"),
+            ("-0.0", "0"),
+            ("1e20", "1e+20"),
             ("1.2.3", "\"1.2.3\""),
             ("2020-01-01", "\"2020-01-01\""),
             ("10.0.0.1", "\"10.0.0.1\""),
-            ("089", "89.0"),
+            ("089", "89"),
             ("!!str 12", "\"12\""),
             ("-", "[null]"),
             ("a-b", "\"a-b\""),

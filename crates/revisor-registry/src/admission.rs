@@ -47,6 +47,7 @@ mod pod_topology_labels;
 mod policy;
 mod priority;
 mod reinvocation;
+mod resource_claim_status;
 mod runtime_class;
 mod service_account;
 mod signers;
@@ -66,6 +67,7 @@ use revisor_admission::{MatchResources, Unmatched};
 use revisor_cache::Item;
 use revisor_catalog::Resource;
 use revisor_object::{Object, Value};
+use sonic_rs::JsonValueTrait as _;
 
 pub use self::attributes::{AdmissionNotes, AuditAnnotation};
 pub(crate) use self::attributes::{Attributes, kind_of, resource_of};
@@ -258,6 +260,23 @@ impl Registry {
         let resource = self.known(group, version, plural)?;
         let item = self.cache_of(resource).get(&resource.key(namespace, name))?;
         crate::Decoded::stored(item.entry().bytes()).ok()
+    }
+
+    /// What tells an object from others that had its name, and when it was marked as deleted, if it was: for those who look
+    /// at many and need no more. Read from its bytes without reading the rest.
+    pub fn stored_identity<R>(
+        &self,
+        plural: &str,
+        namespace: Option<&str>,
+        name: &str,
+        look: impl FnOnce(&str, Option<&str>) -> R,
+    ) -> Option<R> {
+        let resource = self.known("", "v1", plural)?;
+        let item = self.cache_of(resource).get(&resource.key(namespace, name))?;
+        let bytes = item.entry().bytes();
+        let member = |name: &str| sonic_rs::get(&bytes[..], ["metadata", name]).ok();
+        let (uid, deleted) = (member("uid")?, member("deletionTimestamp"));
+        Some(look(uid.as_str()?, deleted.as_ref().and_then(|deleted| deleted.as_str())))
     }
 
     /// A built-in resource, also if it is not served: what the server's own rules look at does not depend on that.

@@ -30,6 +30,7 @@ use self::node_ports::NodePorts;
 use self::reservation::{Claim, Left};
 pub(crate) use self::reservation::{Outcome, Reservation};
 pub(crate) use self::shared_ports::SharedPorts;
+pub use self::shared_ports::taken_node_ports;
 use crate::admission::Attributes;
 use crate::{Registry, RegistryError};
 

@@ -7,13 +7,14 @@ use revisor_merge::{
     Application, Applied, ApplyError, FieldSet, ManagedFields, Manager, Operation, Replacement, server_side_apply,
 };
 use revisor_object::{Object, Parsed, Value, YamlError, parse_json, parse_yaml, repeated_yaml_keys};
+use revisor_schema::read_cbor_map;
 
 use crate::body::fit_applied;
 use crate::field_versions::{Converted, MAX_ROUNDS};
 use crate::managed_fields;
 use crate::patch::{unfit_patch, with_type};
 use crate::write::{Proposal, check_address, match_namespace, named_version};
-use crate::{Decoded, FieldValidation, Place, Registry, RegistryError, Saved, WriteOptions};
+use crate::{Decoded, FieldValidation, PatchKind, Place, Registry, RegistryError, Saved, WriteOptions};
 
 /// Who is credited with what was there before anybody was recorded.
 pub(crate) const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -25,15 +26,16 @@ const KUBECTL: &str = "kubectl";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 impl Registry {
-    /// Applies a configuration, written in YAML, to an object; makes the object if it is not there.
+    /// Applies a configuration, written in YAML or CBOR, to an object; makes the object if it is not there.
     pub(crate) async fn apply(
         &self,
         place: Place<'_>,
+        kind: PatchKind,
         text: &[u8],
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let Place { resource, namespace, name } = place;
-        let read = match read(resource, text, &options) {
+        let read = match read(resource, kind, text, &options) {
             // That there is nothing of which this is a part is said first, unless it could be made.
             Err(_)
                 if options.subresource.is_some()
@@ -45,6 +47,7 @@ impl Registry {
             read => read?,
         };
         let Decoded { object: mut config, warnings } = read;
+        options.keep_sent(&warnings);
         let given = (options.field_manager == KUBECTL).then(|| config.clone());
         let address = name.unwrap_or_default();
         let metadata = config.object_mut("metadata");
@@ -91,11 +94,12 @@ impl Registry {
     }
 
     /// Whether there is an object in this place.
-    async fn is_there(&self, place: Place<'_>) -> Result<bool, RegistryError> {
-        self.cache.freshen().await?;
+    pub(crate) async fn is_there(&self, place: Place<'_>) -> Result<bool, RegistryError> {
         let resource = place.resource.working();
+        let cache = self.cache_of(resource);
+        cache.freshen().await?;
         let key = resource.key(place.namespace, place.name.unwrap_or_default());
-        Ok(self.cache_of(resource).get(&key).is_some())
+        Ok(cache.get(&key).is_some())
     }
 
     /// [`change`](Registry::change) by something that is applied: what it takes to see the object as its managers do is
@@ -104,7 +108,7 @@ impl Registry {
         &self,
         place: Place<'_>,
         options: WriteOptions<'_>,
-        propose: impl Fn(&Object, &Converted) -> Result<Proposal, RegistryError>,
+        propose: impl Fn(&Object, &Converted) -> Result<Proposal, RegistryError> + Sync,
     ) -> Result<Saved, RegistryError> {
         let converted = Converted::default();
         for _ in 0..MAX_ROUNDS {
@@ -175,19 +179,19 @@ impl Registry {
     }
 }
 
-/// Reads YAML. Most of it is JSON in fact, which is read in a fraction of the time. Only fractions mean something else
-/// in YAML: 1.0 is an integer there.
+/// Reads YAML. Most of it is JSON in fact, which is read in a fraction of the time. Only whole numbers that are written
+/// as others are mean something else in YAML: 1.0 is an integer there.
 fn parse(text: &[u8]) -> Result<Parsed, YamlError> {
-    fn has_fractions(value: &Value) -> bool {
+    fn has_disguised_integers(value: &Value) -> bool {
         match value {
-            Value::Float(_) => true,
-            Value::Array(items) => items.iter().any(has_fractions),
-            Value::Object(object) => object.iter().any(|(_, value)| has_fractions(value)),
+            Value::Float(number) => number.fract() == 0.0,
+            Value::Array(items) => items.iter().any(has_disguised_integers),
+            Value::Object(object) => object.iter().any(|(_, value)| has_disguised_integers(value)),
             _ => false,
         }
     }
     let json = text.starts_with(b"{").then(|| parse_json(text)).and_then(Result::ok);
-    json.filter(|parsed| !has_fractions(&parsed.value)).map_or_else(|| parse_yaml(text), Ok)
+    json.filter(|parsed| !has_disguised_integers(&parsed.value)).map_or_else(|| parse_yaml(text), Ok)
 }
 
 /// Says what is wrong with an applied configuration that is of its type and yet does not fit it.
@@ -199,13 +203,29 @@ pub(crate) fn unfit(resource: &Resource, config: &Object, problem: String) -> Re
 /// Reads an applied configuration.
 pub(crate) fn read(
     resource: &Arc<Resource>,
+    written_as: PatchKind,
     text: &[u8],
     options: &WriteOptions<'_>,
 ) -> Result<Decoded, RegistryError> {
+    // In the original this is said of CBOR too.
     let bad = |problem: String| RegistryError::BadRequest(format!("error decoding YAML: {problem}"));
-    let Parsed { mut value, duplicates } = parse(text).map_err(|error| bad(error.to_string()))?;
+    let Parsed { mut value, duplicates } = match written_as {
+        // What comes twice there is refused.
+        PatchKind::ApplyCbor => {
+            let value = read_cbor_map(text).map_err(|error| bad(error.to_string()))?;
+            Parsed { value, duplicates: Vec::new() }
+        }
+        _ => parse(text).map_err(|error| bad(error.to_string()))?,
+    };
+    if value.is_null() {
+        value = Value::Object(Object::new());
+    }
     let Value::Object(object) = &value else {
-        return Err(bad(format!("json: cannot unmarshal {} into an object", value.type_name())));
+        let found = value.type_name();
+        return Err(bad(format!(
+            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type \
+             map[string]interface {{}}"
+        )));
     };
     let (kind, version) = (object.str("kind").unwrap_or_default(), object.str("apiVersion").unwrap_or_default());
     if version != resource.api_version || kind != resource.kind {
@@ -236,7 +256,7 @@ pub(crate) fn read(
         )));
     }
     // What it says is merged as it is said: who applies a zero value or a null manages it, although it is not shown.
-    let mut config = object.clone();
+    let Value::Object(mut config) = value else { return Err(RegistryError::Unreadable) };
     config.remove("kind");
     config.remove("apiVersion");
     Ok(Decoded { object: config, warnings: repeated.into_iter().collect() })
@@ -254,4 +274,23 @@ fn last_applied(resource: &Resource, live: &Object, annotation: &str) -> FieldSe
     let changes = resource.compare(&last, live);
     let since = changes.modified.union(&changes.added).union(&changes.removed);
     resource.filled(&last).difference(&since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_json_is_read_as_yaml_reads_it() {
+        for text in [
+            r#"{"a":0.5,"b":[1,-2.25],"c":{"d":"1.0","e":null,"f":true}}"#,
+            r#"{"a":1.0}"#,
+            r#"{"a":[1e3,{"b":-0.0}]}"#,
+            r#"{"a":12345678901234567890}"#,
+        ] {
+            let (read, wanted) =
+                (parse(text.as_bytes()).expect("is YAML"), parse_yaml(text.as_bytes()).expect("is YAML"));
+            assert_eq!(read.value.to_json(), wanted.value.to_json(), "{text}");
+        }
+    }
 }

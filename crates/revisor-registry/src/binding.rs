@@ -4,7 +4,7 @@ use revisor_catalog::{Feature, Features};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use crate::overwrite::{require, set_condition};
-use crate::write::match_namespace;
+use crate::write::{match_namespace, unlike_stored};
 use crate::{
     Decoded, GroupVersionKind, Operation, Place, Preconditions, Registry, RegistryError, UnstoredWrite, WriteOptions,
 };
@@ -56,7 +56,13 @@ impl Registry {
         let metadata = binding.object("metadata").unwrap_or(&empty);
         let now = self.environment.timestamp();
         self.overwrite(pods, namespace, &named, options.dry_run, |entry, pod| {
-            require(pods, entry, pod, &preconditions)?;
+            require(pods, entry, pod, &preconditions).map_err(|error| match error {
+                RegistryError::Conflict { why, .. } => {
+                    let pod = Place { resource: pods, namespace, name: Some(&named) };
+                    RegistryError::conflict(pods, &named, unlike_stored(pod, &why))
+                }
+                other => other,
+            })?;
             assign(pod, node, metadata, features, &now).map_err(|why| RegistryError::SubresourceConflict {
                 resource: pods.clone(),
                 subresource: "binding",

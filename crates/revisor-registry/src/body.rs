@@ -1,15 +1,17 @@
 //! The body of a write: JSON, YAML, protobuf or CBOR to an object that fits its type.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use revisor_catalog::Resource;
 use revisor_object::{
-    FieldError, FieldErrors, FieldNames, Object, OddMember, Parsed, Value, Warnings, clip, odd_members, parse_json,
-    parse_yaml, repeated_yaml_keys,
+    BadValue, FieldError, FieldErrors, FieldNames, Object, OddMember, Parsed, Value, Warnings, clip, odd_members,
+    parse_json, parse_yaml, repeated_yaml_keys,
 };
-use revisor_schema::{CborError, Envelope, Findings, ProtobufError, StructId, Types};
+use revisor_schema::{
+    CborError, ClaimedType, Envelope, Findings, ProtobufError, ReadCbor, StructId, Types, diagnose_cbor, read_cbor_type,
+};
 
 use crate::RegistryError;
 
@@ -33,6 +35,8 @@ pub enum Format {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BodyType<'a> {
     pub(crate) kind: &'a str,
+    /// `None` if it may be of several versions.
+    pub(crate) api_version: Option<&'a str>,
     pub(crate) types: &'a Types,
     /// `None` for custom objects, of which nothing is known but that they are objects.
     pub(crate) id: Option<StructId>,
@@ -41,7 +45,8 @@ pub(crate) struct BodyType<'a> {
 impl<'a> BodyType<'a> {
     fn of(resource: &'a Resource) -> BodyType<'a> {
         let (types, id) = resource.typed();
-        BodyType { kind: &resource.kind, types, id: resource.custom().is_none().then_some(id) }
+        let id = resource.custom().is_none().then_some(id);
+        BodyType { kind: &resource.kind, api_version: Some(&resource.api_version), types, id }
     }
 
     fn read_protobuf(self, message: &[u8]) -> Result<Value, ProtobufError> {
@@ -52,20 +57,8 @@ impl<'a> BodyType<'a> {
     }
 }
 
-/// A body in CBOR as JSON that says the same, for those who read nothing else.
-///
-/// # Errors
-/// What the client is told of a body that is none.
-pub fn cbor_as_json(resource: &Resource, body: &[u8]) -> Result<Bytes, RegistryError> {
-    let BodyType { kind, types, id } = BodyType::of(resource);
-    match types.read_cbor(id, body) {
-        Ok(value) => Ok(value.to_json().into()),
-        Err(error) => {
-            let message = Unread::Cbor(error).message(kind, &resource.api_version, body);
-            Err(RegistryError::BadRequest(message))
-        }
-    }
-}
+/// What is said of CBOR that does not get as far as a kind.
+pub(crate) const UNKNOWN_TYPE: &str = "unable to determine group/version/kind";
 
 /// Why a body cannot be read.
 #[derive(Debug)]
@@ -74,8 +67,15 @@ pub(crate) enum Unread {
     Syntax(String),
     /// It is not the YAML that it says.
     Yaml(String),
-    /// The same of one that is no text.
+    /// It is not the CBOR that it says, or does not tell what it is.
     Cbor(CborError),
+    /// It does, but the object in it does not fit.
+    CborContent {
+        /// What it says that it is.
+        claimed: ClaimedType,
+        /// What is wrong with the object.
+        problem: CborError,
+    },
     /// It is, but what is around the object makes no sense.
     Envelope(ProtobufError),
     /// That does, but the object in it does not.
@@ -104,8 +104,7 @@ impl Unread {
                 summary(body)
             ),
             Unread::Cbor(problem) => format!(
-                "the object provided is unrecognized (must be of type {expected}): unable to determine \
-                 group/version/kind: {problem} ({})",
+                "the object provided is unrecognized (must be of type {expected}): {UNKNOWN_TYPE}: {problem} ({})",
                 summary(body)
             ),
             Unread::Envelope(problem) => format!(
@@ -113,13 +112,21 @@ impl Unread {
                 summary(body)
             ),
             Unread::Content { kind, api_version, problem } => {
-                let kind = if kind.is_empty() { expected } else { kind };
-                let version = if api_version.is_empty() { expected_version } else { api_version };
-                let version = version.rsplit('/').next().unwrap_or_default();
-                format!("{kind} in version {version:?} cannot be handled as a {expected}: {problem}")
+                unfit([kind, api_version], [expected, expected_version], problem)
+            }
+            Unread::CborContent { claimed: ClaimedType { kind, api_version }, problem } => {
+                unfit([kind, api_version], [expected, expected_version], problem)
             }
         }
     }
+}
+
+/// What is said of an object that tells what it is and is none.
+fn unfit([kind, version]: [&str; 2], [expected, expected_version]: [&str; 2], problem: impl Display) -> String {
+    let kind = if kind.is_empty() { expected } else { kind };
+    let version = if version.is_empty() { expected_version } else { version };
+    let version = version.rsplit('/').next().unwrap_or_default();
+    format!("{kind} in version {} cannot be handled as a {expected}: {problem}", BadValue::from(version))
 }
 
 /// The start of a body, in hexadecimal digits.
@@ -136,25 +143,34 @@ fn summary(body: &[u8]) -> String {
 }
 
 impl Format {
-    /// Reads a body that should be of this type.
-    pub(crate) fn parse(self, body: &[u8], wanted: BodyType<'_>) -> Result<Parsed, Unread> {
+    /// Reads a body that should be of this type, and finds out what is odd about it.
+    pub(crate) fn parse<'t>(self, body: &'t [u8], wanted: BodyType<'_>) -> Result<(Value, Repeated<'t>), Unread> {
         match self {
-            Format::Cbor => match wanted.types.read_cbor(wanted.id, body) {
-                Ok(value) => Ok(Parsed { value, duplicates: Vec::new() }),
-                Err(error) => Err(Unread::Cbor(error)),
-            },
+            Format::Cbor => read_cbor(body, wanted),
             Format::Json => {
-                let mut parsed = parse_json(body).map_err(|error| Unread::Syntax(error.to_string()))?;
+                let Parsed { mut value, mut duplicates } =
+                    parse_json(body).map_err(|error| Unread::Syntax(error.to_string()))?;
                 if let Some(id) = wanted.id {
-                    wanted.types.keep_raw(id, &mut parsed.value, body);
+                    wanted.types.keep_raw(id, &mut value, body);
                     // What is kept as its text is nobody's to read.
-                    parsed.duplicates.retain(|path| !wanted.types.is_in_raw(id, path));
+                    duplicates.retain(|path| !wanted.types.is_in_raw(id, path));
                 }
-                Ok(parsed)
+                Ok((value, Repeated::Json { text: body, is_repeated: !duplicates.is_empty() }))
             }
-            Format::Yaml => parse_yaml(body).map_err(|error| Unread::Yaml(error.to_string())),
+            Format::Yaml => {
+                let Parsed { value, duplicates } = parse_yaml(body).map_err(|error| Unread::Yaml(error.to_string()))?;
+                let repeated = match std::str::from_utf8(body) {
+                    Ok(text) if !duplicates.is_empty() => Repeated::Yaml(repeated_yaml_keys(text)),
+                    _ => Repeated::None,
+                };
+                Ok((value, repeated))
+            }
             Format::Protobuf => {
-                let Envelope { api_version, kind: found, raw } = Envelope::read(body).map_err(Unread::Envelope)?;
+                let Envelope { mut api_version, kind: found, raw } = Envelope::read(body).map_err(Unread::Envelope)?;
+                // What is no version is as good as none (upstream: `FromAPIVersionAndKind`).
+                if api_version.matches('/').count() > 1 {
+                    api_version.clear();
+                }
                 // Another kind would be misread; its name alone is enough to refuse it.
                 let is_other = !found.is_empty() && found != wanted.kind;
                 let read = if is_other { Ok(Value::Object(Object::new())) } else { wanted.read_protobuf(raw) };
@@ -166,9 +182,30 @@ impl Format {
                     object.insert("kind", found);
                     object.insert("apiVersion", api_version);
                 }
-                Ok(Parsed { value, duplicates: Vec::new() })
+                Ok((value, Repeated::None))
             }
         }
+    }
+}
+
+/// Reads a body in CBOR. What it says that it is is found out first, unless nothing is known of its type anyway; an
+/// object of another type is read as it stands there, because its type is enough to refuse it.
+fn read_cbor(body: &[u8], wanted: BodyType<'_>) -> Result<(Value, Repeated<'static>), Unread> {
+    if wanted.id.is_none()
+        && let Ok(value @ (Value::Object(_) | Value::Null)) = wanted.types.read_cbor(None, body)
+    {
+        return Ok((value, Repeated::None));
+    }
+    let claimed = read_cbor_type(body).map_err(Unread::Cbor)?;
+    let is_other = |claimed: &str, wanted: &str| !claimed.is_empty() && claimed != wanted;
+    let is_of_another_type = is_other(&claimed.kind, wanted.kind)
+        || wanted.api_version.is_some_and(|version| is_other(&claimed.api_version, version));
+    let id = wanted.id.filter(|_| !is_of_another_type);
+    match wanted.types.read_cbor_strictly(id, body) {
+        Ok(ReadCbor { value, unknown_field }) => {
+            Ok((value, Repeated::Told(unknown_field.iter().map(CborError::to_string).collect())))
+        }
+        Err(problem) => Err(Unread::CborContent { claimed, problem }),
     }
 }
 
@@ -187,20 +224,11 @@ pub(crate) enum Repeated<'t> {
     },
     /// Keys of YAML, as one speaks of them.
     Yaml(Vec<String>),
-    /// What is to be said before anything else: that of a patch.
+    /// What is to be said before anything else: that of a patch, or of CBOR.
     Told(Vec<String>),
 }
 
-impl<'t> Repeated<'t> {
-    /// What there is to be told of a text in this format.
-    fn of(format: Format, text: &'t [u8], is_repeated: bool) -> Repeated<'t> {
-        match (format, std::str::from_utf8(text)) {
-            (Format::Json, _) => Repeated::Json { text, is_repeated },
-            (Format::Yaml, Ok(text)) if is_repeated => Repeated::Yaml(repeated_yaml_keys(text)),
-            _ => Repeated::None,
-        }
-    }
-
+impl Repeated<'_> {
     /// Whether nothing occurs twice.
     fn is_none(&self) -> bool {
         match self {
@@ -284,14 +312,14 @@ impl Decoded {
     ) -> Result<Decoded, RegistryError> {
         let kind = resource.kind.as_str();
         let refused = |unread: Unread| RegistryError::BadRequest(unread.message(kind, &resource.api_version, text));
-        let parsed = format.parse(text, BodyType::of(resource));
-        let Parsed { value, duplicates } = parsed.map_err(refused)?;
+        let (value, repeated) = format.parse(text, BodyType::of(resource)).map_err(refused)?;
         if !matches!(value, Value::Object(_) | Value::Null) {
             return Err(refused(Unread::Syntax(no_object(&value))));
         }
         // What is shown of a body that does not say what it is.
         let shown = |value: &Value| match format {
             Format::Json => clip(String::from_utf8_lossy(text).trim().to_owned()),
+            Format::Cbor => clip(diagnose_cbor(text)),
             _ => clip(value.to_json()),
         };
         if resource.custom().is_some() && value.is_null() {
@@ -304,20 +332,26 @@ impl Decoded {
             return Err(RegistryError::BadRequest(other_version(found, wanted)));
         }
         let custom_type = CustomType::of(resource, &value);
+        // In CBOR, a custom object must tell its version, and nobody is told of fields that its schema does not have.
+        let is_custom_cbor = custom_type.is_some() && format == Format::Cbor;
+        let validation = if is_custom_cbor { FieldValidation::Ignore } else { validation };
         if let Some(claimed) = &custom_type {
+            if is_custom_cbor && !claimed.kind.is_empty() && claimed.api_version.is_empty() {
+                let problem = format!("Object 'apiVersion' is missing in '{}'", shown(&value));
+                let sent = &claimed.kind;
+                return Err(RegistryError::BadRequest(format!(
+                    "{sent} in version \"\" cannot be handled as a {kind}: {problem}"
+                )));
+            }
             claimed.check_body(resource, || shown(&value), text)?;
         }
         let sent_kind = value.as_object().and_then(|object| object.str("kind")).filter(|kind| !kind.is_empty());
         let sent_kind = sent_kind.map(str::to_owned);
-        let repeated = Repeated::of(format, text, !duplicates.is_empty());
         let decoded = fit(resource, value, repeated, validation);
         let decoded = decoded.map_err(|problem| {
-            let sent = sent_kind.unwrap_or_else(|| kind.to_owned());
+            let sent = sent_kind.unwrap_or_default();
             let (sent_kind, version) = claimed.unwrap_or((sent, resource.api_version.clone()));
-            RegistryError::BadRequest(format!(
-                "{sent_kind} in version {:?} cannot be handled as a {kind}: {problem}",
-                version.rsplit('/').next().unwrap_or_default()
-            ))
+            RegistryError::BadRequest(unfit([&sent_kind, &version], [kind, &resource.api_version], problem))
         })?;
         custom_type.map_or(Ok(()), |claimed| claimed.check(resource))?;
         Ok(decoded)
@@ -345,10 +379,9 @@ impl Decoded {
     pub(crate) fn stored_as(resource: &Resource, bytes: &[u8]) -> Result<Object, RegistryError> {
         let mut value = parse_json(bytes).map_err(|_| RegistryError::Unreadable)?.value;
         resource.keep_raw(&mut value, bytes);
-        match value {
-            Value::Object(object) => Ok(object),
-            _ => Err(RegistryError::Unreadable),
-        }
+        let Value::Object(mut object) = value else { return Err(RegistryError::Unreadable) };
+        resource.read_otherwise(&mut object);
+        Ok(object)
     }
 }
 
@@ -445,7 +478,7 @@ pub(crate) fn fit(
     repeated: Repeated<'_>,
     validation: FieldValidation,
 ) -> Result<Decoded, String> {
-    fit_by(resource, value, repeated, validation, Resource::conform)
+    fit_by(resource, value, repeated, validation, Resource::conform_as_sent)
 }
 
 /// Fits an object to which a configuration was applied to the type of a resource.

@@ -38,9 +38,16 @@ pub(crate) struct Current {
 #[derive(Debug)]
 pub(crate) struct Drafted {
     pub(crate) stored: Draft,
-    /// As the version shows it through which it is written, where that is known already and another. To read it again
-    /// would come to the same.
-    shown: Option<Draft>,
+    /// As the version shows it through which it is written, where that is known already. To read it again would come to
+    /// the same.
+    shown: Option<Shown>,
+}
+
+/// How a draft is shown by the version through which it is written.
+#[derive(Debug)]
+enum Shown {
+    AsStored,
+    Otherwise(Draft),
 }
 
 impl Drafted {
@@ -48,16 +55,22 @@ impl Drafted {
         Drafted { stored, shown: None }
     }
 
-    /// What is shown of it at a revision, where that is known already; or without one, if it is not stored.
-    pub(crate) fn shown_at(&self, revision: Option<Revision>) -> Option<Bytes> {
-        let shown = self.shown.as_ref()?;
-        Some(revision.map_or_else(|| shown.bytes().clone(), |revision| shown.at_revision(revision)))
+    /// What is shown of it, where that is known already: at a revision, or without one if it is not stored. `stored` is
+    /// the same as it is stored.
+    pub(crate) fn shown(&self, stored: &Bytes, revision: Option<Revision>) -> Option<Bytes> {
+        match self.shown.as_ref()? {
+            Shown::AsStored => Some(stored.clone()),
+            Shown::Otherwise(shown) => {
+                Some(revision.map_or_else(|| shown.bytes().clone(), |revision| shown.at_revision(revision)))
+            }
+        }
     }
 
     /// Whether what is said to be shown is what a read of what is stored shows.
     fn tells_the_truth(&self, resource: &Resource) -> bool {
         let at = Revision::FIRST;
-        let (Some(shown), stored) = (self.shown_at(Some(at)), self.stored.at_revision(at)) else { return true };
+        let stored = self.stored.at_revision(at);
+        let Some(shown) = self.shown(&stored, Some(at)) else { return true };
         show_now(resource, &stored).is_ok_and(|read| read == shown)
     }
 }
@@ -103,6 +116,7 @@ impl Registry {
         let Some(custom) = resource.custom() else { return Ok(Drafted::as_stored(encode(resource, &object))) };
         object.insert("apiVersion", resource.api_version.as_str());
         object.insert("kind", resource.kind.as_str());
+        let is_laid_bare = matches!(beneath, Beneath::Nothing);
         let LaidDown { stored, shown } = match custom.lay_down(object, beneath) {
             Ok(laid_down) => laid_down,
             Err(unconverted) => {
@@ -110,7 +124,13 @@ impl Registry {
                 custom.lay_down_converted(converted).into()
             }
         };
-        let drafted = Drafted { stored: encode(resource, &stored), shown: shown.map(|shown| encode(resource, &shown)) };
+        let shown = match shown {
+            Some(shown) => Some(Shown::Otherwise(encode(resource, &shown))),
+            // What was made to fit the version in which it is stored is read as it is.
+            None if is_laid_bare && custom.storage_version() == resource.api_version => Some(Shown::AsStored),
+            None => None,
+        };
+        let drafted = Drafted { stored: encode(resource, &stored), shown };
         debug_assert!(drafted.tells_the_truth(resource), "what was written is not what is read: {drafted:?}");
         Ok(drafted)
     }

@@ -160,7 +160,7 @@ mod tests {
             let boat = format!(r#"{{"apiVersion":"sea/v1","kind":"Boat","size":{size}}}"#);
             let change = Change::Put(Draft::opaque(boat));
             let key = Key::new(format!("{prefix}b{size}"));
-            cache.store().write(Write { key, expect: Expect::Absent, change }).await.expect("is stored");
+            cache.write(Write { key, expect: Expect::Absent, change }).await.expect("is stored");
         }
         let snapshot = boats_cache.snapshot();
         let stored = DefinedObjects { total: snapshot.count(&prefix), snapshot, prefix };

@@ -85,6 +85,7 @@ impl Registry {
             names: HashMap::new(),
             installed: HashMap::new(),
             serves_versioning: false,
+            shows_versioning: self.shows_versioning,
         };
         tokio::spawn(keeper.run(feed, feed_of_conversions));
         self.definitions.definitions.begin().await;
@@ -119,6 +120,8 @@ struct Keeper {
     names: HashMap<String, BTreeMap<String, TakenNames>>,
     installed: HashMap<String, Installed>,
     serves_versioning: bool,
+    /// Whether that is ever to be so.
+    shows_versioning: bool,
 }
 
 /// A definition whose resources are served.
@@ -173,7 +176,7 @@ impl Keeper {
             News::Complete { .. } => {
                 self.forget_missing(registry).await;
                 self.serve_versioning(registry);
-                seen.reach(registry.cache.revision());
+                seen.reach(registry.cache_of(&self.definitions).reached());
             }
             News::Gone(item) => {
                 let name = name_of(&self.definitions, &item).to_owned();
@@ -199,7 +202,7 @@ impl Keeper {
                         self.look_again(registry, &name).await;
                     }
                 }
-                seen.reach(registry.cache.revision());
+                seen.reach(registry.cache_of(&self.conversions).reached());
             }
             News::Gone(item) => {
                 self.look_again(registry, name_of(&self.conversions, &item)).await;
@@ -221,7 +224,7 @@ impl Keeper {
 
     /// Serves what there is to say about the versions of definitions as long as there are any.
     fn serve_versioning(&mut self, registry: &Registry) {
-        let has_definitions = self.names.values().any(|names| !names.is_empty());
+        let has_definitions = self.shows_versioning && self.names.values().any(|names| !names.is_empty());
         if has_definitions != self.serves_versioning {
             self.serves_versioning = has_definitions;
             for resource in versioning(registry) {

@@ -1,23 +1,25 @@
 //! Delete and delete-collection: options, preconditions, and the writes that a [`Plan`] asks for.
 
+pub(crate) mod corrupt;
 mod plan;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_catalog::{Catalog, Custom, DeleteAnswer, Resource};
+use revisor_catalog::{Beneath, Catalog, Custom, DeleteAnswer, Resource};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
-use revisor_store::{Change, Entry, Expect, Write};
+use revisor_store::{BoxFuture, Change, Entry, Expect, Write};
 use revisor_version::Revision;
 
 use self::plan::{Plan, plan};
 use crate::allocation::{Outcome, Reservation};
-use crate::body::{BodyType, Unread, no_object};
+use crate::body::{BodyType, UNKNOWN_TYPE, Unread, no_object};
 use crate::conversion::Current;
 use crate::conversions::is_conversions;
 use crate::definitions::is_definitions;
 use crate::present::{Presented, named_as};
 use crate::selection::place;
+use crate::write::encode;
 use crate::{Decoded, Format, ListItems, ListRequest, Listed, Place, Registry, RegistryError, WriteOptions};
 
 const ORPHAN: &str = "orphan";
@@ -46,6 +48,10 @@ pub struct DeleteOptions {
     pub propagation_policy: Option<String>,
     /// What must be true of the object.
     pub preconditions: Preconditions,
+    /// Whether there are preconditions, and be they empty.
+    pub has_preconditions: bool,
+    /// Whether an object that cannot be read is to be removed all the same.
+    pub ignore_store_read_error: bool,
 }
 
 /// The request that a deletion is made by.
@@ -68,6 +74,8 @@ pub enum Deleted {
     },
     /// The object is marked and goes when its finalizers do.
     Marked(Bytes),
+    /// The object is gone, and nobody could read what it was.
+    Unread,
 }
 
 impl DeleteOptions {
@@ -76,14 +84,15 @@ impl DeleteOptions {
         let bad = |problem: String| RegistryError::BadRequest(problem);
         let types = catalog.types();
         let id = types.id("meta.v1.DeleteOptions");
-        let parsed = format.parse(text, BodyType { kind: "DeleteOptions", types, id });
+        let parsed = format.parse(text, BodyType { kind: "DeleteOptions", api_version: None, types, id });
         let value = match parsed {
-            Ok(parsed) => parsed.value,
+            Ok((value, _)) => value,
             Err(Unread::Syntax(error)) => {
                 return Err(bad(format!("couldn't get version/kind; json parse error: {error}")));
             }
             Err(Unread::Yaml(error)) => return Err(bad(error)),
-            Err(Unread::Cbor(error)) => return Err(bad(error.to_string())),
+            Err(Unread::Cbor(error)) => return Err(bad(format!("{UNKNOWN_TYPE}: {error}"))),
+            Err(Unread::CborContent { problem, .. }) => return Err(bad(problem.to_string())),
             Err(Unread::Envelope(error) | Unread::Content { problem: error, .. }) => {
                 return Err(bad(error.to_string()));
             }
@@ -93,6 +102,10 @@ impl DeleteOptions {
             Value::Null => Object::new(),
             value => return Err(bad(format!("couldn't get version/kind; json parse error: {}", no_object(&value)))),
         };
+        if let Some(id) = id.filter(|_| matches!(object.str("kind"), None | Some("" | "DeleteOptions"))) {
+            let fitted = types.conform(id, &mut Value::Object(object.clone()));
+            fitted.map_err(|mismatch| bad(mismatch.to_string()))?;
+        }
         DeleteOptions::of(&object)
     }
 
@@ -117,6 +130,7 @@ impl DeleteOptions {
             Some(Value::String(text)) => Ok(Some(text.to_string())),
             Some(other) => Err(wrong(name, other)),
         };
+        let has_preconditions = !matches!(object.get("preconditions"), None | Some(Value::Null));
         let preconditions = match object.get("preconditions") {
             None | Some(Value::Null) => Preconditions::default(),
             Some(Value::Object(conditions)) => {
@@ -129,11 +143,13 @@ impl DeleteOptions {
             Some(Value::Int(seconds)) => Some(*seconds),
             Some(other) => return Err(wrong("gracePeriodSeconds", other)),
         };
-        let orphan_dependents = match object.get("orphanDependents") {
-            None | Some(Value::Null) => None,
-            Some(Value::Bool(truth)) => Some(*truth),
-            Some(other) => return Err(wrong("orphanDependents", other)),
+        let truth = |name: &str| match object.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Bool(truth)) => Ok(Some(*truth)),
+            Some(other) => Err(wrong(name, other)),
         };
+        let orphan_dependents = truth("orphanDependents")?;
+        let ignore_store_read_error = truth(corrupt::OPTION)?.unwrap_or_default();
         let dry_run = match object.get("dryRun") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(items)) => items.clone(),
@@ -150,10 +166,13 @@ impl DeleteOptions {
             orphan_dependents,
             propagation_policy: text(object, "propagationPolicy")?,
             preconditions,
+            has_preconditions,
+            ignore_store_read_error,
         })
     }
 
-    fn validate(&self) -> Result<(), RegistryError> {
+    /// Fails if the options make no sense, together with that to delete unread if that `is_unsafe`.
+    fn validate(&self, is_unsafe: bool) -> Result<(), RegistryError> {
         let path = FieldPath::root("propagationPolicy");
         let mut errors = FieldErrors::new();
         if let Some(policy) = self.propagation_policy.as_deref() {
@@ -164,6 +183,9 @@ impl DeleteOptions {
             if !POLICIES[..3].contains(&policy) {
                 errors.push(FieldError::not_supported(path, policy, &POLICIES));
             }
+        }
+        if is_unsafe {
+            self.validate_unsafe(&mut errors);
         }
         if errors.is_empty() { Ok(()) } else { Err(RegistryError::InvalidOptions { kind: "DeleteOptions", errors }) }
     }
@@ -198,6 +220,9 @@ impl Registry {
         options: &DeleteOptions,
         write: WriteOptions<'_>,
     ) -> Result<Deleted, RegistryError> {
+        if options.validate(self.is_unsafe(options)).is_ok() {
+            warn_of_orphans(target.resource, options, write);
+        }
         self.delete_admitted(target, options, Some(Request { write, is_collection: false })).await
     }
 
@@ -212,7 +237,16 @@ impl Registry {
     }
 
     /// Deletes an object. What somebody admitted already under another name has no request of its own.
-    pub(crate) async fn delete_admitted(
+    pub(crate) fn delete_admitted<'a>(
+        &'a self,
+        target: Place<'a>,
+        options: &'a DeleteOptions,
+        request: Option<Request<'a>>,
+    ) -> BoxFuture<'a, Result<Deleted, RegistryError>> {
+        Box::pin(self.delete_unboxed(target, options, request))
+    }
+
+    async fn delete_unboxed(
         &self,
         target: Place<'_>,
         options: &DeleteOptions,
@@ -220,6 +254,10 @@ impl Registry {
     ) -> Result<Deleted, RegistryError> {
         let newest = self.newest(target.resource);
         let shown = &newest;
+        if let Some(request) = request.filter(|_| self.is_unsafe(options)) {
+            options.validate(true)?;
+            return self.delete_corrupt(Place { resource: shown, ..target }, request.write).await;
+        }
         let stored = Place { resource: shown.working(), ..target };
         let mut deleted =
             self.delete_stored(stored, shown, options, request).await.map_err(|error| named_as(shown, error))?;
@@ -237,6 +275,7 @@ impl Registry {
                 self.await_definition(shown, bytes).await;
                 *bytes = self.show(shown, bytes).await?;
             }
+            Deleted::Unread => {}
         }
         Ok(deleted)
     }
@@ -250,10 +289,12 @@ impl Registry {
     ) -> Result<Deleted, RegistryError> {
         let Place { resource, namespace, name } = target;
         let name = name.unwrap_or_default();
-        options.validate()?;
+        options.validate(false)?;
         let mut preconditions = options.preconditions.clone();
         let mut last_seen: Option<Arc<Entry>> = None;
-        let mut attempts = self.attempts(resource, namespace, name).await?;
+        // What was marked here is known, and goes in the next round.
+        let mut marked_now: Option<Object> = None;
+        let mut attempts = self.attempts_from_cache(resource, namespace, name).await?;
         loop {
             let current = match (attempts.current(), &last_seen) {
                 // If it was marked here and somebody else removed it, it is as gone as it should be.
@@ -263,44 +304,32 @@ impl Registry {
                 }
                 (current, _) => current?,
             };
-            let Current { object: old, beneath } = self.read_to_delete(resource, current.bytes()).await?;
-            check_preconditions(resource, name, &current, &old, &preconditions)?;
             // Who marked it was asked about that already.
-            if let Some(Request { write, is_collection }) = request.filter(|_| last_seen.is_none()) {
-                let place = Place { resource: shown, namespace, name: (!is_collection).then_some(name) };
-                let attributes = write.deletion(place, &old, options);
-                self.admit(&attributes, &mut Object::new()).await?;
-                self.validate_admission(&attributes, &Object::new()).await?;
-                write.in_time()?;
-            }
+            let asked = request.filter(|_| last_seen.is_none());
+            let round =
+                Round { shown, target, current: &current, marked: marked_now.take(), preconditions: &preconditions };
+            // A write shows whether it began with the newest state. Whatever else is answered must be true of it too
+            // (upstream: `origStateIsCurrent` in `conditionalDelete`).
+            let Step { old, marked, change, is_removed } = match self.prepare_deletion(round, options, asked).await {
+                Ok(Next::Write(step)) => step,
+                Ok(Next::Answer(deleted)) if self.is_current(&mut attempts).await? => return Ok(deleted),
+                Err(error) if self.is_current(&mut attempts).await? => return Err(error),
+                Ok(Next::Answer(_)) | Err(_) => continue,
+            };
             let uid = uid_of(&old).to_owned();
-            if is_conversions(resource) && old.at(&["metadata", "deletionTimestamp"]).is_none() {
-                self.refuse_needed(resource, name).await?;
-            }
-            let (object, is_removed) = match plan(resource, &old, options, self.environment.now()) {
-                Plan::Nothing => return Ok(Deleted::Marked(current.bytes().clone())),
-                Plan::Remove => (None, true),
-                Plan::Mark(object) => (Some(object), false),
-                Plan::MarkAndRemove(object) => (Some(object), true),
-            };
-            let draft = match object {
-                Some(object) => Some(self.draft(resource, object, &beneath).await?.stored),
-                None => None,
-            };
-            if options.dry_run {
-                let bytes = draft.map_or(current.bytes().clone(), |draft| draft.at_revision(current.revision()));
-                return Ok(if is_removed { Deleted::Gone { bytes, uid } } else { Deleted::Marked(bytes) });
-            }
-            let change = draft.map_or(Change::Delete, Change::Mark);
+            marked_now = marked;
             let mut reservation = self
                 .reservation_for(resource, namespace, name, false)
                 .filter(|_| matches!(change, Change::Delete))
                 .unwrap_or_else(|| Reservation::nothing(self));
             reservation.give_up_all(&old);
             let write = Write { key: attempts.key().clone(), expect: Expect::At(current.revision()), change };
-            let written = self.cache.store().write(write).await;
+            let written = self.cache.write(write).await;
             reservation.settle(if written.is_ok() { Outcome::Removed } else { Outcome::Failed }).await;
-            let Some(event) = attempts.settle(written)? else { continue };
+            let Some(event) = attempts.settle(written)? else {
+                marked_now = None;
+                continue;
+            };
             match event.new {
                 None => return Ok(Deleted::Gone { bytes: current.reading_at(event.revision), uid }),
                 Some(marked) if !is_removed => return Ok(Deleted::Marked(marked.bytes().clone())),
@@ -317,6 +346,56 @@ impl Registry {
         }
     }
 
+    /// Finds out what has to be written so that an object goes, from this state of it.
+    async fn prepare_deletion(
+        &self,
+        round: Round<'_>,
+        options: &DeleteOptions,
+        request: Option<Request<'_>>,
+    ) -> Result<Next, RegistryError> {
+        let Round { shown, target: Place { resource, namespace, name }, current, marked, preconditions } = round;
+        let name = name.unwrap_or_default();
+        let Current { object: old, beneath } = match marked {
+            Some(object) => Current { object, beneath: Beneath::Nothing },
+            None => self.read_to_delete(resource, current.bytes()).await?,
+        };
+        check_preconditions(resource, name, current, &old, preconditions)?;
+        if let Some(Request { write, is_collection }) = request {
+            let place = Place { resource: shown, namespace, name: (!is_collection).then_some(name) };
+            let attributes = write.deletion(place, &old, options);
+            self.admit(&attributes, &mut Object::new()).await?;
+            self.validate_admission(&attributes, &Object::new()).await?;
+            write.in_time()?;
+        }
+        if is_conversions(resource) && old.at(&["metadata", "deletionTimestamp"]).is_none() {
+            self.refuse_needed(resource, name).await?;
+        }
+        let (object, is_removed) = match plan(resource, &old, options, self.environment.now()) {
+            Plan::Nothing => return Ok(Next::Answer(Deleted::Marked(current.bytes().clone()))),
+            Plan::Remove => (None, true),
+            Plan::Mark(object) => (Some(object), false),
+            Plan::MarkAndRemove(object) => (Some(object), true),
+        };
+        let mut marked = None;
+        let draft = match object {
+            // Only built-in kinds are marked and removed in one, and they are stored as they are.
+            Some(object) if is_removed && resource.custom().is_none() => {
+                let draft = encode(resource, &object);
+                marked = Some(object);
+                Some(draft)
+            }
+            Some(object) => Some(self.draft(resource, object, &beneath).await?.stored),
+            None => None,
+        };
+        if options.dry_run {
+            let uid = uid_of(&old).to_owned();
+            let bytes = draft.map_or(current.bytes().clone(), |draft| draft.at_revision(current.revision()));
+            return Ok(Next::Answer(if is_removed { Deleted::Gone { bytes, uid } } else { Deleted::Marked(bytes) }));
+        }
+        let change = draft.map_or(Change::Delete, Change::Mark);
+        Ok(Next::Write(Step { old, marked, change, is_removed }))
+    }
+
     /// Deletes every object of a collection that is selected, or the first ones, if the request has a limit; answers
     /// what they were.
     pub async fn delete_collection(
@@ -325,8 +404,10 @@ impl Registry {
         options: &DeleteOptions,
         write: WriteOptions<'_>,
     ) -> Result<DeletedCollection, RegistryError> {
-        options.validate()?;
+        options.validate(self.is_unsafe(options))?;
+        self.refuse_unsafe_collection(options)?;
         let resource = request.resource;
+        warn_of_orphans(resource, options, write);
         let asks_others = resource.custom().is_some_and(Custom::asks_others);
         let Listed { revision, items, continue_token, remaining, .. } = self.list_to_delete(request).await?;
         let items = match items {
@@ -361,6 +442,34 @@ impl Registry {
     }
 }
 
+/// What one round of a deletion begins with.
+struct Round<'a> {
+    shown: &'a Arc<Resource>,
+    target: Place<'a>,
+    current: &'a Entry,
+    /// The object, if it was marked in the round before.
+    marked: Option<Object>,
+    preconditions: &'a Preconditions,
+}
+
+/// What a round of a deletion comes to.
+enum Next {
+    /// There is nothing to write.
+    Answer(Deleted),
+    /// There is.
+    Write(Step),
+}
+
+/// What is written so that an object goes.
+struct Step {
+    old: Object,
+    /// The object with its mark, if it is removed right after that.
+    marked: Option<Object>,
+    change: Change,
+    /// Whether it is removed, now or in the next round.
+    is_removed: bool,
+}
+
 /// What was deleted of a collection, as the list says that was gone through.
 #[derive(Debug)]
 pub struct DeletedCollection {
@@ -372,6 +481,16 @@ pub struct DeletedCollection {
     pub continue_token: Option<String>,
     /// How many these are, if that is known.
     pub remaining: Option<u64>,
+}
+
+/// Tells a client of what stays behind because it did not say what becomes of it, whether or not there is anything.
+fn warn_of_orphans(resource: &Resource, options: &DeleteOptions, write: WriteOptions<'_>) {
+    let is_said = options.propagation_policy.is_some() || options.orphan_dependents.is_some();
+    if let (Some(notes), Some(warning)) = (write.notes, resource.strategy.warns_of_orphans())
+        && !is_said
+    {
+        notes.warn(warning);
+    }
 }
 
 fn uid_of(object: &Object) -> &str {

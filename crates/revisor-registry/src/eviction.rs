@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use revisor_catalog::Resource;
-use revisor_object::{Object, StructuredLabelSelector, Value};
+use revisor_object::{FieldError, FieldPath, KindRef, Object, Status, StructuredLabelSelector, Value};
 
 use crate::body::{BodyType, Unread};
-use crate::delete::check_preconditions;
+use crate::delete::{check_preconditions, corrupt};
 use crate::overwrite::set_condition;
 use crate::write::match_namespace;
 use crate::{
@@ -41,9 +41,9 @@ impl Eviction {
                 "the object provided is unrecognized (must be of type {KIND}): {problem}"
             ))
         };
-        let parsed = format.parse(text, BodyType { kind: KIND, types, id: Some(id) });
+        let parsed = format.parse(text, BodyType { kind: KIND, api_version: None, types, id: Some(id) });
         let refused = |unread: Unread| RegistryError::BadRequest(unread.message(KIND, "policy/v1", text));
-        let mut value = parsed.map_err(refused)?.value;
+        let (mut value, _) = parsed.map_err(refused)?;
         types.conform(id, &mut value).map_err(|mismatch| bad(mismatch.to_string()))?;
         let Value::Object(object) = value else { return Err(bad("not an object".to_owned())) };
         let kind = object.str("kind").unwrap_or(KIND);
@@ -96,6 +96,14 @@ impl Registry {
             return Err(RegistryError::BadRequest(message.to_owned()));
         }
         let mut options = eviction.options()?;
+        if options.ignore_store_read_error {
+            let options = FieldPath::root("deleteOptions");
+            let path = options.child(corrupt::OPTION);
+            let why = "can not be set for pod eviction, try after removing the option";
+            let kind = KindRef { group: "policy", kind: KIND };
+            let status = Status::invalid(kind, name, &[FieldError::invalid(path, true, why)]);
+            return Err(RegistryError::Denied(Box::new(status)));
+        }
         options.dry_run |= write.dry_run;
         self.validate_unstored(&unstored, &eviction.0).await?;
         let insists = options.preconditions.resource_version.is_some();

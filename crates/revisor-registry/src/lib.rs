@@ -6,6 +6,7 @@
 mod actor;
 mod admission;
 mod allocation;
+mod api_services;
 mod apply;
 mod binding;
 mod body;
@@ -41,6 +42,7 @@ mod rewrite;
 mod role_book;
 mod scale;
 mod scale_fields;
+mod secret_labels;
 mod selection;
 mod semver_policy;
 mod server_identity;
@@ -58,8 +60,8 @@ pub use admission::{
     Operation, PodSecurityConfig, PodSecurityLevel, SentOptions, StaticManifests, TolerationDefaults,
     TolerationSeconds, validate_node_selector,
 };
-pub use allocation::ServiceNetwork;
-pub use body::{Decoded, FieldValidation, Format, cbor_as_json};
+pub use allocation::{ServiceNetwork, taken_node_ports};
+pub use body::{Decoded, FieldValidation, Format};
 pub use bootstrap::Advertised;
 pub use delete::{DeleteOptions, Deleted, DeletedCollection, Preconditions};
 pub use error::RegistryError;
@@ -79,5 +81,6 @@ pub use revisor_admission::GroupVersionKind;
 pub use rewrite::MigrationStage;
 pub use selection::Selection;
 pub use server_identity::{KnownServer, ServerIdentity};
+pub use service_addresses::ServiceStanding;
 pub use workbench::{Workbench, is_light, off_the_workers};
 pub use write::{Place, Saved, UnstoredWrite, WriteOptions};

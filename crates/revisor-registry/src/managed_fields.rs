@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use revisor_catalog::{Custom, Resource};
 use revisor_merge::{FieldSet, ManagedFields, Manager, Operation, Replacement};
-use revisor_object::Object;
+use revisor_object::{Object, Value};
 
 use crate::field_versions::{Converted, MAX_ROUNDS, as_spoken};
 use crate::{Registry, WriteOptions};
@@ -65,7 +65,6 @@ impl Registry {
     /// Records who sent an object that is answered without being stored: as in the original, that is shown too.
     pub async fn record_sender(&self, resource: &Arc<Resource>, object: &mut Object, options: WriteOptions<'_>) {
         let begun = begin(resource, object, &Object::new(), options);
-        object.object_mut("metadata").remove("managedFields");
         let managed = self.track(resource, begun, [&Object::new(), object], options, &self.now()).await;
         object.object_mut("metadata").set("managedFields", managed.into_value());
     }
@@ -79,14 +78,24 @@ pub(crate) fn of_applied(shown: &Resource, config: &Object, options: WriteOption
     managed
 }
 
-/// The entries that a write begins with.
-pub(crate) fn begin(resource: &Resource, object: &Object, old: &Object, options: WriteOptions<'_>) -> ManagedFields {
+/// The entries that a write begins with. Those that were sent are taken out of the object.
+pub(crate) fn begin(
+    resource: &Resource,
+    object: &mut Object,
+    old: &Object,
+    options: WriteOptions<'_>,
+) -> ManagedFields {
     let stored = old.object("metadata").map(|metadata| metadata.array("managedFields")).unwrap_or_default();
     // Through a subresource nobody says who manages what.
-    let sent = object.at(&["metadata", "managedFields"]).filter(|_| options.subresource.is_none());
+    let sent = take_sent(object).filter(|_| options.subresource.is_none());
     // An empty list does not come through to where custom objects are looked at.
     let sent = sent.filter(|sent| resource.custom().is_none() || sent.as_array() != Some(&[]));
     ManagedFields::of_write(sent, stored)
+}
+
+/// Takes out of an object who manages what, as it was sent.
+pub(crate) fn take_sent(object: &mut Object) -> Option<Value> {
+    object.object_mut("metadata").remove("managedFields")
 }
 
 /// The stored entries of an object.

@@ -31,7 +31,7 @@ impl Registry {
             }
             let key = attempts.key().clone();
             let write = Write { key, expect: Expect::At(current.revision()), change: Change::Put(draft) };
-            if let Some(event) = attempts.settle(self.cache.store().write(write).await)? {
+            if let Some(event) = attempts.settle(self.cache.write(write).await)? {
                 return Ok(event.revision.to_string());
             }
         }

@@ -3,11 +3,12 @@
 use revisor_catalog::Resource;
 use revisor_merge::{JsonPatch, PatchError, merge_patch};
 use revisor_object::{BadValue, FieldError, FieldErrors, Object, OddMember, Value, odd_members, parse_json};
+use revisor_store::BoxFuture;
 
 use crate::body::{CustomType, Repeated, fit, odd_member};
 use crate::scale::scale_of;
 use crate::write::{Proposal, check_address, match_namespace, named_version, refuse_frozen};
-use crate::{Decoded, Place, Registry, RegistryError, Saved, WriteOptions};
+use crate::{Decoded, FieldValidation, Place, Registry, RegistryError, Saved, WriteOptions};
 
 /// How a patch is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,17 +21,37 @@ pub enum PatchKind {
     Strategic,
     /// `application/apply-patch+yaml`
     Apply,
+    /// `application/apply-patch+cbor`
+    ApplyCbor,
+}
+
+impl PatchKind {
+    /// Whether it is a configuration to be applied.
+    pub fn is_apply(self) -> bool {
+        matches!(self, PatchKind::Apply | PatchKind::ApplyCbor)
+    }
 }
 
 impl Registry {
     /// Changes an object by a patch.
-    pub async fn patch(
+    pub fn patch<'a>(
+        &'a self,
+        place: Place<'a>,
+        kind: PatchKind,
+        text: &'a [u8],
+        options: WriteOptions<'a>,
+    ) -> BoxFuture<'a, Result<Saved, RegistryError>> {
+        Box::pin(self.patch_unboxed(place, kind, text, options))
+    }
+
+    async fn patch_unboxed(
         &self,
         place: Place<'_>,
         kind: PatchKind,
         text: &[u8],
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
+        let options = WriteOptions { is_patch: true, ..options };
         let newest = self.newest(place.resource);
         let place = Place { resource: &newest, ..place };
         let Place { resource, namespace, name } = place;
@@ -38,26 +59,39 @@ impl Registry {
         if scale_of(resource, options.subresource).is_some() {
             return self.patch_scale(place, kind, text, options).await;
         }
-        if kind == PatchKind::Apply {
-            return self.apply(place, text, options).await;
+        if kind.is_apply() {
+            return self.apply(place, kind, text, options).await;
         }
         self.change(place, options, |current| {
             let mut shown = with_type(resource, current);
             resource.to_shown(&mut shown);
-            let before = shown.clone();
-            resource.open_raw(&mut shown);
-            let mut value = Value::Object(shown);
+            let texts = resource.has_raw().then(|| shown.clone());
             // Read only now: that there is nothing to patch is said before what is wrong with the patch.
-            let repeated = apply_patch(resource, kind, text, &mut value)?;
-            let shown = value.clone();
+            let (value, repeated) = patched(resource, kind, text, shown)?;
+            if resource.custom().is_some() && is_untyped(&value) {
+                let problem = format!("Object 'Kind' is missing in '{}'", value.to_json());
+                return Err(unfit_patch(&value, problem));
+            }
+            if kind != PatchKind::Strategic && resource.custom().is_none() {
+                refuse_unversioned(&value, name.unwrap_or_default(), options)?;
+            }
             let claimed = CustomType::of(resource, &value);
             let fitted = fit(resource, value, repeated, options.validation);
             let Decoded { mut object, warnings } = fitted.map_err(|problem| match kind {
                 PatchKind::Strategic => unfit_strategic_patch(text, problem),
-                _ => unfit_patch(&shown, problem),
+                _ => {
+                    // What it came to is made again for those few who are shown it.
+                    let mut shown = with_type(resource, current);
+                    resource.to_shown(&mut shown);
+                    let result = patched(resource, kind, text, shown);
+                    unfit_patch(&result.map_or(Value::Null, |(value, _)| value), problem)
+                }
             })?;
+            options.keep_sent(&warnings);
             claimed.map_or(Ok(()), |claimed| claimed.check(resource))?;
-            resource.restore_raw(&mut object, &before);
+            if let Some(texts) = &texts {
+                resource.restore_raw(&mut object, texts);
+            }
             let metadata = object.object_mut("metadata");
             check_address(metadata, name.unwrap_or_default())?;
             match_namespace(resource, metadata, namespace)?;
@@ -70,12 +104,50 @@ impl Registry {
     }
 }
 
+/// Whether nobody can tell of which kind a value is.
+fn is_untyped(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| object.str("kind").unwrap_or_default().is_empty())
+}
+
+/// Refuses a patched object of a built-in kind that no longer says its version. The original takes it for one of the types
+/// that it works with, whose fields have no names in JSON, and so finds neither its name nor anything else.
+fn refuse_unversioned(value: &Value, name: &str, options: WriteOptions<'_>) -> Result<(), RegistryError> {
+    let is_unsaid = |object: &&Object| match object.get("apiVersion") {
+        Some(version) => version.is_null() || version.as_str() == Some(""),
+        None => true,
+    };
+    let Some(object) = value.as_object().filter(is_unsaid) else { return Ok(()) };
+    let fields = object.iter().map(|(field, _)| field).filter(|field| !matches!(&**field, "kind" | "apiVersion"));
+    let unknown: Vec<String> = fields.map(|field| format!("unknown field {field:?}")).collect();
+    match options.validation {
+        FieldValidation::Strict if !unknown.is_empty() => {
+            return Err(unfit_patch(value, format!("strict decoding error: {}", unknown.join(", "))));
+        }
+        FieldValidation::Warn => options.keep_sent(&unknown.into_iter().collect()),
+        FieldValidation::Strict | FieldValidation::Ignore => {}
+    }
+    check_address(&Object::new(), name)
+}
+
 /// A stored object with its type, as patches see it.
 pub(crate) fn with_type(resource: &Resource, object: &Object) -> Object {
     let mut object = object.clone();
     object.insert("kind", resource.kind.as_str());
     object.insert("apiVersion", resource.api_version.as_str());
     object
+}
+
+/// What a patch makes of an object, and what it says more than once.
+fn patched(
+    resource: &Resource,
+    kind: PatchKind,
+    text: &[u8],
+    mut shown: Object,
+) -> Result<(Value, Repeated<'static>), RegistryError> {
+    resource.open_raw(&mut shown);
+    let mut value = Value::Object(shown);
+    let repeated = apply_patch(resource, kind, text, &mut value)?;
+    Ok((value, repeated))
 }
 
 /// Applies a patch to a value; answers what it says more than once.
@@ -85,7 +157,10 @@ pub(crate) fn apply_patch(
     text: &[u8],
     value: &mut Value,
 ) -> Result<Repeated<'static>, RegistryError> {
-    let bad = |problem: String| RegistryError::BadRequest(format!("error decoding patch: {problem}"));
+    let bad = |problem: String| match kind {
+        PatchKind::Strategic => RegistryError::BadRequest(problem),
+        _ => RegistryError::BadRequest(format!("error decoding patch: {problem}")),
+    };
     let parsed = parse_json(text).map_err(|error| bad(error.to_string()))?;
     let patch = parsed.value;
     let repeated = odd_in_patch(kind, text, &patch, !parsed.duplicates.is_empty());
@@ -99,9 +174,17 @@ pub(crate) fn apply_patch(
             return Err(bad(format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")));
         }
         PatchKind::Merge => merge_patch(value, patch),
-        PatchKind::Strategic => resource.strategic_merge_patch(value, patch),
+        PatchKind::Strategic => {
+            // The original reads the result into a value of the type that it was, whatever type the patch names.
+            resource.strategic_merge_patch(value, patch).map(|()| {
+                if let Value::Object(object) = value {
+                    object.insert("kind", resource.kind.as_str());
+                    object.insert("apiVersion", resource.api_version.as_str());
+                }
+            })
+        }
         // Applied configurations are no patches of values; they went another way.
-        PatchKind::Apply => {
+        PatchKind::Apply | PatchKind::ApplyCbor => {
             return Err(RegistryError::PatchNotApplicable("an applied configuration is no patch".into()));
         }
         PatchKind::Json => JsonPatch::parse(patch).and_then(|patch| patch.apply(value)),

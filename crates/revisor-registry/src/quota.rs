@@ -166,9 +166,9 @@ impl Registry {
     /// whether or not it is waited for, so what was charged waits for it in any case.
     pub(crate) async fn write_charged(&self, write: Write, charges: Charges) -> Result<Committed, StoreError> {
         if charges.quotas.is_empty() {
-            return self.cache.store().write(write).await;
+            return self.cache.write(write).await;
         }
-        let store = self.cache.store().clone();
+        let store = self.cache.store_of(write.key.as_str()).clone();
         let writing = async move {
             let written = store.write(write).await;
             match written {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_cache::{Expired, Filter, Footprint, Item, PastError, Scope, Snapshot, WatchStart};
+use revisor_cache::{Expired, Filter, Footprint, Item, PastError, ResourceCache, Scope, Snapshot, WatchStart};
 use revisor_catalog::{Custom, Feature, Resource};
-use revisor_object::{ContinueToken, FieldError, FieldErrors, FieldPath, ListScope};
+use revisor_object::{CONTINUE_EXPIRED, ContinueToken, FieldError, FieldErrors, FieldPath, ListScope};
 use revisor_store::Key;
 use revisor_version::Revision;
 
@@ -163,9 +163,9 @@ impl Registry {
             check_get_match(resource_version_match, version)?;
         }
         match version {
-            Some(revision) => self.reach(revision).await?,
+            Some(revision) => self.reach(&cache, revision).await?,
             None if resource_version.is_empty() => {
-                self.cache.freshen().await?;
+                cache.freshen().await?;
             }
             None => {}
         }
@@ -177,7 +177,7 @@ impl Registry {
             let bytes = self.show_item(resource, &item).await?;
             return Ok(Got { bytes, item: Some(item), served_at: Some(revision) });
         }
-        let reached = self.cache.revision();
+        let reached = cache.reached();
         let item = cache.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
         RegistryError::check_readable(item.entry())?;
         let bytes = self.show_item(resource, &item).await?;
@@ -230,16 +230,16 @@ impl Registry {
         let mut opened = None;
         let revision = match plan {
             ListPlan::Latest => {
-                self.cache.freshen().await?;
+                cache.freshen().await?;
                 None
             }
             ListPlan::Any => None,
             ListPlan::NotOlderThan(revision) => {
-                self.reach(revision).await?;
+                self.reach(&cache, revision).await?;
                 None
             }
             ListPlan::Exact(revision) => {
-                self.reach(revision).await?;
+                self.reach(&cache, revision).await?;
                 Some(revision)
             }
             ListPlan::Continue => {
@@ -248,7 +248,7 @@ impl Registry {
                     token.map_err(|error| RegistryError::BadRequest(format!("invalid continue token: {error}")))?;
                 after = Some(format!("{prefix}{}", token.start_after));
                 if token.revision.is_none() {
-                    self.cache.freshen().await?;
+                    cache.freshen().await?;
                 }
                 opened.insert(token).revision
             }
@@ -336,18 +336,19 @@ impl Registry {
     pub async fn watch(self: &Arc<Self>, request: WatchRequest<'_>) -> Result<Watched, RegistryError> {
         let WatchRequest { resource, namespace, name, selection, versions } = request;
         let plan = plan_watch(&versions, self.catalog.features().has(Feature::WatchList))?;
+        let cache = self.cache_of(resource);
         let start = match plan {
             WatchPlan::LatestState => {
-                self.cache.freshen().await?;
+                cache.freshen().await?;
                 WatchStart::State
             }
             WatchPlan::AnyState => WatchStart::State,
-            WatchPlan::StateNotOlderThan(revision) => match self.reach(revision).await {
+            WatchPlan::StateNotOlderThan(revision) => match self.reach(&cache, revision).await {
                 Ok(()) => WatchStart::State,
                 Err(error) => return Ok(Watched::Failed(error)),
             },
             WatchPlan::After(revision) => WatchStart::After(revision),
-            WatchPlan::FromNow => match self.cache.freshen().await? {
+            WatchPlan::FromNow => match cache.freshen().await? {
                 Some(revision) => WatchStart::After(revision),
                 None => WatchStart::State,
             },
@@ -363,7 +364,7 @@ impl Registry {
         // What can be told of an object only when it is shown is told then, and not by the cache.
         let is_shown_first = !resource.is_certain() && selection.reads_objects();
         let filter = selection.filter(resource).filter(|_| !is_shown_first);
-        match self.cache_of(resource).watch(revisor_cache::WatchRequest { scope, filter, start }) {
+        match cache.watch(revisor_cache::WatchRequest { scope, filter, start }) {
             Ok(watcher) => {
                 let selection = is_shown_first.then(|| selection.clone());
                 Ok(Watched::Stream(EventStream::new(self.clone(), resource.clone(), watcher, selection)))
@@ -387,25 +388,20 @@ impl Registry {
         Ok(())
     }
 
-    /// Waits until the cache has come to this revision.
-    async fn reach(&self, revision: Revision) -> Result<(), RegistryError> {
-        if self.cache.revision() >= Some(revision) {
+    /// Waits until the cache of a resource has come to this revision.
+    async fn reach(&self, cache: &ResourceCache, revision: Revision) -> Result<(), RegistryError> {
+        if cache.reached() >= Some(revision) {
             return Ok(());
         }
         // What the store has is on its way; only what it has not is worth a client's patience.
-        let reached = Box::pin(self.cache.wait_for(revision, self.patience)).await;
+        let reached = Box::pin(cache.wait_for(revision, self.patience)).await;
         reached.map_err(|missed| RegistryError::too_large(missed.asked, missed.current))
     }
 
     /// The answer to a token whose snapshot is gone: another token that goes on with the newest state.
     fn expired_token(&self, token: &ContinueToken) -> RegistryError {
         let fresh = ContinueToken { revision: None, remaining: None, ..token.clone() };
-        RegistryError::Expired {
-            message: "the continue token is too old for one consistent list: start again, or go on with the token \
-                      in this answer for an inconsistent list, in which later changes may show or be missing"
-                .to_owned(),
-            continue_token: Some(self.sealer.seal(&fresh)),
-        }
+        RegistryError::Expired { message: CONTINUE_EXPIRED.to_owned(), continue_token: Some(self.sealer.seal(&fresh)) }
     }
 }
 
@@ -495,11 +491,9 @@ fn past_error(error: PastError, expired: impl FnOnce(Expired) -> RegistryError) 
     }
 }
 
-fn expired_state(expired: Expired) -> RegistryError {
-    RegistryError::Expired {
-        message: format!("the resource version is too old: {}, the oldest is {}", expired.asked, expired.oldest),
-        continue_token: None,
-    }
+fn expired_state(_: Expired) -> RegistryError {
+    let message = "The resourceVersion for the provided list is too old.".to_owned();
+    RegistryError::Expired { message, continue_token: None }
 }
 
 /// Beyond the original: a get takes `resourceVersionMatch=Exact`, with the rules of a list.

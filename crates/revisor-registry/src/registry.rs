@@ -50,6 +50,8 @@ pub struct RegistryOptions {
     pub server: String,
     /// Which plugins are asked about writes.
     pub admission: AdmissionOptions,
+    /// Whether the group `versioning.revisor.dev` is served while there are definitions.
+    pub shows_versioning: bool,
 }
 
 /// What the keys of a resource begin with that has no objects and never will.
@@ -71,6 +73,8 @@ pub struct Registry {
     pub(crate) environment: Environment,
     pub(crate) sealer: TokenSealer,
     pub(crate) patience: Duration,
+    /// Whether the group of the server's own is served while there are definitions.
+    pub(crate) shows_versioning: bool,
     pub(crate) admission: Vec<Box<dyn Admission>>,
     pub(crate) admission_metrics: AdmissionMetrics,
     /// The webhooks that are asked about writes.
@@ -192,6 +196,7 @@ impl Registry {
             environment: options.environment,
             sealer: options.sealer,
             patience: options.patience,
+            shows_versioning: options.shows_versioning,
             admission_metrics: AdmissionMetrics::new(admission.iter().map(|plugin| plugin.name()).collect()),
             admission_webhooks,
             admission,

@@ -86,12 +86,12 @@ impl Registry {
     async fn write_anew(&self, storage: &Arc<Resource>, current: &Entry) -> Result<(), RegistryError> {
         let Current { object, beneath } = self.read_stored(storage, current.bytes()).await?;
         let drafted = self.draft(storage, object, &beneath).await?;
-        if current.same_content(&drafted.stored) && !self.cache.store().is_stale(current).await? {
+        if current.same_content(&drafted.stored) && !self.cache.is_stale(current).await? {
             return Ok(());
         }
         let change = Change::Put(drafted.stored);
         let write = Write { key: current.key().clone(), expect: Expect::At(current.revision()), change };
-        self.cache.store().write(write).await?;
+        self.cache.write(write).await?;
         Ok(())
     }
 

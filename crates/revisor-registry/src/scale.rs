@@ -79,8 +79,8 @@ impl Registry {
         text: &[u8],
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
-        if kind == PatchKind::Apply {
-            return self.apply_scale(place, text, options).await;
+        if kind.is_apply() {
+            return self.apply_scale(place, kind, text, options).await;
         }
         let saved = self.change(place, options, |current| {
             let resource = self.catalog.scale();
@@ -117,11 +117,19 @@ impl Registry {
     async fn apply_scale(
         &self,
         place: Place<'_>,
+        kind: PatchKind,
         text: &[u8],
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let Place { resource, namespace, name } = place;
-        let Decoded { object: mut config, warnings } = apply::read(self.catalog.scale(), text, &options)?;
+        let read = match apply::read(self.catalog.scale(), kind, text, &options) {
+            // That there is nothing to scale is said first.
+            Err(_) if !self.is_there(place).await? => {
+                return Err(RegistryError::not_found(resource, name.unwrap_or_default()));
+            }
+            read => read?,
+        };
+        let Decoded { object: mut config, warnings } = read;
         let metadata = config.object_mut("metadata");
         if metadata.str("name").unwrap_or_default().is_empty() {
             metadata.insert("name", name.unwrap_or_default());
@@ -146,8 +154,11 @@ impl Registry {
         self.saved_scale(resource, saved.await?)
     }
 
-    /// Refuses a scale that is none.
+    /// Refuses a scale that is none. That of a custom object is not looked at, only what it makes of the object is.
     fn check_scale(&self, resource: &Arc<Resource>, scale: &Object) -> Result<(), RegistryError> {
+        if resource.custom().is_some() {
+            return Ok(());
+        }
         let empty = Object::new();
         let metadata = scale.object("metadata").unwrap_or(&empty);
         let name = metadata.str("name").unwrap_or_default();

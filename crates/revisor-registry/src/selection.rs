@@ -130,11 +130,17 @@ pub(crate) fn place<'k>(resource: &Resource, key: &'k str) -> (&'k str, &'k str)
 }
 
 fn unknown_field(resource: &Resource, field: &str) -> String {
-    // Kinds without selectable fields of their own say what there is; the others only say what there is not.
-    if resource.selectable.is_empty() && resource.custom().is_none() {
-        format!("{field:?} is not a known field selector: only \"{NAME}\", \"{NAMESPACE}\"")
-    } else {
-        format!("field label not supported: {field}")
+    match (resource.group.as_str(), resource.kind.as_str()) {
+        // Two kinds have words of their own (upstream: `addConversionFuncs` of their groups).
+        ("batch", "Job") => format!("field label {field:?} not supported for Job"),
+        ("resource.k8s.io", kind @ "ResourceSlice") => {
+            format!("field label not supported for {}, Kind={kind}: {field}", resource.api_version)
+        }
+        // Kinds without selectable fields of their own say what there is; the others only say what there is not.
+        _ if resource.selectable.is_empty() && resource.custom().is_none() => {
+            format!("{field:?} is not a known field selector: only \"{NAME}\", \"{NAMESPACE}\"")
+        }
+        _ => format!("field label not supported: {field}"),
     }
 }
 
@@ -196,6 +202,24 @@ mod tests {
         ] {
             let resource = catalog.resource("", "v1", plural).expect("is there");
             assert_eq!(Selection::parse(resource, "", selector).is_ok(), is_known, "{plural} {selector}");
+        }
+    }
+
+    #[test]
+    fn kinds_say_in_their_own_words_what_cannot_be_selected() {
+        let catalog = Catalog::default();
+        for (group, plural, want) in [
+            ("", "secrets", "field label not supported: x"),
+            ("apps", "deployments", r#""x" is not a known field selector: only "metadata.name", "metadata.namespace""#),
+            ("batch", "jobs", r#"field label "x" not supported for Job"#),
+            (
+                "resource.k8s.io",
+                "resourceslices",
+                "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: x",
+            ),
+        ] {
+            let resource = catalog.resource(group, "v1", plural).expect("is there");
+            assert_eq!(unknown_field(resource, "x"), want, "{plural}");
         }
     }
 }

@@ -29,7 +29,7 @@ impl Registry {
     /// How the fields of each version of a definition are used.
     pub async fn version_fields(&self, reports: &Arc<Resource>, name: &str) -> Result<Got, RegistryError> {
         self.cache.freshen().await?;
-        let served_at = self.cache.revision();
+        let served_at = self.definitions_resource().and_then(|definitions| self.cache_of(definitions).reached());
         let definition = self.definition_item(name).ok_or_else(|| RegistryError::not_found(reports, name))?;
         let definition = Decoded::stored(definition.bytes())?;
         let mut counted = Vec::new();

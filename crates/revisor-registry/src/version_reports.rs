@@ -61,7 +61,7 @@ impl Registry {
     pub(crate) async fn version_report(&self, resource: &Arc<Resource>, name: &str) -> Result<Got, RegistryError> {
         self.cache.freshen().await?;
         let not_found = || RegistryError::not_found(resource, name);
-        let served_at = self.cache.revision();
+        let served_at = self.definitions_resource().and_then(|definitions| self.cache_of(definitions).reached());
         let item = self.definition_item(name).ok_or_else(not_found)?;
         let report = self.report_on(&item).ok_or(RegistryError::Unreadable)?;
         Ok(Got { bytes: encode(resource, &report).bytes().clone(), item: None, served_at })
@@ -114,7 +114,7 @@ impl Registry {
         self.cache_of(definitions).get(&definitions.key(None, name))
     }
 
-    fn definitions_resource(&self) -> Option<&Arc<Resource>> {
+    pub(crate) fn definitions_resource(&self) -> Option<&Arc<Resource>> {
         self.catalog.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     }
 

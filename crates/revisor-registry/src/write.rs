@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use revisor_catalog::{
-    Beneath, Circumstances, Custom, Part, Resource, validate_known_finalizers, validate_metadata,
-    validate_metadata_update,
+    Beneath, Circumstances, Custom, MetadataChecks, Part, Resource, validate_known_finalizers, validate_metadata,
+    validate_metadata_change, validate_metadata_update,
 };
 use revisor_merge::ManagedFields;
 use revisor_object::names::NameRule;
-use revisor_object::{FieldError, FieldErrors, Object, Value, Warnings};
-use revisor_store::{Change, Draft, Entry, Expect, StoreError, Write};
+use revisor_object::{FieldErrors, Object, Value, Warnings};
+use revisor_store::{BoxFuture, Change, Draft, Entry, Expect, StoreError, Write};
 
 pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
 pub use self::options::{Place, WriteOptions};
@@ -45,7 +45,7 @@ pub struct Saved {
     pub created: bool,
     /// What the client should be told.
     pub warnings: Warnings,
-    /// The encoded object in the version that was written through, where that is known already and another.
+    /// The encoded object in the version that was written through, where that is known already.
     pub(crate) shown: Option<Bytes>,
 }
 
@@ -66,6 +66,11 @@ pub(crate) struct Proposal {
     pub(crate) managed: Option<ManagedFields>,
 }
 
+/// Says what should be there instead of an object.
+pub(crate) trait Propose: FnMut(&Object) -> Result<Proposal, RegistryError> + Send {}
+
+impl<F: FnMut(&Object) -> Result<Proposal, RegistryError> + Send> Propose for F {}
+
 impl Registry {
     /// How much a write is about, in bytes: what is sent, what is there already, and what a schema makes of them.
     pub fn weight(&self, place: Place<'_>, sent: usize) -> usize {
@@ -84,7 +89,19 @@ impl Registry {
     }
 
     /// Replaces an object, or makes it where its kind allows that.
-    pub async fn update(
+    ///
+    /// Boxed, as every way in to a write: the future of a write is tens of kilobytes of code, which the compiler would
+    /// copy to whoever awaits it, and of room, which would be moved with theirs.
+    pub fn update<'a>(
+        &'a self,
+        place: Place<'a>,
+        decoded: Decoded,
+        options: WriteOptions<'a>,
+    ) -> BoxFuture<'a, Result<Saved, RegistryError>> {
+        Box::pin(self.update_unboxed(place, decoded, options))
+    }
+
+    async fn update_unboxed(
         &self,
         place: Place<'_>,
         decoded: Decoded,
@@ -101,16 +118,22 @@ impl Registry {
         let Decoded { mut object, mut warnings } = decoded;
         let metadata = object.object_mut("metadata");
         warnings.extend(repeated_owners(&drop_repeated_owners(metadata), false));
+        options.keep_sent(&warnings);
         check_address(metadata, name)?;
         match_namespace(resource, metadata, namespace)?;
         let uid = metadata.str("uid").unwrap_or_default().to_owned();
-        let is_conditional = named_version(metadata)?.is_some();
+        let named = named_version(metadata)?.map(str::to_owned);
+        let is_conditional = named.is_some();
         resource.to_stored(&mut object);
         let mut sent = Some(object);
         let proposed = self
             .change(place, options, |current| {
                 if let Some(why) = other_uid(&uid, current) {
                     return Err(RegistryError::conflict(resource, name, unlike_stored(place, &why)));
+                }
+                let version = current.object("metadata").and_then(|metadata| metadata.str("resourceVersion"));
+                if version.is_some() && named.is_some() && version != named.as_deref() {
+                    return Err(RegistryError::conflict(resource, name, MODIFIED));
                 }
                 // Who insists on a version is asked once: if somebody else was faster, it is the wrong one.
                 let object = if is_conditional { sent.take() } else { sent.clone() };
@@ -136,14 +159,23 @@ impl Registry {
 
     /// Reads an object, lets `propose` say what should be there instead, and stores that, again and again until nobody
     /// else was faster. Both objects are in the shape in which they are stored.
-    pub(crate) async fn change(
+    pub(crate) fn change<'a>(
+        &'a self,
+        place: Place<'a>,
+        options: WriteOptions<'a>,
+        propose: impl Propose + 'a,
+    ) -> BoxFuture<'a, Result<Saved, RegistryError>> {
+        Box::pin(self.change_by(place, options, Box::new(propose)))
+    }
+
+    async fn change_by(
         &self,
         place: Place<'_>,
         options: WriteOptions<'_>,
-        propose: impl FnMut(&Object) -> Result<Proposal, RegistryError>,
+        mut propose: Box<dyn Propose + '_>,
     ) -> Result<Saved, RegistryError> {
-        let mut saved =
-            self.change_stored(place, options, propose).await.map_err(|error| named_as(place.resource, error))?;
+        let changed = self.change_stored(place, options, &mut *propose).await;
+        let mut saved = changed.map_err(|error| named_as(place.resource, error))?;
         self.await_definition(place.resource, &saved.bytes).await;
         self.compile_policies(place.resource);
         self.show_saved(place.resource, &mut saved).await?;
@@ -155,65 +187,90 @@ impl Registry {
         &self,
         place: Place<'_>,
         options: WriteOptions<'_>,
-        mut propose: impl FnMut(&Object) -> Result<Proposal, RegistryError>,
+        propose: &mut dyn Propose,
     ) -> Result<Saved, RegistryError> {
+        let resource = place.resource.working();
+        let mut attempts = self.attempts_from_cache(resource, place.namespace, place.name.unwrap_or_default()).await?;
+        loop {
+            let current = attempts.current()?;
+            let answer = match self.change_once(place, &current, options, propose).await {
+                Ok(Attempt::Saved(saved) | Attempt::Removed(saved)) => return Ok(saved),
+                Ok(Attempt::Overtaken(newest)) => {
+                    attempts.go_on_with(newest);
+                    continue;
+                }
+                Ok(Attempt::Unchanged(saved)) => Ok(saved),
+                // It may have happened: to look again would be to meet oneself.
+                Ok(Attempt::Lost(error)) => return Err(error),
+                Err(error) => Err(error),
+            };
+            // A write has shown whether it began with the newest state. Whatever else is answered must be true of it
+            // too (upstream: `origStateIsCurrent` in `GuaranteedUpdate`).
+            if self.is_current(&mut attempts).await? {
+                return answer;
+            }
+        }
+    }
+
+    /// Changes an object once, from this state.
+    async fn change_once(
+        &self,
+        place: Place<'_>,
+        current: &Entry,
+        options: WriteOptions<'_>,
+        propose: &mut dyn Propose,
+    ) -> Result<Attempt, RegistryError> {
         let Place { resource: shown, namespace, name } = place;
         let resource = shown.working();
         let name = name.unwrap_or_default();
-        let mut attempts = self.attempts(resource, namespace, name).await?;
-        loop {
-            let current = attempts.current()?;
-            let Current { object: old, beneath } = self.read_stored(resource, current.bytes()).await?;
-            let Proposal { mut object, warnings, is_conditional, managed } = propose(&old)?;
-            let metadata = object.object_mut("metadata");
-            let version = current.revision().to_string();
-            let named = metadata.str("resourceVersion").unwrap_or_default();
-            if matches!(named, "" | "0") {
-                if !resource.rules.unconditional_update {
-                    return Err(RegistryError::VersionRequired { resource: resource.clone(), name: name.to_owned() });
-                }
-                metadata.insert("resourceVersion", version);
-            } else if named != version {
-                return Err(RegistryError::conflict(resource, name, MODIFIED));
+        let Current { object: old, beneath } = self.read_stored(resource, current.bytes()).await?;
+        let Proposal { mut object, warnings, is_conditional, managed } = propose(&old)?;
+        let metadata = object.object_mut("metadata");
+        let version = current.revision().to_string();
+        let named = metadata.str("resourceVersion").unwrap_or_default();
+        if matches!(named, "" | "0") {
+            if !resource.rules.unconditional_update {
+                return Err(RegistryError::VersionRequired { resource: resource.clone(), name: name.to_owned() });
             }
-            let attributes = options.attributes(shown, namespace, name, Some(&old));
-            // Where it is known already who manages what, nobody sent it.
-            let begun = managed.is_none().then(|| managed_fields::begin(resource, &object, &old, options));
-            restore_metadata(&mut object, &old);
-            object.object_mut("metadata").remove("managedFields");
-            resource.default(&mut object);
-            let now = self.now();
-            // Where nobody was recorded, recording begins with the next apply.
-            let managed = match begun {
-                Some(begun) if !begun.is_empty() => self.track(shown, begun, [&old, &object], options, &now).await,
-                _ => managed.unwrap_or_default(),
-            };
-            object.object_mut("metadata").set("managedFields", managed.into_value());
-            if scale_of(shown, options.subresource).is_some() {
-                self.admit_scale(&attributes, &mut object).await?;
-            } else if self.admit_keeping_managers(&attributes, &mut object).await? {
-                restore_metadata(&mut object, &old);
-            }
-            if let Some(told) = repeated_owners(&drop_repeated_owners(object.object_mut("metadata")), true) {
-                attributes.warn(told);
-            }
-            // What is stored was written and read again. Only as if it had been, too, the new object can be compared.
-            resource.complete(&mut object);
-            self.refuse_escalation(&attributes, &object, options)?;
-            let mut reservation = self.reserve(&attributes, &mut object, options.dry_run).await?;
-            let candidate = Candidate { object, beneath, warnings, is_conditional };
-            let attempt = self.store_changed(&attributes, &current, candidate, options, &mut reservation).await;
-            let outcome = match &attempt {
-                Ok(Attempt::Saved(_)) => Outcome::Stored,
-                Ok(Attempt::Removed(_)) => Outcome::Removed,
-                Ok(Attempt::Overtaken(_)) | Err(_) => Outcome::Failed,
-            };
-            reservation.settle(outcome).await;
-            match attempt? {
-                Attempt::Saved(saved) | Attempt::Removed(saved) => return Ok(saved),
-                Attempt::Overtaken(newest) => attempts.go_on_with(newest),
-            }
+            metadata.insert("resourceVersion", version);
+        } else if named != version {
+            return Err(RegistryError::conflict(resource, name, MODIFIED));
         }
+        let attributes = options.attributes(shown, namespace, name, Some(&old));
+        // Where it is known already who manages what, nobody sent it.
+        let begun = managed.is_none().then(|| managed_fields::begin(resource, &mut object, &old, options));
+        managed_fields::take_sent(&mut object);
+        restore_metadata(&mut object, &old);
+        resource.default(&mut object);
+        let now = self.now();
+        // Where nobody was recorded, recording begins with the next apply.
+        let managed = match begun {
+            Some(begun) if !begun.is_empty() => self.track(shown, begun, [&old, &object], options, &now).await,
+            _ => managed.unwrap_or_default(),
+        };
+        resource.forget_empty(&mut object);
+        object.object_mut("metadata").set("managedFields", managed.into_value());
+        if scale_of(shown, options.subresource).is_some() {
+            self.admit_scale(&attributes, &mut object).await?;
+        } else if self.admit_keeping_managers(&attributes, &mut object).await? {
+            restore_metadata(&mut object, &old);
+        }
+        if let Some(told) = repeated_owners(&drop_repeated_owners(object.object_mut("metadata")), true) {
+            attributes.warn(told);
+        }
+        // What is stored was written and read again. Only as if it had been, too, the new object can be compared.
+        resource.complete(&mut object);
+        self.refuse_escalation(&attributes, &object, options)?;
+        let mut reservation = self.reserve(&attributes, &mut object, options.dry_run).await?;
+        let candidate = Candidate { object, beneath, warnings, is_conditional };
+        let attempt = self.store_changed(&attributes, current, candidate, options, &mut reservation).await;
+        let outcome = match &attempt {
+            Ok(Attempt::Saved(_) | Attempt::Unchanged(_)) => Outcome::Stored,
+            Ok(Attempt::Removed(_)) => Outcome::Removed,
+            Ok(Attempt::Overtaken(_) | Attempt::Lost(_)) | Err(_) => Outcome::Failed,
+        };
+        reservation.settle(outcome).await;
+        attempt
     }
 
     /// The mutating pass over an object of which it is known who manages what. Webhooks may change that, but only to
@@ -261,11 +318,11 @@ impl Registry {
         let now = self.environment.timestamp();
         let circumstances = Circumstances { now: &now, requester: options.requester };
         options.in_time()?;
-        resource.strategy.prepare_update(&mut object, old, options.part(), circumstances);
+        resource.prepare_update(&mut object, old, options.part(), circumstances);
         if options.subresource != Some("status") {
             count_generation(resource, &mut object, old);
         }
-        let mut errors = check_updated_metadata(shown, &object, old);
+        let mut errors = check_updated_metadata(shown, &object, old, options.part());
         let validated =
             shown.strategy.validate_update_warning(&object, old, options.part(), circumstances, &mut warnings);
         errors.extend(validated);
@@ -293,14 +350,14 @@ impl Registry {
         let drafted = self.draft(resource, object, &beneath).await?;
         let draft = &drafted.stored;
         let saved = |bytes, revision| {
-            let shown = drafted.shown_at(Some(revision));
+            let shown = drafted.shown(&bytes, Some(revision));
             Saved { bytes, created: false, warnings, shown }
         };
         let before = current.revision();
         let is_as_it_was = current.same_content(draft) && !is_last_step;
         // What would be encrypted otherwise today is written although nothing changed, as in the original.
-        if options.dry_run || (is_as_it_was && !self.cache.store().is_stale(current).await?) {
-            return Ok(Attempt::Saved(saved(draft.at_revision(before), before)));
+        if options.dry_run || (is_as_it_was && !self.cache.is_stale(current).await?) {
+            return Ok(Attempt::Unchanged(saved(draft.at_revision(before), before)));
         }
         // What was only held by its finalizers goes with the write that removes the last of them. Those who watch see
         // the state before.
@@ -318,7 +375,7 @@ impl Registry {
                 Err(RegistryError::conflict(resource, name, MODIFIED))
             }
             Err(StoreError::Conflict { current, .. }) => Ok(Attempt::Overtaken(current)),
-            Err(error) => Err(error.into()),
+            Err(error) => Ok(Attempt::Lost(error.into())),
         }
     }
 }
@@ -336,10 +393,14 @@ struct Candidate {
 enum Attempt {
     /// It is as it was to be.
     Saved(Saved),
+    /// It was so before, or nothing was to be stored.
+    Unchanged(Saved),
     /// It was the last thing that held the object, which is gone.
     Removed(Saved),
     /// Somebody else was faster; this is there now.
     Overtaken(Option<Arc<Entry>>),
+    /// The store failed while it was written, and nobody knows whether it was.
+    Lost(RegistryError),
 }
 
 /// Whether an object that was marked before is held by nothing any more. One whose time is not up goes by another
@@ -401,35 +462,42 @@ fn count_generation(resource: &Resource, object: &mut Object, old: &Object) {
     }
 }
 
-/// What is wrong with the metadata of an object in place of the old one.
-pub(crate) fn check_updated_metadata(resource: &Resource, object: &Object, old: &Object) -> FieldErrors {
+/// What is wrong with the metadata of an object in place of the old one, told as often as the original finds it: twice
+/// for every kind (upstream: `validateCommonFields`), and again by the rules of most.
+pub(crate) fn check_updated_metadata(
+    resource: &Resource,
+    object: &Object,
+    old: &Object,
+    part: Part<'_>,
+) -> FieldErrors {
     let empty = Object::new();
     let metadata = object.object("metadata").unwrap_or(&empty);
-    let mut errors = check_metadata(resource, metadata);
-    if resource.rules.validates_metadata {
-        errors.extend(validate_metadata_update(metadata, old.object("metadata").unwrap_or(&empty)));
+    let old = old.object("metadata").unwrap_or(&empty);
+    let own = check_metadata(resource, metadata);
+    // Nearly always there is nothing, and one look is enough: no kind asks for less than what every object is asked.
+    if own.is_empty() && validate_metadata_change(metadata, old).is_empty() {
+        return own;
     }
+    let mut errors = validate_metadata(metadata, resource.namespaced, NameRule::PathSegment);
+    let changed = validate_metadata_update(metadata, old);
+    errors.extend(changed.clone());
+    let MetadataChecks { as_new, as_changed } = resource.metadata_checks(part);
+    for _ in 0..as_changed {
+        errors.extend(changed.clone());
+        errors.extend(check_finalizers(resource, metadata));
+    }
+    errors.extend(std::iter::repeat_n(own, as_new).flatten());
     errors
 }
 
 fn check_metadata(resource: &Resource, metadata: &Object) -> FieldErrors {
-    if resource.rules.validates_metadata {
-        let mut errors = validate_metadata(metadata, resource.namespaced, resource.rules.names);
-        if resource.rules.known_finalizers {
-            errors.extend(validate_known_finalizers(metadata));
-        }
-        errors
-    } else {
-        // The least that the path of a key demands.
-        let problems = NameRule::PathSegment.check(metadata.str("name").unwrap_or_default());
-        let name = metadata.str("name").unwrap_or_default();
-        let missing =
-            name.is_empty().then(|| FieldError::required("metadata.name", "name or generateName is required"));
-        missing
-            .into_iter()
-            .chain(problems.into_iter().map(|problem| FieldError::invalid("metadata.name", name, problem)))
-            .collect()
-    }
+    let mut errors = validate_metadata(metadata, resource.namespaced, resource.rules.names);
+    errors.extend(check_finalizers(resource, metadata));
+    errors
+}
+
+fn check_finalizers(resource: &Resource, metadata: &Object) -> FieldErrors {
+    if resource.rules.known_finalizers { validate_known_finalizers(metadata) } else { FieldErrors::new() }
 }
 
 pub(crate) fn reject_invalid(resource: &Arc<Resource>, name: &str, errors: FieldErrors) -> Result<(), RegistryError> {

@@ -3,26 +3,96 @@
 
 use revisor_object::{Object, Value};
 
-use crate::{Alternative, Presence, Shape, StructId, Types};
+use crate::conform::is_zero;
+use crate::{Alternative, Field, Presence, Shape, StructId, Types};
+
+/// Fields that tell the elements of a list apart and may be absent: the original's schema says that they are empty then,
+/// although they are not always written.
+const EMPTY_KEYS: [(&str, &str); 1] = [("core.v1.LocalObjectReference", "name")];
+
+impl Field {
+    /// What is written where the field was not given, if anything is.
+    pub fn written_zero(&self) -> Option<Value> {
+        match self.presence {
+            Presence::Always => Some(written_zero(&self.shape)),
+            Presence::Nullable => Some(Value::Null),
+            Presence::NonZero | Presence::Given => None,
+        }
+    }
+
+    /// Whether it is written although it was not given.
+    pub fn is_always_written(&self) -> bool {
+        matches!(self.presence, Presence::Always | Presence::Nullable)
+    }
+
+    /// Whether nothing and a list or map with nothing in it look the same, as they do once they were stored.
+    pub(crate) fn is_shown_as_null_if_empty(&self) -> bool {
+        self.presence == Presence::Nullable && matches!(self.shape, Shape::List(_) | Shape::Map(_))
+    }
+}
 
 impl Types {
     /// Gives `object`, a conforming value of type `id`, every field that is always written, at any depth. Doing it
     /// again changes nothing.
     pub fn complete(&self, id: StructId, object: &mut Object) {
-        for field in &self.get(id).fields {
-            match object.get_mut(&field.name) {
-                Some(value) => self.complete_within(&field.shape, value),
-                None => {
-                    let mut value = match field.presence {
-                        Presence::Always => written_zero(&field.shape),
-                        Presence::Nullable => Value::Null,
-                        Presence::NonZero | Presence::Given => continue,
-                    };
-                    self.complete_within(&field.shape, &mut value);
-                    object.insert(&field.name, value);
-                }
+        let of = self.get(id);
+        if !of.inside.always_written {
+            return;
+        }
+        for (field, value) in of.fields.values_mut(object) {
+            self.complete_within(&field.shape, value);
+        }
+        for field in of.fields.always_written() {
+            if !object.contains(&field.name)
+                && let Some(mut value) = field.written_zero()
+            {
+                self.complete_within(&field.shape, &mut value);
+                object.insert(&field.name, value);
             }
         }
+    }
+
+    /// Drops the lists and maps with nothing in them that are shown as `null`, at any depth, as storing does.
+    pub fn forget_empty(&self, id: StructId, object: &mut Object) {
+        let of = self.get(id);
+        if !of.inside.shown_as_null {
+            return;
+        }
+        let mut cursor = of.fields.cursor();
+        object.retain(|name, value| {
+            let Some(field) = cursor.find(name) else { return true };
+            if field.is_shown_as_null_if_empty() && is_zero(value) {
+                return false;
+            }
+            self.forget_empty_within(&field.shape, value);
+            true
+        });
+    }
+
+    fn forget_empty_within(&self, shape: &Shape, value: &mut Value) {
+        match (shape, value) {
+            (Shape::Struct(id) | Shape::Either(_, id), Value::Object(object)) => self.forget_empty(*id, object),
+            (Shape::Either(Alternative::List, id), Value::Array(items)) => {
+                items.iter_mut().filter_map(Value::as_object_mut).for_each(|object| self.forget_empty(*id, object));
+            }
+            (Shape::List(element), Value::Array(items)) if holds_objects(element) => {
+                items.iter_mut().for_each(|item| self.forget_empty_within(element, item));
+            }
+            (Shape::Map(element), Value::Object(object)) if holds_objects(element) => {
+                object.iter_mut().for_each(|(_, item)| self.forget_empty_within(element, item));
+            }
+            _ => {}
+        }
+    }
+
+    /// What stands under a key of an element of type `id` that lacks it (upstream: `getAssociativeKeyDefault`): the
+    /// original's schema has the zero value as the default of everything that is always written.
+    pub fn key_default(&self, id: StructId, key: &str) -> Option<Value> {
+        let of = self.get(id);
+        let field = of.field(key)?;
+        let empty = || EMPTY_KEYS.contains(&(&*of.name, key)).then(|| Value::from(""));
+        let zero = || field.written_zero().filter(|zero| !zero.is_null());
+        field.default.clone().or_else(zero).or_else(empty)
     }
 
     fn complete_within(&self, shape: &Shape, value: &mut Value) {
@@ -79,6 +149,24 @@ S,on,bool,given,,
 S,who,string,always,,
 S,limits,M,always,,
 ";
+
+    #[test]
+    fn what_is_given_with_nothing_in_it_is_kept_until_it_is_stored() {
+        let types = Types::parse(TABLE).expect("a good table");
+        let id = types.id("T").expect("is there");
+        let read = |text: &str| parse_json(text.as_bytes()).expect("JSON").value;
+        for (sent, fitted) in [(r#"{"items":[]}"#, r#"{"items":[]}"#), (r#"{"items":null}"#, "{}"), ("{}", "{}")] {
+            let mut value = read(sent);
+            types.conform_as_sent(id, &mut value).expect("fits");
+            assert_eq!(value, read(fitted), "{sent}");
+            let Value::Object(mut object) = value else { panic!("an object") };
+            types.forget_empty(id, &mut object);
+            assert!(object.is_empty(), "{sent}");
+            let mut value = read(sent);
+            types.conform(id, &mut value).expect("fits");
+            assert_eq!(value, read("{}"), "{sent}");
+        }
+    }
 
     #[test]
     fn a_completed_value_is_what_is_read_after_it_was_written() {

@@ -1,12 +1,15 @@
 //! Making a value fit its type, as the original's decoder does: unknown fields go, nulls go, numbers must be integers
 //! where integers are asked for, times and base64 are brought to one form.
 
+mod trail;
+
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use revisor_object::{Duration, DurationError, FieldNames, Object, Quantity, RawJson, Value};
 
+use self::trail::Trail;
 use crate::timestamp::{Precision, parse_timestamp, timestamp_problem};
-use crate::{Alternative, Field, Presence, Shape, StructId, Types};
+use crate::{Alternative, Presence, Shape, StructId, Types};
 
 pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
@@ -40,19 +43,29 @@ impl Types {
     /// Makes `value` fit the type `id`: drops unknown fields and nulls, brings times and base64 to their canonical
     /// form, drops zero values that are not written.
     pub fn conform(&self, id: StructId, value: &mut Value) -> Result<Findings, Mismatch> {
-        self.walk(id, value)
+        let (findings, fits) = self.conform_partly(id, value);
+        fits.map(|()| findings)
     }
 
-    fn walk(&self, id: StructId, value: &mut Value) -> Result<Findings, Mismatch> {
-        let mut walk = Walk { types: self, path: String::new(), go_path: String::new(), findings: Findings::default() };
-        let holder = Holder { of: self.get(id).short_name(), field: "" };
-        walk.structure(id, value, holder)?;
-        Ok(walk.findings)
+    /// The same; where something does not fit, what stands before it was made to, and what was odd about that is told too.
+    pub(crate) fn conform_partly(&self, id: StructId, value: &mut Value) -> (Findings, Result<(), Mismatch>) {
+        self.walk(id, value, false)
+    }
+
+    /// The same, but lists and maps that were given stay, though there is nothing in them and they are shown as `null`:
+    /// who sends them owns them. What is stored has [forgotten](Types::forget_empty) them.
+    pub fn conform_as_sent(&self, id: StructId, value: &mut Value) -> Result<Findings, Mismatch> {
+        let (findings, fits) = self.walk(id, value, true);
+        fits.map(|()| findings)
+    }
+
+    fn walk(&self, id: StructId, value: &mut Value, keeps_empty: bool) -> (Findings, Result<(), Mismatch>) {
+        let mut walk = Walk { types: self, findings: Findings::default(), keeps_empty };
+        let holder = Holder { of: self.get(id).short_name(), field: "", go_type: None };
+        let fits = walk.structure(id, value, holder, &Trail::ROOT);
+        (walk.findings, fits)
     }
 }
-
-/// The types whose `uid` has a type of its own.
-const UID_HOLDERS: [&str; 4] = ["ObjectMeta", "OwnerReference", "ObjectReference", "Preconditions"];
 
 /// The structs that types embed, outermost first, by the fields of Go: its decoder names them on the way to a field that
 /// JSON shows beside the others.
@@ -81,50 +94,66 @@ const EMBEDDED: [(&str, &[&str]); 17] = [
 struct Holder<'a> {
     of: &'a str,
     field: &'a str,
+    /// The original's name for the type of the value, where its shape does not tell.
+    go_type: Option<&'a str>,
+}
+
+impl Holder<'_> {
+    /// The same for the elements of the list or map that is looked at.
+    fn of_elements(self) -> Self {
+        let elements = |go| match go {
+            Some(go) => str::strip_prefix(go, "[]").or_else(|| Some(go.strip_prefix("map[")?.split_once(']')?.1)),
+            None => None,
+        };
+        Holder { go_type: elements(self.go_type), ..self }
+    }
 }
 
 struct Walk<'t> {
     types: &'t Types,
-    /// Where the value is, with the positions in lists and the keys of maps.
-    path: String,
-    /// The same as Go's decoder tells it: fields only.
-    go_path: String,
     findings: Findings,
+    /// Whether what is empty is told apart from what was not given.
+    keeps_empty: bool,
 }
 
 impl<'t> Walk<'t> {
-    fn structure(&mut self, id: StructId, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
+    fn structure(
+        &mut self,
+        id: StructId,
+        value: &mut Value,
+        holder: Holder<'_>,
+        trail: &Trail<'_>,
+    ) -> Result<(), Mismatch> {
         let structure = self.types.get(id);
         if value.is_null() {
             *value = Value::Object(Object::new());
         }
         let Value::Object(object) = value else {
-            return Err(self.mismatch(value, holder, &go_struct_name(&structure.name)));
+            return Err(mismatch(value, holder, &go_struct_name(&structure.name), trail));
         };
+        let of = structure.short_name();
+        let mut cursor = structure.fields.cursor();
         let mut failure = None;
         object.retain(|name, value| {
             if failure.is_some() {
                 return true;
             }
-            let Some(field) = structure.field(name) else {
+            let Some(field) = cursor.find(name) else {
                 let unknown = &mut self.findings.unknown_fields;
                 if unknown.len() < MAX_UNKNOWN_FIELDS {
-                    unknown.push(join(&self.path, name));
+                    unknown.push(join(trail.path(), name));
                 }
                 return false;
             };
             if value.is_null() {
                 return false;
             }
-            let holder = Holder { of: structure.short_name(), field: &field.name };
-            let (before, go_before) = (self.path.len(), self.go_path.len());
-            push(&mut self.path, name);
-            push_go_field(&mut self.go_path, structure.short_name(), field);
-            let result = self.value(&field.shape, value, holder);
-            self.path.truncate(before);
-            self.go_path.truncate(go_before);
-            match result {
-                Ok(()) => !value.is_null() && !is_lost(&field.shape, field.presence, value),
+            let holder = Holder { of, field: &field.name, go_type: field.go_type.as_deref() };
+            match self.value(&field.shape, value, holder, &trail.field(of, field)) {
+                Ok(()) => {
+                    let is_kept = self.keeps_empty && field.is_shown_as_null_if_empty();
+                    !value.is_null() && (is_kept || !is_lost(&field.shape, field.presence, value))
+                }
                 Err(error) => {
                     failure = Some(error);
                     true
@@ -134,7 +163,13 @@ impl<'t> Walk<'t> {
         failure.map_or(Ok(()), Err)
     }
 
-    fn value(&mut self, shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
+    fn value(
+        &mut self,
+        shape: &Shape,
+        value: &mut Value,
+        holder: Holder<'_>,
+        trail: &Trail<'_>,
+    ) -> Result<(), Mismatch> {
         match shape {
             Shape::Any => Ok(()),
             Shape::Raw => {
@@ -143,33 +178,27 @@ impl<'t> Walk<'t> {
                 }
                 Ok(())
             }
-            Shape::Struct(id) => self.structure(*id, value, holder),
-            Shape::Either(alternative, id) => self.either(*alternative, *id, value, holder),
+            Shape::Struct(id) => self.structure(*id, value, holder, trail),
+            Shape::Either(alternative, id) => self.either(*alternative, *id, value, holder, trail),
             Shape::List(element) => {
                 let Value::Array(items) = value else {
-                    return Err(self.mismatch(value, holder, &go_name(self.types, shape)));
+                    return Err(mismatch(value, holder, &go_name(self.types, shape), trail));
                 };
                 for (at, item) in items.iter_mut().enumerate() {
-                    let before = self.path.len();
-                    self.path.push_str(&format!("[{at}]"));
-                    self.element(element, item, holder)?;
-                    self.path.truncate(before);
+                    self.element(element, item, holder.of_elements(), &trail.item(at))?;
                 }
                 Ok(())
             }
             Shape::Map(element) => {
                 let Value::Object(object) = value else {
-                    return Err(self.mismatch(value, holder, &go_name(self.types, shape)));
+                    return Err(mismatch(value, holder, &go_name(self.types, shape), trail));
                 };
                 for (name, item) in object.iter_mut() {
-                    let before = self.path.len();
-                    push(&mut self.path, name);
-                    self.element(element, item, holder)?;
-                    self.path.truncate(before);
+                    self.element(element, item, holder.of_elements(), &trail.key(name))?;
                 }
                 Ok(())
             }
-            scalar => self.scalar(scalar, value, holder),
+            scalar => scalar_value(scalar, value, holder, trail),
         }
     }
 
@@ -180,15 +209,18 @@ impl<'t> Walk<'t> {
         id: StructId,
         value: &mut Value,
         holder: Holder<'_>,
+        trail: &Trail<'_>,
     ) -> Result<(), Mismatch> {
         match (alternative, &*value) {
-            (_, Value::Object(_)) => self.structure(id, value, holder),
+            (_, Value::Object(_)) => self.structure(id, value, holder, trail),
             (Alternative::Bool, Value::Bool(_)) => Ok(()),
             (Alternative::Bool, _) => Err(Mismatch("boolean or JSON schema expected".to_owned())),
             (Alternative::List, Value::Array(_)) => {
-                self.value(&Shape::List(Box::new(Shape::Struct(id))), value, holder)
+                self.value(&Shape::List(Box::new(Shape::Struct(id))), value, holder, trail)
             }
-            (Alternative::Texts, Value::Array(_)) => self.value(&Shape::List(Box::new(Shape::String)), value, holder),
+            (Alternative::Texts, Value::Array(_)) => {
+                self.value(&Shape::List(Box::new(Shape::String)), value, holder, trail)
+            }
             (Alternative::List | Alternative::Texts, _) => {
                 *value = Value::Null;
                 Ok(())
@@ -197,86 +229,88 @@ impl<'t> Walk<'t> {
     }
 
     /// An element of a list or map: null stands for the zero value there.
-    fn element(&mut self, shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
+    fn element(
+        &mut self,
+        shape: &Shape,
+        value: &mut Value,
+        holder: Holder<'_>,
+        trail: &Trail<'_>,
+    ) -> Result<(), Mismatch> {
         if value.is_null() {
             *value = zero(shape);
         }
-        self.value(shape, value, holder)
-    }
-
-    fn scalar(&self, shape: &Shape, value: &mut Value, holder: Holder<'_>) -> Result<(), Mismatch> {
-        match (shape, &mut *value) {
-            (Shape::String, Value::String(_)) | (Shape::Bool, Value::Bool(_)) | (Shape::Int64, Value::Int(_)) => Ok(()),
-            (Shape::Int32, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
-            (Shape::Int32 | Shape::Int64, Value::Int(_) | Value::Float(_)) => {
-                let kind = if *shape == Shape::Int32 { "int32" } else { "int64" };
-                Err(self.misplaced(&format!("number {}", value.to_json()), holder, kind))
-            }
-            (Shape::Bytes, Value::String(text)) => {
-                let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
-                let bytes = BASE64.decode(&compact).map_err(|error| Mismatch(describe_base64(&error, &compact)))?;
-                *text = BASE64.encode(bytes).into();
-                Ok(())
-            }
-            (Shape::Time | Shape::MicroTime, Value::String(text)) => {
-                let precision = if *shape == Shape::Time { Precision::Seconds } else { Precision::Microseconds };
-                let canonical =
-                    parse_timestamp(text, precision).ok_or_else(|| Mismatch(timestamp_problem(text, precision)))?;
-                *text = canonical.into();
-                Ok(())
-            }
-            // A number without a fraction is written without one.
-            (Shape::Double, Value::Float(number)) => {
-                if number.fract() == 0.0 && number.abs() < 9.0e15 {
-                    *value = Value::Int(*number as i64);
-                }
-                Ok(())
-            }
-            (Shape::Double, Value::Int(_)) | (Shape::IntOrString, Value::String(_)) => Ok(()),
-            (Shape::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
-            (Shape::IntOrString, Value::Int(_) | Value::Float(_)) => {
-                Err(self.misplaced(&format!("number {}", value.to_json()), holder, "int32"))
-            }
-            (Shape::Quantity, Value::String(_) | Value::Int(_) | Value::Float(_)) => {
-                let text = match &*value {
-                    Value::String(text) => text.to_string(),
-                    number => number.to_json(),
-                };
-                // An empty text is the zero quantity.
-                let text = if text.is_empty() { "0" } else { &text };
-                let quantity = Quantity::parse(text).map_err(|error| Mismatch(error.to_string()))?;
-                *value = Value::from(quantity.to_string());
-                Ok(())
-            }
-            (Shape::Duration, Value::String(text)) => {
-                let duration: Duration = text.parse().map_err(|error: DurationError| Mismatch(error.to_string()))?;
-                *value = Value::from(duration.to_string());
-                Ok(())
-            }
-            _ if holder.field == "uid" && UID_HOLDERS.contains(&holder.of) => {
-                Err(self.mismatch(value, holder, "types.UID"))
-            }
-            _ => Err(self.mismatch(value, holder, scalar_go_name(shape))),
-        }
-    }
-
-    fn mismatch(&self, value: &Value, holder: Holder<'_>, wanted: &str) -> Mismatch {
-        self.misplaced(value.type_name(), holder, wanted)
-    }
-
-    /// What was found where something else belongs, in the words of Go's decoder: it names the innermost struct, and all
-    /// fields on the way there.
-    fn misplaced(&self, found: &str, holder: Holder<'_>, wanted: &str) -> Mismatch {
-        Mismatch(if holder.field.is_empty() {
-            format!("json: cannot unmarshal {found} into Go value of type {wanted}")
-        } else {
-            let (of, path) = (holder.of, &self.go_path);
-            format!("json: cannot unmarshal {found} into Go struct field {of}.{path} of type {wanted}")
-        })
+        self.value(shape, value, holder, trail)
     }
 }
 
-fn describe_base64(error: &base64::DecodeError, text: &str) -> String {
+fn scalar_value(shape: &Shape, value: &mut Value, holder: Holder<'_>, trail: &Trail<'_>) -> Result<(), Mismatch> {
+    match (shape, &mut *value) {
+        (Shape::String, Value::String(_)) | (Shape::Bool, Value::Bool(_)) | (Shape::Int64, Value::Int(_)) => Ok(()),
+        (Shape::Int32, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
+        (Shape::Int32 | Shape::Int64, Value::Int(_) | Value::Float(_)) => {
+            let kind = if *shape == Shape::Int32 { "int32" } else { "int64" };
+            Err(misplaced(&format!("number {}", value.to_json()), holder, kind, trail))
+        }
+        (Shape::Bytes, Value::String(text)) => {
+            let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+            let bytes = BASE64.decode(&compact).map_err(|error| Mismatch(describe_base64(&error, &compact)))?;
+            *text = BASE64.encode(bytes).into();
+            Ok(())
+        }
+        (Shape::Time | Shape::MicroTime, Value::String(text)) => {
+            let precision = if *shape == Shape::Time { Precision::Seconds } else { Precision::Microseconds };
+            let canonical =
+                parse_timestamp(text, precision).ok_or_else(|| Mismatch(timestamp_problem(text, precision)))?;
+            *text = canonical.into();
+            Ok(())
+        }
+        // A number without a fraction is written without one.
+        (Shape::Double, Value::Float(number)) => {
+            if number.fract() == 0.0 && number.abs() < 9.0e15 {
+                *value = Value::Int(*number as i64);
+            }
+            Ok(())
+        }
+        (Shape::Double, Value::Int(_)) | (Shape::IntOrString, Value::String(_)) => Ok(()),
+        (Shape::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => Ok(()),
+        (Shape::IntOrString, Value::Int(_) | Value::Float(_)) => {
+            Err(misplaced(&format!("number {}", value.to_json()), holder, "int32", trail))
+        }
+        // Whatever it is, its text is read (upstream: `Quantity.UnmarshalJSON`).
+        (Shape::Quantity, _) => {
+            let text = match &*value {
+                Value::String(text) => text.to_string(),
+                other => other.to_json(),
+            };
+            let quantity = Quantity::parse(text.trim()).map_err(|error| Mismatch(error.to_string()))?;
+            *value = Value::from(quantity.to_string());
+            Ok(())
+        }
+        (Shape::Duration, Value::String(text)) => {
+            let duration: Duration = text.parse().map_err(|error: DurationError| Mismatch(error.to_string()))?;
+            *value = Value::from(duration.to_string());
+            Ok(())
+        }
+        _ => Err(mismatch(value, holder, scalar_go_name(shape), trail)),
+    }
+}
+
+fn mismatch(value: &Value, holder: Holder<'_>, wanted: &str, trail: &Trail<'_>) -> Mismatch {
+    misplaced(value.type_name(), holder, holder.go_type.unwrap_or(wanted), trail)
+}
+
+/// What was found where something else belongs, in the words of Go's decoder: it names the innermost struct, and all
+/// fields on the way there.
+fn misplaced(found: &str, holder: Holder<'_>, wanted: &str, trail: &Trail<'_>) -> Mismatch {
+    Mismatch(if holder.field.is_empty() {
+        format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+    } else {
+        let (of, path) = (holder.of, trail.go_path());
+        format!("json: cannot unmarshal {found} into Go struct field {of}.{path} of type {wanted}")
+    })
+}
+
+pub(crate) fn describe_base64(error: &base64::DecodeError, text: &str) -> String {
     let at = match error {
         base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => *at,
         base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding if text.contains('=') => text.len(),
@@ -286,29 +320,23 @@ fn describe_base64(error: &base64::DecodeError, text: &str) -> String {
     format!("illegal base64 data at input byte {at}")
 }
 
-/// Adds a field to the way that Go's decoder tells.
-fn push_go_field(path: &mut String, of: &str, field: &Field) {
-    let depth = field.number.as_ref().map_or(0, |number| number.0.len().saturating_sub(1));
-    if depth > 0
-        && let Some((_, embedded)) = EMBEDDED.iter().find(|(name, _)| *name == of)
-    {
-        embedded.iter().take(depth).for_each(|name| push(path, name));
-    }
-    push(path, &field.name);
-}
-
 /// What the original's messages call a shape.
-fn go_name(types: &Types, shape: &Shape) -> String {
+pub(crate) fn go_name(types: &Types, shape: &Shape) -> String {
     match shape {
         Shape::List(element) => format!("[]{}", go_name(types, element)),
         Shape::Map(element) => format!("map[string]{}", go_name(types, element)),
         Shape::Struct(id) | Shape::Either(_, id) => go_struct_name(&types.get(*id).name),
+        Shape::Time => "v1.Time".to_owned(),
+        Shape::MicroTime => "v1.MicroTime".to_owned(),
+        Shape::Duration => "v1.Duration".to_owned(),
+        Shape::Quantity => "resource.Quantity".to_owned(),
+        Shape::Any => "v1.JSON".to_owned(),
         scalar => scalar_go_name(scalar).to_owned(),
     }
 }
 
 /// `v1.Pod` of `core.v1.Pod`.
-fn go_struct_name(name: &str) -> String {
+pub(crate) fn go_struct_name(name: &str) -> String {
     name.split_once('.').map_or(name, |(_, rest)| rest).to_owned()
 }
 
@@ -368,10 +396,9 @@ fn push(path: &mut String, name: &str) {
     path.push_str(name);
 }
 
-fn join(path: &str, name: &str) -> String {
-    let mut joined = path.to_owned();
-    push(&mut joined, name);
-    joined
+fn join(mut path: String, name: &str) -> String {
+    push(&mut path, name);
+    path
 }
 
 #[cfg(test)]
@@ -392,13 +419,25 @@ T,more,orbool:P,given,,
 T,some,orlist:P,given,,
 T,names,ortexts:P,given,,
 T,probe,Probe,given,,
+T,policy,string,nonzero,,
+T,modes,list:string,nonzero,,
+T,limits,map:quantity,nonzero,,
+T,times,map:time,nonzero,,
 P,x,string,always,,
 Probe,exec,P,given,1/1,
 Probe,inner,P,given,2,
 ";
 
+    const GO_TYPES: &str = "type,field,go
+T,policy,v1.Policy
+T,modes,[]v1.Mode
+T,limits,v1.ResourceList
+T,unknown,v1.Unknown
+";
+
     fn conform(text: &str) -> Result<(String, Vec<String>), String> {
-        let types = Types::parse(TABLE).expect("a good table");
+        let mut types = Types::parse(TABLE).expect("a good table");
+        types.name_go_types(GO_TYPES);
         let mut value = parse_json(text.as_bytes()).expect("is JSON").value;
         let findings =
             types.conform(types.id("T").expect("is there"), &mut value).map_err(|error| error.to_string())?;
@@ -433,6 +472,9 @@ Probe,inner,P,given,2,
         assert_eq!(unknown, ["nmae", "parts[1].z"]);
     }
 
+    const NO_QUANTITY: &str =
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
     #[test]
     fn wrong_types_are_refused_in_the_words_of_the_original() {
         for (text, want) in [
@@ -464,6 +506,19 @@ Probe,inner,P,given,2,
                 "json: cannot unmarshal number into Go struct field Probe.probe.ProbeHandler.exec of type P",
             ),
             (r#"[]"#, "json: cannot unmarshal array into Go value of type T"),
+            (r#"{"policy":1}"#, "json: cannot unmarshal number into Go struct field T.policy of type v1.Policy"),
+            (r#"{"modes":{}}"#, "json: cannot unmarshal object into Go struct field T.modes of type []v1.Mode"),
+            (r#"{"modes":[true]}"#, "json: cannot unmarshal bool into Go struct field T.modes of type v1.Mode"),
+            (
+                r#"{"limits":"x"}"#,
+                "json: cannot unmarshal string into Go struct field T.limits of type v1.ResourceList",
+            ),
+            (
+                r#"{"times":"x"}"#,
+                "json: cannot unmarshal string into Go struct field T.times of type map[string]v1.Time",
+            ),
+            (r#"{"limits":{"cpu":""}}"#, NO_QUANTITY),
+            (r#"{"limits":{"cpu":{}}}"#, NO_QUANTITY),
         ] {
             assert_eq!(conform(text), Err(want.to_owned()), "{text}");
         }

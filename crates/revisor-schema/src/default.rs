@@ -4,13 +4,14 @@
 use revisor_object::{Object, Value};
 
 use crate::conform::is_zero;
-use crate::{Presence, Shape, StructId, Types};
+use crate::{Field, Presence, Shape, StructId, Types};
 
 impl Types {
     /// Gives every absent field of `object`, a conforming value of type `id`, its default, at any depth. Doing it again
     /// changes nothing.
     pub fn fill_defaults(&self, id: StructId, object: &mut Object) {
-        for field in &self.get(id).fields {
+        let may_default = |field: &&Field| field.default.is_some() || self.may_default(&field.shape);
+        for field in self.get(id).fields.iter().filter(may_default) {
             // What is always written cannot be told from its zero value, so that is a field that was not given.
             let is_given = |value: &Value| !(field.presence == Presence::Always && is_zero(value));
             match object.get_mut(&field.name) {
@@ -32,7 +33,7 @@ impl Types {
         }
         // An object that is always written is there even if nobody gave it, and so are its defaults.
         let Shape::Struct(id) = shape else { return None };
-        if presence != Presence::Always || !self.get(*id).has_defaults {
+        if presence != Presence::Always || !self.get(*id).inside.defaults {
             return None;
         }
         let mut object = Object::new();
@@ -42,7 +43,9 @@ impl Types {
 
     fn default_within(&self, shape: &Shape, value: &mut Value) {
         match (shape, value) {
-            (Shape::Struct(id), Value::Object(object)) if self.get(*id).has_defaults => self.fill_defaults(*id, object),
+            (Shape::Struct(id), Value::Object(object)) if self.get(*id).inside.defaults => {
+                self.fill_defaults(*id, object)
+            }
             (Shape::List(element), Value::Array(items)) if self.may_default(element) => {
                 for item in items {
                     self.default_within(element, item);
@@ -59,7 +62,7 @@ impl Types {
 
     fn may_default(&self, shape: &Shape) -> bool {
         match shape {
-            Shape::Struct(id) => self.get(*id).has_defaults,
+            Shape::Struct(id) => self.get(*id).inside.defaults,
             Shape::List(element) | Shape::Map(element) => self.may_default(element),
             _ => false,
         }

@@ -4,7 +4,7 @@
 use revisor_object::{Object, Value, push_json_text, push_json_value};
 
 use crate::raw::SPELLED;
-use crate::{Alternative, Presence, Shape, StructId, Types};
+use crate::{Alternative, Field, Presence, Shape, StructId, Types};
 
 /// The canonical JSON of an object and the offsets that the server needs to know in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,18 +26,16 @@ impl Types {
         bytes.extend_from_slice(b",\"apiVersion\":");
         push_json_text(api_version, &mut bytes);
         let mut writer = Writer { types: self, bytes, revision_at: None, in_metadata: false, is_spelled: false };
-        for field in &self.get(id).fields {
-            match &*field.name {
-                "kind" | "apiVersion" => {}
-                "metadata" => {
-                    writer.bytes.extend_from_slice(b",\"metadata\":");
-                    writer.in_metadata = true;
-                    writer.value(&field.shape, object.get("metadata").unwrap_or(&Value::Null));
-                    writer.in_metadata = false;
-                }
-                _ => writer.field(&field.name, &field.shape, field.presence, object, false),
+        self.get(id).fields.for_each(object, |field, value| match &*field.name {
+            "kind" | "apiVersion" => {}
+            "metadata" => {
+                writer.bytes.extend_from_slice(b",\"metadata\":");
+                writer.in_metadata = true;
+                writer.value(&field.shape, value.unwrap_or(&Value::Null));
+                writer.in_metadata = false;
             }
-        }
+            _ => writer.field(field, value, false),
+        });
         writer.bytes.push(b'}');
         let mut revision_at = writer.revision_at.unwrap_or_default();
         if writer.is_spelled {
@@ -58,8 +56,9 @@ struct Writer<'t> {
 }
 
 impl Writer<'_> {
-    fn field(&mut self, name: &str, shape: &Shape, presence: Presence, object: &Object, first: bool) {
-        let value = match object.get(name) {
+    fn field(&mut self, field: &Field, value: Option<&Value>, first: bool) {
+        let presence = field.presence;
+        let value = match value {
             Some(value) => value,
             None if matches!(presence, Presence::Always | Presence::Nullable) => &Value::Null,
             None => return,
@@ -67,12 +66,12 @@ impl Writer<'_> {
         if !first {
             self.bytes.push(b',');
         }
-        push_json_text(name, &mut self.bytes);
+        push_json_text(&field.name, &mut self.bytes);
         self.bytes.push(b':');
         if presence == Presence::Nullable && value.is_null() {
             self.bytes.extend_from_slice(b"null");
         } else {
-            self.value(shape, value);
+            self.value(&field.shape, value);
         }
     }
 
@@ -127,7 +126,7 @@ impl Writer<'_> {
         let metadata = std::mem::take(&mut self.in_metadata);
         self.bytes.push(b'{');
         let start = self.bytes.len();
-        for field in &types.get(id).fields {
+        types.get(id).fields.for_each(object, |field, value| {
             if metadata && &*field.name == "resourceVersion" {
                 // The splice brings its own comma behind it, so this one is written now, and the fields that follow
                 // start as if they were the first.
@@ -135,11 +134,11 @@ impl Writer<'_> {
                     self.bytes.push(b',');
                 }
                 self.revision_at = Some(self.bytes.len() as u32);
-                continue;
+                return;
             }
             let first = self.bytes.len() == start || self.revision_at == Some(self.bytes.len() as u32);
-            self.field(&field.name, &field.shape, field.presence, object, first);
-        }
+            self.field(field, value, first);
+        });
         // What is never stored has no creation time; then nothing may follow the place of the revision.
         if self.bytes.last() == Some(&b',') {
             self.bytes.pop();

@@ -9,6 +9,7 @@ mod complete;
 mod conform;
 mod default;
 mod encode;
+mod fields;
 mod protobuf;
 mod raw;
 mod structural;
@@ -16,9 +17,13 @@ mod timestamp;
 mod typed;
 mod types;
 
-pub use cbor::{CBOR_TAG, CborError, push_cbor_text, split_cbor_map, start_cbor_list, start_cbor_map};
+pub use cbor::{
+    CBOR_TAG, CborError, CborMismatch, ClaimedType, ReadCbor, diagnose_cbor, push_cbor_text, read_cbor_map,
+    read_cbor_type, split_cbor_map, start_cbor_list, start_cbor_map,
+};
 pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
+pub use fields::{Fields, Pair};
 pub use protobuf::{ENVELOPE_END, Envelope, ProtobufError, envelope_start, push_varint};
 pub use raw::is_spelled;
 pub use structural::canonical::encode_custom_object;

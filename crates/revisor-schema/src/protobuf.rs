@@ -73,7 +73,7 @@ pub enum ProtobufError {
     #[error("proto: {0}")]
     Value(&'static str),
     /// A part that is JSON is none.
-    #[error("proto: {0}")]
+    #[error("{0}")]
     Json(revisor_object::JsonError),
     /// Messages nest too deeply.
     #[error("proto: exceeded max depth of {MAX_DEPTH}")]

@@ -17,7 +17,7 @@ pub fn is_spelled(encoded: &[u8]) -> bool {
 impl Types {
     /// Whether objects of the type `id` may hold JSON that is kept as its text.
     pub fn has_raw(&self, id: StructId) -> bool {
-        self.get(id).has_raw
+        self.get(id).inside.raw
     }
 
     /// Puts the texts of raw JSON in the place of what was read from them. `value` was read from `json`, an object of the

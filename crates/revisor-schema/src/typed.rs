@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use revisor_object::{BadValue, Object, Value, clip_shown};
 
-use crate::{Field, Shape, StructId, Topology, Types};
+use crate::{Shape, StructId, Topology, Types};
 
 /// More problems than these are not said.
 const MAX_PROBLEMS: usize = 100;
@@ -131,12 +131,12 @@ impl Walk<'_> {
             Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
             _ => return Err("associative list with keys may not have non-map elements".to_owned()),
         };
-        let default = |key: &str| -> Option<&Value> {
+        let default = |key: &str| {
             let Shape::Struct(id) = element else { return None };
-            self.types.get(*id).field(key).and_then(|field: &Field| field.default.as_ref())
+            self.types.key_default(*id, key)
         };
-        let mut shown: Vec<(&str, &Value)> =
-            keys.iter().filter_map(|key| Some((&**key, item.get(key).or_else(|| default(key))?))).collect();
+        let mut shown: Vec<(&str, Value)> =
+            keys.iter().filter_map(|key| Some((&**key, item.get(key).cloned().or_else(|| default(key))?))).collect();
         if shown.is_empty() {
             let keys: Vec<String> = keys.iter().map(|key| BadValue::from(&**key).to_string()).collect();
             return Err(format!(

@@ -23,6 +23,7 @@ use std::collections::HashMap;
 use compact_str::CompactString;
 use revisor_object::{Value, parse_json};
 
+use crate::Fields;
 use crate::protobuf::Layout;
 
 /// What a value must look like.
@@ -142,6 +143,8 @@ pub struct Field {
     pub required: bool,
     /// What it is when it is absent, whatever stands beside it.
     pub default: Option<Value>,
+    /// The original's name for its type, where that is not told by the shape: `v1.RestartPolicy` of a text.
+    pub go_type: Option<Box<str>>,
 }
 
 /// Where a field stands in protobuf: its number, behind the numbers of the embedded messages that it is in. JSON shows
@@ -161,19 +164,48 @@ pub struct Struct {
     /// The name of the type: `core.v1.Pod`.
     pub name: Box<str>,
     /// Its fields.
-    pub fields: Vec<Field>,
+    pub fields: Fields,
     /// Whether server-side apply sees its values as one, unless a field says otherwise.
     pub is_atomic: bool,
     /// What members beside the fields look like, in types of custom objects. Its name says nothing.
     pub others: Option<Box<Field>>,
     /// Whether values that are no objects are of the type too, in types of custom objects.
     pub is_open: bool,
-    /// Whether a field of it, or of a type that it is made of, has a default.
-    pub(crate) has_defaults: bool,
-    /// The same of JSON that is kept as its text.
-    pub(crate) has_raw: bool,
-    /// From which field on they are in the order of their names: types of custom objects may have thousands of fields.
-    pub(crate) sorted_from: usize,
+    /// What is found in it.
+    pub(crate) inside: Inside,
+}
+
+/// What a type has among its fields or those of the types that it is made of, so that nobody looks for it in the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Inside {
+    /// A default.
+    pub(crate) defaults: bool,
+    /// JSON that is kept as its text.
+    pub(crate) raw: bool,
+    /// A field that is always written.
+    pub(crate) always_written: bool,
+    /// A list or map that is shown as `null` if there is nothing in it.
+    pub(crate) shown_as_null: bool,
+}
+
+impl Inside {
+    fn of(field: &Field) -> Inside {
+        Inside {
+            defaults: field.default.is_some(),
+            raw: field.shape == Shape::Raw,
+            always_written: field.is_always_written(),
+            shown_as_null: field.is_shown_as_null_if_empty(),
+        }
+    }
+
+    fn or(self, other: Inside) -> Inside {
+        Inside {
+            defaults: self.defaults || other.defaults,
+            raw: self.raw || other.raw,
+            always_written: self.always_written || other.always_written,
+            shown_as_null: self.shown_as_null || other.shown_as_null,
+        }
+    }
 }
 
 impl Struct {
@@ -184,10 +216,7 @@ impl Struct {
 
     /// The field `name`.
     pub fn field(&self, name: &str) -> Option<&Field> {
-        let (first, sorted) = self.fields.split_at(self.sorted_from.min(self.fields.len()));
-        // Built-in types have a dozen fields; a scan over short names beats hashing.
-        let found = first.iter().find(|field| &*field.name == name);
-        found.or_else(|| sorted.get(sorted.binary_search_by(|field| (*field.name).cmp(name)).ok()?))
+        self.fields.find(name)
     }
 
     /// What a member `name` looks like: the field with this name, or what is said of all others.
@@ -232,16 +261,15 @@ impl Types {
                 types.by_name.insert(name.into(), StructId(types.structs.len() as u32));
                 types.structs.push(Struct {
                     name: name.into(),
-                    fields: Vec::new(),
+                    fields: Fields::default(),
                     is_atomic: false,
                     others: None,
                     is_open: false,
-                    has_defaults: false,
-                    has_raw: false,
-                    sorted_from: usize::MAX,
+                    inside: Inside::default(),
                 });
             }
         }
+        let mut fields_of: Vec<Vec<Field>> = vec![Vec::new(); types.structs.len()];
         for (line, row) in rows() {
             let id = types.by_name[row.split(',').next().unwrap_or_default()];
             if row.split(',').skip(1).all(str::is_empty) {
@@ -252,7 +280,7 @@ impl Types {
                 continue;
             }
             let field = types.field(row).map_err(|problem| TableError { line, problem })?;
-            let Struct { name: of, fields, .. } = &mut types.structs[id.0 as usize];
+            let (of, fields) = (&types.structs[id.0 as usize].name, &mut fields_of[id.0 as usize]);
             let is_known =
                 |known: &Field| known.name == field.name || (field.number.is_some() && known.number == field.number);
             if fields.iter().any(is_known) {
@@ -261,10 +289,13 @@ impl Types {
             }
             fields.push(field);
         }
+        for (of, fields) in types.structs.iter_mut().zip(fields_of) {
+            of.fields = fields.into();
+        }
         for (line, row) in rows() {
             types.check_key(row).map_err(|problem| TableError { line, problem })?;
         }
-        types.find_defaults_and_raw();
+        types.find_insides();
         types.layouts = types.structs.iter().map(|of| Layout::of(&of.fields)).collect();
         Ok(types)
     }
@@ -323,27 +354,34 @@ impl Types {
             topology,
             required,
             default,
+            go_type: None,
         })
     }
 
-    /// Notes which types have defaults and raw JSON in them, so that the others need not be looked at.
-    fn find_defaults_and_raw(&mut self) {
+    /// Reads the names that the original has for the types of fields, which its messages tell: rows of `type,field,go`
+    /// behind a line that names the columns. Fields that are not in the table of types are passed over.
+    pub fn name_go_types(&mut self, table: &str) {
+        for row in table.lines().skip(1) {
+            let mut columns = row.split(',');
+            let (Some(of), Some(name), Some(go)) = (columns.next(), columns.next(), columns.next()) else { continue };
+            let Some(id) = self.id(of) else { continue };
+            if let Some(field) = self.get_mut(id).fields.find_mut(name) {
+                field.go_type = Some(go.into());
+            }
+        }
+    }
+
+    /// Finds out what is inside of the types, which are made of each other.
+    fn find_insides(&mut self) {
         let mut changed = true;
         while changed {
             changed = false;
             for at in 0..self.structs.len() {
-                let of = &self.structs[at];
-                let within = |field: &Field| self.struct_in(&field.shape).map(|id| self.get(id));
-                let has_defaults = of
-                    .fields
-                    .iter()
-                    .any(|field| field.default.is_some() || within(field).is_some_and(|within| within.has_defaults));
-                let has_raw = of
-                    .fields
-                    .iter()
-                    .any(|field| field.shape == Shape::Raw || within(field).is_some_and(|within| within.has_raw));
-                changed |= (has_defaults, has_raw) != (of.has_defaults, of.has_raw);
-                (self.structs[at].has_defaults, self.structs[at].has_raw) = (has_defaults, has_raw);
+                let within = |field: &Field| self.struct_in(&field.shape).map(|id| self.get(id).inside);
+                let found = |field| Inside::of(field).or(within(field).unwrap_or_default());
+                let inside = self.structs[at].fields.iter().map(found).fold(Inside::default(), Inside::or);
+                changed |= inside != self.structs[at].inside;
+                self.structs[at].inside = inside;
             }
         }
     }
@@ -445,10 +483,8 @@ impl Types {
             return known;
         }
         // Known by its name before it is filled, because types refer to themselves.
-        let copied = self.push(Struct { fields: Vec::new(), ..of.clone() });
-        for field in &mut of.fields {
-            self.copy_within(from, &mut field.shape);
-        }
+        let copied = self.push(Struct { fields: Fields::default(), ..of.clone() });
+        of.fields.iter_mut().for_each(|field| self.copy_within(from, &mut field.shape));
         self.get_mut(copied).fields = of.fields;
         copied
     }

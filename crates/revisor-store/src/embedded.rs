@@ -5,10 +5,12 @@
 //! (`past`). One thread puts writes in order (`sequencer`), another removes what history no longer needs (`sweeper`).
 
 mod copy;
+mod envelope;
 mod folder;
 mod gaps;
 mod index;
 mod journal;
+mod loader;
 mod log;
 mod manifest;
 mod mark;
@@ -40,13 +42,15 @@ use revisor_version::Revision;
 use tokio::sync::{Semaphore, oneshot, watch};
 
 pub use copy::copy_store;
+pub use envelope::{KeyName, RecordCipher};
+pub use loader::{LoadError, Loader};
 pub use open_error::OpenError;
 pub use options::{Clock, EmbeddedOptions, HistoryLimits, ShareOf, Tuning, resource_of};
 pub use usage::Usage;
 
 use crate::{
-    BoxFuture, Committed, Entry, EventPage, Listing, Page, Progress, Registration, ResourceTransformers, Sink, Sinks,
-    Store, StoreError, WatchGuard, Write,
+    BoxFuture, Committed, Draft, Entry, EventPage, Key, Listing, Page, Progress, Registration, ResourceTransformers,
+    Sink, Sinks, Store, StoreError, WatchGuard, Write,
 };
 use folder::{Folder, Head};
 use log::Log;
@@ -182,15 +186,15 @@ impl EmbeddedStore {
     }
 
     fn open_blocking(options: EmbeddedOptions) -> Result<EmbeddedStore, OpenError> {
-        let EmbeddedOptions { folder: path, history: limits, share_of, clock, transformers, tuning } = options;
+        let EmbeddedOptions { folder: path, history: limits, share_of, clock, transformers, cipher, tuning } = options;
         let folder = Folder::lock(&path)?;
-        let head = folder.prepare()?;
+        let head = folder.prepare(cipher.is_some())?;
         if head != Head::Creating && !folder.engine().is_dir() {
             return Err(OpenError::damaged(folder.engine(), "the folder is missing"));
         }
         manifest::check(&folder.engine())?;
         let witnessed = journal::mend(&folder.engine())?;
-        let log = Log::open(&folder.engine(), tuning.memtable_bytes)?;
+        let log = Log::open(&folder.engine(), tuning.memtable_bytes, cipher)?;
         let Recovered { view, mark, gaps, dead } = recovery::recover(&log, &limits, share_of, &*transformers)?;
         let newest = view.newest();
         let reached = newest.map_or(0, Revision::get);
@@ -201,6 +205,10 @@ impl EmbeddedStore {
         if reached < promised {
             let what = format!("its journal or tables end at revision {reached}, but {promised} was durable");
             return Err(OpenError::damaged(folder.engine(), what));
+        }
+        let resealed = log.reseal(&mark)?;
+        if resealed > 0 {
+            tracing::info!(records = resealed, "encrypted the store with the first key of its key file");
         }
         folder.write_head(Head::Durable(reached)).map_err(OpenError::io("write", folder.file("HEAD")))?;
         tracing::info!(folder = %path.display(), revision = reached, "opened the store");
@@ -344,7 +352,7 @@ impl EmbeddedStore {
     }
 
     async fn perform(&self, write: Write) -> Result<Committed, StoreError> {
-        check_size(&write)?;
+        check_size(&write.key, write.change.draft())?;
         if self.shared.closing.load(Ordering::Acquire) {
             return Err(StoreError::Closed);
         }
@@ -500,12 +508,12 @@ impl std::fmt::Debug for EmbeddedStore {
     }
 }
 
-fn check_size(write: &Write) -> Result<(), StoreError> {
-    let key = write.key.as_str().len();
+fn check_size(key: &Key, draft: Option<&Draft>) -> Result<(), StoreError> {
+    let key = key.as_str().len();
     if key > MOST_KEY_BYTES {
         return Err(StoreError::TooLarge { what: "key", size: key, limit: MOST_KEY_BYTES });
     }
-    match write.change.draft().map(|draft| draft.bytes().len()) {
+    match draft.map(|draft| draft.bytes().len()) {
         Some(size) if size > MOST_OBJECT_BYTES => {
             Err(StoreError::TooLarge { what: "object", size, limit: MOST_OBJECT_BYTES })
         }

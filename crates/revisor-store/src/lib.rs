@@ -11,6 +11,7 @@ mod event;
 mod key;
 mod sinks;
 mod store;
+mod stores;
 mod transformer;
 
 pub use entry::{Draft, Entry};
@@ -21,6 +22,7 @@ pub use sinks::{Registration, Sinks};
 pub use store::{
     BoxFuture, Change, Committed, EventPage, Expect, Listing, News, Page, Progress, Sink, Store, WatchGuard, Write,
 };
+pub use stores::Stores;
 pub use transformer::{
     ENCRYPTED, Identity, MOST_TRANSFORMED_EXTRA, Plain, ResourceTransformers, TransformError, Transformer,
 };

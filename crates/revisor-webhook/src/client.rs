@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 
 use crate::call_error::Ends;
-use crate::connection::{Connection, Outgoing, Unanswered};
+use crate::connection::{Connection, Outgoing, Privacy, Unanswered};
 use crate::location::{Dial, Location, exact_path};
 use crate::media_type::media_type;
 use crate::pool::Pool;
@@ -134,6 +134,17 @@ impl WebhookClient {
         self.send(&(config.clone(), None), None, timeout, most).await
     }
 
+    /// The same for one who shows who they are.
+    pub async fn get_as(
+        &self,
+        config: &ClientConfig,
+        credentials: Option<&Arc<Credentials>>,
+        timeout: Duration,
+        most: usize,
+    ) -> Result<Answer, CallError> {
+        self.send(&(config.clone(), credentials.cloned()), None, timeout, most).await
+    }
+
     async fn post_account(
         &self,
         account: &Account,
@@ -239,7 +250,7 @@ impl Inner {
             let Some(mut connection) = pool.take() else { break };
             match connection.ask(outgoing).await {
                 Ok(response) => return Ok((response, connection)),
-                Err(Unanswered { unsent: true, .. }) => (),
+                Err(Unanswered { unsent: Some(_), .. }) => (),
                 Err(Unanswered { error, .. }) => return Err(AskError::Net(error)),
             }
         }
@@ -271,7 +282,8 @@ impl Inner {
                 resolved.map_err(|error| AskError::Net(error.into()))?
             }
         };
-        Connection::open(&host, port, &pool.location.server_name, tls).await.map_err(AskError::Net)
+        let privacy = Privacy { server_name: pool.location.server_name.clone(), tls };
+        Connection::open(&host, port, Some(&privacy)).await.map_err(AskError::Net)
     }
 
     /// Read once, when the first webhook without a bundle is called, and away from the runtime's threads.

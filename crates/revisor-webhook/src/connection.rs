@@ -1,4 +1,5 @@
-//! [`Connection`]: one connection to a webhook, from dialling to the sending of requests.
+//! [`Connection`]: one connection to a webhook, or to whom requests are passed on, from dialling to the sending of
+//! requests.
 //!
 //! Made by hand of hyper's parts rather than by hyper-util's client: what fails at which step is what clients are told,
 //! and that client hides the steps.
@@ -11,10 +12,11 @@ use bytes::Bytes;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Method, Request, Response, Uri, Version, header};
 use http_body_util::Full;
-use hyper::body::Incoming;
+use hyper::body::{Body as HttpBody, Incoming};
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls_pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -28,27 +30,39 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many addresses of one name are tried.
 const MAX_ADDRESSES: usize = 8;
 
-/// What is sent: one body in one piece.
-pub(crate) type Body = Full<Bytes>;
+/// What is sent to a webhook: one body in one piece.
+type Whole = Full<Bytes>;
 
-/// A connection that can carry requests. To drop it is to close it, once nothing is under way on it.
+/// A connection that can carry requests with bodies of one type. To drop it is to close it, once nothing is under way on
+/// it.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    sender: Sender,
+pub struct Connection<B = Whole> {
+    sender: Sender<B>,
     pub(crate) ends: Ends,
 }
 
 #[derive(Debug)]
-enum Sender {
-    Http1(http1::SendRequest<Body>),
-    Http2(http2::SendRequest<Body>),
+enum Sender<B> {
+    Http1(http1::SendRequest<B>),
+    Http2(http2::SendRequest<B>),
 }
 
 /// A request that was not answered.
-pub(crate) struct Unanswered {
-    pub(crate) error: NetError,
-    /// Whether nothing of it was sent, so that it can be sent again without being done twice.
-    pub(crate) unsent: bool,
+#[derive(Debug)]
+pub struct Unanswered<B = Whole> {
+    /// Why.
+    pub error: NetError,
+    /// The request, if nothing of it was sent, so that it can be sent again without being done twice.
+    pub unsent: Option<Request<B>>,
+}
+
+/// How somebody is spoken to in private: whom to take them for, and what to do about it.
+#[derive(Debug, Clone)]
+pub struct Privacy {
+    /// Whom they have to be.
+    pub server_name: ServerName<'static>,
+    /// The client's side of TLS.
+    pub tls: Arc<rustls::ClientConfig>,
 }
 
 /// A request that can be sent more than once.
@@ -62,49 +76,54 @@ pub(crate) struct Outgoing {
     pub(crate) body: Option<Bytes>,
 }
 
-impl Connection {
-    /// Dials, shakes hands, and agrees on a version of HTTP.
-    pub(crate) async fn open(
-        host: &str,
-        port: u16,
-        server_name: &ServerName<'static>,
-        tls: Arc<rustls::ClientConfig>,
-    ) -> Result<Connection, NetError> {
+impl<B> Connection<B>
+where
+    B: HttpBody<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + Unpin + 'static,
+{
+    /// Dials, shakes hands, and agrees on a version of HTTP; without TLS it is 1.1.
+    pub async fn open(host: &str, port: u16, privacy: Option<&Privacy>) -> Result<Connection<B>, NetError> {
         let stream = dial(host, port).await?;
         let remote = stream.peer_addr().map_err(|_| NetError::Eof)?;
         let local = stream.local_addr().map_err(|_| NetError::Eof)?;
         let ends = Ends { local, remote };
         // Requests are written whole; to hold back their last packet only delays the answer.
         stream.set_nodelay(true).map_err(|error| NetError::transferring(ends, &error))?;
+        let Some(Privacy { server_name, tls }) = privacy else { return Connection::speak(stream, ends).await };
 
-        let handshake = TlsConnector::from(tls).connect(server_name.clone(), Overheard::new(stream)).into_fallible();
+        let connector = TlsConnector::from(tls.clone());
+        let handshake = connector.connect(server_name.clone(), Overheard::new(stream)).into_fallible();
         let stream = match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
             Ok(Ok(stream)) => stream,
             Ok(Err((_, stream))) if stream.beginning() == b"HTTP/" => return Err(NetError::PlainHttp),
             Ok(Err((error, _))) => return Err(NetError::transferring(ends, &error)),
             Err(_) => return Err(NetError::HandshakeTimeout),
         };
-        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
+            return Connection::speak(Unceremonious(stream), ends).await;
+        }
         let io = TokioIo::new(Unceremonious(stream));
-        // The tasks end when the sender is dropped or the other side hangs up; what they have to say, the requests that
-        // it concerns are told too.
-        let sender = if is_http2 {
-            let (sender, connection) =
-                http2::handshake(TokioExecutor::new(), io).await.map_err(|error| NetError::asking(ends, &error))?;
-            tokio::spawn(connection);
-            Sender::Http2(sender)
-        } else {
-            // Names in headers mean the same in any case, but not to all who wrote webhooks.
-            let handshake = http1::Builder::new().title_case_headers(true).handshake(io).await;
-            let (sender, connection) = handshake.map_err(|error| NetError::asking(ends, &error))?;
-            tokio::spawn(connection);
-            Sender::Http1(sender)
-        };
-        Ok(Connection { sender, ends })
+        let (sender, connection) =
+            http2::handshake(TokioExecutor::new(), io).await.map_err(|error| NetError::asking(ends, &error))?;
+        tokio::spawn(connection);
+        Ok(Connection { sender: Sender::Http2(sender), ends })
+    }
+
+    /// Speaks HTTP/1.1 on a stream.
+    async fn speak(
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        ends: Ends,
+    ) -> Result<Connection<B>, NetError> {
+        // Names in headers mean the same in any case, but not to all who wrote webhooks.
+        let handshake = http1::Builder::new().title_case_headers(true).handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = handshake.map_err(|error| NetError::asking(ends, &error))?;
+        // The task ends when the sender is dropped or the other side hangs up; what it has to say, the requests that it
+        // concerns are told too.
+        tokio::spawn(connection.with_upgrades());
+        Ok(Connection { sender: Sender::Http1(sender), ends })
     }
 
     /// The same connection once more, where it can carry several requests at a time.
-    pub(crate) fn share(&self) -> Option<Connection> {
+    pub(crate) fn share(&self) -> Option<Connection<B>> {
         match &self.sender {
             Sender::Http1(_) => None,
             Sender::Http2(sender) => Some(Connection { sender: Sender::Http2(sender.clone()), ends: self.ends }),
@@ -112,38 +131,59 @@ impl Connection {
     }
 
     /// Whether the other side has hung up.
-    pub(crate) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         match &self.sender {
             Sender::Http1(sender) => sender.is_closed(),
             Sender::Http2(sender) => sender.is_closed(),
         }
     }
 
-    /// Sends a request and waits for the head of its answer.
-    pub(crate) async fn ask(&mut self, outgoing: &Outgoing) -> Result<Response<Incoming>, Unanswered> {
+    /// Which version of HTTP is spoken.
+    pub(crate) fn version(&self) -> Version {
+        match &self.sender {
+            Sender::Http1(_) => Version::HTTP_11,
+            Sender::Http2(_) => Version::HTTP_2,
+        }
+    }
+
+    /// Sends a request, which has to be one for the version that is spoken, and waits for the head of its answer.
+    pub async fn send(&mut self, request: Request<B>) -> Result<Response<Incoming>, Unanswered<B>> {
         let ends = self.ends;
-        let unsent = |error: NetError| Unanswered { error, unsent: true };
-        let fail = |mut failure: TrySendError<Request<Body>>| {
-            let unsent = failure.take_message().is_some();
+        let fail = |mut failure: TrySendError<Request<B>>| {
+            let unsent = failure.take_message();
             Unanswered { error: NetError::asking(ends, failure.error()), unsent }
         };
+        let ready = match &mut self.sender {
+            Sender::Http1(sender) => sender.ready().await,
+            Sender::Http2(sender) => sender.ready().await,
+        };
+        if let Err(error) = ready {
+            return Err(Unanswered { error: NetError::asking(ends, &error), unsent: Some(request) });
+        }
         match &mut self.sender {
-            Sender::Http1(sender) => {
-                let request = outgoing.request(Version::HTTP_11).map_err(unsent)?;
-                sender.ready().await.map_err(|error| unsent(NetError::asking(ends, &error)))?;
-                sender.try_send_request(request).await.map_err(fail)
-            }
-            Sender::Http2(sender) => {
-                let request = outgoing.request(Version::HTTP_2).map_err(unsent)?;
-                sender.ready().await.map_err(|error| unsent(NetError::asking(ends, &error)))?;
-                sender.try_send_request(request).await.map_err(fail)
-            }
+            Sender::Http1(sender) => sender.try_send_request(request).await.map_err(fail),
+            Sender::Http2(sender) => sender.try_send_request(request).await.map_err(fail),
+        }
+    }
+
+    /// What it means that an answer on this connection broke off.
+    pub fn broken(&self, error: &hyper::Error) -> NetError {
+        NetError::reading(self.ends, error)
+    }
+}
+
+impl Connection {
+    /// Sends a call and waits for the head of its answer.
+    pub(crate) async fn ask(&mut self, outgoing: &Outgoing) -> Result<Response<Incoming>, Unanswered> {
+        match outgoing.request(self.version()) {
+            Ok(request) => self.send(request).await,
+            Err(error) => Err(Unanswered { error, unsent: None }),
         }
     }
 }
 
 impl Outgoing {
-    fn request(&self, version: Version) -> Result<Request<Body>, NetError> {
+    fn request(&self, version: Version) -> Result<Request<Whole>, NetError> {
         let refuse = |error: http::Error| NetError::Protocol(error.to_string());
         let path = PathAndQuery::try_from(self.path_and_query.as_str()).map_err(|error| refuse(error.into()))?;
         let mut uri = Uri::builder().path_and_query(path);

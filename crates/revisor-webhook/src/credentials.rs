@@ -34,7 +34,8 @@ impl Credentials {
         Ok(())
     }
 
-    pub(crate) fn identity(&self) -> Result<Option<Identity>, ClientConfigError> {
+    /// The certificate with its chain, and its key.
+    pub fn identity(&self) -> Result<Option<Identity>, ClientConfigError> {
         let Some((chain, key)) = &self.certificate else { return Ok(None) };
         let refuse = |problem: String| ClientConfigError::Credentials(problem);
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(chain)

@@ -6,6 +6,9 @@
 //! that clients of Kubernetes know, down to those of Go's network library. Everything is bounded: time, the size of an
 //! answer, connections, and how many webhooks are remembered.
 //!
+//! What webhooks need is what everybody needs who calls somebody else over TLS: [`Connection`] and [`tls_client_config`]
+//! are for those who pass requests on, too.
+//!
 //! Nothing here knows of requests to the server, of statuses, or when a webhook is to be called.
 
 mod admission;
@@ -29,8 +32,9 @@ pub use answer::{Answer, AnswerError};
 pub use call_error::{CallError, NetError, StatusAnswer};
 pub use client::{Limits, WebhookClient};
 pub use client_config::{ClientConfig, ClientConfigError, ServiceReference, Target};
+pub use connection::{Connection, Privacy, Unanswered};
 pub use conversion::{ConversionError, ConversionWebhook};
 pub use credentials::{CredentialBook, Credentials, Identity};
 pub use service_resolver::{Endpoint, Resolving, ServiceResolver, UnresolvedService};
-pub use trust::tls_client_config;
+pub use trust::{tls_client_config, unverified_tls_client_config};
 pub use x509_error::X509Error;

@@ -172,6 +172,54 @@ pub fn tls_client_config(
     with_identity(trust.verifying()?, identity)
 }
 
+/// The same for those who are told to believe whoever answers. What is sent to them is encrypted, and that is all.
+pub fn unverified_tls_client_config(identity: Option<Identity>) -> Result<ClientConfig, ClientConfigError> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&[&version::TLS13, &version::TLS12])
+        .map_err(|error| ClientConfigError::CaBundle(error.to_string()))?;
+    with_identity(builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider))), identity)
+}
+
+/// Believes whoever answers, as long as they have the key of what they show.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
 /// What a client shows of itself, if it shows anything.
 fn with_identity(
     builder: ConfigBuilder<ClientConfig, WantsClientCert>,

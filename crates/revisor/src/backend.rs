@@ -1,17 +1,23 @@
 //! [`Backend`]: where the server's objects are, a folder or an etcd, and what differs with that.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::{Context, anyhow, ensure};
 use bytes::Bytes;
 use revisor_api::{HealthCheck, StoreSample};
-use revisor_catalog::{Catalog, StorageCodec, StoredObject};
-use revisor_etcd::{Codec, Decoded, EtcdStore, OpenError, Prober};
+use revisor_catalog::{Catalog, StorageCodec, StorageMediaType, StoredObject};
+use revisor_encryption::StoreKeys;
+use revisor_etcd::{Codec, Decoded, EtcdOptions, EtcdStore, OpenError, Prober};
 use revisor_registry::off_the_workers;
-use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits};
-use revisor_store::{BoxError, Draft, Identity, Key, ResourceTransformers, Store, StoreError};
+use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore, HistoryLimits, RecordCipher};
+use revisor_store::{BoxError, Draft, Identity, Key, ResourceTransformers, Store, StoreError, Stores};
 
+use crate::config_file;
 use crate::encryption_config::EncryptionFile;
+use crate::etcd_flags::EtcdFlags;
+use crate::etcd_overrides::OwnEtcd;
 use crate::flags::ServeFlags;
 use crate::machine;
 
@@ -27,11 +33,18 @@ pub(crate) enum Backend {
     Folder(Arc<EmbeddedStore>),
     /// In an etcd, which others may use too.
     Etcd {
-        /// The store on it.
-        store: Arc<EtcdStore>,
-        /// Whether it answers as soon as it must for a healthy server, and for one that is ready.
-        probers: [Arc<Prober>; 2],
+        /// The one of most resources.
+        main: Cluster,
+        /// Those of other resources, and what the keys begin with that each has.
+        own: Vec<(Vec<String>, Cluster)>,
     },
+}
+
+/// An etcd, and how it is.
+pub(crate) struct Cluster {
+    store: Arc<EtcdStore>,
+    /// Whether it answers as soon as it must for a healthy server, and for one that is ready.
+    probers: [Arc<Prober>; 2],
 }
 
 impl Backend {
@@ -45,37 +58,44 @@ impl Backend {
             Some(file) => file.encryption.clone(),
             None => Arc::new(Identity),
         };
+        let overrides = flags.etcd.overrides()?;
         if !flags.etcd.is_given() {
             return Ok(Backend::Folder(Arc::new(open_folder(flags, transformers).await?)));
         }
+        ensure!(
+            flags.store_key_file.is_none(),
+            "--store-key-file is for the store in the data folder, not for an etcd"
+        );
         let events = catalog.stored_kind("", "events").map(|events| (events.prefix.clone(), flags.event_ttl));
         let leases = (MASTER_LEASES.0.to_owned(), MASTER_LEASES.1);
-        let options = flags.etcd.options(flags.history, events.into_iter().chain([leases]).collect())?;
-        let codec = Arc::new(CatalogCodec {
-            codec: StorageCodec::new(catalog, flags.etcd.storage_media_type),
-            transformers,
-            prefix: format!("/{}", flags.etcd.etcd_prefix.trim_matches('/')),
-        });
-        let store = loop {
-            match EtcdStore::open(options.clone(), codec.clone()).await {
-                Ok(store) => break Arc::new(store),
-                Err(OpenError::Etcd(error)) => {
-                    tracing::warn!(%error, "waiting for etcd");
-                    tokio::time::sleep(PAUSE).await;
-                }
-                Err(error) => return Err(error.into()),
-            }
+        let times_to_live: Vec<_> = events.into_iter().chain([leases]).collect();
+        let unknown = overrides.unknown(catalog);
+        if !unknown.is_empty() {
+            tracing::warn!(resources = unknown.join(","), "no resource of these names can have an etcd of its own");
+        }
+        let (media, prefix) = (flags.etcd.storage_media_type, &flags.etcd.etcd_prefix);
+        let codec = Arc::new(CatalogCodec::new(catalog, media, transformers, prefix));
+        let open = |servers: Vec<String>| {
+            let options = flags.etcd.options(servers, flags.history, times_to_live.clone());
+            Cluster::open(options, codec.clone(), &flags.etcd)
         };
-        let timeouts = [flags.etcd.etcd_healthcheck_timeout, flags.etcd.etcd_readycheck_timeout];
-        let probers = timeouts.map(|timeout| Arc::new(Prober::start(&store, timeout)));
-        Ok(Backend::Etcd { store, probers })
+        let main = open(flags.etcd.etcd_servers.clone()).await?;
+        let mut own = Vec::new();
+        for OwnEtcd { servers, prefixes } in overrides.etcds(catalog) {
+            own.push((prefixes, open(servers).await?));
+        }
+        Ok(Backend::Etcd { main, own })
     }
 
-    /// The store.
-    pub(crate) fn store(&self) -> Arc<dyn Store> {
+    /// The stores.
+    pub(crate) fn stores(&self) -> Stores {
         match self {
-            Backend::Folder(store) => store.clone(),
-            Backend::Etcd { store, .. } => store.clone(),
+            Backend::Folder(store) => Stores::new(store.clone()),
+            Backend::Etcd { main, own } => {
+                own.iter().fold(Stores::new(main.store.clone()), |stores, (prefixes, cluster)| {
+                    stores.with_part(prefixes.clone(), cluster.store.clone())
+                })
+            }
         }
     }
 
@@ -98,13 +118,13 @@ impl Backend {
             Backend::Folder(store) => {
                 vec![store_check("etcd", store.clone()), store_check("etcd-readiness", store.clone()).of_readiness()]
             }
-            Backend::Etcd { store, probers: [health, readiness] } => {
-                let (store, health, readiness) = (store.clone(), health.clone(), readiness.clone());
-                let stands = move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string()));
-                vec![
-                    HealthCheck::new("etcd", move || health.check().and_then(|()| stands())),
-                    HealthCheck::readiness("etcd-readiness", move || readiness.check()),
-                ]
+            Backend::Etcd { main, own } => {
+                let mut checks = main.checks("etcd".to_owned(), "etcd-readiness".to_owned());
+                for (number, (_, cluster)) in own.iter().enumerate() {
+                    let readiness = format!("etcd-override-readiness-{number}");
+                    checks.extend(cluster.checks(format!("etcd-override-{number}"), readiness));
+                }
+                checks
             }
         }
     }
@@ -146,9 +166,42 @@ impl Backend {
     }
 }
 
+impl Cluster {
+    /// Opens an etcd. One that does not answer yet is waited for.
+    async fn open(options: EtcdOptions, codec: Arc<CatalogCodec>, flags: &EtcdFlags) -> anyhow::Result<Cluster> {
+        let store = loop {
+            match EtcdStore::open(options.clone(), codec.clone()).await {
+                Ok(store) => break Arc::new(store),
+                Err(OpenError::Etcd(error)) => {
+                    tracing::warn!(%error, "waiting for etcd");
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let timeouts = [flags.etcd_healthcheck_timeout, flags.etcd_readycheck_timeout];
+        let probers = timeouts.map(|timeout| Arc::new(Prober::start(&store, timeout)));
+        Ok(Cluster { store, probers })
+    }
+
+    /// What is told of it. All etcds can be left out of a report by one name.
+    fn checks(&self, of_health: String, of_readiness: String) -> Vec<HealthCheck> {
+        let Cluster { store, probers: [health, readiness] } = self;
+        let (store, health, readiness) = (store.clone(), health.clone(), readiness.clone());
+        let stands = move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string()));
+        vec![
+            HealthCheck::new(of_health, move || health.check().and_then(|()| stands())).in_group("etcd"),
+            HealthCheck::readiness(of_readiness, move || readiness.check()).in_group("etcd-readiness"),
+        ]
+    }
+}
+
 async fn open_folder(flags: &ServeFlags, transformers: Arc<dyn ResourceTransformers>) -> anyhow::Result<EmbeddedStore> {
     let mut options = EmbeddedOptions::new(flags.data_dir.join("store"));
     options.transformers = transformers;
+    if let Some(path) = &flags.store_key_file {
+        options.cipher = Some(store_keys(path)?);
+    }
     options.history = HistoryLimits {
         age: flags.history,
         events: flags.history_events,
@@ -158,12 +211,20 @@ async fn open_folder(flags: &ServeFlags, transformers: Arc<dyn ResourceTransform
     Ok(EmbeddedStore::open(options).await?)
 }
 
+/// The keys with which a store is encrypted as a whole.
+pub(crate) fn store_keys(path: &Path) -> anyhow::Result<Arc<dyn RecordCipher>> {
+    let unusable = || format!("cannot use the keys in {}", path.display());
+    let text = config_file::read(path).with_context(unusable)?;
+    let keys = std::str::from_utf8(&text).map_err(|_| "it is no text".to_owned()).and_then(StoreKeys::parse);
+    Ok(Arc::new(keys.map_err(|problem| anyhow!(problem)).with_context(unusable)?))
+}
+
 fn store_check(name: &str, store: Arc<EmbeddedStore>) -> HealthCheck {
     HealthCheck::new(name, move || store.failure().map_or(Ok(()), |failure| Err(failure.to_string())))
 }
 
 /// Keeps objects in etcd as the original does, encrypted where that is asked for.
-struct CatalogCodec {
+pub(crate) struct CatalogCodec {
     codec: StorageCodec,
     transformers: Arc<dyn ResourceTransformers>,
     /// What stands in place of `/registry` in etcd.
@@ -171,6 +232,17 @@ struct CatalogCodec {
 }
 
 impl CatalogCodec {
+    /// For the built-in kinds of a catalog, below a prefix of etcd.
+    pub(crate) fn new(
+        catalog: &Catalog,
+        media: StorageMediaType,
+        transformers: Arc<dyn ResourceTransformers>,
+        prefix: &str,
+    ) -> CatalogCodec {
+        let codec = StorageCodec::new(catalog, media);
+        CatalogCodec { codec, transformers, prefix: format!("/{}", prefix.trim_matches('/')) }
+    }
+
     /// What an encrypted object is bound to: its key in etcd (upstream: `authenticatedDataString`).
     fn authenticated(&self, key: &Key) -> String {
         let key = key.as_str();

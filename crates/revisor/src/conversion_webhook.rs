@@ -40,7 +40,7 @@ const LOOKING: Duration = Duration::from_secs(1);
 
 /// Serves until a signal comes, or installs what is needed for that.
 pub(crate) fn run(flags: ConversionWebhookFlags) -> anyhow::Result<()> {
-    logging::start(flags.serving.verbosity, flags.serving.logging_format);
+    let _ = logging::start(flags.serving.verbosity, flags.serving.logging_format);
     let files = SourceFile::read_all(&flags.files)?;
     let book = RuleBook::read(&files).map_err(|problems| anyhow::anyhow!(problems.join("\n")))?;
     let certificates = certificates(&flags)?;

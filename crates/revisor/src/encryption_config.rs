@@ -11,6 +11,7 @@ use revisor_catalog::{Catalog, CatalogOptions, Feature};
 use revisor_encryption::{Encryption, EncryptionConfiguration, EncryptionMetrics, EncryptionOptions, GroupResource};
 use revisor_object::aggregate_message;
 use revisor_store::embedded::EmbeddedStore;
+use revisor_store::{Identity, ResourceTransformers};
 use revisor_version::FeatureGates;
 
 use crate::config_file::{Kind, Member, Type, read};
@@ -159,9 +160,15 @@ impl EncryptionFile {
     }
 }
 
-/// What the file at `path` says, for those who only read what is stored.
-pub(crate) fn reading(path: &Path, gates: &FeatureGates) -> anyhow::Result<Arc<Encryption>> {
-    Ok(EncryptionFile::load(path, false, gates, "")?.encryption)
+/// How objects are encrypted by the file at `path`, or not at all without one: for commands, which follow no file.
+pub(crate) async fn transformers(
+    path: Option<PathBuf>,
+    gates: &FeatureGates,
+) -> anyhow::Result<Arc<dyn ResourceTransformers>> {
+    let Some(path) = path else { return Ok(Arc::new(Identity)) };
+    let gates = gates.clone();
+    let loaded = tokio::task::spawn_blocking(move || EncryptionFile::load(&path, false, &gates, "")).await?;
+    Ok(loaded?.encryption)
 }
 
 fn load(path: &Path, reload: bool) -> anyhow::Result<(Vec<u8>, EncryptionConfiguration)> {

@@ -8,6 +8,7 @@ use revisor_catalog::StorageMediaType;
 use revisor_etcd::{EtcdOptions, TlsFiles};
 
 use crate::duration::parse_duration;
+use crate::etcd_overrides::Overrides;
 
 /// Which etcd, and how to use it.
 #[derive(Debug, Clone, Args)]
@@ -33,7 +34,8 @@ pub(crate) struct EtcdFlags {
     #[arg(long, value_name = "FILE", requires = "etcd_certfile")]
     pub(crate) etcd_keyfile: Option<PathBuf>,
 
-    /// Resources that have an etcd of their own: GROUP/RESOURCE#URL;URL. Not there yet, and refused
+    /// Resources that have an etcd of their own: GROUP/RESOURCE#URL;URL, where the group of the core is empty and
+    /// GROUP/* is all of a group. Custom resources stay where the others are
     #[arg(long, value_name = "OVERRIDES", value_delimiter = ',')]
     pub(crate) etcd_servers_overrides: Vec<String>,
 
@@ -58,10 +60,10 @@ pub(crate) struct EtcdFlags {
     pub(crate) lease_reuse_duration_seconds: u32,
 }
 
-const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const JSON: &str = "application/json";
 
-fn parse_media_type(text: &str) -> Result<StorageMediaType, String> {
+pub(crate) fn parse_media_type(text: &str) -> Result<StorageMediaType, String> {
     match text {
         PROTOBUF | "" => Ok(StorageMediaType::Protobuf),
         JSON => Ok(StorageMediaType::Json),
@@ -75,17 +77,22 @@ impl EtcdFlags {
         !self.etcd_servers.is_empty()
     }
 
-    /// The options of the store. History is forgotten every `compaction`, and what these keys begin with goes by itself.
+    /// Which resources have an etcd of their own.
+    pub(crate) fn overrides(&self) -> anyhow::Result<Overrides> {
+        let overrides = Overrides::parse(&self.etcd_servers_overrides)?;
+        let is_good = self.is_given() || self.etcd_servers_overrides.is_empty();
+        anyhow::ensure!(is_good, "--etcd-servers-overrides needs --etcd-servers, which has all other resources");
+        Ok(overrides)
+    }
+
+    /// The options of a store. History is forgotten every `compaction`, and what these keys begin with goes by itself.
     pub(crate) fn options(
         &self,
+        servers: Vec<String>,
         compaction: Duration,
         times_to_live: Vec<(String, Duration)>,
-    ) -> anyhow::Result<EtcdOptions> {
-        anyhow::ensure!(
-            self.etcd_servers_overrides.is_empty(),
-            "--etcd-servers-overrides: resources cannot have an etcd of their own yet"
-        );
-        Ok(EtcdOptions {
+    ) -> EtcdOptions {
+        EtcdOptions {
             tls: TlsFiles {
                 authorities: self.etcd_cafile.clone(),
                 certificate: self.etcd_certfile.clone(),
@@ -95,7 +102,7 @@ impl EtcdFlags {
             times_to_live,
             lease_reuse: Duration::from_secs(self.lease_reuse_duration_seconds.into()),
             compaction: Some(compaction),
-            ..EtcdOptions::new(self.etcd_servers.clone())
-        })
+            ..EtcdOptions::new(servers)
+        }
     }
 }

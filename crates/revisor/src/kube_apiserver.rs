@@ -24,6 +24,13 @@ const DEFAULTS: [(&str, &str); 4] = [
     ("http2-max-streams-per-connection", "0"),
 ];
 
+/// The controllers that run unless somebody says otherwise. Those that put objects into every namespace are left out: whoever
+/// starts the original finds none there, and tests of operators count them.
+const CONTROLLERS: &str = "*,-root-ca-certificate-publisher-controller,-serviceaccount-controller";
+
+/// The variable that names the controllers to run.
+pub(crate) const CONTROLLERS_VARIABLE: &str = "REVISOR_CONTROLLERS";
+
 /// The variable that names the release to be.
 pub(crate) const EMULATION_VERSION: &str = "REVISOR_EMULATION_VERSION";
 
@@ -95,6 +102,9 @@ pub(crate) fn invocation(arguments: Vec<String>, environment: Option<String>) ->
         if !is_in_file && !says(&effective, name) {
             effective.push(Given { name: name.to_owned(), value: value.to_owned() });
         }
+    }
+    if !says(&effective, "controllers") && std::env::var_os(CONTROLLERS_VARIABLE).is_none() {
+        effective.push(Given { name: "controllers".to_owned(), value: CONTROLLERS.to_owned() });
     }
     if let Some(release) = release
         && !says(&effective, "emulated-version")
@@ -206,6 +216,10 @@ mod tests {
         let arguments = served("--data-dir=/x --authorization-mode=Node --authorization-mode=RBAC --allow-privileged");
         assert!(arguments.contains(&"--authorization-mode=Node,RBAC".to_owned()), "{arguments:?}");
         assert!(arguments.contains(&"--allow-privileged=true".to_owned()), "{arguments:?}");
+        let controllers =
+            |line: &str| served(line).into_iter().filter(|word| word.starts_with("--controllers=")).collect::<Vec<_>>();
+        assert_eq!(controllers("--data-dir=/x"), [format!("--controllers={CONTROLLERS}")]);
+        assert_eq!(controllers("--data-dir=/x --controllers=none"), ["--controllers=none"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod authentication;
 mod authentication_config;
 mod authorization;
 mod backend;
+mod behind;
 mod certificate_keeper;
 mod cluster;
 mod component;
@@ -18,30 +19,38 @@ mod controllers;
 mod conversion_webhook;
 mod crd;
 mod credentials;
+mod debug_socket;
 mod duration;
 mod encryption_config;
 mod envtest;
 mod etcd;
+mod etcd_access;
 mod etcd_flags;
 mod etcd_marker;
+mod etcd_overrides;
 mod flag_values;
 mod flags;
+mod folder_copy;
 mod health;
 mod health_checks;
 mod ip_range;
 mod kept_secret;
 mod kube_apiserver;
 mod kubeconfig;
+mod leader_election_flags;
 mod logging;
 mod machine;
 mod manifest_keeper;
 mod manual;
+mod moving;
 mod open_files;
+mod outward;
 mod own_config_maps;
 mod pflag;
 mod port_range;
 mod presence;
 mod private_folder;
+mod progress;
 mod rehearse;
 mod reload_metrics;
 mod reports;
@@ -122,6 +131,8 @@ fn run(arguments: Vec<OsString>, idle: Vec<String>) -> ExitCode {
         Command::StorageVersions(flags) => reports::storage_versions(&flags).and_then(|text| print(&text)),
         Command::Crd(command) => return crd::run(&command),
         Command::Rehearse(flags) => return rehearse::run(&flags),
+        Command::Import(flags) => return moving::import(&flags),
+        Command::Export(flags) => return moving::export(&flags),
         Command::Conformance(command) => return conformance::run(&command),
         Command::ConversionWebhook(flags) => conversion_webhook::run(*flags),
         Command::Credentials { command } => credentials::run(&command).and_then(|text| print(&text)),
@@ -150,7 +161,7 @@ fn run(arguments: Vec<OsString>, idle: Vec<String>) -> ExitCode {
 fn refuse(error: &clap::Error, command: Option<&str>) -> ExitCode {
     if error.use_stderr() {
         complain(error.to_string().trim_end());
-        let has_findings = matches!(command, Some("crd" | "rehearse" | "conformance"));
+        let has_findings = matches!(command, Some("crd" | "rehearse" | "import" | "export" | "conformance"));
         return if has_findings { ExitCode::from(crd::UNREADABLE) } else { ExitCode::FAILURE };
     }
     match print(&error.to_string()) {

@@ -1,8 +1,9 @@
 //! `revisor rehearse`: what a release, definitions and conversions that are to come would do to what is stored.
 //!
-//! Whoever has the objects is a [`Source`]: a folder that no server has open, or a live server. What becomes of an object
-//! is a matter of [`Rehearsal`]; here it is only fed and its findings are told.
+//! Whoever has the objects is a [`Source`]: a folder that no server has open, an etcd or a snapshot of one, or a live
+//! server. What becomes of an object is a matter of [`Rehearsal`]; here it is only fed and its findings are told.
 
+mod etcd;
 mod flags;
 mod folder;
 mod report;
@@ -13,18 +14,26 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use revisor_catalog::{Catalog, CatalogOptions};
-use revisor_encryption::Encryption;
+use revisor_catalog::Catalog;
 use revisor_object::Object;
 use revisor_registry::{Environment, Rehearsal, SeenRequests, Stored, ToCome};
+use revisor_store::ResourceTransformers;
 
 use crate::crd::{Located, SourceFile, UNREADABLE, read_definition};
-use crate::encryption_config;
+use crate::encryption_config::transformers;
 use crate::serve::{THREAD_STACK, stop_signal};
+use etcd::EtcdState;
 pub(crate) use flags::RehearseFlags;
 use folder::FolderSource;
 use report::Report;
 use server::ServerSource;
+
+/// Where definitions and Conversions are stored.
+const DEFINITIONS: &str = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
+const CONVERSIONS: &str = "/registry/versioning.revisor.dev/conversions/";
+
+/// By which keys what is stored is encrypted, if it is.
+type Keys = Arc<dyn ResourceTransformers>;
 
 /// Where the objects come from. Each is shown once and then let go, so that none has to be held.
 trait Source {
@@ -79,24 +88,33 @@ async fn rehearse(flags: &RehearseFlags) -> anyhow::Result<Report> {
     let to_come =
         ToCome { catalog: Catalog::build(&options)?, environment: Environment::system(), definitions, conversions };
     let release = options.version.emulation().to_string();
-    match &flags.data_dir {
-        Some(_) if flags.cluster.is_given() => bail!("either a folder or a server is looked at: leave out --data-dir"),
-        Some(folder) => {
-            let keys = keys(flags, &options).await?;
-            rehearse_source(&FolderSource::open(folder, keys).await?, to_come, release).await
-        }
-        None if flags.cluster.is_given() => {
-            rehearse_source(&ServerSource::open(&flags.cluster)?, to_come, release).await
-        }
-        None => bail!("name a folder with --data-dir, or a server with --server or --kubeconfig"),
+    let given = [flags.data_dir.is_some(), flags.etcd.is_given(), flags.cluster.is_given()];
+    if given.into_iter().filter(|given| *given).count() > 1 {
+        bail!("one of these is looked at, a folder, an etcd or its snapshot, or a server: leave out the others");
     }
-}
-
-/// The keys of what is stored, if it is encrypted.
-async fn keys(flags: &RehearseFlags, options: &CatalogOptions) -> anyhow::Result<Option<Arc<Encryption>>> {
-    let Some(path) = flags.encryption_provider_config.clone() else { return Ok(None) };
-    let gates = options.gates.clone();
-    Ok(Some(tokio::task::spawn_blocking(move || encryption_config::reading(&path, &gates)).await??))
+    if flags.encryption_provider_config.is_some() && flags.cluster.is_given() {
+        bail!("--encryption-provider-config is for what is stored in a folder or an etcd");
+    }
+    if let Some(folder) = &flags.data_dir {
+        let keys = transformers(flags.encryption_provider_config.clone(), &options.gates).await?;
+        return rehearse_source(
+            &FolderSource::open(folder, keys, flags.store_key_file.as_deref()).await?,
+            to_come,
+            release,
+        )
+        .await;
+    }
+    if flags.etcd.is_given() {
+        let keys = transformers(flags.encryption_provider_config.clone(), &options.gates).await?;
+        let source = EtcdState::open(&flags.etcd, &to_come.catalog, keys).await?;
+        return rehearse_source(&source, to_come, release).await;
+    }
+    if flags.cluster.is_given() {
+        return rehearse_source(&ServerSource::open(&flags.cluster)?, to_come, release).await;
+    }
+    bail!(
+        "name a folder with --data-dir, an etcd with --etcd-servers or --snapshot, or a server with --server or --kubeconfig"
+    )
 }
 
 async fn rehearse_source(source: &impl Source, to_come: ToCome, release: String) -> anyhow::Result<Report> {

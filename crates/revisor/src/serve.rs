@@ -8,21 +8,25 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use revisor_api::{
-    Api, ApiOptions, FlowControl, HealthChecks, Inflight, InflightLimits, Limits, Metrics, ResourceSample, Server,
-    ServerOptions, StatusPages, StrictTransportSecurity,
+    Api, ApiOptions, DebugPages, Distribution, FlowControl, HealthChecks, Inflight, InflightLimits, Limits, Metrics,
+    ResourceSample, Server, ServerOptions, SetVerbosity, StatusPages, StrictTransportSecurity, WorkQueueSample,
 };
 use revisor_auth::{
-    Anonymous, Authenticator, AuthorizationModes, Holdings, LiveCertificates, LiveOptions, ServingFiles, TokenFile,
-    brought_serving_files, server_names,
+    Anonymous, Authenticator, AuthorizationModes, Holdings, LiveCertificates, LiveOptions, ServiceAccounts,
+    ServingFiles, TokenFile, TokenObject, brought_serving_files, server_names,
 };
 use revisor_cache::{Cache, CacheOptions};
 use revisor_catalog::{Catalog, CatalogOptions, Feature, Resource};
-use revisor_controllers::{Controllers, ControllersOptions, SystemClock};
+use revisor_controllers::{
+    Clock, Controller, ControllersOptions, Durations, ElectedControllers, LeaderElection, LeaderElectionOptions,
+    QUEUE_BUCKETS, QueueSample, QueueTallies, ResourceList, SecretToken, SystemClock, TokenMaker,
+};
 use revisor_object::{Cidr, TokenSealer};
 use revisor_registry::{
     AdmissionConfig, AdmissionOptions, AdmissionPlugin, Advertised, Environment, Registry, RegistryOptions,
     ServerIdentity, ServiceNetwork, TolerationSeconds,
 };
+use revisor_version::Revision;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -31,7 +35,9 @@ use crate::admission_plugins::{PluginSwitches, enabled_plugins};
 use crate::authentication::token_authenticators;
 use crate::authentication_config::{AnonymousFlag, AuthenticationConfig, ConfigContext};
 use crate::backend::Backend;
+use crate::behind::Behind;
 use crate::certificate_keeper::CertificateKeeper;
+use crate::debug_socket::DebugSocket;
 use crate::encryption_config::EncryptionFile;
 use crate::flags::{EndpointReconciler, ServeFlags};
 use crate::health_checks::health_checks;
@@ -41,12 +47,17 @@ use crate::open_files::{OpenFiles, raise_open_files};
 use crate::own_config_maps::OwnConfigMaps;
 use crate::presence::{Presence, hostname};
 use crate::reload_metrics::ReloadMetrics;
+use crate::service_accounts::OpenedAccounts;
 use crate::usage_keeper::{UsageKeeper, server_name};
 use crate::{admission_config, authorization, logging, private_folder, service_accounts, version};
 
 /// The stack of each thread. What is sent may nest, a write may lead to another one, and frames that were not optimised are
 /// ten times the size of real ones; memory is only taken for as much of it as was ever used.
 pub(crate) const THREAD_STACK: usize = 8 << 20;
+
+/// How many threads may wait for the disk, and for authorization webhooks where requests are not bounded otherwise.
+const DISK_THREADS: usize = 512;
+const UNBOUNDED_REQUESTS: usize = 10_000;
 
 /// How long a read waits for a version that the server has not reached.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -56,13 +67,21 @@ const ADVERTISING: Duration = Duration::from_secs(10);
 
 /// Serves until a signal comes. `shown` are the flags as the server shows them to those who ask.
 pub(crate) fn serve(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Result<()> {
-    logging::start(flags.serving.verbosity, flags.serving.logging_format);
+    let set_verbosity = logging::start(flags.serving.verbosity, flags.serving.logging_format);
     let mut threads = tokio::runtime::Builder::new_multi_thread();
-    threads.enable_all().thread_stack_size(THREAD_STACK);
-    threads.build().context("cannot start threads")?.block_on(run(flags, shown))
+    threads.enable_all().thread_stack_size(THREAD_STACK).max_blocking_threads(most_threads(&flags));
+    threads.build().context("cannot start threads")?.block_on(run(flags, shown, set_verbosity))
 }
 
-async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Result<()> {
+/// How many threads may wait at once: those that read from disk, and one for every request that is being served, because an
+/// expression may ask an authorization webhook in the midst of it. A webhook that hangs leaves a thread for all others.
+fn most_threads(flags: &ServeFlags) -> usize {
+    let (reads, writes) = (flags.max_requests_inflight, flags.max_mutating_requests_inflight);
+    let served = if reads == 0 || writes == 0 { UNBOUNDED_REQUESTS } else { reads.saturating_add(writes) };
+    DISK_THREADS + served.min(UNBOUNDED_REQUESTS)
+}
+
+async fn run(flags: ServeFlags, shown: BTreeMap<String, String>, set_verbosity: SetVerbosity) -> anyhow::Result<()> {
     let started = Instant::now();
     let started_at = SystemTime::now();
     let options = flags.catalog_options()?;
@@ -72,10 +91,12 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         tracing::warn!(flags = flags.idle.join(","), "nothing in this server depends on these flags");
     }
     let authentication = authentication_config(&flags, &options)?;
+    let election = flags.leader_election.options(flags.etcd.is_given())?;
     let modes = authorization::modes(&flags)?;
     let anonymous = anonymous(&flags, &authentication, &modes)?;
     let request_header = flags.request_header.request_header()?;
     let front_proxies = flags.request_header.front_proxies()?;
+    service_accounts::check(&flags, &options.gates)?;
     let (admission, manifests) = admission(&flags, &options, &catalog)?;
     let audit = flags.audit.open()?;
     private_folder::secure(&flags.data_dir)?;
@@ -94,12 +115,12 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     });
     let encryption = encryption(&flags, &options).await?;
     let backend = Backend::open(&flags, &catalog, encryption.as_ref()).await?;
-    let store = backend.store();
+    let stores = backend.stores();
     let certificates = making.await??;
     let peers = certificates.peers();
 
     let windows = CacheOptions { window_bytes: flags.history_memory, ..CacheOptions::default() };
-    let cache = Cache::start(store.clone(), windows);
+    let cache = Cache::start(stores.clone(), windows);
     let registry = Registry::start(
         cache,
         RegistryOptions {
@@ -111,6 +132,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
             authorization: modes.clone(),
             server: server_name(&flags.data_dir)?,
             admission,
+            shows_versioning: options.shows_versioning(flags.etcd.is_given()),
         },
     )
     .await
@@ -137,6 +159,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     if let Some(encryption) = &encryption {
         encryption.metrics.register(metrics.registry())?;
     }
+    metrics.tell_build(&version::info(options.version));
     metrics.tell_version(&version::binary_version(), options.version, &options.gates);
     let server = Server::bind(ServerOptions {
         address: SocketAddr::new(flags.bind_address, flags.secure_port),
@@ -148,7 +171,11 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     })
     .with_context(|| format!("cannot listen on {}:{}", flags.bind_address, flags.secure_port))?;
     let external_address = external_address(&flags, server.address());
-    let service_accounts = service_accounts::open(&flags, certificates.own(), registry.clone(), &external_address)?;
+    let opened =
+        service_accounts::open(&flags, certificates.own(), registry.clone(), &external_address, metrics.registry());
+    let OpenedAccounts { accounts: service_accounts, plugin } = opened.await?;
+    let fetching_keys = plugin.map(|plugin| tokio::spawn(plugin.run()));
+    let token_maker = token_maker(&service_accounts);
     let audiences = service_accounts.audiences().to_vec();
     let (others, issuers) = token_authenticators(&flags, &options, &registry, &audiences, authentication)?;
     let authenticator = Authenticator::new(tokens, anonymous)
@@ -201,7 +228,14 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     if let Some(auditor) = &audit {
         metrics.ask_audit(auditor.clone());
     }
+    let debug = DebugPages::new(set_verbosity, flags.serving.request_timeout);
+    let socket = flags.debugging.debug_socket_path.as_deref();
+    let _socket = socket.map(|path| DebugSocket::open(path, debug.clone())).transpose()?;
+    let outward = flags.outward.open(&registry)?;
+    outward.aggregator.metrics().register(metrics.registry())?;
     let api = Arc::new(Api::new(ApiOptions {
+        aggregator: Some(outward.aggregator.clone()),
+        kubelets: outward.kubelets.clone(),
         registry: registry.clone(),
         authenticator,
         peers,
@@ -220,6 +254,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
             has_statusz: options.gates.is_enabled(Feature::ComponentStatusz.name()),
             flags: options.gates.is_enabled(Feature::ComponentFlagz.name()).then_some(shown),
         },
+        debug: flags.debugging.profiling.then_some(debug),
         request_timeout: flags.serving.request_timeout,
         min_request_timeout: Duration::from_secs(flags.min_request_timeout.into()),
     }));
@@ -247,8 +282,24 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     let presence = identity.map(|identity| Presence::begin(registry.clone(), identity));
     let usage = UsageKeeper::begin(registry.clone());
     let advertiser = registry.clone();
-    let controllers = start_controllers(&flags, registry, certificates.root_ca());
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+    let queues = QueueTallies::new(&clock);
+    metrics.ask_work_queues(work_queues(queues.clone(), flags.controllers.enabled().to_vec()));
+    let options = ControllersOptions {
+        resources: stored_resources(&registry),
+        registry,
+        clock,
+        enabled: flags.controllers.enabled().to_vec(),
+        queues,
+        root_ca: certificates.root_ca(),
+        token_maker,
+        // From etcd events go by themselves.
+        event_ttl: if flags.etcd.is_given() { Duration::ZERO } else { flags.event_ttl },
+        elsewhere: Some(Arc::new(Behind(outward.aggregator.clone()))),
+    };
+    let controllers = start_controllers(options, election);
     let keeping = tokio::spawn(certificates.run());
+    let outward = tokio::spawn(outward.run());
     let names = flags.controllers.enabled().iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",");
     tracing::info!(%address, controllers = names, elapsed = ?started.elapsed(), "serving");
     let drained = server.run(api, stop_signal).await;
@@ -257,10 +308,11 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
         tracing::warn!(error = &error as &dyn std::error::Error, "the server is still advertised");
     }
     keeping.abort();
+    outward.abort();
     if let Some(borrowing) = borrowing {
         borrowing.abort();
     }
-    for task in [encrypting, following, deciding].into_iter().flatten() {
+    for task in [encrypting, following, deciding, fetching_keys].into_iter().flatten() {
         task.abort();
     }
     keeping_config_maps.abort();
@@ -277,7 +329,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyhow::Resu
     if let Some(auditor) = audit {
         auditor.close().await;
     }
-    store.close().await;
+    stores.close().await;
     tracing::info!("stopped");
     Ok(())
 }
@@ -441,7 +493,17 @@ fn certificates(flags: &ServeFlags) -> anyhow::Result<LiveCertificates> {
     Ok(LiveCertificates::open(options, SystemTime::now())?)
 }
 
-fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, root_ca: watch::Receiver<String>) -> Controllers {
+/// Makes the tokens of secrets, if the server has a key of its own.
+fn token_maker(accounts: &ServiceAccounts) -> Option<TokenMaker> {
+    let sign = accounts.legacy_signer()?;
+    Some(Arc::new(move |token: SecretToken<'_>| {
+        let account = TokenObject { name: token.account.to_owned(), uid: token.account_uid.to_owned() };
+        sign(token.namespace, &account, token.secret)
+    }))
+}
+
+/// The resources whose objects are stored, as definitions come and go.
+fn stored_resources(registry: &Registry) -> ResourceList {
     let mut served = registry.served();
     let stored = |catalog: &Catalog| -> Arc<[Arc<Resource>]> {
         catalog.resources().filter(|resource| resource.is_stored()).cloned().collect()
@@ -455,18 +517,44 @@ fn start_controllers(flags: &ServeFlags, registry: Arc<Registry>, root_ca: watch
             }
         }
     });
-    Controllers::start(ControllersOptions {
-        registry,
-        resources,
-        clock: Arc::new(SystemClock::start()),
-        enabled: flags.controllers.enabled().to_vec(),
-        root_ca,
-        event_ttl: flags.event_ttl,
-    })
+    resources
+}
+
+/// Starts them, or takes part in the election of who does.
+fn start_controllers(options: ControllersOptions, election: Option<LeaderElectionOptions>) -> ElectedControllers {
+    // Who has nothing to do need not lead.
+    let election = election.filter(|_| !options.enabled.is_empty());
+    let election =
+        election.map(|election| LeaderElection::new(options.registry.clone(), options.clock.clone(), election));
+    ElectedControllers::start(options, election)
+}
+
+/// What the queues of controllers tell, in the form in which it is measured.
+fn work_queues(queues: QueueTallies, of: Vec<Controller>) -> impl Fn() -> Vec<WorkQueueSample> + Send + Sync + 'static {
+    let distribution = |durations: Durations| {
+        let cumulated = durations.buckets.iter().scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        let buckets = QUEUE_BUCKETS.into_iter().zip(cumulated).collect();
+        Distribution { buckets, count: durations.count, sum: durations.sum }
+    };
+    move || {
+        let told = |queue: QueueSample| WorkQueueSample {
+            name: queue.name,
+            depth: queue.depth,
+            adds: queue.adds,
+            retries: queue.retries,
+            waited: distribution(queue.waited),
+            worked: distribution(queue.worked),
+            unfinished: queue.unfinished.as_secs_f64(),
+            longest: queue.longest.as_secs_f64(),
+        };
+        queues.samples(&of).into_iter().map(told).collect()
+    }
 }
 
 fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {
-    let revision = registry.cache().revision().map_or(0, |revision| revision.get());
     let sample = |resource: &Arc<revisor_catalog::Resource>| {
         let cache = registry.cache_of(resource);
         ResourceSample {
@@ -475,7 +563,7 @@ fn resource_samples(registry: &Registry) -> Vec<ResourceSample> {
             objects: cache.len() as u64,
             watchers: cache.watcher_count() as u64,
             window_events: cache.window_len() as u64,
-            resource_version: revision,
+            resource_version: cache.reached().map_or(0, Revision::get),
             stored_versions: registry.stored_versions(resource),
         }
     };

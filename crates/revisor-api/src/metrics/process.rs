@@ -15,7 +15,7 @@ const TICKS: f64 = 100.0;
 /// A metric: name, help, type and where its value comes from.
 struct Row(&'static str, &'static str, MetricType, fn() -> Option<f64>);
 
-const ROWS: [Row; 6] = [
+const ROWS: [Row; 8] = [
     Row("process_start_time_seconds", "When the process started, in seconds since 1970", MetricType::GAUGE, start_time),
     Row("process_cpu_seconds_total", "Processor time used, in seconds", MetricType::COUNTER, cpu_seconds),
     Row("process_resident_memory_bytes", "Memory in use that is not swapped out", MetricType::GAUGE, || {
@@ -24,6 +24,8 @@ const ROWS: [Row; 6] = [
     Row("process_virtual_memory_bytes", "Size of the address space", MetricType::GAUGE, || memory("VmSize:")),
     Row("process_open_fds", "File descriptors that are open", MetricType::GAUGE, open_files),
     Row("process_max_fds", "File descriptors that may be open", MetricType::GAUGE, max_files),
+    Row("go_goroutines", "Tasks that exist now: what stands here for goroutines", MetricType::GAUGE, tasks),
+    Row("go_threads", "Threads of the process", MetricType::GAUGE, threads),
 ];
 
 #[derive(Clone)]
@@ -88,6 +90,15 @@ fn memory(name: &str) -> Option<f64> {
 fn kilobytes(status: &str, name: &str) -> Option<f64> {
     let value = status.lines().find_map(|line| line.strip_prefix(name))?;
     Some(value.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? * 1024.0)
+}
+
+/// How many tasks there are. Whoever scrapes is one of them, so there is a runtime to ask, except in tests.
+fn tasks() -> Option<f64> {
+    Some(tokio::runtime::Handle::try_current().ok()?.metrics().num_alive_tasks() as f64)
+}
+
+fn threads() -> Option<f64> {
+    stat_field(20)
 }
 
 fn open_files() -> Option<f64> {

@@ -9,8 +9,22 @@ use super::registered;
 /// The program whose version it is. Programs that extend the API would be others.
 const COMPONENT: &str = "kube";
 
+/// What is told of a build: the label, and the member of `/version`.
+const BUILD: [(&str, &str); 9] = [
+    ("build_date", "buildDate"),
+    ("compiler", "compiler"),
+    ("git_commit", "gitCommit"),
+    ("git_tree_state", "gitTreeState"),
+    ("git_version", "gitVersion"),
+    ("go_version", "goVersion"),
+    ("major", "major"),
+    ("minor", "minor"),
+    ("platform", "platform"),
+];
+
 pub(super) struct VersionMetrics {
     info: IntGaugeVec,
+    build: IntGaugeVec,
     features: IntGaugeVec,
     deprecated: IntGaugeVec,
     outside_skew: IntCounterVec,
@@ -26,6 +40,11 @@ impl VersionMetrics {
                 "version_info",
                 "Always 1: which release the server is, behaves as, and keeps compatible with",
                 &["component", "binary", "emulation", "min_compat"],
+            ),
+            build: gauge(
+                "kubernetes_build_info",
+                "Always 1: of what the server was built",
+                &BUILD.map(|(label, _)| label),
             ),
             features: gauge(
                 "kubernetes_feature_enabled",
@@ -56,6 +75,11 @@ impl VersionMetrics {
         for (name, gate, is_enabled) in gates.iter() {
             self.features.with_label_values(&[name, gate.stage.label()]).set(is_enabled.into());
         }
+    }
+
+    pub(super) fn tell_build(&self, version: &serde_json::Value) {
+        let values = BUILD.map(|(_, member)| version[member].as_str().unwrap_or_default());
+        self.build.with_label_values(&values).set(1);
     }
 
     pub(super) fn deprecated(&self, api: &DeprecatedApi<'_>) {

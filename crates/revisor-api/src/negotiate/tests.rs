@@ -100,7 +100,7 @@ fn routes_look_at_the_type_alone() {
         ("APPLICATION/JSON", false),
         (",", false),
     ] {
-        assert_eq!(passes_route(&with(accept), Encoding::ALL), want, "{accept}");
+        assert_eq!(RouteTypes::of(&with(accept), Encoding::ALL).object, want, "{accept}");
     }
 }
 
@@ -162,9 +162,18 @@ fn pages_are_texts_unless_their_kind_is_asked_for() {
         ("application/json;v=v1beta1;g=config.k8s.io;as=Statusz;stream=watch", None),
         ("application/json;v=v1beta1;g=config.k8s.io;as=Statusz;sv=v1", None),
     ] {
-        assert_eq!(negotiate_page(&with(accept), "Statusz").ok(), want, "{accept}");
+        assert_eq!(negotiate_page(&with(accept), "Statusz", Encoding::ALL).ok(), want, "{accept}");
     }
-    let refusal = negotiate_page(&with("application/json"), "Statusz").expect_err("is refused");
-    let types = "application/json, application/yaml, text/plain";
-    assert_eq!(refusal.message, format!("only the following media types are accepted: {types}"));
+    let cbor = with("application/cbor;v=v1beta1;g=config.k8s.io;as=Statusz");
+    assert_eq!(
+        negotiate_page(&cbor, "Statusz", Encoding::ALL_WITH_CBOR).ok(),
+        Some(Object { encoding: Encoding::Cbor, version: V1Beta1, is_pretty: false })
+    );
+    for (offer, types) in [
+        (Encoding::ALL, "application/json, application/yaml, text/plain"),
+        (Encoding::ALL_WITH_CBOR, "application/json, application/yaml, text/plain, application/cbor"),
+    ] {
+        let refusal = negotiate_page(&with("application/json"), "Statusz", offer).expect_err("is refused");
+        assert_eq!(refusal.message, format!("only the following media types are accepted: {types}"));
+    }
 }

@@ -1,8 +1,7 @@
 //! Connections to what runs behind the API: exec, attach and port forwards to pods, proxies to pods, services and nodes.
-//! What admission is told of them, and where a proxy to a service or a node would lead.
-//!
-//! There is no way to kubelets and pods from here. What the original finds out before it would need one is found out all
-//! the same; only then a request that cannot be done is refused.
+//! What admission is told of them, and where proxies lead. How requests get there is in [`insides`](super::insides).
+
+use std::net::IpAddr;
 
 use http::Response;
 use http::request::Parts;
@@ -10,8 +9,10 @@ use revisor_catalog::{ObjectRoute, Resource};
 use revisor_object::{Object, Status, Value, parse_json};
 use revisor_registry::{GetRequest, GroupVersionKind, Operation, RegistryError, UnstoredWrite, WriteOptions};
 
+use super::insides::{Destination, is_global_unicast, texts};
 use super::{Refusal, place};
 use crate::query::Query;
+use crate::unread_body::UnreadBody;
 use crate::{Api, Body};
 
 /// What a client wants to be connected to.
@@ -138,16 +139,51 @@ impl Api {
         registry.validate_unstored(&write, &object).await
     }
 
-    /// A proxy to a service, as far as it can be gone (upstream: `ResourceLocation`).
-    pub(super) async fn proxy_to_service(&self, route: &ObjectRoute) -> Result<Response<Body>, Refusal> {
+    /// A proxy to a pod (upstream: `pod.ResourceLocation`).
+    pub(super) async fn proxy_to_pod(
+        &self,
+        route: &ObjectRoute,
+        parts: Parts,
+        body: UnreadBody,
+    ) -> Result<Response<Body>, Refusal> {
+        let id = route.name.as_deref().unwrap_or_default();
+        let Some((scheme, name, port)) = split_name(id) else {
+            return Err(bad(format!("invalid pod request {id:?}")));
+        };
+        let pod = self.read_object(&route.resource, route.namespace.as_deref(), name).await?;
+        let containers = pod.at(&["spec", "containers"]).and_then(Value::as_array).unwrap_or_default();
+        let mut first = containers.iter().filter_map(Value::as_object).filter_map(|it| it.array("ports").first());
+        let declared = first.find_map(|port| port.as_object()?.get("containerPort")?.as_i64());
+        let port = match (port, declared) {
+            ("", None) => default_port(scheme),
+            ("", Some(declared)) => u16::try_from(declared).unwrap_or_default(),
+            (port, _) => port.parse().map_err(|_| bad(format!("invalid port {port:?} of pod {name:?}")))?,
+        };
+        let address = pod.at(&["status", "podIP"]).and_then(Value::as_str).unwrap_or_default();
+        let allowed = address.parse::<IpAddr>().is_ok_and(is_global_unicast);
+        if !allowed {
+            return Err(bad("address not allowed".to_owned()));
+        }
+        let target = self.insides.target(scheme, address, port)?;
+        let to = self.inside(target, path_behind(parts.uri.path()));
+        self.pass_inside(to, parts, body).await
+    }
+
+    /// A proxy to a service (upstream: `ResourceLocation`).
+    pub(super) async fn proxy_to_service(
+        &self,
+        route: &ObjectRoute,
+        parts: Parts,
+        body: UnreadBody,
+    ) -> Result<Response<Body>, Refusal> {
         let id = route.name.as_deref().unwrap_or_default();
         let unavailable = |why: String| Err(Refusal::from(Box::new(Status::service_unavailable(why))));
-        let Some((_, name, port)) = split_name(id) else {
-            return Err(Box::new(Status::bad_request(format!("invalid service request {id:?}"))).into());
+        let Some((scheme, name, port)) = split_name(id) else {
+            return Err(bad(format!("invalid service request {id:?}")));
         };
         let mut port_name = port.to_owned();
+        let service = self.read_object(&route.resource, route.namespace.as_deref(), name).await?;
         if let Ok(number) = port.parse::<i64>() {
-            let service = self.read_object(&route.resource, route.namespace.as_deref(), name).await?;
             let ports = service.at(&["spec", "ports"]).and_then(Value::as_array).unwrap_or_default();
             let has_number = |port: &&Object| port.get("port").and_then(Value::as_i64) == Some(number);
             let Some(found) = ports.iter().filter_map(Value::as_object).find(has_number) else {
@@ -163,25 +199,61 @@ impl Api {
         if subsets.is_empty() {
             return unavailable(format!("no endpoints available for service {name:?}"));
         }
-        let is_open = |subset: &Object| {
+        for subset in subsets.iter().filter_map(Value::as_object) {
             let mut ports = subset.array("ports").iter().filter_map(Value::as_object);
-            !subset.array("addresses").is_empty() && ports.any(|port| port.str("name").unwrap_or_default() == port_name)
-        };
-        if !subsets.iter().filter_map(Value::as_object).any(is_open) {
-            return unavailable(format!("no endpoints available for service {id:?}"));
+            let port = ports.find(|port| port.str("name").unwrap_or_default() == port_name);
+            let port = port.and_then(|port| port.get("port")?.as_i64()).and_then(|port| u16::try_from(port).ok());
+            let Some(port) = port else { continue };
+            for address in subset.array("addresses").iter().filter_map(Value::as_object) {
+                if let Some(ip) = self.pod_address(route, address).await {
+                    let target = self.insides.target(scheme, &ip, port)?;
+                    let to = self.inside(target, path_behind(parts.uri.path()));
+                    return self.pass_inside(to, parts, body).await;
+                }
+            }
         }
-        unavailable(format!("this server has no way to pods, so those of service {name:?} cannot be reached"))
+        unavailable(format!("no endpoints available for service {id:?}"))
     }
 
-    /// A proxy to a node, as far as it can be gone.
-    pub(super) async fn proxy_to_node(&self, route: &ObjectRoute) -> Result<Response<Body>, Refusal> {
+    /// The address of an endpoint, if it is that of the pod that it names: requests are passed on to nobody else
+    /// (upstream: `isValidAddress`).
+    async fn pod_address(&self, route: &ObjectRoute, address: &Object) -> Option<String> {
+        let ip = address.str("ip")?;
+        let target = address.object("targetRef")?;
+        if target.str("namespace") != route.namespace.as_deref() {
+            return None;
+        }
+        let pods = self.options.registry.built_in().resource("", "v1", "pods")?.clone();
+        let pod = self.read_object(&pods, route.namespace.as_deref(), target.str("name")?).await.ok()?;
+        texts(&pod, &["status", "podIPs"], "ip").contains(&ip).then(|| ip.to_owned())
+    }
+
+    /// A proxy to a node (upstream: `node.ResourceLocation`).
+    pub(super) async fn proxy_to_node(
+        &self,
+        route: &ObjectRoute,
+        parts: Parts,
+        body: UnreadBody,
+    ) -> Result<Response<Body>, Refusal> {
         let id = route.name.as_deref().unwrap_or_default();
-        let Some((_, name, _)) = split_name(id) else {
-            return Err(Box::new(Status::bad_request(format!("invalid node request {id:?}"))).into());
+        let Some((scheme, name, port)) = split_name(id) else {
+            return Err(bad(format!("invalid node request {id:?}")));
         };
-        self.read_object(&route.resource, None, name).await?;
-        let why = format!("this server has no way to kubelets, so that of node {name:?} cannot be asked");
-        Err(Box::new(Status::service_unavailable(why)).into())
+        let node = self.read_object(&route.resource, None, name).await?;
+        let kubelets = self.kubelets(name)?;
+        let address = self.kubelet_address(kubelets, &node)?;
+        require_proxyable(&address.host).await.map_err(bad)?;
+        let behind = path_behind(parts.uri.path()).to_owned();
+        let to = if port.is_empty() || port == address.port.to_string() {
+            let target = kubelets.target(&address, true);
+            let target = target.map_err(|error| Refusal::from(Box::new(Status::unexplained(error.to_string()))))?;
+            let client = &kubelets.client;
+            Destination { client, target, path: behind, query: None, needs_upgrade: false }
+        } else {
+            let port = port.parse().map_err(|_| bad(format!("invalid port {port:?} of node {name:?}")))?;
+            self.inside(self.insides.target(scheme, &address.host, port)?, &behind)
+        };
+        self.pass_inside(to, parts, body).await
     }
 
     /// The newest state of an object.
@@ -197,6 +269,33 @@ impl Api {
             Ok(Value::Object(object)) => Ok(object),
             _ => Err(RegistryError::Unreadable),
         }
+    }
+}
+
+fn bad(why: String) -> Refusal {
+    Box::new(Status::bad_request(why)).into()
+}
+
+/// The port of a scheme.
+fn default_port(scheme: &str) -> u16 {
+    if scheme == "https" { 443 } else { 80 }
+}
+
+/// Refuses names that lead to this machine itself, or nowhere (upstream: `isProxyableHostname`).
+async fn require_proxyable(host: &str) -> Result<(), String> {
+    let found: Vec<IpAddr> = match host.parse::<IpAddr>() {
+        Ok(address) => vec![address],
+        Err(_) => {
+            let found = tokio::net::lookup_host((host, 0)).await;
+            found.map_err(|_| format!("lookup {host}: no such host"))?.map(|address| address.ip()).collect()
+        }
+    };
+    if found.is_empty() {
+        return Err("no addresses for hostname".to_owned());
+    }
+    match found.into_iter().all(is_global_unicast) {
+        true => Ok(()),
+        false => Err("address not allowed".to_owned()),
     }
 }
 

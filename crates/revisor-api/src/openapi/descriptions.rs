@@ -1,13 +1,14 @@
 //! [`Descriptions`]: what people are told about the fields of built-in kinds.
 //!
 //! What the original does not have is described in a table of its own. The other texts are gathered when the program is
-//! built (`build.rs`), from the published bindings of the API, and kept compressed until somebody asks for the first
+//! built (`build.rs` of the catalog), from the published bindings of the API, and kept compressed until somebody asks for the first
 //! document.
 
 use std::collections::HashMap;
 use std::io::Read;
 
 use flate2::read::GzDecoder;
+use revisor_catalog::PACKED_DESCRIPTIONS;
 use serde_json::Value;
 
 use super::annotations::Annotations;
@@ -15,9 +16,6 @@ use super::enums::Enums;
 
 /// The texts of what is not in the original: the type, the field or nothing, and the text, separated by tabs.
 const OWN: &str = include_str!("../../tables/descriptions.tsv");
-
-/// One line per text, in the same columns; the text as a JSON string.
-const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptions.gz"));
 
 /// A kind that says of the fields which every object has what can be said of all of them.
 const COMMON: &str = "io.k8s.api.core.v1.ConfigMap";
@@ -34,7 +32,9 @@ impl Descriptions {
     /// The texts that the program was built with. `with_enums` is whether the values that fields can have are told.
     pub(crate) fn unpack(with_enums: bool) -> Descriptions {
         let mut lines = String::new();
-        GzDecoder::new(PACKED).read_to_string(&mut lines).expect("the program was built with texts that can be read");
+        GzDecoder::new(PACKED_DESCRIPTIONS)
+            .read_to_string(&mut lines)
+            .expect("the program was built with texts that can be read");
         let mut texts: HashMap<String, HashMap<String, String>> = HashMap::new();
         let unpacked = lines.lines().filter_map(cells).filter_map(|(of, field, text)| {
             let text: String = serde_json::from_str(text).ok()?;

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use revisor_aggregator::settle_names;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -89,6 +90,29 @@ impl Part {
     }
 }
 
+impl Part {
+    /// What another server adds. A type of this server's keeps its name.
+    fn of_another(part: &Value, types: &Types) -> Part {
+        let is_another = |name: &str, schema: &Value| {
+            let text = schema.to_string();
+            types.by_name.get(name).is_some_and(|known| known.text != text)
+        };
+        let part = settle_names(part, is_another);
+        let definitions = part["definitions"].as_object().into_iter().flatten();
+        let definitions: BTreeMap<String, Definition> = definitions
+            .map(|(name, schema)| {
+                let entry = swagger_protobuf::definition_entry(name, schema);
+                (name.clone(), Definition { text: schema.to_string(), entry })
+            })
+            .collect();
+        let items = part["paths"].as_object().into_iter().flatten();
+        let paths = members(items.map(|(path, item)| (path.as_str(), Cow::Owned(item.to_string()))));
+        let tag = Tag::of(part.to_string().as_bytes());
+        let path_entries = swagger_protobuf::path_entries(&part["paths"]);
+        Part { tag, paths, path_entries, definitions, mentions: Vec::new() }
+    }
+}
+
 impl Publication {
     /// What clients know the document by: it changes with every part.
     pub(super) fn swagger_tag(&self) -> &Tag {
@@ -145,7 +169,11 @@ impl Publication {
             let paths: Map<String, Value> = self.others().keys().flat_map(|path| document::paths_of(path)).collect();
             Part::of(&paths, &BTreeMap::new(), self.library())
         });
-        std::iter::once(others).chain(parts.into_iter().map(|(_, part)| part)).collect()
+        let of_others = self.openapi.swagger_of_others.get_or_init(|| {
+            let told = self.view.as_ref().map(|view| view.swagger_parts()).unwrap_or_default();
+            told.iter().map(|part| Part::of_another(part, self.swagger_types())).collect()
+        });
+        std::iter::once(others).chain(parts.into_iter().map(|(_, part)| part)).chain(of_others).collect()
     }
 
     fn swagger_types(&self) -> &Types {
@@ -225,6 +253,26 @@ fn path_item(item: &Value, is_custom: bool) -> Value {
     Value::Object(shown.collect())
 }
 
+/// The order in which the original names media types; others come behind them.
+const MEDIA_TYPES: [&str; 10] = [
+    "text/plain",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+];
+
+fn media_types(content: &Map<String, Value>) -> Vec<String> {
+    let mut names: Vec<String> = content.keys().cloned().collect();
+    names.sort_by_key(|name| MEDIA_TYPES.iter().position(|known| known == name).unwrap_or(MEDIA_TYPES.len()));
+    names
+}
+
 fn operation(operation: &Value, is_custom: bool) -> Value {
     let body = &operation["requestBody"];
     let mut parameters = shown(&operation["parameters"]);
@@ -234,7 +282,7 @@ fn operation(operation: &Value, is_custom: bool) -> Value {
     for (code, response) in operation["responses"].as_object().into_iter().flatten() {
         let mut shown = json!({"description": response["description"]});
         if let Some(content) = response["content"].as_object() {
-            produces = content.keys().cloned().collect();
+            produces = media_types(content);
             if let Some(content) = content.values().next() {
                 shown["schema"] = definition(&content["schema"]);
                 is_text |= content["schema"]["type"] == "string";
@@ -253,7 +301,7 @@ fn operation(operation: &Value, is_custom: bool) -> Value {
             if let Value::Array(parameters) = &mut parameters {
                 parameters.insert(0, sent);
             }
-            content.keys().cloned().collect()
+            media_types(content)
         }
         None if is_custom => Encoding::media_types(Encoding::TEXTS).into_iter().map(str::to_owned).collect(),
         None if is_about_objects => vec!["*/*".to_owned()],

@@ -101,6 +101,16 @@ impl ListShape {
         field_length(self.message(object, item).len())
     }
 
+    /// Whether a list without items has none, instead of an empty list of them: so the original writes what it gathers one
+    /// by one, metadata (upstream: `asPartialObjectMetadataList`) and the rows of tables that nobody designed.
+    fn is_null_if_empty(&self) -> bool {
+        match self.items {
+            Items::Metadata(_) => true,
+            Items::Rows(_) => self.resource.columns.are_default(),
+            Items::Whole => false,
+        }
+    }
+
     fn kind_and_version(&self) -> (&str, &str) {
         match self.items {
             Items::Whole => (&self.resource.list_kind, &self.resource.api_version),
@@ -128,17 +138,23 @@ impl ListShape {
                 }
                 head.extend_from_slice(&self.codec.plain_cbor(metadata.as_bytes()));
                 push_cbor_text("items", &mut head);
-                start_cbor_list(&mut head);
+                if !self.is_null_if_empty() {
+                    start_cbor_list(&mut head);
+                }
                 return head;
             }
             (Encoding::Json, Items::Rows(rows)) => {
-                table::head(rows.version, metadata, self.resource.columns.definitions())
+                let open = if self.is_null_if_empty() { "" } else { "[" };
+                table::head(rows.version, metadata, self.resource.columns.definitions()) + open
             }
             (Encoding::Json, Items::Whole) if self.is_untyped() => {
                 format!("{{\"apiVersion\":\"{api_version}\",\"items\":[")
             }
             (Encoding::Json, Items::Whole | Items::Metadata(_)) => {
-                format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":[")
+                let open = if self.is_null_if_empty() { "" } else { "[" };
+                format!(
+                    "{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":{open}"
+                )
             }
             (Encoding::Yaml, Items::Rows(_)) => {
                 let members = [
@@ -165,7 +181,7 @@ impl ListShape {
     pub(crate) fn push(&self, object: &Bytes, item: Option<&Item>, is_first: bool, out: &mut BytesMut) {
         match self.encoding {
             Encoding::Protobuf => push_field(&self.message(object, item), out),
-            Encoding::Cbor => self.push_cbor(object, item, out),
+            Encoding::Cbor => self.push_cbor(object, item, is_first, out),
             Encoding::Json | Encoding::Yaml => {
                 let object = &*as_json(object);
                 self.push_as(is_first, out, |out| match (self.items, item) {
@@ -180,7 +196,7 @@ impl ListShape {
     pub(crate) fn push_item(&self, item: &Item, is_first: bool, out: &mut BytesMut) {
         match (self.encoding, self.items) {
             (Encoding::Protobuf, _) => push_field(&self.item_message(item), out),
-            (Encoding::Cbor, _) => self.push_cbor(&present_item(&self.resource, item), Some(item), out),
+            (Encoding::Cbor, _) => self.push_cbor(&present_item(&self.resource, item), Some(item), is_first, out),
             (_, Items::Rows(rows)) => {
                 self.push_as(is_first, out, |out| rows.push_item(&self.resource, item, out));
             }
@@ -193,8 +209,13 @@ impl ListShape {
     }
 
     /// Appends an object in CBOR. Those of built-in kinds leave out their kind and version, which the list has.
-    fn push_cbor(&self, object: &Bytes, item: Option<&Item>, out: &mut BytesMut) {
+    fn push_cbor(&self, object: &Bytes, item: Option<&Item>, is_first: bool, out: &mut BytesMut) {
         if let Items::Metadata(version) = self.items {
+            if is_first {
+                let mut start = Vec::new();
+                start_cbor_list(&mut start);
+                out.put_slice(&start);
+            }
             let mut json = BytesMut::new();
             table::push_metadata(version, &as_json(object), &mut json);
             return out.put_slice(&self.codec.plain_cbor(&json));
@@ -246,8 +267,10 @@ impl ListShape {
             out.put_slice(yaml_out::element(&value(&json)).as_bytes());
             return;
         }
-        if !is_first {
-            out.put_u8(b',');
+        match is_first {
+            false => out.put_u8(b','),
+            true if self.is_null_if_empty() => out.put_u8(b'['),
+            true => {}
         }
         push_json(out);
     }
@@ -269,13 +292,20 @@ impl ListShape {
 
     /// Everything after the last item.
     pub(crate) fn foot(&self, metadata: &str, is_empty: bool) -> Cow<'static, [u8]> {
-        let nothing = if is_empty { " []\n" } else { "" };
+        let is_null = is_empty && self.is_null_if_empty();
+        let nothing = match is_empty {
+            true if is_null => " null\n",
+            true => " []\n",
+            false => "",
+        };
         let text = match (self.encoding, self.items) {
             (Encoding::Protobuf, _) => return Cow::Borrowed(&ENVELOPE_END),
             (Encoding::Json, _) if self.is_untyped() => {
                 format!("],\"kind\":\"{}\",\"metadata\":{metadata}}}\n", self.resource.list_kind)
             }
+            (Encoding::Json, _) if is_null => return Cow::Borrowed(b"null}\n"),
             (Encoding::Json, _) => return Cow::Borrowed(b"]}\n"),
+            (Encoding::Cbor, _) if is_null => return Cow::Borrowed(&[CBOR_NULL]),
             (Encoding::Cbor, _) => return Cow::Borrowed(&[0xff]),
             (Encoding::Yaml, Items::Rows(_)) => nothing.to_owned(),
             (Encoding::Yaml, Items::Whole | Items::Metadata(_)) => {
@@ -286,6 +316,9 @@ impl ListShape {
         Cow::Owned(text.into_bytes())
     }
 }
+
+/// Nothing, in CBOR.
+const CBOR_NULL: u8 = 0xf6;
 
 /// The metadata in the text of an object.
 pub(super) fn metadata_of(object: &[u8]) -> &[u8] {

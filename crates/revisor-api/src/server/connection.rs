@@ -23,12 +23,14 @@ use tokio_rustls::server::TlsStream;
 use super::delivery::{Delivery, Latest, OutgoingBody, Patience};
 use super::rooms::{Guest, Stay};
 use super::stream_task::StreamExecutor;
+use super::tunnel_connection::TunnelConnection;
 use super::web_socket_connection::WebSocketConnection;
 use super::{Handler, Limits, ServerOptions, Standing};
 use crate::access_log::AccessRecord;
 use crate::body::Body;
 use crate::drain::{Drain, Phase};
 use crate::metrics::Metrics;
+use crate::passed_on::TunnelUpgrade;
 use crate::strict_transport_security::StrictTransportSecurity;
 
 /// The most that is buffered for writing, per HTTP/1.1 connection and per HTTP/2 stream: what a client that does not
@@ -138,10 +140,18 @@ impl<H: Handler> ConnectionServer<H> {
             let connection = Box::pin(self.http1.serve_connection(io, service).with_upgrades());
             let protocol = Protocol::Http1(latest);
             attendant.drive(connection, |connection| connection.graceful_shutdown(), protocol).await;
-            let web_socket = switched.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(web_socket) = web_socket
-                && Box::pin(web_socket.serve(&guest, &self.drain, &self.limits)).await
-            {
+            let other = switched.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let is_cut_off = match other {
+                Some(OtherProtocol::WebSocket(web_socket)) => {
+                    Box::pin(web_socket.serve(&guest, &self.drain, &self.limits)).await
+                }
+                Some(OtherProtocol::Tunnel(tunnel)) => {
+                    Box::pin(tunnel.serve(&guest, &self.drain)).await;
+                    false
+                }
+                None => false,
+            };
+            if is_cut_off {
                 self.metrics.cut_off().inc();
             }
         }
@@ -210,13 +220,13 @@ impl<H: Handler> ConnectionServer<H> {
         address: SocketAddr,
         delivery: Arc<Delivery>,
         mut request: Request<Incoming>,
-        switched: &Mutex<Option<WebSocketConnection>>,
+        switched: &Mutex<Option<OtherProtocol>>,
     ) -> Response<OutgoingBody> {
         let deadline = tokio::time::Instant::now() + self.limits.answer_timeout;
         let record = AccessRecord::begin(&request, address);
         request.extensions_mut().insert(record.id().clone());
         let handler = Arc::clone(&self.handler);
-        let answered = isolated(async move { handler.handle(connection, request).await }).await;
+        let answered = isolated(pin!(async move { handler.handle(connection, request).await })).await;
         let mut response = answered.unwrap_or_else(|panic| {
             tracing::error!(
                 id = record.id().as_str(),
@@ -230,17 +240,37 @@ impl<H: Handler> ConnectionServer<H> {
         if let Some(directives) = &self.strict_transport_security {
             response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, directives.value().clone());
         }
-        if let Some(upgrade) = response.extensions_mut().remove() {
-            let (body, delivery) = (std::mem::take(response.body_mut()), Arc::clone(&delivery));
-            let web_socket = WebSocketConnection { upgrade, body, delivery };
-            *switched.lock().unwrap_or_else(PoisonError::into_inner) = Some(web_socket);
+        if let Some(other) = OtherProtocol::of(&mut response, &delivery) {
+            *switched.lock().unwrap_or_else(PoisonError::into_inner) = Some(other);
         }
         delivery.answer(record, response, deadline)
     }
 }
 
 /// What a connection goes on as when it is done with HTTP.
-type Switched = Arc<Mutex<Option<WebSocketConnection>>>;
+type Switched = Arc<Mutex<Option<OtherProtocol>>>;
+
+/// What is spoken on a connection after HTTP.
+enum OtherProtocol {
+    WebSocket(WebSocketConnection),
+    Tunnel(Box<TunnelConnection>),
+}
+
+impl OtherProtocol {
+    /// What an answer says, whose body is for those who speak it.
+    fn of(response: &mut Response<Body>, delivery: &Arc<Delivery>) -> Option<OtherProtocol> {
+        let (web_socket, tunnel) = (response.extensions_mut().remove(), response.extensions_mut().remove());
+        let (body, delivery) = (response.body_mut(), Arc::clone(delivery));
+        if let Some(upgrade) = web_socket {
+            let body = std::mem::take(body);
+            return Some(OtherProtocol::WebSocket(WebSocketConnection { upgrade, body, delivery }));
+        }
+        let tunnel: TunnelUpgrade = tunnel?;
+        let (body, way) = (std::mem::take(body), tunnel.take()?);
+        let connection = TunnelConnection { upgrade: tunnel.upgrade, way, body, delivery };
+        Some(OtherProtocol::Tunnel(Box::new(connection)))
+    }
+}
 
 /// What becomes of a request.
 enum Admission {
@@ -319,8 +349,9 @@ impl Attendant<'_> {
 }
 
 /// What `future` yields, or what it panicked with.
-async fn isolated<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
-    let mut future = pin!(future);
+///
+/// Takes it pinned, because a future that takes something by value has room for it twice, and that of a request is large.
+async fn isolated<F: Future>(mut future: Pin<&mut F>) -> Result<F::Output, Box<dyn Any + Send>> {
     // After a panic the future is not polled again, and what it shared with others is behind locks that know of
     // poisoning, so no broken state can be observed.
     std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
@@ -348,10 +379,10 @@ mod tests {
 
     #[tokio::test]
     async fn panics_become_values() {
-        assert_eq!(isolated(async { 1 }).await.expect("no panic"), 1);
-        let formatted: Result<(), _> = isolated(async { panic!("{} {}", "no", 1) }).await;
+        assert_eq!(isolated(pin!(async { 1 })).await.expect("no panic"), 1);
+        let formatted: Result<(), _> = isolated(pin!(async { panic!("{} {}", "no", 1) })).await;
         assert_eq!(panic_text(&*formatted.expect_err("a panic")), "no 1");
-        let plain: Result<(), _> = isolated(async { panic!("plain") }).await;
+        let plain: Result<(), _> = isolated(pin!(async { panic!("plain") })).await;
         assert_eq!(panic_text(&*plain.expect_err("a panic")), "plain");
     }
 }

@@ -161,7 +161,8 @@ impl http_body::Body for OutgoingBody {
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
-        if self.rest.is_empty() {
+        // Empty chunks are none: a frame without bytes says nothing, and there are clients that leave after a hundred.
+        while self.rest.is_empty() {
             match std::task::ready!(self.body.poll_next(cx)) {
                 Some(bytes) => self.rest = bytes,
                 None => return Poll::Ready(None),
@@ -318,6 +319,32 @@ mod tests {
         unread.add();
         unread.stays_for(period).await;
         assert_eq!(started.elapsed(), 13 * period);
+    }
+
+    /// Gives these chunks and ends.
+    struct Chunks(Vec<&'static str>);
+
+    impl ByteSource for Chunks {
+        fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
+            Poll::Ready((!self.0.is_empty()).then(|| Bytes::from_static(self.0.remove(0).as_bytes())))
+        }
+    }
+
+    #[tokio::test]
+    async fn empty_chunks_make_no_frames() {
+        let rooms = Rooms::new(1, 1, &Metrics::new(Vec::new));
+        let stay = rooms.enter(([127, 0, 0, 1], 1).into());
+        stay.guest().activity.begin();
+        let body = Body::stream(Chunks(vec!["", "a", "", "", "bc", ""]));
+        let mut outgoing = OutgoingBody { body, rest: Bytes::new(), delivery: Delivery::begin(stay.guest()) };
+        let mut frames = Vec::new();
+        while let Some(frame) =
+            std::future::poll_fn(|cx| http_body::Body::poll_frame(Pin::new(&mut outgoing), cx)).await
+        {
+            let Ok(frame) = frame;
+            frames.push(frame.into_data().map(|piece| piece.bytes.clone()).unwrap_or_default());
+        }
+        assert_eq!(frames, ["a", "bc"]);
     }
 
     async fn gives_up(patience: &mut Patience, delivery: &Delivery) -> bool {

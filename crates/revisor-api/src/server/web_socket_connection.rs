@@ -56,6 +56,8 @@ impl WebSocketConnection {
                         let (answer, is_end) = match received {
                             Received::Ping(payload) => (frame(FrameKind::Pong, &payload), false),
                             Received::Close => (close_frame(), true),
+                            // Nobody listens.
+                            Received::Part(_) => continue,
                         };
                         if send(&mut writer, answer, patience).await.is_err() {
                             return true;

@@ -93,3 +93,52 @@ fn of_a_client_only_pings_and_the_end_are_heard() {
         assert_eq!(pieces, want, "{name} in pieces");
     }
 }
+
+#[test]
+fn who_listens_hears_messages_in_parts() {
+    let frame = |first: u8, payload: &[u8]| {
+        let mask = [1, 2, 3, 4];
+        let masked = payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask);
+        [first, 0x80 | payload.len() as u8].into_iter().chain(mask).chain(masked).collect::<Vec<u8>>()
+    };
+    let sent = [
+        frame(0x82, b"whole"),
+        // One in two frames, with a ping in between.
+        frame(0x01, b"first"),
+        frame(0x89, b"hi"),
+        frame(0x80, b" second"),
+        frame(0x82, b""),
+    ]
+    .concat();
+    for size in 1..=sent.len() {
+        let mut reader = FrameReader::listening();
+        let (mut messages, mut pings) = (Vec::new(), 0);
+        for received in sent.chunks(size).flat_map(|piece| reader.take(piece)) {
+            match received {
+                Received::Part(part) => {
+                    if part.is_first {
+                        messages.push((Vec::new(), part.is_text, false));
+                    }
+                    let (bytes, _, is_over) = messages.last_mut().expect("has begun");
+                    assert!(!*is_over, "{size}");
+                    bytes.extend_from_slice(&part.bytes);
+                    *is_over = part.is_last;
+                }
+                Received::Ping(payload) => {
+                    assert_eq!(payload, b"hi", "{size}");
+                    pings += 1;
+                }
+                Received::Close => panic!("nobody closed: {size}"),
+            }
+        }
+        let want =
+            [(b"whole".to_vec(), false, true), (b"first second".to_vec(), true, true), (Vec::new(), false, true)];
+        assert_eq!((messages.as_slice(), pings), (want.as_slice(), 1), "{size}");
+    }
+    for (name, sent) in [
+        ("a continuation of nothing", frame(0x80, b"x")),
+        ("a message within a message", [frame(0x02, b"x"), frame(0x82, b"y")].concat()),
+    ] {
+        assert_eq!(FrameReader::listening().take(&sent).last(), Some(&Received::Close), "{name}");
+    }
+}

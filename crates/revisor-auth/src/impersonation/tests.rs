@@ -78,8 +78,8 @@ fn bot(name: &str, node: Option<&str>) -> Identity {
     Identity::authenticated(Claims { name: name.to_owned(), extra: extra.into_iter().collect(), ..Claims::default() })
 }
 
-#[test]
-fn each_thing_that_one_wants_to_be_needs_its_right() {
+#[tokio::test]
+async fn each_thing_that_one_wants_to_be_needs_its_right() {
     let user = ("Impersonate-User", "jane");
     let get_version = "impersonate-on:user-info:get /version";
     for (case, rights, list, want) in [
@@ -178,7 +178,7 @@ fn each_thing_that_one_wants_to_be_needs_its_right() {
     ] {
         let requester = bot("bot", None);
         let asked = Attributes { user: &requester, verb: "get", path: "/version", resource: None };
-        match (with(rights).resolve(&wanted(list), &asked), want) {
+        match (with(rights).resolve(&wanted(list), &asked).await, want) {
             (Ok((identity, _)), Ok(groups)) => assert_eq!(identity.groups().join(","), groups, "{case}"),
             (Err(refusal), Err(part)) => assert!(refusal.message.contains(part), "{case}: {}", refusal.message),
             (got, _) => panic!("{case}: {got:?}"),
@@ -186,8 +186,8 @@ fn each_thing_that_one_wants_to_be_needs_its_right() {
     }
 }
 
-#[test]
-fn a_service_account_may_be_let_be_the_node_that_it_is_on() {
+#[tokio::test]
+async fn a_service_account_may_be_let_be_the_node_that_it_is_on() {
     let rights =
         ["impersonate-on:associated-node:get /version", "impersonate:associated-node authentication.k8s.io nodes *"];
     let node = wanted(&[("Impersonate-User", "system:node:m")]);
@@ -199,18 +199,18 @@ fn a_service_account_may_be_let_be_the_node_that_it_is_on() {
     ] {
         let requester = bot(name, on);
         let asked = Attributes { user: &requester, verb: "get", path: "/version", resource: None };
-        assert_eq!(with(&rights).resolve(&node, &asked).is_ok(), allowed, "{name} on {on:?}");
+        assert_eq!(with(&rights).resolve(&node, &asked).await.is_ok(), allowed, "{name} on {on:?}");
     }
 }
 
-#[test]
-fn whoever_was_allowed_in_one_way_is_told_what_that_way_misses() {
+#[tokio::test]
+async fn whoever_was_allowed_in_one_way_is_told_what_that_way_misses() {
     let impersonation = with(&["impersonate core users jane"]);
     let requester = bot("bot", None);
     let asked = Attributes { user: &requester, verb: "get", path: "/version", resource: None };
-    let (_, constraint) = impersonation.resolve(&wanted(&[("Impersonate-User", "jane")]), &asked).expect("may");
+    let (_, constraint) = impersonation.resolve(&wanted(&[("Impersonate-User", "jane")]), &asked).await.expect("may");
     assert_eq!(constraint, None, "the oldest way has none");
-    let refused = impersonation.resolve(&wanted(&[("Impersonate-User", "jim")]), &asked).expect_err("may not");
+    let refused = impersonation.resolve(&wanted(&[("Impersonate-User", "jim")]), &asked).await.expect_err("may not");
     let want = r#"users "jim" is forbidden: User "bot" cannot impersonate resource "users" in API group "" at the cluster scope"#;
     assert_eq!(refused.message, want);
 }

@@ -1,17 +1,16 @@
 //! [`JwtAuthenticator`]: whose the tokens of one issuer are.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use revisor_object::{Object, Value, parse_json};
+use revisor_object::{Object, Value};
 use revisor_webhook::WebhookClient;
 
 use super::claims::texts;
 use super::config::{JwtConfig, Mapping, Rule};
-use super::key_set::{KeySet, Signed};
-use super::web_key::SigningAlgorithm;
+use super::distributed_claims::ClaimResolver;
+use super::key_set::KeySet;
+use super::token::{Parts, Trusted, verify};
 use crate::{Claims, Identity, TokenHolder};
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
@@ -19,24 +18,26 @@ const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 /// How often an issuer that cannot be reached at the start is asked again.
 const ASKING: Duration = Duration::from_secs(10);
 
-/// How much clocks may differ where a token says from when on it is good.
-const LEEWAY: u64 = 5 * 60;
-
-/// The longest token that is looked at.
-const MOST_TOKEN_BYTES: usize = 64 << 10;
-
 /// Knows whose the tokens of an issuer are.
 pub struct JwtAuthenticator {
     config: JwtConfig,
     keys: KeySet,
+    /// Gets the claim with the groups from elsewhere, if groups are a claim.
+    resolver: Option<ClaimResolver>,
 }
 
 impl JwtAuthenticator {
     /// An issuer whose keys are got by `client`. They are asked for on the side, again and again until they are there:
     /// the issuer may be one that this server is needed for. Has to be called within a tokio runtime.
     pub fn start(config: JwtConfig, client: WebhookClient) -> Arc<JwtAuthenticator> {
+        let resolver = match &config.groups {
+            Some(Mapping::Claim { name, .. }) if !name.is_empty() => {
+                Some(ClaimResolver::new(name, client.clone(), config.ca_bundle.clone()))
+            }
+            _ => None,
+        };
         let keys = KeySet::new(client, &config.issuer, config.discovery.as_deref(), config.ca_bundle.clone());
-        let this = Arc::new(JwtAuthenticator { config, keys });
+        let this = Arc::new(JwtAuthenticator { config, keys, resolver });
         tokio::spawn({
             let this = Arc::downgrade(&this);
             async move {
@@ -65,7 +66,7 @@ impl JwtAuthenticator {
         now: SystemTime,
     ) -> Result<Option<TokenHolder>, String> {
         let Some(parts) = Parts::split(token) else { return Ok(None) };
-        let Some(claims) = parts.claims() else { return Ok(None) };
+        let Some(mut claims) = parts.claims() else { return Ok(None) };
         let issuer = match claims.str("iss").unwrap_or_default() {
             "accounts.google.com" => "https://accounts.google.com",
             issuer => issuer,
@@ -73,7 +74,13 @@ impl JwtAuthenticator {
         if issuer != self.config.issuer {
             return Ok(None);
         }
-        self.verify(&parts, &claims, now).await.map_err(|problem| format!("oidc: verify token: {problem}"))?;
+        let trusted = Trusted { audiences: &self.config.audiences, algorithms: &self.config.algorithms };
+        let verified = verify(&parts, &claims, &self.keys, trusted, now).await;
+        verified.map_err(|problem| format!("oidc: verify token: {problem}"))?;
+        if let Some(resolver) = &self.resolver {
+            let expanded = resolver.expand(&mut claims, trusted, now).await;
+            expanded.map_err(|problem| format!("oidc: could not expand distributed claims: {problem}"))?;
+        }
         let user = self.user(&claims).map_err(|problem| format!("oidc: {problem}"))?;
         // Tokens of issuers say nothing about whom they are for beside those of the configuration.
         if !audiences.is_empty() {
@@ -87,50 +94,12 @@ impl JwtAuthenticator {
         Ok(Some(TokenHolder { identity: Identity::authenticated(user), audiences: Vec::new() }))
     }
 
-    async fn verify(&self, parts: &Parts<'_>, claims: &Object, now: SystemTime) -> Result<(), String> {
-        let named = match claims.get("aud") {
-            Some(Value::String(one)) => vec![one.as_str()],
-            Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).collect(),
-            _ => Vec::new(),
-        };
-        let wanted = &self.config.audiences;
-        if !wanted.iter().any(|audience| named.contains(&audience.as_str())) {
-            return Err(format!("expected audience in {wanted:?} got {named:?}"));
-        }
-        let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let time = |name: &str| claims.get(name).and_then(seconds);
-        match time("exp") {
-            Some(expiry) if expiry >= now => {}
-            Some(_) => return Err("token is expired".to_owned()),
-            None => return Err("token has no expiry".to_owned()),
-        }
-        if time("nbf").is_some_and(|begin| begin > now.saturating_add(LEEWAY)) {
-            return Err("current time is before the nbf (not before) time".to_owned());
-        }
-        let header = parts.header().ok_or("malformed jwt")?;
-        let name = header.str("alg").unwrap_or_default();
-        let algorithm = SigningAlgorithm::named(name).filter(|algorithm| self.config.algorithms.contains(algorithm));
-        let algorithm = algorithm.ok_or_else(|| format!("id token signed with unsupported algorithm {name:?}"))?;
-        if header.contains("crit") {
-            return Err("the header asks for what is not understood".to_owned());
-        }
-        let signature = URL_SAFE_NO_PAD.decode(parts.signature).map_err(|_| "malformed jwt signature")?;
-        let key_id = header.str("kid").unwrap_or_default();
-        let message = parts.message.as_bytes();
-        self.keys.verify(&Signed { algorithm, key_id, message, signature: &signature }).await
-    }
-
     /// Who the claims say that somebody is.
     fn user(&self, claims: &Object) -> Result<Claims, String> {
         let config = &self.config;
         let name = self.username(claims)?;
         let groups = match &config.groups {
-            Some(Mapping::Claim { name, .. }) if !claims.contains(name) => {
-                if claims.object("_claim_names").is_some_and(|names| names.contains(name)) {
-                    return Err(format!("the claim {name} is distributed, which this server does not resolve"));
-                }
-                Vec::new()
-            }
+            Some(Mapping::Claim { name, .. }) if !claims.contains(name) => Vec::new(),
             Some(Mapping::Claim { name, prefix }) => {
                 let groups = match claims.get(name) {
                     Some(Value::String(one)) => vec![one.as_str()],
@@ -225,46 +194,5 @@ fn text<'a>(claims: &'a Object, name: &str) -> Result<&'a str, String> {
         Some(Value::String(text)) => Ok(text),
         Some(_) => Err(format!("parse claim {name}: it is no text")),
         None => Err(format!("claim {name} not present in ID token")),
-    }
-}
-
-/// A time in seconds, which some write with a fraction.
-fn seconds(value: &Value) -> Option<u64> {
-    match value.as_i64() {
-        Some(whole) => u64::try_from(whole).ok(),
-        None => value.to_json().parse::<f64>().ok().filter(|time| *time >= 0.0).map(|time| time as u64),
-    }
-}
-
-/// The parts of a token in its compact form.
-struct Parts<'a> {
-    /// What is signed: the first two.
-    message: &'a str,
-    signature: &'a str,
-}
-
-impl<'a> Parts<'a> {
-    fn split(token: &'a str) -> Option<Parts<'a>> {
-        if token.len() > MOST_TOKEN_BYTES || token.matches('.').count() != 2 {
-            return None;
-        }
-        let (message, signature) = token.rsplit_once('.')?;
-        Some(Parts { message, signature })
-    }
-
-    fn decoded(part: &str) -> Option<Object> {
-        let bytes = URL_SAFE_NO_PAD.decode(part).ok()?;
-        match parse_json(&bytes).ok()?.value {
-            Value::Object(object) => Some(object),
-            _ => None,
-        }
-    }
-
-    fn header(&self) -> Option<Object> {
-        Parts::decoded(self.message.split_once('.')?.0)
-    }
-
-    fn claims(&self) -> Option<Object> {
-        Parts::decoded(self.message.split_once('.')?.1)
     }
 }

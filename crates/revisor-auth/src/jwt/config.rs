@@ -234,7 +234,7 @@ impl Reader<'_> {
             self.invalid(path, egress, detail);
         }
         if matches!(egress, "controlplane" | "cluster") {
-            self.invalid(path, egress, format!("oidc: egress lookup for {egress:?} is not configured"));
+            self.invalid(path, egress, format!("oidc: egress lookup required with egress selector type {egress:?}"));
         } else {
             self.invalid(path, egress, "egress selector must be either controlplane or cluster");
         }

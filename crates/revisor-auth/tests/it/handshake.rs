@@ -8,8 +8,8 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
 use revisor_auth::{
-    Anonymous, Authenticator, Holdings, Identity, LiveCertificates, LiveOptions, PeerIdentity, TlsOptions, TokenFile,
-    Unauthenticated, crypto_provider, server_names,
+    Anonymous, AuthenticationNotes, Authenticator, Holdings, Identity, LiveCertificates, LiveOptions, PeerIdentity,
+    TlsOptions, TokenFile, Unauthenticated, crypto_provider, server_names,
 };
 use rustls::client::ResolvesClientCert;
 use rustls::sign::CertifiedKey;
@@ -133,7 +133,14 @@ async fn authenticate(peer: &PeerIdentity, token: Option<&'static str>) -> Resul
     let (tokens, _) = TokenFile::parse("good,tina,7").expect("the tokens are valid");
     let headers: HeaderMap = token.into_iter().map(|token| (AUTHORIZATION, HeaderValue::from_static(token))).collect();
     Authenticator::new(tokens, Anonymous::Everywhere)
-        .authenticate("/api", &headers, peer, &PeerIdentity::Unknown, SystemTime::now())
+        .authenticate(
+            "/api",
+            &headers,
+            peer,
+            &PeerIdentity::Unknown,
+            SystemTime::now(),
+            &mut AuthenticationNotes::default(),
+        )
         .await
 }
 

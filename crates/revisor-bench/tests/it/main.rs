@@ -29,7 +29,9 @@ async fn every_phase_does_its_work() {
     let names: Vec<&str> = phases.iter().map(|(name, _)| *name).collect();
     let events = "events to 3 watchers";
     let lists = ["list", "list as a table", "list, pages of 500"];
-    assert_eq!(names, [&["create", "get", "update", "apply"], &lists[..], &[events, "delete"]].concat());
+    let limits = ["limit: a bare loop, one by one", "limit: a bare loop, a round at once"];
+    let told = [&[events, "a lone event to 3 watchers"], &limits[..]].concat();
+    assert_eq!(names, [&["create", "get", "update", "apply"], &lists[..], &told[..], &["delete"]].concat());
     for (name, operations) in &phases {
         match *name {
             "create" | "delete" => assert_eq!(*operations, 1200, "{name}"),
@@ -57,6 +59,29 @@ async fn pods_get_the_same_work() {
     assert!(phases.iter().any(|phase| phase.name == "update"), "{phases:?}");
     assert!(phases.iter().all(|phase| phase.operations > 0), "{phases:?}");
     assert_eq!(server.objects(), 0, "nothing is left behind");
+}
+
+/// Clients share connections, and every phase does the same as without.
+#[tokio::test]
+async fn http2_carries_every_phase() {
+    let server = MemoryServer::start(Fault::None).await;
+    let flags = ["--http2", "--streams", "3", "--objects", "50", "--connections", "7", "--watchers", "4"];
+    let report = bench(&server, &flags).await.expect("the server is sound");
+    let phases = &report.servers[0].phases;
+    assert!(phases.len() > 9 && phases.iter().all(|phase| phase.operations > 0), "{phases:?}");
+    assert_eq!(server.objects(), 0, "nothing is left behind");
+    assert_eq!(server.http2_connections(), 7_usize.div_ceil(3) + 1, "seven workers and four watchers by threes");
+}
+
+/// A steady rate is kept whether or not watchers have seen what was written before.
+#[tokio::test]
+async fn events_are_told_at_a_steady_rate() {
+    let server = MemoryServer::start(Fault::None).await;
+    let flags = ["--event-rate", "50", "--objects", "20", "--connections", "4", "--watchers", "3"];
+    let report = bench(&server, &flags).await.expect("the server is sound");
+    let phase = report.servers[0].phases.iter().find(|phase| phase.name == "events to 3 watchers, 50 writes/s");
+    let events = phase.expect("it was measured").operations;
+    assert!((120..=160).contains(&events), "{events}");
 }
 
 #[tokio::test]

@@ -1,9 +1,14 @@
-//! A server for configmaps and pods, in memory: enough of the API for the load generator, and faults on demand.
+//! A server for configmaps and pods, in memory: enough of the API for the load generator, in HTTP/1.1 and HTTP/2, and
+//! faults on demand.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
+use h2::RecvStream;
+use h2::server::SendResponse;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;
@@ -35,29 +40,35 @@ struct State {
     /// The revision, and each object with its own.
     objects: Mutex<(u64, BTreeMap<String, String>)>,
     events: broadcast::Sender<String>,
+    http2_connections: AtomicUsize,
 }
 
 impl MemoryServer {
     pub(crate) async fn start(fault: Fault) -> Self {
         let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate is made");
         let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).expect("the key is PKCS #8");
-        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("the provider knows them")
             .with_no_client_auth()
             .with_single_cert(vec![certified.cert.der().clone()], key)
             .expect("key and certificate belong together");
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
-        let state = Arc::new(State { fault, objects: Mutex::default(), events: broadcast::channel(1024).0 });
+        let (events, http2_connections) = (broadcast::channel(1024).0, AtomicUsize::new(0));
+        let state = Arc::new(State { fault, objects: Mutex::default(), events, http2_connections });
         let shared = state.clone();
         let accept = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (acceptor, state) = (acceptor.clone(), shared.clone());
                 tokio::spawn(async move {
-                    if let Ok(stream) = acceptor.accept(stream).await {
-                        // A client that goes away is no concern of the server.
+                    let Ok(stream) = acceptor.accept(stream).await else { return };
+                    // A client that goes away is no concern of the server.
+                    if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
+                        let _ = serve_http2(stream, state).await;
+                    } else {
                         let _ = serve(stream, &state).await;
                     }
                 });
@@ -70,6 +81,10 @@ impl MemoryServer {
         format!("https://{}", self.address)
     }
 
+    pub(crate) fn http2_connections(&self) -> usize {
+        self.state.http2_connections.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn objects(&self) -> usize {
         self.state.objects.lock().unwrap_or_else(PoisonError::into_inner).1.len()
     }
@@ -79,6 +94,47 @@ impl Drop for MemoryServer {
     fn drop(&mut self) {
         self.accept.abort();
     }
+}
+
+/// The same in HTTP/2, where requests come side by side.
+async fn serve_http2(
+    stream: impl tokio::io::AsyncRead + AsyncWrite + Unpin,
+    state: Arc<State>,
+) -> Result<(), h2::Error> {
+    state.http2_connections.fetch_add(1, Ordering::Relaxed);
+    let mut connection = h2::server::handshake(stream).await?;
+    while let Some(request) = connection.accept().await {
+        let (request, respond) = request?;
+        tokio::spawn(answer_http2(request, respond, state.clone()));
+    }
+    Ok(())
+}
+
+async fn answer_http2(
+    request: http::Request<RecvStream>,
+    mut respond: SendResponse<Bytes>,
+    state: Arc<State>,
+) -> Result<(), h2::Error> {
+    let (head, mut stream) = request.into_parts();
+    let known = head.headers.get("authorization").is_some_and(|shown| shown == &format!("Bearer {TOKEN}"));
+    assert!(known, "the client shows its token");
+    let mut body = Vec::new();
+    while let Some(data) = stream.data().await {
+        body.extend_from_slice(&data?);
+    }
+    let body = String::from_utf8(body).expect("the client writes JSON");
+    let query = head.uri.query().unwrap_or_default();
+    let answer = |status: u16| http::Response::builder().status(status).body(()).expect("a head");
+    if query.contains("watch=true") {
+        let mut events = state.events.subscribe();
+        let mut sending = respond.send_response(answer(200), false)?;
+        while let Ok(event) = events.recv().await {
+            sending.send_data(event.into(), false)?;
+        }
+        return Ok(());
+    }
+    let (status, text) = state.answer(head.method.as_str(), head.uri.path(), query, &body);
+    respond.send_response(answer(status), false)?.send_data(text.into(), true)
 }
 
 /// Answers requests until the client leaves.

@@ -99,7 +99,7 @@ fn list(snapshot: &Snapshot, prefix: &str, page: &Page) -> Listing {
 impl CachedStore {
     /// The newest revision, which is there to be read from the cache.
     async fn check(&self, asked: Option<Revision>) -> Result<Option<Revision>, StoreError> {
-        let newest = self.cache.freshen().await?;
+        let newest = self.all.freshen().await?;
         match asked {
             Some(asked) if Some(asked) > newest => Err(StoreError::Future { asked, newest }),
             _ => Ok(newest),
@@ -178,7 +178,7 @@ impl Store for CachedStore {
 
     fn write(&self, write: Write) -> BoxFuture<'_, Result<Committed, StoreError>> {
         Box::pin(async move {
-            let committed = self.cache.store().write(write).await?;
+            let committed = self.cache.write(write).await?;
             self.feed_all(committed.revision).await;
             Ok(committed)
         })
@@ -221,24 +221,24 @@ impl Store for CachedStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<EventPage, StoreError>> {
         // The cache has none of its own: it reads these.
-        self.cache.store().events(prefix, after, limit)
+        self.cache.store_of("").events(prefix, after, limit)
     }
 
     fn current_revision(&self) -> BoxFuture<'_, Result<Option<Revision>, StoreError>> {
-        Box::pin(self.cache.freshen())
+        Box::pin(self.all.freshen())
     }
 
     fn oldest_revision(&self, prefix: &str) -> Option<Revision> {
-        self.cache.store().oldest_revision(prefix)
+        self.cache.store_of("").oldest_revision(prefix)
     }
 
     fn progress(&self) -> Progress {
-        self.cache.store().progress()
+        self.cache.store_of("").progress()
     }
 
     fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            self.cache.store().compact(revision).await?;
+            self.cache.store_of("").compact(revision).await?;
             let feeders = self.feeders.lock().expect("no holder panics").clone();
             for feeder in feeders {
                 feeder.feed.lock().await.sink.deliver(News::Compacted(revision));
@@ -248,12 +248,12 @@ impl Store for CachedStore {
     }
 
     fn failure(&self) -> Option<StoreError> {
-        self.cache.store().failure()
+        self.cache.store_of("").failure()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.cache.store().close().await;
+            self.cache.store_of("").close().await;
             let feeders = self.feeders.lock().expect("no holder panics").clone();
             for feeder in feeders {
                 // There is no such revision: it goes on to the end.

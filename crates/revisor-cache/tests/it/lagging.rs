@@ -17,7 +17,7 @@ async fn a_slow_watcher_catches_up_from_the_window_and_is_live_again() {
     let mut fast = fixture.watch(Scope::All, None, WatchStart::After(start));
     assert!(look(&mut slow).await.is_pending());
     for round in 0..3 {
-        let first = fixture.cache.revision().expect("something was written").next();
+        let first = fixture.pods.reached().expect("something was written").next();
         let mut last = first;
         // More than the queue holds and more than is taken from the window at once.
         for _ in 0..1500 {

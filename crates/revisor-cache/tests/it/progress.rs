@@ -82,7 +82,7 @@ async fn every_event_up_to_the_progress_was_yielded() {
                         claims.push((claim, yielded.len()));
                     }
                     let progress = watcher.progress();
-                    if finished && progress == fixture.cache.revision() {
+                    if finished && progress == fixture.pods.reached() {
                         return progress;
                     }
                     tokio::task::yield_now().await;

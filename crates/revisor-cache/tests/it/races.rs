@@ -44,7 +44,7 @@ async fn follow(fixture: Arc<Fixture>, seed: u64) -> Seen {
     for _ in 0..dice.below(200) {
         tokio::task::yield_now().await;
     }
-    let newest = fixture.cache.revision().expect("something was written");
+    let newest = fixture.pods.reached().expect("something was written");
     let start = match dice.below(3) {
         0 => WatchStart::State,
         1 => WatchStart::After(newest),

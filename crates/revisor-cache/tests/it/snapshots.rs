@@ -52,7 +52,7 @@ async fn every_retained_revision_reads_as_it_was() {
         let fixture = Fixture::new(CacheOptions { watcher_queue: 4, snapshot_every, ..CacheOptions::default() }).await;
         write_some(&fixture, 300);
         let log = fixture.store.log();
-        let newest = fixture.cache.revision().expect("something was written");
+        let newest = fixture.pods.reached().expect("something was written");
         for oldest in [None, Some(at(100)), Some(at(250)), Some(newest)] {
             if let Some(oldest) = oldest {
                 fixture.store.compact(oldest).await.expect("it was written");
@@ -156,14 +156,14 @@ async fn list_then_watch(steps: Vec<Step>) {
                 }
             }
             Step::Compact(back) => {
-                let number = fixture.cache.revision().map_or(0, Revision::get).saturating_sub(u64::from(back));
+                let number = fixture.pods.reached().map_or(0, Revision::get).saturating_sub(u64::from(back));
                 if let Some(revision) = Revision::new(number) {
                     fixture.store.compact(revision).await.expect("it was written");
                 }
             }
         }
     }
-    let Some(last) = fixture.cache.revision() else { return };
+    let Some(last) = fixture.pods.reached() else { return };
     let want = state(&fixture.pods.snapshot());
     for (mut listed, mut watcher) in followers {
         let mut expired = false;

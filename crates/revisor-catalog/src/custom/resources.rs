@@ -9,6 +9,7 @@ use revisor_object::names::NameRule;
 use revisor_schema::{CustomSchema, MetadataType};
 
 use super::{Custom, CustomField, CustomStrategy, Family, WritesUnderWay};
+use crate::disabled_fields::DisabledFields;
 use crate::kinds::apiextensions::definition::segments;
 use crate::resource::Nature;
 use crate::{
@@ -25,7 +26,6 @@ const RULES: Rules = Rules {
     create_on_update: false,
     unconditional_update: false,
     names_nameless: false,
-    validates_metadata: true,
     known_finalizers: false,
     delete_answer: DeleteAnswer::Status,
 };
@@ -160,6 +160,7 @@ impl Definition {
                 .clone()
                 .map(|warning| DeprecationNotice { warning, removed: String::new() }),
             nature: Nature::Custom(custom),
+            disabled: DisabledFields::default(),
             types,
             root,
             api_version: api_version.to_string(),

@@ -48,5 +48,8 @@ pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
 
 /// Nobody changes what decides about all other writes without having seen its newest version.
 fn versioned(strategy: impl Strategy) -> Kind {
-    Kind { rules: Rules { unconditional_update: false, ..USUAL }, ..Kind::usual(strategy).selecting_namespace() }
+    Kind {
+        rules: Rules { unconditional_update: false, known_finalizers: false, ..USUAL },
+        ..Kind::usual(strategy).selecting_namespace()
+    }
 }

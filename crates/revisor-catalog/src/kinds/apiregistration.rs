@@ -13,7 +13,12 @@ pub use api_service::{custom_registration, is_custom_registration, is_own_regist
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {
         "apiservices" => Kind {
-            rules: Rules { names: NameRule::PathSegment, unconditional_update: false, ..USUAL },
+            rules: Rules {
+                names: NameRule::PathSegment,
+                unconditional_update: false,
+                known_finalizers: false,
+                ..USUAL
+            },
             ..Kind::usual(api_service::ApiServices).selecting_namespace()
         },
         _ => return None,

@@ -16,6 +16,11 @@ const BAD_REASON: &str = "a condition reason must start with alphabetic characte
 
 /// What is wrong with a list of conditions.
 pub(crate) fn validate(path: FieldPath<'_>, conditions: &[Value]) -> FieldErrors {
+    validate_told(path, conditions, "lastTransitionTime")
+}
+
+/// The same where another field says when they were told.
+pub(crate) fn validate_told(path: FieldPath<'_>, conditions: &[Value], time: &str) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let mut seen = Seen::default();
     for (at, condition) in conditions.iter().filter_map(Value::as_object).enumerate() {
@@ -31,7 +36,7 @@ pub(crate) fn validate(path: FieldPath<'_>, conditions: &[Value]) -> FieldErrors
             let detail = "must be greater than or equal to zero";
             errors.push(FieldError::invalid(path.child("observedGeneration"), generation, detail));
         }
-        if text(condition, "lastTransitionTime").is_empty() {
+        if text(condition, time).is_empty() {
             errors.push(FieldError::required(path.child("lastTransitionTime"), ""));
         }
         let (at_reason, reason) = (path.child("reason"), text(condition, "reason"));

@@ -5,13 +5,13 @@ mod lease_candidate;
 
 use revisor_object::names::NameRule;
 
-use super::{Kind, Terms, USUAL};
+use super::{Kind, USUAL};
 use crate::Rules;
 
-pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
-    let rules = Rules { create_on_update: true, unconditional_update: false, ..USUAL };
+pub(super) fn kind(plural: &str) -> Option<Kind> {
+    let rules = Rules { create_on_update: true, unconditional_update: false, known_finalizers: false, ..USUAL };
     Some(match plural {
-        "leases" => Kind { rules, ..Kind::usual(lease::Leases { features: terms.features }) },
+        "leases" => Kind { rules, ..Kind::usual(lease::Leases) },
         "leasecandidates" => Kind {
             rules: Rules { names: NameRule::ConfigMapKey, ..rules },
             ..Kind::usual(lease_candidate::LeaseCandidates)

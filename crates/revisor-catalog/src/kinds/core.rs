@@ -17,6 +17,7 @@ mod resource_quota;
 mod secret;
 pub(crate) mod service;
 mod service_account;
+mod tls_pair;
 
 use revisor_object::names::NameRule;
 
@@ -53,7 +54,7 @@ pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
             Kind { rules: Rules { create_on_update: true, ..USUAL }, ..Kind::usual(endpoints::Endpoints { features }) }
         }
         "events" => Kind {
-            rules: Rules { names: NameRule::PathSegment, create_on_update: true, validates_metadata: false, ..USUAL },
+            rules: Rules { names: NameRule::PathSegment, create_on_update: true, known_finalizers: false, ..USUAL },
             selectable: EVENT_FIELDS.to_vec(),
             ..Kind::usual(event::Events)
         },

@@ -8,7 +8,7 @@ use crate::Rules;
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {
         "runtimeclasses" => Kind {
-            rules: Rules { create_on_update: true, unconditional_update: false, ..USUAL },
+            rules: Rules { create_on_update: true, unconditional_update: false, known_finalizers: false, ..USUAL },
             selects_namespace: Some(true),
             ..Kind::usual(runtime_class::RuntimeClasses)
         },

@@ -139,10 +139,7 @@ pub(crate) fn annotation_warnings(path: FieldPath<'_>, pod: &Object) -> Vec<Stri
     warnings::of_app_armor_annotations(path, annotations, spec)
 }
 
-/// Drops the fields of a spec whose feature is off, unless the old spec uses them already.
-pub(crate) fn drop_disabled_fields(spec: &mut Object, old: Option<&Object>, features: Features) {
-    disabled::drop_fields(spec, old, features);
-}
+pub(crate) use disabled::DISABLED;
 
 /// The class of service of a pod with this spec.
 pub(crate) fn qos_class(spec: &Object, features: Features) -> &'static str {

@@ -10,7 +10,12 @@ use crate::Rules;
 pub(super) fn kind(plural: &str) -> Option<Kind> {
     Some(match plural {
         "poddisruptionbudgets" => Kind {
-            rules: Rules { names: NameRule::PathSegment, unconditional_update: false, ..USUAL },
+            rules: Rules {
+                names: NameRule::PathSegment,
+                unconditional_update: false,
+                known_finalizers: false,
+                ..USUAL
+            },
             ..Kind::usual(pod_disruption_budget::PodDisruptionBudgets)
         },
         _ => return None,

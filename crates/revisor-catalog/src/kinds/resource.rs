@@ -24,7 +24,7 @@ pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
     let kind = match plural {
         "deviceclasses" => Kind {
             selects_namespace: Some(true),
-            ..Kind::usual(device_class::DeviceClasses { selectors: Selectors::new(terms), features: terms.features })
+            ..Kind::usual(device_class::DeviceClasses { selectors: Selectors::new(terms) })
         },
         "devicetaintrules" => Kind::usual(device_taint_rule::DeviceTaintRules).selecting_namespace(),
         "resourceclaims" => {
@@ -38,10 +38,7 @@ pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
             rules.unconditional_update = false;
             Kind::usual(resource_pool_status_request::ResourcePoolStatusRequests).selecting_namespace()
         }
-        "resourceslices" => Kind {
-            selectable: SLICE_FIELDS.to_vec(),
-            ..Kind::usual(resource_slice::ResourceSlices { features: terms.features })
-        },
+        "resourceslices" => Kind { selectable: SLICE_FIELDS.to_vec(), ..Kind::usual(resource_slice::ResourceSlices) },
         _ => return None,
     };
     Some(Kind { rules, ..kind })

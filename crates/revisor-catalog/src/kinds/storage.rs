@@ -23,7 +23,7 @@ pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
             (rules, Kind::usual(csi_storage_capacity::CsiStorageCapacities))
         }
         "storageclasses" => (unconditional, Kind::usual(storage_class::StorageClasses)),
-        "volumeattachments" => (conditional, Kind::usual(volume_attachment::VolumeAttachments { features })),
+        "volumeattachments" => (conditional, Kind::usual(volume_attachment::VolumeAttachments)),
         "volumeattributesclasses" => (unconditional, Kind::usual(volume_attributes_class::VolumeAttributesClasses)),
         _ => return None,
     };

@@ -2,9 +2,12 @@
 
 use revisor_cel::{Environment, RuleEnvironments};
 use revisor_object::{FieldError, Object, Value, parse_json};
+use revisor_schema::Types;
 use revisor_version::FeatureGates;
 
 use super::Terms;
+use crate::disabled_fields::DisabledFields;
+use crate::rows::FIELDS;
 use crate::{BINARY, Features};
 
 /// The terms of a server of which nothing is asked.
@@ -25,6 +28,13 @@ pub(crate) fn object(text: &str) -> Object {
         Ok(Value::Object(object)) => object,
         other => panic!("{text}: {other:?}"),
     }
+}
+
+/// Drops the fields of an object of a kind (`core.v1.Pod`) whose feature is off.
+pub(crate) fn drop_disabled_fields(kind: &str, object: &mut Object, old: Option<&Object>, features: Features) {
+    let types = Types::parse(FIELDS).expect("is well formed");
+    let kind = types.id(kind).expect("is a kind");
+    DisabledFields::of(&types, kind, features).drop(object, old);
 }
 
 /// Compares errors with `REASON FIELD` texts, in any order.

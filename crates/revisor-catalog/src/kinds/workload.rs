@@ -8,7 +8,7 @@ use revisor_object::{
 };
 
 use super::pod_spec;
-use crate::{Feature, Features, checks};
+use crate::{Features, checks};
 
 pub(crate) use super::members::{NONE as NOTHING, given_number, number, text};
 
@@ -56,24 +56,6 @@ pub(crate) fn default_template(spec: &mut Object, features: Features) {
     let template = spec.object_mut("template");
     template.object_mut("spec");
     pod_spec::default_template(template, features);
-}
-
-/// Drops the fields of a spec's template whose feature is off, unless the old one uses them already.
-pub(crate) fn drop_disabled_fields(spec: &mut Object, old: Option<&Object>, features: Features) {
-    let template = spec.get_mut("template").and_then(Value::as_object_mut);
-    if let Some(new) = template.and_then(|template| template.get_mut("spec")).and_then(Value::as_object_mut) {
-        pod_spec::drop_disabled_fields(new, old.map(pod), features);
-    }
-}
-
-/// Drops the count of pods that are ending, unless the feature is on or they were counted before.
-pub(crate) fn drop_terminating_replicas(object: &mut Object, old: &Object, features: Features) {
-    if !features.has(Feature::DeploymentReplicaSetTerminatingReplicas)
-        && !status(old).contains("terminatingReplicas")
-        && status(object).contains("terminatingReplicas")
-    {
-        object.object_mut("status").remove("terminatingReplicas");
-    }
 }
 
 /// What is unwise about a new object: about its name, which its pods inherit, and about its template.

@@ -71,6 +71,55 @@ fn custom_objects_and_notes_are_kept_as_json() {
     assert_eq!((read.bytes, read.revision_at), (note.to_vec(), None));
 }
 
+/// Who sends the same again must not have changed anything, so the original keeps what was sent.
+#[test]
+fn json_within_an_object_comes_back_as_it_was_sent() {
+    let catalog = Catalog::default();
+    let resource = catalog.stored_kind("apps", "controllerrevisions").expect("is built in");
+    let key = "/registry/controllerrevisions/a/x";
+    for (data, shown) in [(r#"{"b": 1.0, "a":[ ]}"#, r#"{"b":1.0,"a":[]}"#), (r#"{"a":1}"#, r#"{"a":1}"#)] {
+        let json = format!(r#"{{{METADATA},"data":{data},"revision":1}}"#);
+        let mut value = parse_json(json.as_bytes()).expect("is JSON").value;
+        resource.keep_raw(&mut value, json.as_bytes());
+        resource.conform(&mut value).expect("fits");
+        let bytes = resource.encode(value.as_object().expect("is an object")).bytes;
+        let kept = codec(StorageMediaType::Protobuf).encode(key, &bytes, true).expect("can be kept");
+        let read = codec(StorageMediaType::Protobuf).decode(key, &kept).expect("can be read");
+        assert_eq!(String::from_utf8_lossy(&read.bytes), String::from_utf8_lossy(&bytes));
+        assert!(!read.is_outdated);
+        // Go writes it without blanks.
+        let kept = codec(StorageMediaType::Json).encode(key, &bytes, true).expect("can be kept");
+        assert!(kept.starts_with(b"{") && String::from_utf8_lossy(&kept).contains(shown), "{kept:?}");
+        let read = codec(StorageMediaType::Json).decode(key, &kept).expect("can be read");
+        assert!(String::from_utf8_lossy(&read.bytes).contains(shown), "{:?}", String::from_utf8_lossy(&read.bytes));
+    }
+}
+
+/// As a kube-apiserver 1.36 leaves it there, all features on.
+#[test]
+fn what_servers_tell_each_other_is_read() {
+    let codec = codec(StorageMediaType::Protobuf);
+    let master = b"k8s\0\n\x0f\n\x02v1\x12\tEndpoints\x12#\n\x10\n\0\x12\0\x1a\0\"\0*\x002\x008\x04B\0\
+        \x12\x0f\n\r\n\t192.0.2.2\x1a\0\x1a\0\"\0";
+    let peer = b"k8s\0\n\x0f\n\x02v1\x12\tEndpoints\x12=\n\x18\n\0\x12\0\x1a\0\"\0*\x002\x008\x08B\0\
+        Z\x06\n\x01i\x12\x01a\
+        \x12!\n\r\n\t192.0.2.2\x1a\0\x1a\x10\n\x05https\x10\xc3\xa7\x01\x1a\x03TCP\x1a\0\"\0";
+    for (key, value, ports) in [
+        ("/registry/masterleases/192.0.2.2", &master[..], ""),
+        (
+            "/registry/peerserverleases/apiserver-a",
+            peer,
+            r#","ports":[{"name":"https","port":21443,"protocol":"TCP"}]"#,
+        ),
+    ] {
+        let read = codec.decode(key, value).unwrap_or_else(|error| panic!("{key}: {error}"));
+        let text = String::from_utf8(read.bytes).expect("is text");
+        let subsets = format!(r#""subsets":[{{"addresses":[{{"ip":"192.0.2.2"}}]{ports}}}]"#);
+        assert!(text.contains(&subsets), "{text}");
+        assert_eq!((read.revision_at, read.is_outdated), (None, false), "{key}");
+    }
+}
+
 #[test]
 fn json_is_kept_as_go_writes_it() {
     assert_eq!(

@@ -1,9 +1,9 @@
 //! What definitions say beside their schemas, and versions beside each other.
 
-use revisor_check::{SemverStep, declared};
+use revisor_check::{Effort, SemverStep, declared};
 use revisor_object::{Object, Value};
 
-use crate::definitions::{boats, object, report, report_with, sent, told};
+use crate::definitions::{boats, object, report, report_with, report_within, sent, told};
 
 const SPEC: &str = r#"{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"}}}"#;
 
@@ -109,4 +109,21 @@ fn what_the_new_storage_version_cannot_say_is_lost_to_the_others() {
     assert!(finding.message.starts_with("v1 once it is stored in v2: the field is gone"), "{}", finding.message);
     // The other way round more can be said.
     assert_eq!(told(&report(&new, &old).findings), ["additive: spec.versions[v1].storage"]);
+}
+
+#[test]
+fn what_versions_differed_by_before_takes_no_work() {
+    let fields = |of: &str, more: &str| {
+        let many: Vec<String> = (0..100).map(|number| format!(r#""{of}{number}":{{"type":"string"}}"#)).collect();
+        format!(r#"{{"type":"object","properties":{{{}{more}}}}}"#, many.join(","))
+    };
+    let (one, other) = (fields("a", ""), fields("b", ""));
+    let more = fields("a", r#","late":{"type":"integer"}"#);
+    let old = boats(&[("v1", &one), ("v2", &other)], "");
+    let new = boats(&[("v1", &more), ("v2", &other)], "");
+    let found = report_within(&old, &new, Effort { objects: 60, ..Effort::default() }).findings;
+    let of_late = |finding: &&revisor_check::Finding| finding.path == ".spec.late" && finding.witness.is_some();
+    assert!(found.iter().any(|finding| of_late(&finding)), "{:?}", told(&found));
+    let is_cut_short = found.iter().any(|finding| finding.message.contains("cut short"));
+    assert!(!is_cut_short, "{found:?}");
 }

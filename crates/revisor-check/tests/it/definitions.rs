@@ -41,9 +41,14 @@ pub(crate) fn boats(versions: &[(&str, &str)], more: &str) -> Object {
 
 #[track_caller]
 pub(crate) fn report(old: &Object, new: &Object) -> Report {
+    report_within(old, new, Effort::default())
+}
+
+#[track_caller]
+pub(crate) fn report_within(old: &Object, new: &Object, effort: Effort) -> Report {
     let environment = Environment::new(RELEASE);
     let [old, new] = [old, new].map(|made| Crd::read(made, &environment, RELEASE.minor.into()).expect("can be read"));
-    old.compare(&new, None, Effort::default())
+    old.compare(&new, None, effort)
 }
 
 #[track_caller]

@@ -349,3 +349,84 @@ fn an_object_that_is_applied_as_a_whole_is_shown() {
     let witness = found.findings[0].witness.as_ref().expect("is shown").to_json();
     assert!(witness.ends_with(r#""spec":{"o":{}}}"#), "{witness}");
 }
+
+/// As where a provider got a default for a name and, in the same release, a rule for another field that refuses what is
+/// usually made up for it.
+#[test]
+fn a_change_is_not_hidden_by_another_that_refuses_the_same_objects() {
+    let item = |default: &str| format!(r#"{{"type":"object","properties":{{"name":{{"type":"string"{default}}}}}}}"#);
+    let boat = |item: &str, more: &str, image: &str| {
+        let crew = format!(r#""crew":{{"type":"array","items":{item}}},"image":{{"type":"string"{image}}}"#);
+        boats(&[("v1", &spec(&format!("{crew}{more}"), r#","required":["image"]"#))], "")
+    };
+    let old = boat(&item(""), r#","oars":{"type":"integer"}"#, "");
+    let new = boat(&item(r#","default":"""#), "", r#","pattern":"^[a-z]+/[a-z]+:v[0-9]+$""#);
+    let found = report(&old, &new);
+    for (path, class) in
+        [(".spec.crew[*].name", BreaksReaders), (".spec.oars", BreaksReaders), (".spec.image", BreaksWriters)]
+    {
+        let finding = found.findings.iter().find(|finding| finding.path == path).expect(path);
+        assert_eq!((finding.class, finding.witness.is_some()), (class, true), "{path}: {}", finding.message);
+    }
+}
+
+/// An object that shows it would fill screens; who has such lists is told all the same.
+#[test]
+fn a_bound_for_very_many_is_told_without_a_witness() {
+    for (name, old, new, class) in [
+        ("items", r#""type":"array","items":{"type":"string"}"#, r#","maxItems":2000"#, BreaksWriters),
+        (
+            "members",
+            r#""type":"object","additionalProperties":{"type":"string"}"#,
+            r#","maxProperties":2000"#,
+            BreaksWriters,
+        ),
+        (
+            "members that all have names",
+            r#""type":"object","properties":{"a":{"type":"string"}}"#,
+            r#","maxProperties":2000"#,
+            Additive,
+        ),
+        ("texts", r#""type":"string""#, r#","maxLength":10000"#, BreaksWriters),
+    ] {
+        let of = |more: &str| boats(&[("v1", &spec(&format!(r#""f":{{{old}{more}}}"#), ""))], "");
+        let found = report(&of(""), &of(new));
+        assert_eq!(told(&found.findings), [format!("{class}: .spec.f")], "{name}");
+    }
+}
+
+/// As the filters of routes are: a new kind of filter comes with a part of its own that it must have, in a list in a list
+/// whose items have rules too.
+#[test]
+fn a_value_that_rules_tie_to_other_fields_is_found_deep_inside() {
+    let kinds = ["Header", "Mirror", "Redirect", "Rewrite", "Cors"];
+    let filter = |count: usize| {
+        let known = &kinds[..count];
+        let names: Vec<String> = known.iter().map(|kind| format!("{kind:?}")).collect();
+        let parts = known.iter().map(|kind| {
+            format!(r#""{}":{{"type":"object","properties":{{"a":{{"type":"string"}}}}}}"#, kind.to_lowercase())
+        });
+        let kind = format!(r#""kind":{{"type":"string","enum":[{}]}}"#, names.join(","));
+        let properties: Vec<String> = parts.chain([kind]).collect();
+        let rules = known.iter().map(|kind| {
+            let part = kind.to_lowercase();
+            format!(r#"{{"rule":"has(self.{part}) == (self.kind == '{kind}')"}}"#)
+        });
+        let rules: Vec<String> = rules.collect();
+        let more = format!(r#","required":["kind"],"x-kubernetes-validations":[{}]"#, rules.join(","));
+        spec(&properties.join(","), &more)
+    };
+    let target = |filter: &str| {
+        let properties = format!(
+            r#""name":{{"type":"string","minLength":1}},"group":{{"type":"string","default":""}},"port":{{"type":"integer"}},
+               "filters":{{"type":"array","maxItems":4,"items":{filter}}}"#
+        );
+        let rule = r#","required":["name"],"x-kubernetes-validations":[{"rule":"self.group != '' || has(self.port)"}]"#;
+        format!(r#"{{"type":"array","maxItems":4,"items":{}}}"#, spec(&properties, rule))
+    };
+    let route = |count: usize| {
+        let rule = spec(&format!(r#""targets":{},"name":{{"type":"string"}}"#, target(&filter(count))), "");
+        spec(&format!(r#""rules":{{"type":"array","maxItems":4,"items":{rule}}}"#), "")
+    };
+    check("a kind more", &route(4), &route(5), BreaksReaders, ".spec.rules[*].targets[*].filters[*].kind");
+}

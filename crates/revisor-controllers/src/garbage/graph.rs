@@ -8,9 +8,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use revisor_catalog::Resource;
 use revisor_store::Key;
 
+use super::home::Home;
 use crate::metadata::{Duty, Metadata};
 use crate::uid::Uid;
 
@@ -26,8 +26,8 @@ pub(super) struct Graph {
 }
 
 struct Node {
-    resource: Arc<Resource>,
-    /// Shared with the cache.
+    home: Arc<Home>,
+    /// Shared with whoever knows of the object.
     key: Key,
     owners: Box<[Link]>,
     duty: Duty,
@@ -42,13 +42,13 @@ struct Link {
 
 /// Where an object of the graph is found.
 pub(super) struct Target {
-    pub(super) resource: Arc<Resource>,
+    pub(super) home: Arc<Home>,
     pub(super) key: Key,
 }
 
 impl Graph {
     /// Takes in an object as it is now. Answers who has to be looked at because of what has changed.
-    pub(super) fn observe(&mut self, resource: &Arc<Resource>, key: &Key, metadata: &Metadata) -> Vec<Uid> {
+    pub(super) fn observe(&mut self, home: &Arc<Home>, key: &Key, metadata: &Metadata) -> Vec<Uid> {
         let uid = &metadata.uid;
         let owners = links(metadata);
         let duty = metadata.duty();
@@ -56,7 +56,7 @@ impl Graph {
         if !is_needed && !self.nodes.contains_key(uid) {
             return Vec::new();
         }
-        let node = is_needed.then(|| Node { resource: resource.clone(), key: key.clone(), owners, duty });
+        let node = is_needed.then(|| Node { home: home.clone(), key: key.clone(), owners, duty });
         let old = self.nodes.remove(uid);
         let old_owners = old.as_ref().map(|old| &*old.owners).unwrap_or_default();
         let owners = node.as_ref().map(|node| &*node.owners).unwrap_or_default();
@@ -110,7 +110,7 @@ impl Graph {
 
     /// Where an object is.
     pub(super) fn target(&self, uid: &Uid) -> Option<Target> {
-        self.nodes.get(uid).map(|node| Target { resource: node.resource.clone(), key: node.key.clone() })
+        self.nodes.get(uid).map(|node| Target { home: node.home.clone(), key: node.key.clone() })
     }
 
     /// Those who name an object as their owner.
@@ -146,8 +146,8 @@ impl Graph {
     }
 
     /// The objects of one resource.
-    pub(super) fn objects_of(&self, resource: &Resource) -> impl Iterator<Item = (Key, Uid)> {
-        let of = self.nodes.iter().filter(|(_, node)| node.resource.prefix == resource.prefix);
+    pub(super) fn objects_of(&self, home: &Home) -> impl Iterator<Item = (Key, Uid)> {
+        let of = self.nodes.iter().filter(|(_, node)| node.home.prefix() == home.prefix());
         of.map(|(uid, node)| (node.key.clone(), uid.clone()))
     }
 

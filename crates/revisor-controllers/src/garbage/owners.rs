@@ -1,4 +1,4 @@
-//! How an owner stands at this moment, as the cache has it.
+//! How an owner stands at this moment: as the cache has it, or as the server says that keeps it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,32 +6,40 @@ use std::sync::Arc;
 use revisor_catalog::{Resource, Verb};
 use revisor_registry::Registry;
 
+use super::home::Home;
 use crate::metadata::{Duty, Metadata, Owner};
 
-/// The resources by the group and kind of their objects. The version of an owner reference does not matter: it may
-/// name any that the object was ever served in.
+/// Who keeps objects, by their group and kind. The version of an owner reference does not matter: it may name any that
+/// the object was ever served in.
 #[derive(Default)]
-pub(super) struct Kinds(HashMap<(String, String), Arc<Resource>>);
+pub(super) struct Kinds(HashMap<(String, String), Arc<Home>>);
 
 impl Kinds {
-    pub(super) fn new(resources: &[Arc<Resource>]) -> Kinds {
+    /// The kinds of this server, and those of others that it does not have itself.
+    pub(super) fn new(resources: &[Arc<Resource>], elsewhere: impl Iterator<Item = Arc<Home>>) -> Kinds {
         let mut kinds = HashMap::new();
         // Only what can be got; other kinds, such as reviews, are never stored.
         for resource in resources.iter().filter(|resource| resource.verbs.contains(&Verb::Get)) {
             let kind = (resource.group.to_string(), resource.kind.to_string());
-            kinds.entry(kind).or_insert_with(|| resource.storage().clone());
+            kinds.entry(kind).or_insert_with(|| Arc::new(Home::Here(resource.storage().clone())));
+        }
+        for home in elsewhere {
+            if let Home::Elsewhere(neighbour) = &*home {
+                let kind = (neighbour.resource.group.clone(), neighbour.resource.kind.clone());
+                kinds.entry(kind).or_insert(home);
+            }
         }
         Kinds(kinds)
     }
 
-    fn resource(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
+    fn home(&self, api_version: &str, kind: &str) -> Option<&Arc<Home>> {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         self.0.get(&(group.to_owned(), kind.to_owned()))
     }
 }
 
 /// How an owner stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Standing {
     /// It is there.
     Solid,
@@ -45,17 +53,41 @@ pub(super) enum Standing {
     Misplaced,
 }
 
+/// Where the standing of an owner is found out.
+pub(super) enum Inquiry<'k> {
+    /// It is known.
+    Known(Standing),
+    /// Another server has to be asked for the object of this key.
+    Elsewhere(&'k Arc<Home>, String),
+}
+
 /// How the owner of an object in this namespace stands. An owner lives in the namespace of its dependent or in none:
 /// one in another namespace is not found.
-pub(super) fn standing(registry: &Registry, kinds: &Kinds, owner: &Owner, namespace: Option<&str>) -> Standing {
-    let Some(resource) = kinds.resource(&owner.api_version, &owner.kind) else { return Standing::Unresolved };
-    let namespace = match (resource.namespaced, namespace) {
-        (true, None) => return Standing::Misplaced,
+pub(super) fn inquire<'k>(
+    registry: &Registry,
+    kinds: &'k Kinds,
+    owner: &Owner,
+    namespace: Option<&str>,
+) -> Inquiry<'k> {
+    let Some(home) = kinds.home(&owner.api_version, &owner.kind) else { return Inquiry::Known(Standing::Unresolved) };
+    let namespace = match (home.namespaced(), namespace) {
+        (true, None) => return Inquiry::Known(Standing::Misplaced),
         (true, namespace) => namespace,
         (false, _) => None,
     };
-    let found = registry.cache_of(resource).get(&resource.key(namespace, &owner.name));
-    match found.and_then(|item| Metadata::read(item.bytes())) {
+    let key = home.key(namespace, &owner.name);
+    match &**home {
+        Home::Here(resource) => {
+            let found = registry.cache_of(resource).get(&key);
+            Inquiry::Known(standing(owner, found.and_then(|item| Metadata::read(item.bytes())).as_ref()))
+        }
+        Home::Elsewhere(_) => Inquiry::Elsewhere(home, key),
+    }
+}
+
+/// How an owner stands of which this was found under its name.
+pub(super) fn standing(owner: &Owner, found: Option<&Metadata>) -> Standing {
+    match found {
         Some(metadata) if metadata.uid == owner.uid => match metadata.duty() {
             Duty::Foreground => Standing::Waiting,
             Duty::None | Duty::Orphan => Standing::Solid,

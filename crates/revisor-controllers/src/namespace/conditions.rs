@@ -13,6 +13,9 @@ pub(super) struct Condition {
     well: (&'static str, &'static str),
 }
 
+/// How it begins what is told of servers that could not be asked what they have.
+pub(super) const DISCOVERY_PROBLEM: &str = "unable to retrieve the complete list of server APIs";
+
 /// What the state of the content means.
 ///
 /// DIFFERENCE: while pods are waited for, the original says that no content remains; here they are counted.
@@ -21,9 +24,17 @@ pub(super) fn of(content: &Content) -> [Condition; 5] {
         texts.sort();
         texts.join(", ")
     };
-    let failures = (!content.errors.is_empty()).then(|| {
-        let count = content.errors.len();
-        let errors = sorted(content.errors.clone());
+    // What cannot be discovered is told by itself.
+    let is_discovery = |error: &&String| error.starts_with(DISCOVERY_PROBLEM);
+    let undiscovered = (!content.undiscovered.is_empty()).then(|| {
+        let count = content.undiscovered.len();
+        let why = content.errors.iter().find(is_discovery).cloned().unwrap_or_default();
+        ("DiscoveryFailed", format!("Discovery failed for some groups, {count} failing: {why}"))
+    });
+    let errors: Vec<String> = content.errors.iter().filter(|error| !is_discovery(error)).cloned().collect();
+    let failures = (!errors.is_empty()).then(|| {
+        let count = errors.len();
+        let errors = sorted(errors);
         ("ContentDeletionFailed", format!("Failed to delete all resource types, {count} remaining: {errors}"))
     });
     let remaining = (!content.remaining.is_empty()).then(|| {
@@ -38,8 +49,7 @@ pub(super) fn of(content: &Content) -> [Condition; 5] {
     [
         Condition {
             kind: "NamespaceDeletionDiscoveryFailure",
-            // What is served is known without asking.
-            problem: None,
+            problem: undiscovered,
             well: ("ResourcesDiscovered", "All resources successfully discovered"),
         },
         Condition {

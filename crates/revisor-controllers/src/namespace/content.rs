@@ -12,6 +12,7 @@ use revisor_store::Key;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::conditions::DISCOVERY_PROBLEM;
 use super::{NamespaceController, Rest};
 use crate::controllers::stored_resources;
 use crate::metadata::{Duty, Metadata, place, text_at};
@@ -34,6 +35,8 @@ pub(super) struct Content {
     pub(super) finalizers: BTreeMap<String, usize>,
     /// What could not be deleted, and why.
     pub(super) errors: Vec<String>,
+    /// Groups and versions of other servers of which nobody knows what they have.
+    pub(super) undiscovered: Vec<String>,
     /// In how many seconds the rest should be gone.
     pub(super) estimate: i64,
     /// The collections that are not empty.
@@ -43,7 +46,7 @@ pub(super) struct Content {
 impl Content {
     /// Whether nothing is left.
     pub(super) fn is_gone(&self) -> bool {
-        self.errors.is_empty() && self.remaining.is_empty()
+        self.errors.is_empty() && self.remaining.is_empty() && self.undiscovered.is_empty()
     }
 }
 
@@ -60,10 +63,29 @@ impl NamespaceController {
         for resource in &resources {
             self.delete_collection(resource, namespace, deleted_at, &mut content).await;
             if is_ordered && is_pods(resource) && !content.remaining.is_empty() {
-                break;
+                return content;
             }
         }
+        self.delete_elsewhere(namespace, &mut content).await;
         content
+    }
+
+    /// Deletes what other servers keep. As in the original, a namespace stays for as long as nobody knows what they have.
+    async fn delete_elsewhere(&self, namespace: &str, content: &mut Content) {
+        let Some(elsewhere) = &self.elsewhere else { return };
+        let left = elsewhere.empty(namespace).await;
+        content.remaining.extend(left.remaining);
+        content.errors.extend(left.errors);
+        if !left.undiscovered.is_empty() {
+            let told: Vec<String> = left
+                .undiscovered
+                .iter()
+                .map(|version| format!("{version}: stale GroupVersion discovery: {version}"))
+                .collect();
+            let problem = format!("{DISCOVERY_PROBLEM}: {}", told.join(", "));
+            content.undiscovered = left.undiscovered;
+            content.errors.push(problem);
+        }
     }
 
     async fn delete_collection(

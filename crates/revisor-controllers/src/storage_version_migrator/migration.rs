@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use revisor_catalog::Resource;
 use revisor_object::{Object, Value, parse_json};
-use revisor_registry::{PatchKind, Place, Registry, RegistryError, WriteOptions};
+use revisor_registry::{PatchKind, Place, Registry, RegistryError, WriteOptions, present_item};
 use revisor_schema::{Precision, format_timestamp};
 use revisor_version::Revision;
 use time::OffsetDateTime;
@@ -84,14 +84,15 @@ impl Migration {
         for attempt in 1.. {
             let item = registry.cache_of(migrations).get(&migrations.key(None, &self.name));
             let Some(item) = item else { return Err(self.gone(migrations)) };
-            let parsed = parse_json(item.bytes()).map(|parsed| parsed.value);
+            let parsed = parse_json(&present_item(migrations, &item)).map(|parsed| parsed.value);
             let Ok(Value::Object(object)) = parsed else { return Err(RegistryError::Unreadable) };
             let known = Migration::read(item.bytes()).filter(|known| known.uid == self.uid && !known.is_over);
             if known.is_none() {
                 return Err(self.gone(migrations));
             }
             let mut status = object.object("status").cloned().unwrap_or_default();
-            conditions.iter().for_each(|condition| condition.put(&mut status, now));
+            let told = if migrations.version == "v1alpha1" { "lastUpdateTime" } else { "lastTransitionTime" };
+            conditions.iter().for_each(|condition| condition.put(&mut status, told, now));
             if let Some(begun) = begun.filter(|_| !status.contains("resourceVersion")) {
                 status.insert("resourceVersion", begun.to_string());
             }
@@ -166,8 +167,9 @@ impl Condition {
         Condition { kind: FAILED, status: "True", reason: "StorageVersionMigrationFailed", message }
     }
 
-    /// Puts it in place of the one of its kind. The time stays unless the truth changed.
-    fn put(&self, status: &mut Object, now: OffsetDateTime) {
+    /// Puts it in place of the one of its kind. The time, for which versions have different names, stays unless the truth
+    /// changed.
+    fn put(&self, status: &mut Object, told: &str, now: OffsetDateTime) {
         let mut conditions = status.array("conditions").to_vec();
         let is = |known: &&mut Object| known.str("type") == Some(self.kind);
         let mut fresh = Object::new();
@@ -175,7 +177,7 @@ impl Condition {
         let is_new = known.is_none();
         let condition = known.unwrap_or(&mut fresh);
         if condition.str("status") != Some(self.status) {
-            condition.insert("lastTransitionTime", format_timestamp(now, Precision::Seconds));
+            condition.insert(told, format_timestamp(now, Precision::Seconds));
         }
         for (name, value) in [("type", self.kind), ("status", self.status), ("reason", self.reason)] {
             condition.insert(name, value);
@@ -227,12 +229,12 @@ mod tests {
         let at = |seconds| OffsetDateTime::from_unix_timestamp(seconds).expect("a time");
         let (some, all) = (Tally { done: 1, left: 2 }, Tally { done: 3, left: 0 });
         let mut status = Object::new();
-        Condition::running(some, "").put(&mut status, at(1));
-        Condition::running(some, "; trying again: x").put(&mut status, at(2));
+        Condition::running(some, "").put(&mut status, "lastTransitionTime", at(1));
+        Condition::running(some, "; trying again: x").put(&mut status, "lastTransitionTime", at(2));
         let running = r#"{"lastTransitionTime":"1970-01-01T00:00:01Z","message":"The migration is running: 1 done, 2 left; trying again: x","reason":"MigrationRunning","status":"True","type":"Running"}"#;
         assert_eq!(Value::Object(status.clone()).to_json(), format!(r#"{{"conditions":[{running}]}}"#));
-        Condition::completed().put(&mut status, at(3));
-        Condition::succeeded(all).put(&mut status, at(3));
+        Condition::completed().put(&mut status, "lastTransitionTime", at(3));
+        Condition::succeeded(all).put(&mut status, "lastTransitionTime", at(3));
         let told: Vec<String> = (status.array("conditions").iter().filter_map(Value::as_object))
             .map(|known| {
                 ["type", "status", "message", "lastTransitionTime"].map(|name| known.str(name).unwrap_or("")).join(" ")

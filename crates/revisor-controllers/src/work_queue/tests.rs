@@ -34,7 +34,8 @@ impl Bench {
     fn new() -> Bench {
         let clock = Arc::new(SetClock::default());
         let backoff = Backoff { first: Duration::from_millis(10), longest: Duration::from_millis(35) };
-        Bench { queue: WorkQueue::new(clock.clone(), backoff), clock }
+        let tally = Arc::new(QueueTally::new("bench", clock.clone()));
+        Bench { queue: WorkQueue::new(clock.clone(), backoff, tally), clock }
     }
 
     fn set_clock(&self, millis: u64) {
@@ -92,6 +93,30 @@ fn pauses_double_up_to_a_bound_and_end_with_success() {
     bench.expect(None);
     bench.set_clock(now + 30);
     bench.expect(Some("a"));
+}
+
+#[test]
+fn what_becomes_of_keys_is_counted() {
+    let bench = Bench::new();
+    for key in ["a", "b", "a"] {
+        bench.queue.add(key);
+    }
+    bench.set_clock(5);
+    let a = bench.poll().expect("a is there");
+    bench.set_clock(25);
+    let sample = bench.queue.tally.sample();
+    assert_eq!((sample.name, sample.depth, sample.adds, sample.retries), ("bench", 1, 2, 0));
+    assert_eq!((sample.unfinished, sample.longest), (Duration::from_millis(20), Duration::from_millis(20)));
+    assert_eq!((sample.waited.count, sample.waited.sum), (1, 0.005));
+    a.end(Outcome::Retry);
+    let sample = bench.queue.tally.sample();
+    assert_eq!((sample.retries, sample.unfinished, sample.worked.count), (1, Duration::ZERO, 1));
+    // Twenty milliseconds are within a tenth of a second, and not within a hundredth.
+    assert_eq!(sample.worked.buckets, [0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
+    bench.set_clock(35);
+    bench.expect(Some("b"));
+    bench.expect(Some("a"));
+    assert_eq!(bench.queue.tally.sample().adds, 3);
 }
 
 #[test]

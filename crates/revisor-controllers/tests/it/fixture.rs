@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use revisor_cache::{Cache, CacheOptions, Scope, WatchItem, WatchRequest, WatchStart};
 use revisor_catalog::{Catalog, CatalogOptions, Resource};
-use revisor_controllers::{Clock, Controller, Controllers, ControllersOptions, Sleep};
+use revisor_controllers::{Clock, Controller, Controllers, ControllersOptions, QueueTallies, SecretToken, Sleep};
 use revisor_object::{Object, TokenSealer, Value, parse_json};
 use revisor_registry::{
     Decoded, DeleteOptions, Environment, FieldValidation, Format, PatchKind, Place, Registry, RegistryOptions,
@@ -171,6 +171,7 @@ impl Fixture {
             authorization: Default::default(),
             server: "server".to_owned(),
             admission: Default::default(),
+            shows_versioning: true,
         };
         let registry = Registry::start(Cache::start(Arc::new(store), options), options_of_registry).await;
         let registry = registry.expect("a new registry");
@@ -185,13 +186,20 @@ impl Fixture {
 
     /// Starts controllers. They end when what is answered is dropped.
     pub(crate) fn start(&self, enabled: &[Controller]) -> Controllers {
+        let clock: Arc<dyn Clock> = self.clock.clone();
         Controllers::start(ControllersOptions {
             registry: self.registry.clone(),
             resources: self.resources.subscribe(),
-            clock: self.clock.clone(),
+            queues: QueueTallies::new(&clock),
+            clock,
             enabled: enabled.to_vec(),
             root_ca: self.root_ca.subscribe(),
+            token_maker: Some(Arc::new(|token: SecretToken<'_>| {
+                let SecretToken { namespace, account, account_uid, secret } = token;
+                Some(format!("{namespace}/{account}/{account_uid}/{secret}"))
+            })),
             event_ttl: Duration::from_secs(3600),
+            elsewhere: None,
         })
     }
 

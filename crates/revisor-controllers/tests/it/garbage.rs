@@ -48,7 +48,7 @@ async fn dependents_go_before_their_owner_in_the_foreground() {
     let middle = fixture.config_map("middle", &owned_by(&[("top", &top)], true)).await;
     fixture.config_map("leaf", &owned_by(&[("middle", &middle)], true)).await;
     let cache = fixture.registry.cache_of(&fixture.resource("configmaps")).clone();
-    let start = WatchStart::After(fixture.registry.cache().revision().expect("there were writes"));
+    let start = WatchStart::After(cache.reached().expect("there were writes"));
     let mut watcher = cache.watch(WatchRequest { scope: Scope::All, filter: None, start }).expect("is kept");
     fixture.delete("configmaps", DEFAULT, "top", "Foreground").await;
     let mut order = Vec::new();

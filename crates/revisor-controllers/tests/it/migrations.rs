@@ -189,7 +189,7 @@ async fn built_in_objects_are_stored_anew_too() {
     let key = maps.key(Some("default"), "odd");
     let odd = r#"{"metadata":{"uid":"u","namespace":"default","name":"odd","creationTimestamp":"2026-01-01T00:00:00Z"},"data":{"a":"b"},"kind":"ConfigMap","apiVersion":"v1"}"#;
     let write = Write { key: Key::new(key.clone()), expect: Expect::Absent, change: Change::Put(Draft::opaque(odd)) };
-    fixture.registry.cache().store().write(write).await.expect("is written");
+    fixture.registry.cache().write(write).await.expect("is written");
     let untouched =
         fixture.registry.cache_of(&maps).get(&maps.key(Some("default"), "usual")).map(|item| item.revision());
     migrate(&fixture, "m", "", "configmaps").await;

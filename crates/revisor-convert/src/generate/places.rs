@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 12;
 /// All places below a schema, the outer ones first.
 pub(super) fn places(root: &Structural) -> Vec<Place<'_>> {
     let mut found: Vec<Place<'_>> = Vec::new();
-    let mut ahead: std::collections::VecDeque<Place<'_>> = [(Path::root(), root)].into();
+    let mut ahead: std::collections::VecDeque<(Path, &Structural)> = [(Path::root(), root)].into();
     while let Some((path, schema)) = ahead.pop_front() {
         let depth = path.segments().len();
         if depth < MAX_DEPTH {
@@ -30,7 +30,7 @@ pub(super) fn places(root: &Structural) -> Vec<Place<'_>> {
             }
         }
         if depth > 0 {
-            found.push((path, schema));
+            found.push(Place::new(path, schema));
         }
         if found.len() == MAX_PLACES {
             break;

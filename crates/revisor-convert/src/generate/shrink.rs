@@ -4,67 +4,132 @@ use revisor_object::{Object, Value};
 
 use crate::schema::META;
 
-/// How often a smaller object is tried.
-const MAX_ATTEMPTS: usize = 3000;
+/// How often a smaller object is tried, where nobody says otherwise.
+pub(crate) const SHRINKING: usize = 3000;
 
-/// The smallest object found for which `shows` still answers `true`.
-pub fn shrink(object: Value, shows: &mut dyn FnMut(&Value) -> bool) -> Value {
-    let mut best = object;
-    let mut attempts = 0;
-    loop {
+/// The smallest object found for which `shows` still answers `true`, after so many attempts at most.
+pub fn shrink(object: Value, attempts: usize, shows: &mut dyn FnMut(&Value) -> bool) -> Value {
+    let mut search = Search { best: object, left: attempts, shows };
+    while search.improves(&mut Vec::new()) && search.left > 0 {}
+    search.best
+}
+
+/// The smallest object so far. It is changed in one place at a time and changed back, because there are as many smaller
+/// forms of an object as it has parts: to make all of them takes the square of its size.
+struct Search<'f> {
+    best: Value,
+    left: usize,
+    shows: &'f mut dyn FnMut(&Value) -> bool,
+}
+
+impl Search<'_> {
+    /// Tries the simpler forms of the value at a place, and then of what is in it; answers whether any was taken.
+    fn improves(&mut self, place: &mut Vec<usize>) -> bool {
+        let is_root = place.is_empty();
         let mut has_improved = false;
-        for candidate in smaller_root(&best) {
-            attempts += 1;
-            if attempts > MAX_ATTEMPTS {
-                return best;
+        let mut nth = 0;
+        while let Some(form) = simpler(at(&self.best, place), nth, is_root) {
+            if self.left == 0 {
+                return has_improved;
             }
-            if shows(&candidate) {
-                best = candidate;
+            self.left -= 1;
+            let former = std::mem::replace(at_mut(&mut self.best, place), form);
+            if (self.shows)(&self.best) {
+                // What was behind a part that is gone is in its place now; a text begins anew.
                 has_improved = true;
-                break;
-            }
-        }
-        if !has_improved {
-            return best;
-        }
-    }
-}
-
-/// Smaller forms of a whole object, whose type and name stay.
-fn smaller_root(value: &Value) -> Vec<Value> {
-    let Value::Object(object) = value else { return Vec::new() };
-    smaller_members(object, |name| !META.contains(&name)).into_iter().map(Value::Object).collect()
-}
-
-fn smaller_members(object: &Object, may_change: impl Fn(&str) -> bool) -> Vec<Object> {
-    let mut found = Vec::new();
-    for (name, _) in object.iter().filter(|(name, _)| may_change(name)) {
-        let mut without = object.clone();
-        without.remove(name);
-        found.push(without);
-    }
-    for (name, value) in object.iter().filter(|(name, _)| may_change(name)) {
-        for smaller in smaller(value) {
-            let mut changed = object.clone();
-            changed.insert(name, smaller);
-            found.push(changed);
-        }
-    }
-    found
-}
-
-/// Simpler forms of a value, the simplest first.
-fn smaller(value: &Value) -> Vec<Value> {
-    match value {
-        Value::Raw(raw) => smaller(raw.value()),
-        Value::Null => Vec::new(),
-        Value::Bool(truth) => {
-            if *truth {
-                vec![Value::Bool(false)]
+                nth = if parts(at(&self.best, place)) == 0 { 0 } else { nth };
             } else {
-                Vec::new()
+                *at_mut(&mut self.best, place) = former;
+                nth += 1;
             }
         }
+        for part in 0..parts(at(&self.best, place)) {
+            if is_root && !may_change(&self.best, part) {
+                continue;
+            }
+            place.push(part);
+            has_improved |= self.improves(place);
+            place.pop();
+        }
+        has_improved
+    }
+}
+
+/// The nth of the simpler forms of a value itself, the simplest first; what is in it stays what it is, or goes.
+fn simpler(value: &Value, nth: usize, is_root: bool) -> Option<Value> {
+    match value {
+        Value::Array(_) | Value::Object(_) => smaller_holder(value, nth, is_root),
+        _ => simpler_scalars(value).into_iter().nth(nth),
+    }
+}
+
+/// The value at a place: at each level the how manieth.
+fn at<'v>(root: &'v Value, place: &[usize]) -> &'v Value {
+    place.iter().fold(root, |value, part| match value {
+        Value::Array(items) => &items[*part],
+        Value::Object(object) => object.iter().nth(*part).map_or(value, |(_, member)| member),
+        other => other,
+    })
+}
+
+fn at_mut<'v>(root: &'v mut Value, place: &[usize]) -> &'v mut Value {
+    let Some((part, rest)) = place.split_first() else { return root };
+    let inner = match root {
+        Value::Array(items) => items.get_mut(*part),
+        Value::Object(object) => object.iter_mut().nth(*part).map(|(_, member)| member),
+        _ => None,
+    };
+    at_mut(inner.expect("places are those of the value"), rest)
+}
+
+/// How many parts a value has.
+fn parts(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.len(),
+        Value::Object(object) => object.len(),
+        _ => 0,
+    }
+}
+
+/// Whether a member of a whole object may change: its type and name stay.
+fn may_change(root: &Value, part: usize) -> bool {
+    let member = root.as_object().and_then(|object| object.iter().nth(part));
+    member.is_none_or(|(name, _)| !META.contains(&name))
+}
+
+/// A list or an object with less in it, the emptiest first; nothing if there are not so many.
+fn smaller_holder(value: &Value, nth: usize, is_root: bool) -> Option<Value> {
+    let count = parts(value);
+    let has_empty = count > 1 && !is_root;
+    let part = match (has_empty, nth) {
+        (true, 0) => None,
+        (true, nth) => Some(nth - 1),
+        (false, nth) => Some(nth),
+    };
+    match value {
+        Value::Array(items) => {
+            let Some(part) = part else { return Some(Value::Array(Vec::new())) };
+            let (before, after) = items.split_at_checked(part)?;
+            let (_, after) = after.split_first()?;
+            Some(Value::Array([before, after].concat()))
+        }
+        Value::Object(object) => {
+            let Some(part) = part else { return Some(Value::Object(Object::new())) };
+            let mut names = object.iter().map(|(name, _)| name).filter(|name| !is_root || !META.contains(name));
+            let name = names.nth(part)?.to_owned();
+            let mut without = object.clone();
+            without.remove(&name);
+            Some(Value::Object(without))
+        }
+        _ => None,
+    }
+}
+
+/// Simpler forms of a value that has no parts, the simplest first.
+fn simpler_scalars(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Raw(raw) => vec![raw.value().clone()],
+        Value::Bool(true) => vec![Value::Bool(false)],
         Value::Int(number) => {
             let mut found = vec![0, 1, number / 1000, number / 10, number / 2, number - number.signum()];
             found.retain(|smaller| smaller.unsigned_abs() < number.unsigned_abs());
@@ -78,33 +143,7 @@ fn smaller(value: &Value) -> Vec<Value> {
             found
         }
         Value::String(text) => smaller_texts(text).into_iter().map(Value::from).collect(),
-        Value::Array(items) => {
-            let mut found: Vec<Value> = Vec::new();
-            if items.len() > 1 {
-                found.push(Value::Array(Vec::new()));
-            }
-            for at in 0..items.len() {
-                let mut without = items.clone();
-                without.remove(at);
-                found.push(Value::Array(without));
-            }
-            for (at, item) in items.iter().enumerate() {
-                for smaller in smaller(item) {
-                    let mut changed = items.clone();
-                    changed[at] = smaller;
-                    found.push(Value::Array(changed));
-                }
-            }
-            found
-        }
-        Value::Object(object) => {
-            let mut found = Vec::new();
-            if object.len() > 1 {
-                found.push(Value::Object(Object::new()));
-            }
-            found.extend(smaller_members(object, |_| true).into_iter().map(Value::Object));
-            found
-        }
+        _ => Vec::new(),
     }
 }
 

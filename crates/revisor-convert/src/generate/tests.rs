@@ -127,10 +127,23 @@ fn formats_alternatives_and_rules_are_met() {
 fn what_is_shrunk_stays_what_it_was_found_for() {
     let object =
         parse_json(br#"{"kind":"K","spec":{"a":[{"n":73,"s":"xyz"},{"n":5}],"b":{"c":1}}}"#).expect("is JSON").value;
-    let small = shrink(object, &mut |object| {
+    let small = shrink(object, SHRINKING, &mut |object| {
         let spec = object.as_object().and_then(|object| object.object("spec"));
         let items = spec.map(|spec| spec.array("a").to_vec()).unwrap_or_default();
         items.iter().any(|item| item.as_object().and_then(|item| item.get("n")?.as_i64()).is_some_and(|n| n > 10))
     });
     assert_eq!(small.to_json(), r#"{"kind":"K","spec":{"a":[{"n":11}]}}"#);
+}
+
+/// To make all smaller forms of it at once would take a hundred million values.
+#[test]
+fn what_is_large_is_shrunk_one_attempt_at_a_time() {
+    let items: Vec<Value> = (0..10_000).map(Value::Int).collect();
+    let object = Value::Object([("kind", Value::from("K")), ("spec", Value::Array(items))].into_iter().collect());
+    let mut attempts = 0;
+    let small = shrink(object, 20, &mut |object| {
+        attempts += 1;
+        object.as_object().is_some_and(|object| object.array("spec").contains(&Value::Int(9_999)))
+    });
+    assert_eq!((attempts, small.as_object().map(|object| object.array("spec").len())), (20, Some(9_982)));
 }

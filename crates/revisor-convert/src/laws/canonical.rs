@@ -6,7 +6,7 @@ use revisor_schema::Structural;
 use super::blame::{first_difference, rule_about, rule_of_error};
 use super::{Broken, Law, Search};
 use crate::canonical::Canonicalizer;
-use crate::generate::{Generator, shrink};
+use crate::generate::{Generator, SHRINKING, shrink};
 use crate::path::Path;
 
 impl Search<'_> {
@@ -35,7 +35,7 @@ impl Search<'_> {
                         continue;
                     }
                     if let Some(broken) = search.breaks_canonical(law, rules, &object) {
-                        let smallest = shrink(object.clone(), &mut |smaller| {
+                        let smallest = shrink(object.clone(), SHRINKING, &mut |smaller| {
                             version.is_valid(smaller)
                                 && search
                                     .breaks_canonical(law, rules, smaller)

@@ -6,7 +6,7 @@ use revisor_schema::{JsonType, Structural};
 use super::blame::{first_difference, rule_about, rule_of_error};
 use super::{Broken, Comparison, Law, Search, StepReport, Verdict};
 use crate::conversion::{ConvertError, Hop};
-use crate::generate::{Generator, shrink, size};
+use crate::generate::{Generator, SHRINKING, shrink, size};
 use crate::path::{Path, Segment};
 use crate::schema::VersionSchema;
 use crate::step::Side;
@@ -206,7 +206,7 @@ impl Search<'_> {
             Law::Written => over.and_then(|over| self.breaks_written(trip, object, over)),
             law => self.examine(law, trip, object).0,
         };
-        let object = shrink(broken.object.clone(), &mut |object| {
+        let object = shrink(broken.object.clone(), SHRINKING, &mut |object| {
             let mut filled = object.clone();
             version.fill_defaults(&mut filled);
             filled == *object

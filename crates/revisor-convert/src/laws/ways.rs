@@ -5,7 +5,7 @@ use revisor_object::Value;
 use super::blame::first_difference;
 use super::{Broken, Comparison, Law, Search, Verdict};
 use crate::conversion::Hop;
-use crate::generate::{Generator, shrink};
+use crate::generate::{Generator, SHRINKING, shrink};
 use crate::step::Side;
 
 /// Two ways between the same versions.
@@ -57,7 +57,7 @@ impl Search<'_> {
             if let Some(object) = search.carried(ways, &object)
                 && search.differ(ways, &object).is_some()
             {
-                let smallest = shrink(object.clone(), &mut |smaller| {
+                let smallest = shrink(object.clone(), SHRINKING, &mut |smaller| {
                     let is_carried = search.carried(ways, smaller).as_ref() == Some(smaller);
                     is_carried && search.differ(ways, smaller).is_some()
                 });

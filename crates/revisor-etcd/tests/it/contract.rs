@@ -1,3 +1,9 @@
-//! The contract suite on etcd.
+//! The contract suite on etcd: a current one, and the oldest that is to work.
 
-revisor_store::contract_tests!(crate::etcd::Etcd::start());
+mod current {
+    revisor_store::contract_tests!(crate::etcd::Etcd::start());
+}
+
+mod oldest {
+    revisor_store::contract_tests!(crate::etcd::Etcd::start_oldest());
+}

@@ -16,6 +16,8 @@ use crate::framing::Framing;
 
 /// A process of etcd with a folder of its own.
 pub(crate) struct Etcd {
+    binary: String,
+    flags: Vec<String>,
     folder: TempDir,
     client: SocketAddr,
     peer: SocketAddr,
@@ -24,18 +26,34 @@ pub(crate) struct Etcd {
 
 impl Etcd {
     pub(crate) fn start() -> Etcd {
+        Etcd::start_with(&[])
+    }
+
+    /// One that is started with further flags.
+    pub(crate) fn start_with(flags: &[&str]) -> Etcd {
+        let binary = std::env::var("REVISOR_ETCD");
+        Etcd::begin(binary.expect("REVISOR_ETCD names an etcd; `cargo xtask etcd` provides one"), flags)
+    }
+
+    /// One of the oldest release that is to work.
+    pub(crate) fn start_oldest() -> Etcd {
+        let binary = std::env::var("REVISOR_ETCD_OLDEST");
+        let binary = binary.expect("REVISOR_ETCD_OLDEST names an etcd; `cargo xtask etcd --oldest` provides one");
+        Etcd::begin(binary, &[])
+    }
+
+    fn begin(binary: String, flags: &[&str]) -> Etcd {
         let folder = TempDir::new().expect("a temporary folder can be made");
-        let etcd = Etcd { folder, client: spare(), peer: spare(), process: Mutex::new(None) };
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let etcd = Etcd { binary, flags, folder, client: spare(), peer: spare(), process: Mutex::new(None) };
         etcd.run();
         etcd
     }
 
     /// Runs it, with what it held before.
     pub(crate) fn run(&self) {
-        let binary =
-            std::env::var("REVISOR_ETCD").expect("REVISOR_ETCD names an etcd; `cargo xtask etcd` provides one");
         let (client, peer) = (format!("http://{}", self.client), format!("http://{}", self.peer));
-        let child = Command::new(binary)
+        let child = Command::new(&self.binary)
             .arg("--data-dir")
             .arg(self.folder.path().join("data"))
             .args(["--name=m", "--log-level=error", "--unsafe-no-fsync"])
@@ -44,6 +62,7 @@ impl Etcd {
             .args([format!("--listen-client-urls={client}"), format!("--advertise-client-urls={client}")])
             .args([format!("--listen-peer-urls={peer}"), format!("--initial-advertise-peer-urls={peer}")])
             .arg(format!("--initial-cluster=m={peer}"))
+            .args(&self.flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn();

@@ -79,8 +79,40 @@ async fn an_etcd_that_was_set_back_is_read_anew_and_never_told_as_it_was() {
             Err(_) => tokio::task::yield_now().await,
         }
     }
+    freshen(&one).await;
     let state = one.list("/", Page::default()).await.expect("is open");
     assert_eq!(state.entries.iter().map(|entry| entry.key().as_str()).collect::<Vec<_>>(), ["/other"]);
+}
+
+#[tokio::test]
+async fn who_only_listens_is_told_that_etcd_was_set_back() {
+    let etcd = Etcd::start();
+    let one = etcd.store().await;
+    let mut last = None;
+    for number in 0..5 {
+        last = Some(one.write(put(&format!("/k/{number}"), Expect::Absent, "x")).await.expect("is free").revision);
+    }
+    let heard = Arc::new(Heard::default());
+    let _guard = one.watch("/", last, heard.clone()).await.expect("is remembered");
+    etcd.begin_anew();
+    etcd.put_raw("/test/other", &[0xff, 0xff, 0xff, 0xff]).await;
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    while !heard.all().iter().any(|told| told.contains("objects at")) {
+        assert!(tokio::time::Instant::now() < deadline, "it is never told: {:?}", heard.all());
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn keys_outside_of_the_layout_are_nobodys() {
+    let etcd = Etcd::start();
+    for foreign in ["/test", "/tester/k/a", "test/k/a", "/other/k/a", "/test/k/\u{fc}"] {
+        etcd.put_raw(foreign, &[0xff, 0xff, 0xff, 0xff]).await;
+    }
+    etcd.put_raw("/test/k/a", &[0xff, 0xff, 0xff, 0xff]).await;
+    let store = etcd.store().await;
+    let state = store.list("/", Page::default()).await.expect("is open");
+    assert_eq!(state.entries.iter().map(|entry| entry.key().as_str()).collect::<Vec<_>>(), ["/k/a", "/k/\u{fc}"]);
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ pub(super) fn write(data: &[u8]) {
     let Some(mut old) = fitted(&resource, &sent) else { return };
     let circumstances = Circumstances { now: NOW, requester: Requester::default() };
     drop(resource.strategy.warnings_as_sent(&old));
-    resource.strategy.prepare_create(&mut old, circumstances);
+    resource.prepare_create(&mut old, circumstances);
     let metadata = old.object("metadata").cloned().unwrap_or_default();
     drop(validate_metadata(&metadata, resource.namespaced, resource.rules.names));
     drop(resource.strategy.validate(&old));
@@ -30,7 +30,7 @@ pub(super) fn write(data: &[u8]) {
 
     for part in [Part::Whole, Part::STATUS] {
         let Some(mut new) = fitted(&resource, &generator.changed(id, &sent)) else { continue };
-        resource.strategy.prepare_update(&mut new, &old, part, circumstances);
+        resource.prepare_update(&mut new, &old, part, circumstances);
         drop(validate_metadata_update(&new.object("metadata").cloned().unwrap_or_default(), &metadata));
         drop(resource.strategy.validate_update(&new, &old, part));
         match part {

@@ -5,7 +5,7 @@
 
 use compact_str::{CompactString, format_compact};
 use revisor_object::{Object, Value};
-use revisor_schema::{Field, Presence, Shape, StructId, Types};
+use revisor_schema::{Field, Pair, Shape, StructId, Types};
 
 use super::field_set::{FieldSet, SELF};
 use super::granularity::{Granularity, granularity};
@@ -20,6 +20,8 @@ pub struct Comparison {
     pub modified: FieldSet,
     /// Places that only the old object has.
     pub removed: FieldSet,
+    /// Whether an element of a list lacks what tells it apart from others, so that nothing can be said of it.
+    pub has_nameless: bool,
 }
 
 impl Comparison {
@@ -28,12 +30,14 @@ impl Comparison {
         let mut found = Places::default();
         structure(types, id, Some(old), Some(new), &mut found);
         let set = |members| FieldSet::from_tree(Object::from_members(members));
-        Comparison { added: set(found.added), modified: set(found.modified), removed: set(found.removed) }
+        let has_nameless = found.has_nameless;
+        Comparison { added: set(found.added), modified: set(found.modified), removed: set(found.removed), has_nameless }
     }
 
     /// The part of the changes that `chosen` picks from each set of places.
     pub fn only(self, chosen: impl Fn(FieldSet) -> FieldSet) -> Comparison {
-        Comparison { added: chosen(self.added), modified: chosen(self.modified), removed: chosen(self.removed) }
+        let [added, modified, removed] = [self.added, self.modified, self.removed].map(chosen);
+        Comparison { added, modified, removed, has_nameless: self.has_nameless }
     }
 
     /// Whether the objects are equal.
@@ -51,6 +55,7 @@ struct Places {
     added: Steps,
     modified: Steps,
     removed: Steps,
+    has_nameless: bool,
 }
 
 /// What became of a place itself.
@@ -92,50 +97,42 @@ impl Places {
         put(&mut self.added, change == Change::Added, below.added);
         put(&mut self.modified, change == Change::Modified, below.modified);
         put(&mut self.removed, change == Change::Removed, below.removed);
+        self.has_nameless |= below.has_nameless;
     }
 }
 
 /// A node of a set, if there is anything to it.
 pub(super) fn node(is_member: bool, mut below: Steps) -> Option<Value> {
     if is_member && !below.is_empty() {
-        below.push((SELF.into(), Value::Object(Object::new())));
+        // It stands before all steps, which come in their order, so that nothing is left to be sorted.
+        below.insert(0, (SELF.into(), Value::Object(Object::new())));
     }
     (is_member || !below.is_empty()).then(|| Value::Object(Object::from_members(below)))
 }
 
 fn structure(types: &Types, id: StructId, old: Option<&Object>, new: Option<&Object>, found: &mut Places) {
     let of = types.get(id);
-    if let Some(others) = &of.others {
-        let names = |object: Option<&'_ Object>| -> Vec<CompactString> {
-            let names = object.into_iter().flat_map(Object::iter).map(|(name, _)| name);
-            names.filter(|name| of.field(name).is_none()).map(CompactString::from).collect()
-        };
-        let mut names: Vec<CompactString> = [names(old), names(new)].concat();
-        names.sort_unstable();
-        names.dedup();
-        for name in names {
-            let (old, new) = (old.and_then(|old| old.get(&name)), new.and_then(|new| new.get(&name)));
-            if old != new {
-                let mut below = Places::default();
-                let change = compare_field(types, others, old, new, &mut below);
-                found.take(&format_compact!("f:{name}"), change, below);
-            }
-        }
-    }
-    for field in &of.fields {
-        let zero = zero_of(field);
-        let old = old.and_then(|object| object.get(&field.name).or(zero.as_ref()));
-        let new = new.and_then(|object| object.get(&field.name).or(zero.as_ref()));
+    let (is_old, is_new) = (old.is_some(), new.is_some());
+    for Pair { name, field, old, new } in of.fields.pairs(old, new) {
+        let Some(member) = field.or(of.others.as_deref()) else { continue };
+        let lacks_one = (is_old && old.is_none()) || (is_new && new.is_none());
+        let zero = if lacks_one { member.written_zero() } else { None };
+        let old = old.or(zero.as_ref().filter(|_| is_old));
+        let new = new.or(zero.as_ref().filter(|_| is_new));
         if old != new {
             let mut below = Places::default();
-            let change = compare_field(types, field, old, new, &mut below);
-            found.take(&field.step, change, below);
+            let change = compare_field(types, member, old, new, &mut below);
+            match field {
+                Some(field) => found.take(&field.step, change, below),
+                None => found.take(&format_compact!("f:{name}"), change, below),
+            }
         }
     }
 }
 
 fn compare_field(types: &Types, field: &Field, old: Option<&Value>, new: Option<&Value>, below: &mut Places) -> Change {
-    if granularity(types, field) == Granularity::One || (is_hollow(old) && is_hollow(new)) {
+    let has_parts = has_parts(types, &field.shape, old) || has_parts(types, &field.shape, new);
+    if granularity(types, field) == Granularity::One || !has_parts {
         return Change::of_leaf(old, new);
     }
     match &field.shape {
@@ -162,7 +159,7 @@ fn compare_field(types: &Types, field: &Field, old: Option<&Value>, new: Option<
 }
 
 fn element(types: &Types, shape: &Shape, old: Option<&Value>, new: Option<&Value>, below: &mut Places) -> Change {
-    let has_parts = !is_hollow(old) || !is_hollow(new);
+    let has_parts = has_parts(types, shape, old) || has_parts(types, shape, new);
     match shape {
         Shape::Struct(id) if has_parts && !types.get(*id).is_atomic => {
             structure(types, *id, old.and_then(Value::as_object), new.and_then(Value::as_object), below);
@@ -190,6 +187,7 @@ fn map(types: &Types, shape: &Shape, old: Option<&Object>, new: Option<&Object>,
 
 fn list(types: &Types, field: &Field, shape: &Shape, old: &[Value], new: &[Value], found: &mut Places) {
     let (olds, news) = (by_step(types, field, old), by_step(types, field, new));
+    found.has_nameless |= olds.len() < old.len() || news.len() < new.len();
     let (mut olds, mut news) = (&olds[..], &news[..]);
     while let Some((step, _)) = olds.first().into_iter().chain(news.first()).min_by_key(|(step, _)| step) {
         let (old, new) = (take_run(&mut olds, step), take_run(&mut news, step));
@@ -237,31 +235,16 @@ fn take_run<'i, 'v>(items: &mut &'i [Item<'v>], step: &CompactString) -> &'i [It
     run
 }
 
-/// What an absent field is encoded as, if it is.
-fn zero_of(field: &Field) -> Option<Value> {
-    match (field.presence, &field.shape) {
-        (Presence::Nullable, _) => Some(Value::Null),
-        (Presence::Always, shape) => Some(match shape {
-            Shape::String | Shape::Bytes => Value::from(""),
-            Shape::Bool => Value::Bool(false),
-            Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => Value::Int(0),
-            Shape::Quantity => Value::from("0"),
-            Shape::Duration => Value::from("0s"),
-            Shape::Time | Shape::MicroTime | Shape::Any | Shape::Raw => Value::Null,
-            Shape::List(_) | Shape::Map(_) | Shape::Either(..) => Value::Null,
-            Shape::Struct(_) => Value::Object(Object::new()),
-        }),
-        _ => None,
-    }
-}
-
-/// Whether a value has nothing in it to look at.
-fn is_hollow(value: Option<&Value>) -> bool {
+/// Whether there is something in a value to look at. An object with nothing in it has the fields that are always written.
+fn has_parts(types: &Types, shape: &Shape, value: Option<&Value>) -> bool {
     match value {
-        None | Some(Value::Null) => true,
-        Some(Value::Array(items)) => items.is_empty(),
-        Some(Value::Object(object)) => object.is_empty(),
-        _ => false,
+        None | Some(Value::Null) => false,
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(object)) if object.is_empty() => match shape {
+            Shape::Struct(id) => types.get(*id).fields.iter().any(|field| field.written_zero().is_some()),
+            _ => false,
+        },
+        _ => true,
     }
 }
 
@@ -301,6 +284,10 @@ P,note,string,nonzero,,
 R,*,,,,,atomic,,
 R,name,string,nonzero,,
 B,size,int32,nonzero,,
+S,count,C,given,,
+S,open,list:O,nonzero,,,map:name
+C,start,int32,always,,
+O,name,string,nonzero,,
 ";
 
     #[track_caller]
@@ -346,5 +333,28 @@ B,size,int32,nonzero,,
             "{}",
             r#"{"f:data":{".":{},"f:k":{}},"f:spec":{"f:ports":{".":{},"k:{\"port\":1,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}"#,
         );
+    }
+
+    #[test]
+    fn what_is_always_written_is_there_though_nobody_gave_it() {
+        check("{}", r#"{"spec":{"count":{}}}"#, r#"{"f:spec":{"f:count":{".":{},"f:start":{}}}}"#, "{}", "{}");
+        check(
+            "{}",
+            r#"{"spec":{"ports":[{}]}}"#,
+            r#"{"f:spec":{"f:ports":{".":{},"k:{\"port\":0,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}"#,
+            "{}",
+            "{}",
+        );
+    }
+
+    #[test]
+    fn an_element_that_nothing_tells_apart_is_noticed() {
+        let types = Types::parse(TABLE).expect("a good table");
+        let compare = |new: &str| {
+            let Value::Object(new) = parse_json(new.as_bytes()).expect("is JSON").value else { panic!("an object") };
+            Comparison::of(&types, types.id("T").expect("is there"), &Object::new(), &new)
+        };
+        assert!(compare(r#"{"spec":{"open":[{}]}}"#).has_nameless);
+        assert!(!compare(r#"{"spec":{"open":[{"name":"a"}],"ports":[{}]}}"#).has_nameless);
     }
 }

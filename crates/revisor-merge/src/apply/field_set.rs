@@ -75,14 +75,17 @@ impl FieldSet {
     }
 
     /// The set that this server stored as this value.
-    pub(crate) fn read_stored(value: &Value) -> Option<FieldSet> {
+    pub(crate) fn read_stored(value: Value) -> Option<FieldSet> {
         fn is_set(object: &Object) -> bool {
             object.iter().all(|(step, below)| {
                 let known = step == SELF || matches!(step.get(..2), Some("f:" | "k:" | "v:" | "i:"));
                 known && below.as_object().is_some_and(is_set)
             })
         }
-        value.as_object().filter(|object| is_set(object)).map(|object| FieldSet(object.clone()))
+        match value {
+            Value::Object(object) if is_set(&object) => Some(FieldSet(object)),
+            _ => None,
+        }
     }
 
     /// The set as managed fields show it.
@@ -132,6 +135,11 @@ impl FieldSet {
     /// The places of either.
     pub fn union(&self, other: &FieldSet) -> FieldSet {
         FieldSet(combine(Some(&self.0), Some(&other.0), Combination::Union))
+    }
+
+    /// Adds the places of another set.
+    pub(crate) fn add(&mut self, other: FieldSet) {
+        add(&mut self.0, other.0);
     }
 
     /// The places of any of these. They are united two by two: one after the other, each would copy all before.
@@ -249,6 +257,27 @@ fn canonical(step: &str) -> Option<Option<CompactString>> {
         _ => return None,
     };
     Some(Some(step))
+}
+
+fn add(to: &mut Object, other: Object) {
+    let mut new = Vec::new();
+    for (step, node) in other {
+        match (to.get_mut(&step), node) {
+            (None, node) => new.push((step, node)),
+            (Some(Value::Object(there)), Value::Object(node)) => match (there.is_empty(), node.is_empty()) {
+                (true, true) => {}
+                // What has nothing below it is a member by that alone.
+                (false, true) => drop(there.insert(SELF, Object::new())),
+                (true, false) => {
+                    *there = node;
+                    there.insert(SELF, Object::new());
+                }
+                (false, false) => add(there, node),
+            },
+            (Some(_), _) => {}
+        }
+    }
+    to.insert_all(new);
 }
 
 fn subtract(from: &mut Object, other: &Object) {
@@ -393,6 +422,9 @@ mod tests {
             let mut rest = from.clone();
             rest.subtract(other);
             assert_eq!(rest, from.difference(other));
+            let mut all = from.clone();
+            all.add(other.clone());
+            assert_eq!(all, from.union(other));
             assert_eq!(from.is_within(other), rest.is_empty());
             assert!(from.intersection(other).is_within(other));
         }

@@ -11,7 +11,6 @@ pub(crate) fn item_step(types: &Types, field: &Field, item: &Value) -> Option<Co
         Topology::ByKeys(keys) => {
             let Shape::List(element) = &field.shape else { return None };
             let Shape::Struct(id) = **element else { return None };
-            let of = types.get(id);
             let item = item.as_object()?;
             let mut shown = Object::new();
             // Most lists have one key, and most items have a value under it.
@@ -21,7 +20,7 @@ pub(crate) fn item_step(types: &Types, field: &Field, item: &Value) -> Option<Co
                 return Some(format_compact!("k:{{\"{key}\":{}}}", value.to_json()));
             }
             for key in keys {
-                let default = || of.field(key).and_then(|field| field.default.clone());
+                let default = || types.key_default(id, key);
                 // A key without a value is left out; it tells items apart as well as any value.
                 if let Some(value) = item.get(key).cloned().or_else(default) {
                     shown.insert(key, value);

@@ -3,8 +3,6 @@
 
 mod scale;
 
-use std::borrow::Cow;
-use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as MapEntry;
 
@@ -98,8 +96,9 @@ struct Entry {
 }
 
 impl Entry {
-    fn read(entry: &Value, read: fn(&Value) -> Option<FieldSet>) -> Option<Entry> {
-        let entry = entry.as_object()?;
+    fn read(entry: Value, read: fn(Value) -> Option<FieldSet>) -> Option<Entry> {
+        let Value::Object(mut entry) = entry else { return None };
+        let fields = entry.remove("fieldsV1").map_or(Some(FieldSet::new()), read)?;
         let text = |name: &str| entry.str(name).unwrap_or_default().to_owned();
         let operation = match entry.str("operation")? {
             "Apply" => Operation::Apply,
@@ -110,7 +109,6 @@ impl Entry {
         if api_version.is_empty() || entry.str("fieldsType") != Some("FieldsV1") {
             return None;
         }
-        let fields = entry.get("fieldsV1").map_or(Some(FieldSet::new()), read)?;
         let manager = Manager { name: text("manager"), operation, api_version, subresource: text("subresource") };
         Some(Entry { manager, time: entry.str("time").map(str::to_owned), fields })
     }
@@ -127,30 +125,57 @@ pub(crate) enum Touched {
 }
 
 impl Touched {
-    fn by(entry: &Entry, losses: &Losses<'_>) -> Touched {
+    fn by(entry: &Entry, losses: &Losses) -> Touched {
         let meets = |set: &FieldSet| if set.is_empty() { FieldSet::new() } else { entry.fields.intersection(set) };
         Touched::By { taken: meets(&losses.taken), removed: meets(&losses.removed) }
     }
 }
 
-/// The places that a write takes from everybody, put together once for all entries.
-struct Losses<'c> {
-    taken: Cow<'c, FieldSet>,
-    removed: Cow<'c, FieldSet>,
+/// The places that a write takes from everybody.
+struct Losses {
+    /// Those that are the writer's now.
+    taken: FieldSet,
+    /// Those that are no more.
+    removed: FieldSet,
 }
 
-impl<'c> Losses<'c> {
-    fn of(changes: &'c Comparison) -> Losses<'c> {
-        let taken = match (changes.modified.is_empty(), changes.added.is_empty()) {
-            (false, false) => Cow::Owned(changes.modified.union(&changes.added)),
-            (false, true) => Cow::Borrowed(&changes.modified),
-            (true, _) => Cow::Borrowed(&changes.added),
-        };
-        Losses { taken, removed: Cow::Borrowed(&changes.removed) }
+impl Losses {
+    fn of(changes: Comparison) -> Losses {
+        let mut taken = changes.modified;
+        taken.add(changes.added);
+        Losses { taken, removed: changes.removed }
+    }
+}
+
+/// The same as every version shows it, put together once for all entries of the version.
+struct LossesByVersion<'w, O> {
+    write: Replacement<'w>,
+    owned: O,
+    /// In the version of the write.
+    own: Losses,
+    /// In other versions; `None` in those that are no more.
+    others: HashMap<String, Option<Losses>>,
+}
+
+impl<'w, O: Fn(FieldSet) -> FieldSet> LossesByVersion<'w, O> {
+    /// `changes` are those of the write's own version; `owned` says which of those of others count.
+    fn of(write: Replacement<'w>, changes: Comparison, owned: O) -> LossesByVersion<'w, O> {
+        LossesByVersion { write, owned, own: Losses::of(changes), others: HashMap::new() }
     }
 
-    fn into_owned(self) -> Losses<'static> {
-        Losses { taken: Cow::Owned(self.taken.into_owned()), removed: Cow::Owned(self.removed.into_owned()) }
+    /// What is lost in a version; `None` if the version is no more.
+    fn of_version(&mut self, version: &str) -> Result<Option<&Losses>, String> {
+        if version == self.write.version {
+            return Ok(Some(&self.own));
+        }
+        let losses = match self.others.entry(version.to_owned()) {
+            MapEntry::Occupied(known) => known.into_mut(),
+            MapEntry::Vacant(place) => {
+                let seen = self.write.changes_in(version)?;
+                place.insert(seen.map(|changes| Losses::of(changes.only(&self.owned))))
+            }
+        };
+        Ok(losses.as_ref())
     }
 }
 
@@ -161,12 +186,12 @@ pub struct ManagedFields(Vec<Entry>);
 impl ManagedFields {
     /// Reads the entries of a stored object's metadata; `None` if any of them is none.
     pub fn read(entries: &[Value]) -> Option<ManagedFields> {
-        ManagedFields::read_with(entries, FieldSet::read_stored)
+        ManagedFields::read_with(entries.to_vec(), FieldSet::read_stored)
     }
 
     /// Reads entries whose fields are read by `read`. Of two entries of one manager the later one counts.
-    fn read_with(entries: &[Value], read: fn(&Value) -> Option<FieldSet>) -> Option<ManagedFields> {
-        let read = entries.iter().map(|entry| Entry::read(entry, read)).collect::<Option<Vec<Entry>>>()?;
+    fn read_with(entries: Vec<Value>, read: fn(Value) -> Option<FieldSet>) -> Option<ManagedFields> {
+        let read = entries.into_iter().map(|entry| Entry::read(entry, read)).collect::<Option<Vec<Entry>>>()?;
         // Where the entries stand that count, in the order of the first ones of their managers.
         let mut counting: Vec<usize> = Vec::with_capacity(read.len());
         let mut known: HashMap<_, usize> = HashMap::new();
@@ -189,15 +214,15 @@ impl ManagedFields {
 
     /// The entries that a write begins with: those that the client sent, if they are any, or those that are stored. A
     /// client that sends an empty list, or one empty entry, wants to begin anew.
-    pub fn of_write(sent: Option<&Value>, stored: &[Value]) -> ManagedFields {
+    pub fn of_write(sent: Option<Value>, stored: &[Value]) -> ManagedFields {
         let kept = || ManagedFields::read(stored).unwrap_or_default();
-        match sent.and_then(Value::as_array) {
-            None => kept(),
-            Some([]) => ManagedFields::default(),
-            Some([Value::Object(only)]) if only.is_empty() => ManagedFields::default(),
+        let Some(Value::Array(entries)) = sent else { return kept() };
+        match &entries[..] {
+            [] => ManagedFields::default(),
+            [Value::Object(only)] if only.is_empty() => ManagedFields::default(),
             // Most who change an object send back what they read.
-            Some(entries) if entries == stored => kept(),
-            Some(entries) => ManagedFields::read_with(entries, FieldSet::read).unwrap_or_else(kept),
+            same if same == stored => ManagedFields::read_with(entries, FieldSet::read_stored).unwrap_or_default(),
+            _ => ManagedFields::read_with(entries, |fields| FieldSet::read(&fields)).unwrap_or_else(kept),
         }
     }
 
@@ -223,10 +248,23 @@ impl ManagedFields {
     ) -> Result<(), String> {
         self.reconcile(write.versions, write.old, write.version)?;
         let changes = write.changes()?.only(&owned);
+        if changes.has_nameless {
+            // The original cannot make a typed value of such an object.
+            return Err("an element of a list omits all key fields".to_owned());
+        }
         // Whatever is written anew belongs to the writer, and what is gone belongs to nobody.
-        let touched = self.touched(None, write, &changes, &owned)?;
-        self.give_way(&touched);
-        self.take(manager, changes.modified.union(&changes.added), now);
+        let mut losses = LossesByVersion::of(write, changes, owned);
+        for entry in &mut self.0 {
+            match losses.of_version(&entry.manager.api_version)? {
+                Some(Losses { taken, removed }) => {
+                    entry.fields.subtract(taken);
+                    entry.fields.subtract(removed);
+                }
+                None => entry.fields = FieldSet::new(),
+            }
+        }
+        self.0.retain(|entry| !entry.fields.is_empty());
+        self.take(manager, losses.own.taken, now);
         Ok(())
     }
 
@@ -237,9 +275,7 @@ impl ManagedFields {
             match self.position(manager) {
                 Some(at) => {
                     let entry = &mut self.0[at];
-                    if !mine.is_within(&entry.fields) {
-                        entry.fields = entry.fields.union(&mine);
-                    }
+                    entry.fields.add(mine);
                     entry.time = Some(now.to_owned());
                 }
                 None => {
@@ -252,10 +288,11 @@ impl ManagedFields {
 
     /// Brings every entry up to what its version says today. Entries of versions that are no more go.
     pub(crate) fn reconcile(&mut self, versions: &dyn Versions, live: &Object, version: &str) -> Result<(), String> {
-        let mut seen: HashMap<String, bool> = HashMap::new();
-        for entry in &self.0 {
+        // Most entries are of the version of the write.
+        let mut others: HashMap<String, bool> = HashMap::new();
+        for entry in self.0.iter().filter(|entry| entry.manager.api_version != version) {
             let wanted = &entry.manager.api_version;
-            if seen.contains_key(wanted) {
+            if others.contains_key(wanted) {
                 continue;
             }
             let brought = Versioned::new(live, version).to(versions, wanted).map(|_| true);
@@ -263,9 +300,9 @@ impl ManagedFields {
                 Unconvertible::NoSuchVersion => Ok(false),
                 Unconvertible::Failed(why) => Err(why),
             })?;
-            seen.insert(wanted.clone(), is_there);
+            others.insert(wanted.clone(), is_there);
         }
-        self.0.retain(|entry| seen.get(&entry.manager.api_version) == Some(&true));
+        self.0.retain(|entry| others.get(&entry.manager.api_version).copied().unwrap_or(true));
         for entry in &mut self.0 {
             if let Ok((types, id)) = versions.type_in(&entry.manager.api_version) {
                 entry.fields.reconcile(types, id);
@@ -311,39 +348,23 @@ impl ManagedFields {
         all.into_iter().map(|(version, sets)| (version, FieldSet::union_of(&sets))).collect()
     }
 
-    /// What a write does to every entry but that of `writer`: `None` where the version of the entry is no more.
-    /// `changes` are those of the write's own version.
+    /// What a write does to every entry but that of `writer`. `changes` are those of the write's own version.
     pub(crate) fn touched(
         &self,
-        writer: Option<&Manager>,
+        writer: &Manager,
         write: Replacement<'_>,
-        changes: &Comparison,
+        changes: Comparison,
         owned: impl Fn(FieldSet) -> FieldSet,
     ) -> Result<Vec<Touched>, String> {
-        // As other versions show them.
-        let mut others: HashMap<&str, Option<Losses<'_>>> = HashMap::new();
-        let own = LazyCell::new(|| Losses::of(changes));
-        let mut touched = Vec::with_capacity(self.0.len());
-        for entry in &self.0 {
-            let version = entry.manager.api_version.as_str();
-            if writer.is_some_and(|writer| entry.manager.is_same(writer)) {
-                touched.push(Touched::Spared);
-                continue;
+        let mut losses = LossesByVersion::of(write, changes, owned);
+        let touched = |entry: &Entry| {
+            if entry.manager.is_same(writer) {
+                return Ok(Touched::Spared);
             }
-            if version == write.version {
-                touched.push(Touched::by(entry, &own));
-                continue;
-            }
-            let losses = match others.entry(version) {
-                MapEntry::Occupied(known) => known.into_mut(),
-                MapEntry::Vacant(place) => {
-                    let seen = write.changes_in(version)?;
-                    place.insert(seen.map(|changes| Losses::of(&changes.only(&owned)).into_owned()))
-                }
-            };
-            touched.push(losses.as_ref().map_or(Touched::Orphaned, |losses| Touched::by(entry, losses)));
-        }
-        Ok(touched)
+            let losses = losses.of_version(&entry.manager.api_version)?;
+            Ok(losses.map_or(Touched::Orphaned, |losses| Touched::by(entry, losses)))
+        };
+        self.0.iter().map(touched).collect()
     }
 
     /// Takes from every entry what a write takes from it.
@@ -391,16 +412,13 @@ impl ManagedFields {
 
     /// Merges the oldest updates of each version until there are few enough.
     fn merge_ancient(&mut self) {
-        let mut updaters: Vec<(Option<String>, Manager)> = self
-            .0
-            .iter()
-            .filter(|entry| entry.manager.operation == Operation::Update)
-            .map(|entry| (entry.time.clone(), entry.manager.clone()))
-            .collect();
-        let mut excess = updaters.len().saturating_sub(MAX_UPDATERS);
+        let updaters = || self.0.iter().filter(|entry| entry.manager.operation == Operation::Update);
+        let mut excess = updaters().count().saturating_sub(MAX_UPDATERS);
         if excess == 0 {
             return;
         }
+        let mut updaters: Vec<(Option<String>, Manager)> =
+            updaters().map(|entry| (entry.time.clone(), entry.manager.clone())).collect();
         updaters.sort_by(|(one_time, one), (two_time, two)| (one_time, one.order()).cmp(&(two_time, two.order())));
         let mut entries: Vec<Option<Entry>> = std::mem::take(&mut self.0).into_iter().map(Some).collect();
         let identity = |manager: &Manager| {
@@ -450,29 +468,27 @@ impl ManagedFields {
             return None;
         }
         self.0.sort_by(|one, two| {
-            let of = |entry: &Entry| (entry.manager.operation, entry.time.clone(), entry.manager.name.clone());
-            of(one)
-                .cmp(&of(two))
-                .then_with(|| one.manager.api_version.cmp(&two.manager.api_version))
-                .then_with(|| one.manager.subresource.cmp(&two.manager.subresource))
+            let (one_by, two_by) = (&one.manager, &two.manager);
+            (one_by.operation.cmp(&two_by.operation))
+                .then_with(|| one.time.cmp(&two.time))
+                .then_with(|| one_by.name.cmp(&two_by.name))
+                .then_with(|| one_by.api_version.cmp(&two_by.api_version))
+                .then_with(|| one_by.subresource.cmp(&two_by.subresource))
         });
         let show = |entry: Entry| {
             let Manager { name, operation, api_version, subresource } = entry.manager;
-            let mut shown = Object::new();
-            if !name.is_empty() {
-                shown.insert("manager", name);
-            }
-            shown.insert("operation", operation.as_str());
-            shown.insert("apiVersion", api_version);
-            if let Some(time) = entry.time {
-                shown.insert("time", time);
-            }
-            shown.insert("fieldsType", "FieldsV1");
-            shown.insert("fieldsV1", entry.fields.into_value());
-            if !subresource.is_empty() {
-                shown.insert("subresource", subresource);
-            }
-            Value::Object(shown)
+            let given = |text: String| Some(text).filter(|text| !text.is_empty()).map(Value::from);
+            // In the order of their names.
+            let members = [
+                ("apiVersion", Some(Value::from(api_version))),
+                ("fieldsType", Some(Value::from("FieldsV1"))),
+                ("fieldsV1", Some(entry.fields.into_value())),
+                ("manager", given(name)),
+                ("operation", Some(Value::from(operation.as_str()))),
+                ("subresource", given(subresource)),
+                ("time", entry.time.map(Value::from)),
+            ];
+            Value::Object(members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
         };
         Some(Value::Array(self.0.into_iter().map(show).collect()))
     }
@@ -556,7 +572,7 @@ mod tests {
             parse_json(text.as_bytes()).expect("is JSON").value
         };
         let sent = Value::Array(vec![entry("v1", r#"{"f:x":{}}"#), entry("v2", r#"{"f:y":{}}"#)]);
-        assert_eq!(shown(&ManagedFields::of_write(Some(&sent), &[])), r#"a  {"f:y":{}}"#);
+        assert_eq!(shown(&ManagedFields::of_write(Some(sent), &[])), r#"a  {"f:y":{}}"#);
     }
 
     #[test]
@@ -581,7 +597,7 @@ mod tests {
             ("one empty entry", Some(Value::Array(vec![Value::Object(Object::new())])), false),
             ("something unreadable", Some(Value::Array(vec![entry("Dream")])), true),
         ] {
-            assert_eq!(!ManagedFields::of_write(sent.as_ref(), &stored).is_empty(), is_kept, "{name}");
+            assert_eq!(!ManagedFields::of_write(sent, &stored).is_empty(), is_kept, "{name}");
         }
     }
 }

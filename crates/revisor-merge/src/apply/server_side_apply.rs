@@ -79,7 +79,7 @@ pub fn server_side_apply(
     let write = Replacement { versions, version, old: live, new: &object };
     // What the manager may not manage is not changed either, whatever it says.
     let changes = write.changes()?.only(&owned);
-    let touched = managed.touched(Some(manager), write, &changes, owned)?;
+    let touched = managed.touched(manager, write, changes, owned)?;
     if !force {
         let conflicts = managed.conflicts(&touched, allowed);
         if !conflicts.is_empty() {

@@ -157,7 +157,8 @@ fn answers_about_requests() {
 
 #[test]
 fn an_expired_list_can_go_on() {
-    let json = Status::continue_expired("token".to_owned()).to_json();
+    let metadata = StatusMetadata { continue_token: "token".to_owned() };
+    let json = Status { metadata, ..Status::expired(CONTINUE_EXPIRED) }.to_json();
     let read: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
     assert_eq!(read["metadata"]["continue"], "token");
     assert_eq!((&read["reason"], &read["code"]), (&"Expired".into(), &410.into()));

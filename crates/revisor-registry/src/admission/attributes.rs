@@ -9,7 +9,7 @@ use revisor_admission::{AdmissionRequest, GroupVersionKind, GroupVersionResource
 use revisor_catalog::{Requester, Resource};
 use revisor_object::{Object, Warnings};
 
-use super::{OperationOptions, Reinvocation};
+use super::{OperationOptions, Phase, Reinvocation};
 use crate::RegistryError;
 
 /// A write that is to be admitted (upstream: `admission.Attributes`). The object itself is handed along beside it,
@@ -27,6 +27,8 @@ pub(crate) struct Attributes<'a> {
     pub(crate) name: &'a str,
     pub(crate) subresource: Option<&'a str>,
     pub(crate) operation: Operation,
+    /// Whether a change is made by a patch.
+    pub(crate) is_patch: bool,
     /// The options of the operation, as they were sent.
     pub(crate) options: OperationOptions<'a>,
     pub(crate) dry_run: bool,
@@ -51,6 +53,17 @@ impl<'a> Attributes<'a> {
     /// Whether this is about a subresource of the objects of a resource.
     pub(crate) fn is_about_part(&self, group: &str, plural: &str, subresource: &str) -> bool {
         self.subresource == Some(subresource) && self.resource.group == group && self.resource.plural == plural
+    }
+
+    /// What the client does, as authorization calls it.
+    pub(crate) fn verb(&self) -> &'static str {
+        match self.operation {
+            Operation::Create => "create",
+            Operation::Update if self.is_patch => "patch",
+            Operation::Update => "update",
+            Operation::Delete => "delete",
+            Operation::Connect => "connect",
+        }
     }
 
     /// The refusal of this write.
@@ -134,6 +147,13 @@ impl<'a> Attributes<'a> {
         }
     }
 
+    /// Remembers how long a webhook was waited for: what is not the server's time.
+    pub(crate) fn waited_for_webhook(&self, phase: Phase, time: Duration) {
+        if let Some(notes) = self.notes {
+            notes.waited_for_webhook(phase, time);
+        }
+    }
+
     /// How much time is left; `None` if there is no end to it.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
@@ -165,8 +185,14 @@ pub struct AdmissionNotes(Mutex<Notes>);
 
 #[derive(Default)]
 struct Notes {
+    /// What is odd about what was sent.
+    sent: Warnings,
     warnings: Warnings,
     annotations: Vec<AuditAnnotation>,
+    /// How long mutating webhooks were waited for, one after the other.
+    mutating_webhooks: Duration,
+    /// How long validating webhooks were waited for, which are asked at the same time.
+    validating_webhooks: Duration,
 }
 
 /// What an audit should know of a request.
@@ -182,13 +208,23 @@ pub struct AuditAnnotation {
 
 impl AdmissionNotes {
     fn lock(&self) -> MutexGuard<'_, Notes> {
-        // Both lists are whole whenever they can be seen.
+        // The lists are whole whenever they can be seen.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds what the client should be told. Each text is told once.
     pub fn warn(&self, text: impl Into<String>) {
         self.lock().warnings.push(text);
+    }
+
+    /// Keeps what is odd about what was sent: a write that is done tells it itself, one that is refused does not.
+    pub fn keep_sent(&self, warnings: &Warnings) {
+        self.lock().sent.clone_from(warnings);
+    }
+
+    /// Takes what a client should be told of what it sent although it was refused.
+    pub fn take_sent(&self) -> Warnings {
+        std::mem::take(&mut self.lock().sent)
     }
 
     /// Adds what the audit should know. As in the original, what was noted first stays.
@@ -201,6 +237,21 @@ impl AdmissionNotes {
         if annotations.len() < MAX_ANNOTATIONS && !annotations.iter().any(|known| known.key == key) {
             annotations.push(AuditAnnotation { key, value, of_request });
         }
+    }
+
+    /// Adds how long a webhook was waited for.
+    pub(crate) fn waited_for_webhook(&self, phase: Phase, time: Duration) {
+        let notes = &mut *self.lock();
+        match phase {
+            Phase::Admit => notes.mutating_webhooks += time,
+            Phase::Validate => notes.validating_webhooks = notes.validating_webhooks.max(time),
+        }
+    }
+
+    /// How long webhooks were waited for in all.
+    pub fn webhook_time(&self) -> Duration {
+        let notes = self.lock();
+        notes.mutating_webhooks + notes.validating_webhooks
     }
 
     /// Takes what the client should be told.
@@ -227,6 +278,17 @@ impl fmt::Debug for AdmissionNotes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn webhooks_are_waited_for_one_after_the_other_or_together() {
+        let notes = AdmissionNotes::default();
+        for (phase, seconds, want) in
+            [(Phase::Admit, 2, 2), (Phase::Admit, 1, 3), (Phase::Validate, 4, 7), (Phase::Validate, 3, 7)]
+        {
+            notes.waited_for_webhook(phase, Duration::from_secs(seconds));
+            assert_eq!(notes.webhook_time().as_secs(), want);
+        }
+    }
 
     #[test]
     fn notes_are_kept_once_and_taken_once() {

@@ -1,5 +1,7 @@
 //! DenyServiceExternalIPs: services take no outside addresses that they did not have.
 
+use std::collections::HashSet;
+
 use revisor_object::{Object, Value};
 
 use super::{Admission, Attributes, Operation};
@@ -17,14 +19,15 @@ impl Admission for DenyServiceExternalIPs {
     }
 
     fn validate(&self, _: &Registry, attributes: &Attributes<'_>, object: &Object) -> Result<(), RegistryError> {
-        fn addresses(service: &Object) -> &[Value] {
-            service.object("spec").map(|spec| spec.array("externalIPs")).unwrap_or_default()
+        fn addresses(service: &Object) -> impl Iterator<Item = &str> {
+            let listed = service.object("spec").map(|spec| spec.array("externalIPs")).unwrap_or_default();
+            listed.iter().filter_map(Value::as_str)
         }
         if !attributes.is_about("", "services") {
             return Ok(());
         }
-        let before = attributes.old.map_or(&[][..], addresses);
-        if addresses(object).iter().all(|address| before.contains(address)) {
+        let before: HashSet<&str> = attributes.old.into_iter().flat_map(addresses).collect();
+        if addresses(object).all(|address| before.contains(address)) {
             return Ok(());
         }
         Err(attributes.forbidden("Use of external IPs is denied by admission control"))

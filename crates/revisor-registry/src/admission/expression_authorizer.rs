@@ -36,7 +36,9 @@ impl Authorizer for ExpressionAuthorizer<'_> {
         let given = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
         let user = account.as_ref().unwrap_or(&self.user);
         let (allowed, reason) = match &question.target {
-            Target::Path(path) => self.authorizer.explain(&Asked { user, verb: &question.verb, path, resource: None }),
+            Target::Path(path) => {
+                self.authorizer.explain_in_place(&Asked { user, verb: &question.verb, path, resource: None })
+            }
             Target::Resource(target) => {
                 let (part, namespace, name) =
                     (given(&target.subresource), given(&target.namespace), given(&target.name));
@@ -53,7 +55,12 @@ impl Authorizer for ExpressionAuthorizer<'_> {
                     name: name.as_deref(),
                     selectors: Some(&selectors).filter(|selectors| !selectors.is_everything()),
                 };
-                self.authorizer.explain(&Asked { user, verb: &question.verb, path: "", resource: Some(resource) })
+                self.authorizer.explain_in_place(&Asked {
+                    user,
+                    verb: &question.verb,
+                    path: "",
+                    resource: Some(resource),
+                })
             }
         };
         Decision { allowed, reason, error: None }

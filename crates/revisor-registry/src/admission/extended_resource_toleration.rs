@@ -24,31 +24,32 @@ impl Admission for ExtendedResourceToleration {
             return Ok(());
         }
         let spec = pod.object_mut("spec");
-        for resource in extended_resources(spec) {
-            let toleration = Object::from_iter([
-                ("key", Value::from(resource.as_str())),
-                ("operator", Value::from("Exists")),
-                ("effect", Value::from("NoSchedule")),
-            ]);
-            let is_like = |known: &Object| {
-                text(known, "key") == resource
-                    && text(known, "effect") == "NoSchedule"
-                    && text(known, "operator") == "Exists"
-                    && text(known, "value").is_empty()
-            };
+        let mut missing = extended_resources(spec);
+        let wanted = missing.clone();
+        for known in spec.array_mut("tolerations").into_iter().flatten().filter_map(Value::as_object_mut) {
+            let is_like = text(known, "effect") == "NoSchedule"
+                && text(known, "operator") == "Exists"
+                && text(known, "value").is_empty();
             // One that differs in nothing but how long it lasts gives way.
-            let alike = spec.array_mut("tolerations").into_iter().flatten().filter_map(Value::as_object_mut);
-            let mut is_there = false;
-            for known in alike.filter(|known| is_like(known)) {
-                *known = toleration.clone();
-                is_there = true;
+            if let Some(resource) = wanted.get(text(known, "key")).filter(|_| is_like) {
+                missing.remove(resource);
+                *known = toleration(resource);
             }
-            if !is_there {
-                append(spec, "tolerations", toleration);
-            }
+        }
+        for resource in missing {
+            append(spec, "tolerations", toleration(&resource));
         }
         Ok(())
     }
+}
+
+/// The toleration of a taint that has the name of a resource.
+fn toleration(resource: &str) -> Object {
+    Object::from_iter([
+        ("key", Value::from(resource)),
+        ("operator", Value::from("Exists")),
+        ("effect", Value::from("NoSchedule")),
+    ])
 }
 
 fn extended_resources(spec: &Object) -> BTreeSet<String> {

@@ -13,8 +13,8 @@ use super::{
     deny_service_external_ips, device_admin_access, event_rate_limit, extended_resource_toleration,
     image_policy_webhook, job_validation, limit_ranger, namespace_lifecycle, namespaces_on_demand,
     node_declared_features, node_restriction, owner_references, pod_group, pod_node_selector, pod_resize, pod_security,
-    pod_toleration_restriction, pod_topology_labels, policy, priority, runtime_class, service_account,
-    storage_protection, taint_nodes_by_condition, webhooks,
+    pod_toleration_restriction, pod_topology_labels, policy, priority, resource_claim_status, runtime_class,
+    service_account, storage_protection, taint_nodes_by_condition, webhooks,
 };
 
 /// Which plugins are asked about writes, and how.
@@ -74,6 +74,7 @@ pub(crate) fn chain(options: &AdmissionOptions) -> Vec<Box<dyn Admission>> {
     let mut chain: Vec<Box<dyn Admission>> = enabled.filter_map(|plugin| make(plugin, &options.config)).collect();
     // What the original does outside of its chain, so that nobody can switch it off.
     chain.push(Box::new(device_admin_access::DeviceAdminAccess));
+    chain.push(Box::new(resource_claim_status::ResourceClaimStatus));
     chain
 }
 
@@ -150,7 +151,9 @@ mod tests {
         let plugins = plugins.map(|name| AdmissionPlugin::named(name).expect("is one")).to_vec();
         let options = AdmissionOptions { plugins, ..AdmissionOptions::default() };
         let names: Vec<&str> = chain(&options).iter().map(|plugin| plugin.name()).collect();
-        assert_eq!(names, ["AlwaysAdmit", "NamespaceLifecycle", "Priority", "AlwaysDeny", "DeviceAdminAccess"]);
+        let always = ["DeviceAdminAccess", "ResourceClaimStatus"];
+        assert_eq!(names[..4], ["AlwaysAdmit", "NamespaceLifecycle", "Priority", "AlwaysDeny"]);
+        assert_eq!(names[4..], always);
     }
 
     #[test]

@@ -301,20 +301,21 @@ fn is_evaluated(attributes: &Attributes<'_>, pod: &Object) -> bool {
     if !is_pod || !matches!(attributes.subresource, None | Some("ephemeralcontainers" | "resize")) {
         return false;
     }
-    let empty = Object::new();
-    let spec_of = |pod: &Object| pod.object("spec").unwrap_or(&empty).clone();
     let Some(old) = attributes.old.filter(|_| attributes.operation == Operation::Update) else { return true };
-    let (new, old) = (spec_of(pod), spec_of(old));
-    let images = |spec: &Object, list: &str| -> Vec<String> {
-        objects(spec, list).map(|container| text(container, "image").to_owned()).collect()
+    let empty = Object::new();
+    let (new, old) = (pod.object("spec").unwrap_or(&empty), old.object("spec").unwrap_or(&empty));
+    let has_other_images = |list: &&str| {
+        !objects(new, list).map(|it| text(it, "image")).eq(objects(old, list).map(|it| text(it, "image")))
     };
-    let named = |spec: &Object| -> HashSet<(String, String)> {
-        let containers = objects(spec, "ephemeralContainers");
-        containers.map(|it| (text(it, "name").to_owned(), text(it, "image").to_owned())).collect()
-    };
-    let before = named(&old);
-    ["containers", "initContainers"].iter().any(|list| images(&new, list) != images(&old, list))
-        || !named(&new).is_subset(&before)
+    ["containers", "initContainers"].iter().any(has_other_images) || {
+        let before: HashSet<(&str, &str)> = named_images(old).collect();
+        !named_images(new).all(|container| before.contains(&container))
+    }
+}
+
+/// The containers to look inside, by their names and images.
+fn named_images(spec: &Object) -> impl Iterator<Item = (&str, &str)> {
+    objects(spec, "ephemeralContainers").map(|it| (text(it, "name"), text(it, "image")))
 }
 
 /// The pod template of an object that makes pods.

@@ -128,13 +128,14 @@ impl ServiceAccount {
 async fn await_default_account(registry: &Registry, namespace: Option<&str>) {
     let Some(accounts) = registry.known("", "v1", "serviceaccounts") else { return };
     let key = accounts.key(namespace, DEFAULT_ACCOUNT);
+    let cache = registry.cache_of(accounts);
     for _ in 0..MAX_WAITS {
-        if registry.cache_of(accounts).get(&key).is_some() {
+        if cache.get(&key).is_some() {
             return;
         }
-        let next = registry.cache.revision().map_or(Revision::FIRST, Revision::next);
+        let next = cache.reached().map_or(Revision::FIRST, Revision::next);
         // Whether there was a write or the time is up, the account is looked for again.
-        let _ = registry.cache.wait_for(next, WAIT).await;
+        let _ = cache.wait_for(next, WAIT).await;
     }
 }
 

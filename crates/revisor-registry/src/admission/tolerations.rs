@@ -1,55 +1,102 @@
-//! Tolerations that say the same as others, or less (upstream: `pkg/util/tolerations`).
+//! Tolerations that say the same as others, or less (upstream: `pkg/util/tolerations`). There may be as many as fit into
+//! an object, so they are looked up by what they tolerate, and not compared with each other.
 
-use revisor_object::{Object, Value};
+use std::collections::{BinaryHeap, HashMap};
+
+use revisor_object::{ByValue, Object, Seen, Value};
 
 use super::pod_fields::text;
 
 /// Whether each of the tolerations is covered by one of those that are allowed. Where none is named, all are.
 pub(super) fn are_allowed(tolerations: &[Value], allowed: &[Value]) -> bool {
-    let covered =
-        |toleration: &Object| allowed.iter().filter_map(Value::as_object).any(|known| covers(known, toleration));
-    allowed.is_empty() || tolerations.iter().filter_map(Value::as_object).all(covered)
+    let mut named = Seen::default();
+    let mut reach = Reach::default();
+    for (at, toleration) in allowed.iter().enumerate() {
+        named.is_new(ByValue(toleration));
+        reach.add(toleration, at);
+    }
+    let mut is_covered =
+        tolerations.iter().map(|known| named.has(&ByValue(known)) || reach.covers(known, 0, usize::MAX));
+    allowed.is_empty() || is_covered.all(|is_covered| is_covered)
 }
 
 /// Both lists in one. Of two where one covers the other, that one is kept; of two that are alike, the first.
 pub(super) fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
-    let all: Vec<&Object> = first.iter().chain(second).filter_map(Value::as_object).collect();
-    let mut merged: Vec<&Object> = Vec::new();
+    let all: Vec<&Value> = first.iter().chain(second).collect();
+    // Of equal ones only the last counts as one that comes later.
+    let last: HashMap<ByValue<'_>, usize> = all.iter().enumerate().map(|(at, it)| (ByValue(it), at)).collect();
+    let mut later = Reach::default();
+    last.iter().for_each(|(toleration, at)| later.add(toleration.0, *at));
+    let mut kept = Reach::default();
+    let mut merged: Vec<&Value> = Vec::new();
+    let mut seen = Seen::default();
     for (at, toleration) in all.iter().copied().enumerate() {
-        let is_known = merged.iter().any(|known| covers(known, toleration));
-        let is_covered = || all[at + 1..].iter().any(|later| *later != toleration && covers(later, toleration));
-        if !is_known && !is_covered() {
+        let is_covered = seen.has(&ByValue(toleration))
+            || kept.covers(toleration, 0, usize::MAX)
+            || later.covers(toleration, at + 1, last[&ByValue(toleration)]);
+        if !is_covered {
+            kept.add(toleration, merged.len());
+            seen.is_new(ByValue(toleration));
             merged.push(toleration);
         }
     }
-    merged.into_iter().cloned().map(Value::from).collect()
+    merged.into_iter().cloned().collect()
 }
 
-/// Whether one toleration tolerates all that another does (upstream: `isSuperset`).
-fn covers(wide: &Object, narrow: &Object) -> bool {
-    if wide == narrow {
-        return true;
+/// What a toleration tolerates, but for its time: which key, or any; which effect, or any if that is empty; which value,
+/// or any.
+type Extent<'t> = (Option<&'t str>, &'t str, Option<&'t str>);
+
+/// How long tolerations tolerate what they do, and their places, by what they tolerate. The longest is on top.
+#[derive(Default)]
+struct Reach<'t>(HashMap<Extent<'t>, BinaryHeap<(i64, usize)>>);
+
+impl<'t> Reach<'t> {
+    fn add(&mut self, toleration: &'t Value, at: usize) {
+        let Some(toleration) = toleration.as_object() else { return };
+        let (key, effect) = (text(toleration, "key"), text(toleration, "effect"));
+        let extent = match text(toleration, "operator") {
+            "Exists" => ((!key.is_empty()).then_some(key), effect, None),
+            "Equal" | "" => (Some(key), effect, Some(text(toleration, "value"))),
+            _ => return,
+        };
+        let seconds = if effect == "NoExecute" { seconds(toleration) } else { i64::MAX };
+        self.0.entry(extent).or_default().push((seconds, at));
     }
-    let is_everything = text(wide, "key").is_empty() && text(wide, "operator") == "Exists";
-    if text(narrow, "key") != text(wide, "key") && !is_everything {
-        return false;
+
+    /// Whether all that a toleration tolerates, one of these does too that stands at `from` or later, and not at
+    /// `itself`. Those before are forgotten: nobody asks for them again.
+    fn covers(&mut self, narrow: &'t Value, from: usize, itself: usize) -> bool {
+        let Some(narrow) = narrow.as_object() else { return false };
+        let needed = seconds(narrow);
+        let value = (text(narrow, "operator") == "Equal").then(|| text(narrow, "value"));
+        let keys = [Some(text(narrow, "key")), None];
+        let mut extents = keys.into_iter().flat_map(|key| {
+            let effects = [text(narrow, "effect"), ""];
+            effects.into_iter().flat_map(move |effect| [None, value].map(|value| (key, effect, value)))
+        });
+        extents.any(|extent| self.0.get_mut(&extent).is_some_and(|heap| longest(heap, from, itself) >= Some(needed)))
     }
-    if text(narrow, "effect") != text(wide, "effect") && !text(wide, "effect").is_empty() {
-        return false;
-    }
-    if text(wide, "effect") == "NoExecute" {
-        let seconds = |toleration: &Object| toleration.get("tolerationSeconds").and_then(Value::as_i64);
-        if let Some(most) = seconds(wide)
-            && seconds(narrow).is_none_or(|wanted| wanted > most)
-        {
-            return false;
+}
+
+/// The longest time of those that stand at `from` or later, but not at `itself`.
+fn longest(heap: &mut BinaryHeap<(i64, usize)>, from: usize, itself: usize) -> Option<i64> {
+    let mut aside = None;
+    while let Some((_, at)) = heap.peek() {
+        if *at >= from && *at != itself {
+            break;
         }
+        let top = heap.pop();
+        aside = top.filter(|(_, at)| *at == itself && *at >= from).or(aside);
     }
-    match text(wide, "operator") {
-        "Equal" | "" => text(narrow, "operator") == "Equal" && text(narrow, "value") == text(wide, "value"),
-        "Exists" => true,
-        _ => false,
-    }
+    let found = heap.peek().map(|(seconds, _)| *seconds);
+    heap.extend(aside);
+    found
+}
+
+/// For how long something is tolerated.
+fn seconds(toleration: &Object) -> i64 {
+    toleration.get("tolerationSeconds").and_then(Value::as_i64).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -77,6 +124,8 @@ mod tests {
             (vec![a, a_any], vec![all], vec![all]),
             (vec![short], vec![long], vec![long]),
             (vec![long], vec![a], vec![long, a]),
+            (vec![a_any], vec![a, a_any], vec![a_any]),
+            (vec![long], vec![short], vec![long]),
         ] {
             let json = |tolerations: &[&str]| list(&format!("[{}]", tolerations.join(",")));
             assert_eq!(merge(&json(&first), &json(&second)), json(&want), "{first:?} {second:?}");
@@ -95,5 +144,22 @@ mod tests {
         ] {
             assert_eq!(are_allowed(&tolerations, &list(allowed)), want, "{allowed}");
         }
+    }
+
+    #[test]
+    fn many_tolerations_are_not_compared_with_all_others() {
+        let toleration = |at: usize| {
+            let text = format!(
+                r#"{{"key":"k","operator":"Equal","value":"v{}","effect":"NoExecute","tolerationSeconds":{at}}}"#,
+                at / 2
+            );
+            parse_json(text.as_bytes()).expect("is JSON").value
+        };
+        let all: Vec<Value> = (0..200_000).map(toleration).collect();
+        let (first, second) = all.split_at(100_000);
+        // Of two that differ in their time only, the longer one stays.
+        let longer: Vec<Value> = (0..200_000).skip(1).step_by(2).map(toleration).collect();
+        assert_eq!(merge(first, second), longer);
+        assert!(are_allowed(&all, &longer));
     }
 }

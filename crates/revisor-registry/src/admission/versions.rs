@@ -1,5 +1,6 @@
 //! The versions in which webhooks and policies ask for objects: which there are, and the ways there and back.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use revisor_catalog::{Custom, Resource};
@@ -25,22 +26,27 @@ impl Registry {
     }
 
     /// An object of a write as another version of its resource shows it. What is of a kind of its own is the same in
-    /// all versions.
-    pub(crate) async fn to_version(
+    /// all versions. It is borrowed where it is of that version already.
+    pub(crate) async fn to_version<'o>(
         &self,
         attributes: &Attributes<'_>,
         version: &Arc<Resource>,
-        object: &Object,
-    ) -> Result<Object, RegistryError> {
-        let mut object = object.clone();
-        if attributes.own_kind.is_some() {
-            return Ok(object);
+        object: &'o Object,
+    ) -> Result<Cow<'o, Object>, RegistryError> {
+        let custom = attributes.resource.custom();
+        let is_of_version = match custom {
+            None => version.is_storage(),
+            Some(_) => version.api_version == attributes.resource.api_version,
+        };
+        if attributes.own_kind.is_some() || is_of_version {
+            return Ok(Cow::Borrowed(object));
         }
-        match attributes.resource.custom() {
+        let mut object = object.clone();
+        match custom {
             None => version.to_shown(&mut object),
             Some(custom) => object = self.convert_custom(custom, object, attributes.resource, version).await?,
         }
-        Ok(object)
+        Ok(Cow::Owned(object))
     }
 
     /// An object in a version of the resource of a write as it is worked on: the way back.

@@ -172,6 +172,7 @@ impl MutatingAdmissionWebhook {
             }
             Err(failure) => Err(failure),
         };
+        drop(versioned);
         let has_changed = matches!(&patched, Ok(Some(patched)) if patched.has_changed);
         let mut note = note(webhook);
         note.insert("mutated", has_changed);
@@ -230,7 +231,7 @@ async fn validate(
     object: Option<&Object>,
 ) -> Result<(), RegistryError> {
     // Most ask for the same version, in which the write is shown once.
-    let mut shown: Vec<(Arc<Resource>, Arc<Versioned>)> = Vec::new();
+    let mut shown: Vec<(Arc<Resource>, Arc<Versioned<'_>>)> = Vec::new();
     let mut relevant = Vec::new();
     for invocation in named {
         if !invocation.is_selected(registry, attributes, object)? {
@@ -255,18 +256,27 @@ async fn validate(
     if attributes.time_left().is_some_and(|left| left.is_zero()) {
         return Err(RegistryError::TimedOut);
     }
-    let ask = |(at, (invocation, versioned)): (usize, (Invocation, Arc<Versioned>))| async move {
-        let answered = invocation.call(registry, attributes, &versioned, Phase::Validate).await;
-        let place = || format!("{FAILED_OPEN_VALIDATING}/round_0_index_{at}");
-        match answered {
-            Ok(_) => Ok(()),
-            Err(failure) => invocation.settle(registry, attributes, failure, Phase::Validate, &place()),
-        }
-    };
+    let ask = |(at, (invocation, versioned))| ask_to_validate(registry, attributes, at, invocation, versioned);
     let mut asked: FuturesUnordered<_> = relevant.into_iter().enumerate().map(ask).collect();
     let mut first = Ok(());
     while let Some(answered) = asked.next().await {
         first = first.and(answered);
     }
     first
+}
+
+/// Asks the webhook at this place among those that want to be asked.
+async fn ask_to_validate(
+    registry: &Registry,
+    attributes: &Attributes<'_>,
+    at: usize,
+    invocation: Invocation,
+    versioned: Arc<Versioned<'_>>,
+) -> Result<(), RegistryError> {
+    let answered = invocation.call(registry, attributes, &versioned, Phase::Validate).await;
+    let place = || format!("{FAILED_OPEN_VALIDATING}/round_0_index_{at}");
+    match answered {
+        Ok(_) => Ok(()),
+        Err(failure) => invocation.settle(registry, attributes, failure, Phase::Validate, &place()),
+    }
 }

@@ -278,7 +278,7 @@ impl Registry {
         let Some(services) = self.catalog.resource("", "v1", "services") else { return Ok(None) };
         let key = Key::new(services.key(Some(&service.namespace), &service.name));
         let write = Write { key, expect: Expect::Absent, change: Change::Delete };
-        match self.cache.store().write(write).await {
+        match self.cache.write(write).await {
             Ok(_) => Ok(None),
             Err(StoreError::Conflict { current, .. }) => {
                 current.map(|entry| Decoded::stored(entry.bytes())).transpose()

@@ -43,7 +43,7 @@ impl SharedPorts {
     }
 
     fn range_text(&self) -> String {
-        format!("{}-{}", self.range.start(), self.range.end())
+        range_text(&self.range)
     }
 
     /// The ports that are taken; `None` if that is not known for this range.
@@ -62,20 +62,42 @@ impl SharedPorts {
         Some(ports.filter(|port| self.range.contains(port)).collect())
     }
 
-    /// What is stored of taken ports: a number whose bits they are, its highest byte first.
     fn draft(&self, ports: &BTreeSet<u16>) -> Draft {
-        let offsets = ports.iter().map(|port| usize::from(port - self.range.start()));
-        let mut data = vec![0_u8; offsets.clone().max().map_or(0, |last| last / 8 + 1)];
-        offsets.for_each(|offset| data[offset / 8] |= 1 << (offset % 8));
-        data.reverse();
-        let mut noted = Object::new();
-        noted.insert("kind", "RangeAllocation");
-        noted.insert("apiVersion", "v1");
-        noted.insert("metadata", Object::new());
-        noted.insert("range", self.range_text());
-        noted.insert("data", STANDARD.encode(data));
-        Draft::opaque(Value::Object(noted).to_json())
+        draft(&self.range, ports)
     }
+}
+
+/// What is to be stored, and where, of the node ports that these Services have: for a store that no server uses yet. Ports
+/// outside of the range cannot be noted.
+pub fn taken_node_ports<'s>(range: &RangeInclusive<u16>, services: impl Iterator<Item = &'s Object>) -> (Key, Draft) {
+    let of_service = |service: &Object| {
+        let spec = service.object("spec");
+        let ports = spec.map(|spec| spec.array("ports")).unwrap_or_default();
+        let numbers = ports.iter().filter_map(|port| port.as_object()?.get("nodePort")?.as_i64());
+        let health = spec.and_then(|spec| spec.get("healthCheckNodePort")?.as_i64());
+        numbers.chain(health).filter_map(|number| u16::try_from(number).ok()).collect::<Vec<_>>()
+    };
+    let taken = services.flat_map(of_service).filter(|port| range.contains(port)).collect();
+    (Key::new(KEY), draft(range, &taken))
+}
+
+fn range_text(range: &RangeInclusive<u16>) -> String {
+    format!("{}-{}", range.start(), range.end())
+}
+
+/// What is stored of taken ports: a number whose bits they are, its highest byte first.
+fn draft(range: &RangeInclusive<u16>, ports: &BTreeSet<u16>) -> Draft {
+    let offsets = ports.iter().map(|port| usize::from(port - range.start()));
+    let mut data = vec![0_u8; offsets.clone().max().map_or(0, |last| last / 8 + 1)];
+    offsets.for_each(|offset| data[offset / 8] |= 1 << (offset % 8));
+    data.reverse();
+    let mut noted = Object::new();
+    noted.insert("kind", "RangeAllocation");
+    noted.insert("apiVersion", "v1");
+    noted.insert("metadata", Object::new());
+    noted.insert("range", range_text(range));
+    noted.insert("data", STANDARD.encode(data));
+    Draft::opaque(Value::Object(noted).to_json())
 }
 
 impl Registry {
@@ -96,7 +118,7 @@ impl Registry {
             return ports.allocate(service, old, reservation);
         };
         let _turn = shared.turn.lock().await;
-        self.cache.freshen().await.map_err(|error| Unavailable::Failed(error.into()))?;
+        shared.cache.freshen().await.map_err(|error| Unavailable::Failed(error.into()))?;
         let mut current = shared.known();
         for _ in 0..ATTEMPTS {
             let mut taken = shared.read(current.as_deref()).unwrap_or_default();
@@ -173,6 +195,6 @@ impl Registry {
     ) -> Result<(), StoreError> {
         let expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.revision()));
         let write = Write { key: Key::new(KEY), expect, change: Change::Put(shared.draft(taken)) };
-        self.cache.store().write(write).await.map(drop)
+        self.cache.write(write).await.map(drop)
     }
 }

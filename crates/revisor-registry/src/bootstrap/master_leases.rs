@@ -28,23 +28,23 @@ impl MasterLeases {
         let known = self.cache.get(&key).and_then(|item| Decoded::stored(item.bytes()).ok());
         let generation = known.as_ref().and_then(|known| known.at(&["metadata", "generation"])).and_then(Value::as_i64);
         let change = Change::Put(said(address, generation.unwrap_or_default().saturating_add(1)));
-        registry.cache.store().write(Write { key: Key::new(key), expect: Expect::Anything, change }).await?;
-        self.all(registry).await
+        registry.cache.write(Write { key: Key::new(key), expect: Expect::Anything, change }).await?;
+        self.all().await
     }
 
     /// Says that a server is there no more, and answers where the others are.
     pub(super) async fn give_up(&self, registry: &Registry, address: IpAddr) -> Result<Vec<IpAddr>, RegistryError> {
         let key = Key::new(format!("{FOLDER}{address}"));
         let write = Write { key, expect: Expect::Anything, change: Change::Delete };
-        match registry.cache.store().write(write).await {
+        match registry.cache.write(write).await {
             // Its time was over.
-            Ok(_) | Err(StoreError::Conflict { .. }) => self.all(registry).await,
+            Ok(_) | Err(StoreError::Conflict { .. }) => self.all().await,
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn all(&self, registry: &Registry) -> Result<Vec<IpAddr>, RegistryError> {
-        registry.cache.freshen().await?;
+    async fn all(&self) -> Result<Vec<IpAddr>, RegistryError> {
+        self.cache.freshen().await?;
         let snapshot = self.cache.snapshot();
         let keys = snapshot.range(FOLDER, None).map(|item| item.key().as_str());
         let mut all: Vec<IpAddr> = keys.filter_map(|key| key.strip_prefix(FOLDER)?.parse().ok()).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use revisor_cache::{Feed, ResourceCache};
 use revisor_catalog::{CLEANUP_FINALIZER, Condition, Resource, TERMINATING};
-use revisor_object::{Value, Warnings};
+use revisor_object::{Object, Value, Warnings};
 
 use crate::write::Proposal;
 use crate::{DeleteOptions, ListRequest, ListVersions, Place, Registry, RegistryError, Selection, WriteOptions};
@@ -118,15 +118,15 @@ async fn delete_conversion(registry: &Registry, name: &str) {
 async fn remove_finalizer(registry: &Registry, definitions: &Arc<Resource>, name: &str) {
     let place = Place { resource: definitions, namespace: None, name: Some(name) };
     let options = WriteOptions { subresource: Some("status"), ..WriteOptions::default() };
-    let removed = registry.change_stored(place, options, |current| {
+    let mut without = |current: &Object| {
         let mut object = current.clone();
         let metadata = object.object_mut("metadata");
         let held = metadata.array("finalizers").iter();
         let rest: Vec<Value> = held.filter(|name| name.as_str() != Some(CLEANUP_FINALIZER)).cloned().collect();
         metadata.set("finalizers", Some(rest).filter(|rest| !rest.is_empty()).map(Value::from));
         Ok(Proposal { object, warnings: Warnings::default(), is_conditional: false, managed: None })
-    });
-    if let Err(error) = removed.await
+    };
+    if let Err(error) = registry.change_stored(place, options, &mut without).await
         && !error.is_stop()
     {
         tracing::warn!(definition = name, %error, "a definition could not be let go");

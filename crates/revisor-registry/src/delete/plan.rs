@@ -36,6 +36,9 @@ enum Grace {
 }
 
 pub(super) fn plan(resource: &Resource, old: &Object, options: &DeleteOptions, now: OffsetDateTime) -> Plan {
+    if goes_at_once(resource, old, options) {
+        return Plan::Remove;
+    }
     let mut object = old.clone();
     let was_marked = old.object("metadata").is_some_and(|metadata| metadata.contains("deletionTimestamp"));
     let grace = grant(resource, &mut object, was_marked, options, now);
@@ -49,14 +52,14 @@ pub(super) fn plan(resource: &Resource, old: &Object, options: &DeleteOptions, n
         Grace::Seconds(_) => return Plan::MarkAndRemove(object),
         Grace::None | Grace::Pending => {}
     }
-    if !was_marked {
+    if !was_marked && resource.strategy.marks_deleted() {
         // Of a definition the first deletion does nothing but mark it, whatever is asked of the garbage collector.
-        let mut marked = if is_definitions(resource) { old.clone() } else { object.clone() };
+        let mut marked = if is_definitions(resource) { old.clone() } else { object };
         marked.object_mut("metadata").insert("deletionTimestamp", text(now));
-        if resource.strategy.mark_deleted(&mut marked) {
-            return Plan::Mark(marked);
-        }
-    } else if resource.strategy.is_held(&object) {
+        resource.strategy.mark_deleted(&mut marked);
+        return Plan::Mark(marked);
+    }
+    if was_marked && resource.strategy.is_held(&object) {
         return if object == *old { Plan::Nothing } else { Plan::Mark(object) };
     }
     if !is_held {
@@ -64,6 +67,21 @@ pub(super) fn plan(resource: &Resource, old: &Object, options: &DeleteOptions, n
     }
     mark_for_finalizers(object.object_mut("metadata"), now);
     if object == *old { Plan::Nothing } else { Plan::Mark(object) }
+}
+
+/// Whether nothing holds an object and nothing has to be noted on it, as of most: then nobody needs a copy.
+fn goes_at_once(resource: &Resource, old: &Object, options: &DeleteOptions) -> bool {
+    let Some(metadata) = old.object("metadata") else { return false };
+    let is_unheld = metadata.array("finalizers").is_empty()
+        && !matches!(options.wanted_finalizer(resource, metadata), Some(Some(_)))
+        && !resource.strategy.is_held(old);
+    is_unheld
+        && if metadata.contains("deletionTimestamp") {
+            metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64).is_none_or(|seconds| seconds == 0)
+        } else {
+            !resource.strategy.marks_deleted()
+                && resource.strategy.grace_period(old, options.grace_period_seconds).is_none()
+        }
 }
 
 /// Notes on the object how long it has. Time that was given can only be shortened.

@@ -8,7 +8,7 @@ use revisor_catalog::Resource;
 use revisor_object::{Object, Quantity, Value, Warnings};
 use time::OffsetDateTime;
 
-use super::evaluator::{Evaluator, Usage, quantities};
+use super::evaluator::{Evaluator, Usage, number, quantities};
 use super::{amounts, shown};
 use crate::write::Proposal;
 use crate::{Decoded, Place, Registry, RegistryError, WriteOptions};
@@ -34,10 +34,12 @@ struct Moment {
 impl Registry {
     /// Counts what the namespace of a quota holds, and writes the limits and the count to its status if they are others.
     /// `None` if there is no such quota. What was charged since the count began stays charged: the difference is written,
-    /// not the count. `options` say who writes it.
+    /// not the count. `elsewhere` is how many objects other servers have in the namespace, by how quotas call that; writes
+    /// to them are not charged, since they do not come by here. `options` say who writes it.
     pub async fn recount_quota(
         &self,
         resources: &[Arc<Resource>],
+        elsewhere: &BTreeMap<String, usize>,
         namespace: &str,
         name: &str,
         options: WriteOptions<'_>,
@@ -45,8 +47,14 @@ impl Registry {
         let Some(quotas) = self.known("", "v1", "resourcequotas") else { return Ok(None) };
         let Some(moment) = self.moment(quotas, resources, namespace, name).await else { return Ok(None) };
         let hard = quantities(moment.quota.at(&["spec", "hard"]).and_then(Value::as_object));
-        let (counted, due) = self.count(&moment, &hard, namespace).await;
-        let recorded = amounts(&moment.quota, "used");
+        let (mut counted, due) = self.count(&moment, &hard, namespace).await;
+        let mut recorded = amounts(&moment.quota, "used");
+        for (name, count) in elsewhere.iter().filter(|(name, _)| hard.contains_key(*name)) {
+            // None of them has what a scope is about.
+            let count = if has_scopes(&moment.quota) { 0 } else { *count };
+            counted.insert(name.clone(), number(count));
+            recorded.remove(name);
+        }
         let has_status = |quota: &Object| ["hard", "used"].iter().all(|part| quota.at(&["status", part]).is_some());
         let settled = |quota: &Object| {
             let mut used = amounts(quota, "used");
@@ -119,8 +127,7 @@ impl Registry {
     /// What the objects of a namespace come to, for the limits of a quota, and when that will be another by itself.
     async fn count(&self, moment: &Moment, hard: &Usage, namespace: &str) -> (Usage, Option<OffsetDateTime>) {
         let now = self.environment.now();
-        let has_scopes = !moment.quota.at(&["spec", "scopes"]).and_then(Value::as_array).unwrap_or_default().is_empty()
-            || moment.quota.at(&["spec", "scopeSelector", "matchExpressions"]).is_some();
+        let has_scopes = has_scopes(&moment.quota);
         let mut total: BTreeMap<String, Quantity> = Usage::new();
         let mut due: Option<OffsetDateTime> = None;
         let add = |total: &mut Usage, usage: &Usage| {
@@ -134,7 +141,7 @@ impl Registry {
                 hard.keys().map(String::as_str).filter(|name| evaluator.counts(self, name)).collect();
             // What nothing holds is held zero times.
             for name in &names {
-                total.entry((*name).to_owned()).or_insert(super::evaluator::number(0));
+                total.entry((*name).to_owned()).or_insert(number(0));
             }
             let collection = resource.collection(Some(namespace));
             if evaluator.only_counts(&names) && !has_scopes {
@@ -158,4 +165,10 @@ impl Registry {
         }
         (total, due)
     }
+}
+
+/// Whether a quota is about a part of the objects only.
+fn has_scopes(quota: &Object) -> bool {
+    !quota.at(&["spec", "scopes"]).and_then(Value::as_array).unwrap_or_default().is_empty()
+        || quota.at(&["spec", "scopeSelector", "matchExpressions"]).is_some()
 }

@@ -3,6 +3,7 @@
 //! It takes the steps of [`write`](crate::write) in their order, as far as they are a matter of the object alone. What
 //! other objects have a say in (quotas, policies, who manages what) is left out.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use revisor_catalog::{Circumstances, Part, Requester, Resource, Unconverted};
@@ -64,9 +65,9 @@ impl NextWrite {
         let mut object = old.clone();
         resource.default(&mut object);
         resource.complete(&mut object);
-        resource.strategy.prepare_update(&mut object, old, Part::Whole, circumstances);
+        resource.prepare_update(&mut object, old, Part::Whole, circumstances);
         let mut warnings = Warnings::default();
-        let mut errors = check_updated_metadata(resource, &object, old);
+        let mut errors = check_updated_metadata(resource, &object, old, Part::Whole);
         let strategy = &resource.strategy;
         errors.extend(strategy.validate_update_warning(&object, old, Part::Whole, circumstances, &mut warnings));
         warnings.extend(strategy.warnings(&object, Some(old)));
@@ -91,8 +92,9 @@ impl NextWrite {
 
     /// Why it is refused.
     pub(super) fn refusal(&self) -> Option<String> {
+        let mut told = HashSet::new();
         let errors = self.errors.iter().map(ToString::to_string).chain(self.failure.clone());
-        let errors: Vec<String> = errors.collect();
+        let errors: Vec<String> = errors.filter(|error| told.insert(error.clone())).collect();
         (!errors.is_empty()).then(|| clip_joined(errors, "; "))
     }
 

@@ -127,8 +127,8 @@ fn written(
             object = merged;
             resource.default(&mut object);
             resource.complete(&mut object);
-            strategy.prepare_update(&mut object, old, Part::Whole, circumstances);
-            let mut errors = check_updated_metadata(resource, &object, old);
+            resource.prepare_update(&mut object, old, Part::Whole, circumstances);
+            let mut errors = check_updated_metadata(resource, &object, old, Part::Whole);
             let mut warnings = Warnings::default();
             errors.extend(strategy.validate_update_warning(&object, old, Part::Whole, circumstances, &mut warnings));
             errors
@@ -136,7 +136,7 @@ fn written(
         None => {
             object.object_mut("metadata").insert("creationTimestamp", now);
             resource.default(&mut object);
-            strategy.prepare_create(&mut object, circumstances);
+            resource.prepare_create(&mut object, circumstances);
             strategy.validate(&object)
         }
     };

@@ -187,7 +187,7 @@ impl Registry {
         let writes = stream::iter(self.usage.take_news()).map(async |(prefix, record)| {
             let change = Change::Put(Draft::opaque(record.encode()));
             let key = self.usage.key(&prefix);
-            let written = self.cache.store().write(Write { key, expect: Expect::Anything, change }).await;
+            let written = self.cache.write(Write { key, expect: Expect::Anything, change }).await;
             if written.is_err() {
                 self.usage.note_unwritten(&prefix);
             }
@@ -212,7 +212,7 @@ impl Registry {
     async fn remove_records(&self, keys: Vec<Key>) -> Result<(), RegistryError> {
         for key in keys {
             let write = Write { key, expect: Expect::Anything, change: Change::Delete };
-            match self.cache.store().write(write).await {
+            match self.cache.write(write).await {
                 // Another server may have been faster.
                 Ok(_) | Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),

@@ -28,7 +28,7 @@ impl Fixture {
     async fn new() -> Fixture {
         let folder = tempfile::tempdir().expect("a folder");
         let store = EmbeddedStore::open(EmbeddedOptions::new(folder.path().join("store"))).await.expect("a new store");
-        let store: Arc<dyn Store> = Arc::new(store);
+        let store = Arc::new(store);
         let cache = Cache::start(store.clone(), CacheOptions::default());
         let records = cache.add(RECORDS, false).await.expect("can be followed");
         Fixture { records, store, _cache: cache, _folder: folder }

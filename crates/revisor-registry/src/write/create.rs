@@ -5,7 +5,7 @@ use std::sync::Arc;
 use revisor_catalog::{Beneath, Circumstances, Resource};
 use revisor_merge::ManagedFields;
 use revisor_object::{Object, Value, Warnings};
-use revisor_store::{Change, Entry, Expect, Key, StoreError, Write};
+use revisor_store::{BoxFuture, Change, Entry, Expect, Key, StoreError, Write};
 use revisor_version::Revision;
 
 use super::address::match_namespace;
@@ -23,7 +23,16 @@ const MAX_GENERATED_NAMES: usize = 8;
 
 impl Registry {
     /// Makes a new object.
-    pub async fn create(
+    pub fn create<'a>(
+        &'a self,
+        place: Place<'a>,
+        decoded: Decoded,
+        options: WriteOptions<'a>,
+    ) -> BoxFuture<'a, Result<Saved, RegistryError>> {
+        Box::pin(self.create_unboxed(place, decoded, options))
+    }
+
+    async fn create_unboxed(
         &self,
         place: Place<'_>,
         decoded: Decoded,
@@ -37,6 +46,7 @@ impl Registry {
         if !options.is_apply {
             warnings.extend(repeated_owners(&drop_repeated_owners(object.object_mut("metadata")), false));
         }
+        options.keep_sent(&warnings);
         let own_name = object.at(&["metadata", "name"]).and_then(Value::as_str);
         refuse_frozen(Place { name: name.or(own_name), ..place }, options)?;
         let metadata = object.object_mut("metadata");
@@ -48,8 +58,13 @@ impl Registry {
         if is_empty("name") && is_empty("generateName") && resource.rules.names_nameless {
             metadata.insert("name", self.environment.uid());
         }
-        let sent = managed_fields::begin(resource, &object, &Object::new(), options);
-        wipe_system_fields(object.object_mut("metadata"));
+        let sent = managed_fields::begin(resource, &mut object, &Object::new(), options);
+        let is_addressed = place.name.is_some() && options.subresource.is_none();
+        if is_addressed {
+            wipe_identity(object.object_mut("metadata"));
+        } else {
+            wipe_system_fields(object.object_mut("metadata"));
+        }
         let managed = if options.is_apply {
             let managed = managed_fields::of_applied(resource, &object, options, &self.now());
             object = fit_applied(resource, object.clone()).map_err(|problem| unfit(resource, &object, problem))?;
@@ -57,7 +72,7 @@ impl Registry {
         } else {
             sent
         };
-        let options = WriteOptions { is_addressed: place.name.is_some() && options.subresource.is_none(), ..options };
+        let options = WriteOptions { is_addressed, ..options };
         resource.to_stored(&mut object);
         let saved = self.create_stored(resource, namespace, object, managed, options).await;
         let mut saved = saved.map_err(|error| named_as(resource, error))?;
@@ -93,12 +108,16 @@ impl Registry {
         let managed = if options.is_apply {
             managed
         } else {
-            self.track(shown, managed, [&Object::new(), &object], options, &self.now()).await
+            let as_managed = resource.strategy.as_managed(&object);
+            let new = as_managed.as_ref().unwrap_or(&object);
+            self.track(shown, managed, [&Object::new(), new], options, &self.now()).await
         };
+        resource.forget_empty(&mut object);
         object.object_mut("metadata").set("managedFields", managed.into_value());
         // As in the original, that there is no place for the object is said before what is wrong with it.
         let attributes = options.attributes(shown, namespace, &name, None);
-        if self.admit_keeping_managers(&attributes, &mut object).await? {
+        let admitted = self.admit_keeping_managers(&attributes, &mut object).await;
+        if admitted.map_err(|error| name_refused(error, &object))? {
             match_namespace(resource, object.object_mut("metadata"), namespace)?;
             wipe_system_fields_but_managers(object.object_mut("metadata"));
         }
@@ -155,7 +174,7 @@ impl Registry {
         let Attributes { resource, shown, namespace, name, .. } = *attributes;
         options.in_time()?;
         let mut warnings: Warnings = resource.strategy.warnings_as_sent(&object).into_iter().collect();
-        resource.strategy.prepare_create(&mut object, circumstances);
+        resource.prepare_create(&mut object, circumstances);
         if resource.strategy.counts_generation() {
             object.object_mut("metadata").insert("generation", 1);
         }
@@ -186,7 +205,10 @@ impl Registry {
             is_generated,
         };
         let drafted = self.draft(resource, object, &Beneath::Nothing).await?;
-        let saved = |bytes, revision| Saved { bytes, created: true, warnings, shown: drafted.shown_at(revision) };
+        let saved = |bytes, revision| {
+            let shown = drafted.shown(&bytes, revision);
+            Saved { bytes, created: true, warnings, shown }
+        };
         if options.dry_run {
             return match self.cache_of(resource).get(key.as_str()) {
                 Some(item) => Err(already_exists(Some(item.entry()))),
@@ -218,6 +240,18 @@ impl Registry {
     }
 }
 
+/// The refusal of an object that has no name yet, under what its name begins with (upstream: `extractResourceName`).
+fn name_refused(mut error: RegistryError, object: &Object) -> RegistryError {
+    if let RegistryError::Forbidden { name, .. } | RegistryError::ForbiddenBecause { name, .. } = &mut error
+        && name.is_empty()
+    {
+        let of_object = |member| object.at(&["metadata", member]).and_then(Value::as_str);
+        let mut names = ["name", "generateName"].into_iter().filter_map(of_object);
+        *name = names.find(|name| !name.is_empty()).unwrap_or("Unknown").to_owned();
+    }
+    error
+}
+
 /// The version that a new object was sent with, if the original's store would read it as one: other texts are lost when
 /// the object is stored.
 fn numbered_version(object: &Object) -> Option<Revision> {
@@ -230,6 +264,14 @@ fn numbered_version(object: &Object) -> Option<Revision> {
 pub(crate) fn wipe_system_fields(metadata: &mut Object) {
     wipe_system_fields_but_managers(metadata);
     metadata.remove("managedFields");
+}
+
+/// Takes out what only the server may decide about an object that is made where it was to be updated: there the original
+/// leaves a mark of deletion as it was sent.
+fn wipe_identity(metadata: &mut Object) {
+    for name in ["selfLink", "uid", "creationTimestamp", "managedFields"] {
+        metadata.remove(name);
+    }
 }
 
 /// The same of an object that the server has begun to keep track of.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use revisor_catalog::{Part, Requester, Resource};
-use revisor_object::Object;
+use revisor_object::{Object, Warnings};
 
 use crate::admission::{AdmissionNotes, Attributes, Operation, OperationOptions, SentOptions};
 use crate::{DeleteOptions, FieldValidation, RegistryError};
@@ -33,6 +33,8 @@ pub struct WriteOptions<'a> {
     pub requester: Requester<'a>,
     /// In whose name managed fields are kept; empty for the server itself.
     pub field_manager: &'a str,
+    /// Whether an object is changed by a patch. Set by the registry itself.
+    pub is_patch: bool,
     /// Whether the object is applied: its writer comes to manage what it says.
     pub is_apply: bool,
     /// Whether an applier takes over what others manage.
@@ -49,6 +51,13 @@ pub struct WriteOptions<'a> {
 }
 
 impl<'a> WriteOptions<'a> {
+    /// Keeps what is odd about what was sent, for clients whose write is refused.
+    pub(crate) fn keep_sent(&self, warnings: &Warnings) {
+        if let Some(notes) = self.notes.filter(|_| warnings.told().next().is_some()) {
+            notes.keep_sent(warnings);
+        }
+    }
+
     /// What the admission chain is told of a deletion. As in the original, who deletes a collection names none of its
     /// objects.
     pub(crate) fn deletion(&self, place: Place<'a>, old: &'a Object, options: &'a DeleteOptions) -> Attributes<'a> {
@@ -78,6 +87,7 @@ impl<'a> WriteOptions<'a> {
             name,
             subresource: self.subresource,
             operation: if old.is_some() { Operation::Update } else { Operation::Create },
+            is_patch: self.is_patch,
             options: match old {
                 Some(_) => OperationOptions::Update(self.sent),
                 None => OperationOptions::Create(self.sent),

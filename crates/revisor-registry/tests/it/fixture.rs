@@ -12,6 +12,7 @@ use revisor_registry::{
     Registry, RegistryError, RegistryOptions, Saved, Selection, ServiceNetwork, WriteOptions,
 };
 use revisor_store::embedded::{EmbeddedOptions, EmbeddedStore};
+use revisor_version::Revision;
 
 pub(crate) struct Fixture {
     pub(crate) registry: Arc<Registry>,
@@ -27,9 +28,14 @@ impl Fixture {
         Fixture::open(tempfile::tempdir().expect("a folder"), services).await
     }
 
+    /// How far the store is.
+    pub(crate) fn revision(&self) -> Option<Revision> {
+        *self.registry.cache().store_of("").progress().borrow()
+    }
+
     /// Ends the server and starts another on the same folder.
     pub(crate) async fn reopened(self) -> Fixture {
-        self.registry.cache().store().close().await;
+        self.registry.cache().store_of("").close().await;
         Fixture::open(self.folder, ServiceNetwork::default()).await
     }
 
@@ -49,6 +55,7 @@ impl Fixture {
             authorization: Default::default(),
             server: "server".to_owned(),
             admission: Default::default(),
+            shows_versioning: true,
         };
         let registry = Registry::start(cache, options).await.expect("a new registry");
         Fixture { registry, folder }

@@ -40,7 +40,7 @@ async fn a_token_whose_snapshot_is_gone_comes_with_one_that_goes_on() {
     let changed = fixture.update("configmaps", "e", r#"{"metadata":{"name":"e"},"data":{"k":"v"}}"#).await;
     let newest = version(&changed.expect("is updated"));
     let newest = revisor_version::Revision::new(newest).expect("not zero");
-    fixture.registry.cache().store().compact(newest).await.expect("is compacted");
+    fixture.registry.cache().store_of("").compact(newest).await.expect("is compacted");
 
     let token = first.continue_token.expect("there is more");
     let error = fixture.list(going_on(&token), 2).await.expect_err("the snapshot is gone");
@@ -70,5 +70,5 @@ async fn a_version_that_was_not_reached_is_told_with_the_newest() {
     let error = fixture.list(versions, 0).await.expect_err("nobody writes that much");
     let RegistryError::TooLargeResourceVersion { asked, current } = error else { panic!("{error:?}") };
     assert_eq!(asked, 1_000_000);
-    assert_eq!(Some(current), fixture.registry.cache().revision().map(|revision| revision.get()));
+    assert_eq!(Some(current), fixture.revision().map(|revision| revision.get()));
 }

@@ -129,9 +129,9 @@ async fn an_update_that_makes_an_object_needs_the_right_to_create() {
 #[tokio::test]
 async fn the_servers_own_roles_are_put_in_order_at_the_start() {
     let fixture = Fixture::new().await;
-    let before = fixture.registry.cache().revision();
+    let before = fixture.revision();
     let fixture = fixture.reopened().await;
-    assert_eq!(fixture.registry.cache().revision(), before, "nothing is written where all is there");
+    assert_eq!(fixture.revision(), before, "nothing is written where all is there");
 
     let reference = |name: &str| format!(r#""roleRef":{{"apiGroup":"{GROUP}","kind":"ClusterRole","name":"{name}"}}"#);
     fixture
@@ -170,6 +170,6 @@ async fn the_servers_own_roles_are_put_in_order_at_the_start() {
     assert_eq!(binding.array("subjects").len(), 2);
     let binding = fixture.get("clusterrolebindings", "system:basic-user").await.expect("is there");
     assert_eq!(binding.at(&["roleRef", "name"]).and_then(Value::as_str), Some("system:basic-user"));
-    let before = fixture.registry.cache().revision();
-    assert_eq!(fixture.reopened().await.registry.cache().revision(), before, "and then all is there");
+    let before = fixture.revision();
+    assert_eq!(fixture.reopened().await.revision(), before, "and then all is there");
 }

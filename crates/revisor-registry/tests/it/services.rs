@@ -181,7 +181,7 @@ async fn a_start_brings_services_and_addresses_together() {
     fixture.create("ipaddresses", foreign).await.expect("is created");
     let key = fixture.resource("ipaddresses").key(None, &cluster_ip(&lost));
     let write = Write { key: Key::new(key), expect: Expect::Anything, change: Change::Delete };
-    fixture.registry.cache().store().write(write).await.expect("is removed behind the back");
+    fixture.registry.cache().write(write).await.expect("is removed behind the back");
 
     let fixture = fixture.reopened().await;
     let mut want = vec!["10.0.0.98".to_owned(), cluster_ip(&kept), cluster_ip(&lost)];
@@ -240,9 +240,9 @@ async fn the_server_is_a_service_of_its_own() {
         assert!(subsets.contains(&format!(r#"[{{"ip":"{want}"}}]"#)), "{subsets}");
         let slice = fixture.get("endpointslices", "kubernetes").await.expect("is there");
         assert!(slice.get("endpoints").expect("has endpoints").to_json().contains(want));
-        let reached = fixture.registry.cache().revision();
+        let reached = fixture.revision();
         fixture.registry.advertise(advertised).await.expect("is advertised");
-        assert_eq!(fixture.registry.cache().revision(), reached, "nothing is written again");
+        assert_eq!(fixture.revision(), reached, "nothing is written again");
     }
     fixture.delete("services", "kubernetes").await.expect("is deleted");
     let advertised = Advertised { address: None, port: 6443, node_port: None };
@@ -329,9 +329,9 @@ async fn a_server_that_is_started_again_writes_nothing() {
     let fixture = Fixture::new().await;
     let advertised = Advertised { address: Some([10, 1, 2, 3].into()), port: 6443, node_port: None };
     fixture.registry.advertise(advertised).await.expect("is advertised");
-    let before = fixture.registry.cache().revision();
+    let before = fixture.revision();
     assert!(before.is_some());
     let fixture = fixture.reopened().await;
     fixture.registry.advertise(advertised).await.expect("is advertised");
-    assert_eq!(fixture.registry.cache().revision(), before);
+    assert_eq!(fixture.revision(), before);
 }

@@ -134,14 +134,42 @@ impl Writer<'_> {
     }
 }
 
-/// A number in as few bytes as it can be said exactly, as far as single precision goes.
+/// A number in as few bytes as it can be said exactly.
 fn float(number: f64, out: &mut Vec<u8>) {
     let single = number as f32;
-    if f64::from(single) == number {
-        out.push(0xfa);
-        out.extend_from_slice(&single.to_be_bytes());
-    } else {
+    if f64::from(single) != number {
         out.push(0xfb);
-        out.extend_from_slice(&number.to_be_bytes());
+        return out.extend_from_slice(&number.to_be_bytes());
     }
+    match half(single) {
+        Some(half) => {
+            out.push(0xf9);
+            out.extend_from_slice(&half.to_be_bytes());
+        }
+        None => {
+            out.push(0xfa);
+            out.extend_from_slice(&single.to_be_bytes());
+        }
+    }
+}
+
+/// The bits of a number in half precision, if that is exact.
+fn half(number: f32) -> Option<u16> {
+    let bits = number.to_bits();
+    let sign = (bits >> 16 & 0x8000) as u16;
+    if number == 0.0 {
+        return Some(sign);
+    }
+    let exponent = (bits >> 23 & 0xff) as i32 - 127;
+    let mantissa = bits & 0x7f_ffff;
+    // How many of the 24 bits of the mantissa do not fit, and what is before those that do.
+    let (lost, whole) = match exponent {
+        -14..=15 => (13, (exponent + 15) as u32 * 0x400 + (mantissa >> 13)),
+        -24..=-15 => {
+            let lost = (-1 - exponent) as u32;
+            (lost, (mantissa | 0x80_0000) >> lost)
+        }
+        _ => return None,
+    };
+    (mantissa.trailing_zeros() >= lost).then_some(sign | whole as u16)
 }

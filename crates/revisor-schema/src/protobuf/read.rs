@@ -40,7 +40,9 @@ impl Types {
             depth,
         };
         for part in parts {
-            reader.read(self.layout(id), part)?;
+            if let Err(error) = reader.read(self.layout(id), part) {
+                return Err(reader.first_fault(error));
+            }
         }
         reader.finish()
     }
@@ -105,11 +107,20 @@ impl Types {
         Ok(())
     }
 
-    fn read_pair(&self, element: &Shape, bytes: &[u8], depth: usize) -> Result<(CompactString, Value), ProtobufError> {
+    /// An entry of a map, of this length.
+    fn read_pair(
+        &self,
+        element: &Shape,
+        (entry, length): (Wire<'_>, usize),
+        depth: usize,
+    ) -> Result<(CompactString, Value), ProtobufError> {
         let (mut name, mut value) = (CompactString::default(), None);
-        let mut wire = Wire(bytes);
-        // The generated code passes over every tag of an entry that it does not know, also those that no message can have.
-        while let Some(tag) = wire.tag()? {
+        let mut wire = entry;
+        let passed = |wire: &Wire<'_>| entry.0.len() - wire.0.len();
+        // The generated code looks at the end of an entry before its fields only: what is in them may reach beyond it. It
+        // passes over every tag of an entry that it does not know, also those that no message can have.
+        while passed(&wire) < length {
+            let Some(tag) = wire.tag()? else { break };
             match tag.number {
                 // The generated code does not look at the wire types of entries.
                 1 => name = lossy(wire.bytes()?).into(),
@@ -119,7 +130,12 @@ impl Types {
                         number => read_number(element, number, &mut wire)?,
                     });
                 }
-                _ => wire.skip(tag)?,
+                _ => {
+                    wire.skip(tag)?;
+                    if passed(&wire) > length {
+                        return Err(ProtobufError::Truncated);
+                    }
+                }
             }
         }
         let value = match value {
@@ -227,7 +243,7 @@ impl<'a> MessageReader<'_, 'a> {
             }
             Shape::Map(element) => {
                 require(tag, BYTES, &field.name)?;
-                let pair = self.types.read_pair(element, wire.bytes()?, self.depth)?;
+                let pair = self.types.read_pair(element, wire.entry()?, self.depth)?;
                 match slot {
                     Slot::Pairs(pairs) => pairs.push(pair),
                     _ => *slot = Slot::Pairs(vec![pair]),
@@ -244,6 +260,12 @@ impl<'a> MessageReader<'_, 'a> {
             }
         }
         Ok(())
+    }
+
+    /// What is told of a message in which this is wrong: what was read before it is looked at when all its parts are
+    /// there, and yet told of first.
+    fn first_fault(self, error: ProtobufError) -> ProtobufError {
+        self.finish().err().unwrap_or(error)
     }
 
     fn finish(self) -> Result<Value, ProtobufError> {

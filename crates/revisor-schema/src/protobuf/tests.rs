@@ -222,3 +222,29 @@ fn envelopes_name_what_is_in_them() {
         assert_eq!(Envelope::read(bytes), Err(want), "{bytes:?}");
     }
 }
+
+#[test]
+fn entries_of_maps_are_read_as_the_generated_code_reads_them() {
+    let table = "type,field,shape,presence,number,merge\nT,data,map:string,nonzero,1,\nT,name,string,nonzero,2,\n";
+    let types = Types::parse(table).expect("a good table");
+    let id = types.id("T").expect("is there");
+    let read = |bytes: &[u8]| types.read_protobuf(id, bytes).map(|value| value.to_json());
+    // The key reaches beyond its entry; what follows begins where the entry ends.
+    assert_eq!(read(b"\x0a\x03\x0a\x03a\x12\x01b").as_deref(), Ok(r#"{"data":{"a\u0012\u0001":""},"name":"b"}"#));
+    assert_eq!(read(b"\x0a\x03\x0a\x07a\x12\x01b"), Err(ProtobufError::Truncated));
+    // What is passed over may not.
+    assert_eq!(read(b"\x0a\x03\x1a\x03a\x12\x01b"), Err(ProtobufError::Truncated));
+}
+
+#[test]
+fn what_is_wrong_first_is_told_of() {
+    let table = "type,field,shape,presence,number,merge\nT,part,P,nonzero,1,\nP,name,string,nonzero,1,\n";
+    let types = Types::parse(table).expect("a good table");
+    let id = types.id("T").expect("is there");
+    // The name in the part is cut off; a tag behind the part is none.
+    assert_eq!(types.read_protobuf(id, b"\x0a\x02\x0a\x05\x00"), Err(ProtobufError::Truncated));
+    assert_eq!(
+        types.read_protobuf(id, b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
+        Err(ProtobufError::NegativeLength)
+    );
+}

@@ -57,8 +57,25 @@ impl<'a> Wire<'a> {
 
     /// Bytes behind their length.
     pub(super) fn bytes(&mut self) -> Result<&'a [u8], ProtobufError> {
-        let length = i64::try_from(self.varint()?).map_err(|_| ProtobufError::NegativeLength)?;
-        self.take(usize::try_from(length).map_err(|_| ProtobufError::NegativeLength)?)
+        let length = self.length()?;
+        self.take(length)
+    }
+
+    fn length(&mut self) -> Result<usize, ProtobufError> {
+        let length = self.varint()?;
+        // The original adds where it is, which is behind a tag and the nine bytes of such a length.
+        if length > i64::MAX as u64 - 10 {
+            return Err(ProtobufError::NegativeLength);
+        }
+        usize::try_from(length).map_err(|_| ProtobufError::NegativeLength)
+    }
+
+    /// The entry of a map: what is left from its beginning on, and how long it is. It is passed.
+    pub(super) fn entry(&mut self) -> Result<(Wire<'a>, usize), ProtobufError> {
+        let length = self.length()?;
+        let entry = *self;
+        self.take(length)?;
+        Ok((entry, length))
     }
 
     pub(super) fn fixed64(&mut self) -> Result<u64, ProtobufError> {

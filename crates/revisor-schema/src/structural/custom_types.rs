@@ -5,7 +5,8 @@
 
 use super::metadata::MetadataType;
 use super::{Additional, JsonType, ListType, Structural};
-use crate::{Field, Merge, Presence, Shape, Struct, StructId, Topology, Types};
+use crate::types::Inside;
+use crate::{Field, Fields, Merge, Presence, Shape, Struct, StructId, Topology, Types};
 
 /// The type of values of which the schema says nothing.
 const DEDUCED: &str = "deduced";
@@ -63,7 +64,6 @@ impl Builder<'_> {
             }
             fields.push(metadata);
         }
-        let sorted_from = fields.len();
         for (name, property) in &schema.properties {
             if is_resource && matches!(&**name, "apiVersion" | "kind" | "metadata") {
                 continue;
@@ -84,13 +84,11 @@ impl Builder<'_> {
         self.count += 1;
         self.types.push(Struct {
             name: format!("{}#{}", self.name, self.count).into(),
-            fields,
+            fields: fields.into(),
             is_atomic: schema.is_atomic_map,
             others: others.map(Box::new),
             is_open: schema.kind.is_none() && !is_root,
-            has_defaults: false,
-            has_raw: false,
-            sorted_from,
+            inside: Inside::default(),
         })
     }
 
@@ -100,13 +98,11 @@ impl Builder<'_> {
             None => {
                 let of = Struct {
                     name: DEDUCED.into(),
-                    fields: Vec::new(),
+                    fields: Fields::default(),
                     is_atomic: false,
                     others: None,
                     is_open: true,
-                    has_defaults: false,
-                    has_raw: false,
-                    sorted_from: 0,
+                    inside: Inside::default(),
                 };
                 let id = self.types.push(of);
                 self.types.get_mut(id).others = Some(Box::new(field("", Shape::Struct(id), Topology::Usual)));
@@ -133,6 +129,7 @@ fn field(name: &str, shape: Shape, topology: Topology) -> Field {
         topology,
         required: false,
         default: None,
+        go_type: None,
     }
 }
 

@@ -178,10 +178,11 @@ fn is_mac(text: &str) -> bool {
         }
         Some(count * digits / 2)
     };
-    let bytes = match text.as_bytes().get(2) {
-        Some(b':') => groups(':', 2),
-        Some(b'-') => groups('-', 2),
-        _ => groups('.', 4),
+    let bytes = match (text.as_bytes().get(2), text.as_bytes().get(4)) {
+        (Some(b':'), _) => groups(':', 2),
+        (Some(b'-'), _) => groups('-', 2),
+        (_, Some(b'.')) => groups('.', 4),
+        _ => (all_hex(text) && text.len().is_multiple_of(2)).then_some(text.len() / 2),
     };
     matches!(bytes, Some(6 | 8 | 20))
 }
@@ -361,8 +362,8 @@ mod tests {
             ("cidr", vec!["10.0.0.0/8", "::/0", "10.1.2.3/8"], vec!["10.0.0.0", "10.0.0.0/33"]),
             (
                 "mac",
-                vec!["01:02:03:04:05:06", "01-02-03-04-05-06-07-08", "0102.0304.0506"],
-                vec!["01:02:03", "0102:0304"],
+                vec!["01:02:03:04:05:06", "01-02-03-04-05-06-07-08", "0102.0304.0506", "010203040506"],
+                vec!["01:02:03", "0102:0304", "0102030405060", "01020304"],
             ),
             (
                 "uuid",

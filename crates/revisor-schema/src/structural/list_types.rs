@@ -43,6 +43,8 @@ impl Structural {
             Value::Object(object) => self.lists_of_object(object, path, errors),
             Value::Array(items) => {
                 match self.list_type {
+                    // Most sets are a few texts.
+                    Some(ListType::Set) if are_few_different_texts(items) => {}
                     Some(ListType::Set) => {
                         let keys = items.iter().map(identity);
                         for at in repeated(keys) {
@@ -87,6 +89,14 @@ impl Structural {
             errors.push(FieldError::duplicate(path.index(at), BadValue::of(&keys[at])));
         }
     }
+}
+
+/// Up to so many elements are compared with each other, which is quicker than to hash them.
+const FEW: usize = 16;
+
+fn are_few_different_texts(items: &[Value]) -> bool {
+    let is_new = |(at, item)| matches!(item, &Value::String(_)) && !items[..at].contains(item);
+    items.len() <= FEW && items.iter().enumerate().all(is_new)
 }
 
 /// What tells a value from all others: its text. A number with a fraction of zero is no integer when it stands alone,

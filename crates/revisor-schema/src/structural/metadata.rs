@@ -152,31 +152,33 @@ pub(super) fn coerce_object_metadata(
 ) -> Result<FieldNames, Mismatch> {
     let Some(given) = object.get_mut("metadata") else { return Ok(FieldNames::default()) };
     let MetadataType { types, id } = metadata;
-    let findings = match malformed {
-        Malformed::Refuse => types.conform(id, given)?,
+    match malformed {
+        Malformed::Refuse => Ok(below_metadata(&types.conform(id, given)?.unknown_fields)),
         Malformed::Drop => {
-            if given.is_null() {
-                *given = Value::Object(Object::new());
+            let (findings, fits) = types.conform_partly(id, given);
+            let mut unknown = findings.unknown_fields;
+            if let (Err(_), Value::Object(members)) = (fits, given) {
+                drop_misfits(members, metadata, &mut unknown);
             }
-            let Value::Object(members) = given else { return Ok(FieldNames::default()) };
-            let mut unknown = FieldNames::default();
-            members.retain(|name, value| {
-                // Field by field, so that one that is wrong does not take the others with it.
-                let mut alone = Value::Object([(name, std::mem::take(value))].into_iter().collect());
-                let Ok(findings) = types.conform(id, &mut alone) else { return false };
-                unknown.append_below("", &findings.unknown_fields);
-                match alone.as_object_mut().and_then(|alone| alone.remove(name)) {
-                    Some(fitting) => {
-                        *value = fitting;
-                        true
-                    }
-                    None => false,
-                }
-            });
-            return Ok(below_metadata(&unknown));
+            Ok(below_metadata(&unknown))
         }
-    };
-    Ok(below_metadata(&findings.unknown_fields))
+    }
+}
+
+/// Drops the fields of metadata that are not of their types, one by one, so that none takes the others with it.
+fn drop_misfits(members: &mut Object, metadata: MetadataType<'_>, unknown: &mut FieldNames) {
+    members.retain(|name, value| {
+        let mut alone = Value::Object([(name, std::mem::take(value))].into_iter().collect());
+        let Ok(findings) = metadata.types.conform(metadata.id, &mut alone) else { return false };
+        unknown.append_below("", &findings.unknown_fields);
+        match alone.as_object_mut().and_then(|alone| alone.remove(name)) {
+            Some(fitting) => {
+                *value = fitting;
+                true
+            }
+            None => false,
+        }
+    });
 }
 
 fn below_metadata(fields: &FieldNames) -> FieldNames {

@@ -15,8 +15,9 @@ use super::OpenError;
 
 /// The format that this program writes, and the newest that it reads. Since the second, history may be shorter for
 /// some keys than for others; programs that know only the first would take the gaps for damage. The first is brought
-/// up to date when it is opened.
-const FORMAT: u32 = 2;
+/// up to date when it is opened. The third is that of stores that are encrypted as a whole.
+const FORMAT: u32 = 3;
+const PLAIN_FORMAT: u32 = 2;
 const OLDEST_FORMAT: u32 = 1;
 const FORMAT_PREFIX: &str = "revisor-store ";
 const HEAD_PREFIX: &str = "revisor-head 1 ";
@@ -70,7 +71,8 @@ impl Folder {
 
     /// Checks that the folder is a store which this program can read, or makes it one if it is empty. An engine
     /// whose creation was cut short is cleared away, because nothing can have been written to it.
-    pub(super) fn prepare(&self) -> Result<Head, OpenError> {
+    pub(super) fn prepare(&self, is_sealed: bool) -> Result<Head, OpenError> {
+        let wanted = if is_sealed { FORMAT } else { PLAIN_FORMAT };
         let head = match (self.read("FORMAT")?, self.read("HEAD")?) {
             (None, None) => {
                 self.check_empty()?;
@@ -83,15 +85,22 @@ impl Folder {
             (Some(format), Some(head)) => {
                 let format = self.check_format(&format)?;
                 let head = self.parse_head(&head)?;
-                if format < FORMAT && head != Head::Creating {
-                    self.write_format()?;
+                if format == FORMAT && !is_sealed {
+                    let format = self.file("FORMAT");
+                    return Err(OpenError::sealed(format!(
+                        "it is encrypted, as {} says, and no key is given",
+                        format.display()
+                    )));
+                }
+                if format < wanted && head != Head::Creating {
+                    self.write_format(wanted)?;
                 }
                 head
             }
         };
         if head == Head::Creating {
             self.write_head(head).map_err(OpenError::io("write", self.file("HEAD")))?;
-            self.write_format()?;
+            self.write_format(wanted)?;
             let engine = self.engine();
             match fs::remove_dir_all(&engine) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -135,8 +144,8 @@ impl Folder {
         Ok(())
     }
 
-    fn write_format(&self) -> Result<(), OpenError> {
-        let text = format!("{FORMAT_PREFIX}{FORMAT}\n");
+    fn write_format(&self, format: u32) -> Result<(), OpenError> {
+        let text = format!("{FORMAT_PREFIX}{format}\n");
         self.replace("FORMAT", &text).map_err(OpenError::io("write", self.file("FORMAT")))
     }
 

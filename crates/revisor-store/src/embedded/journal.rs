@@ -17,11 +17,9 @@ use std::io::{self, BufReader, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use revisor_version::Revision;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::record::{self, Record};
-use super::{MOST_KEY_BYTES, MOST_OBJECT_BYTES, OpenError};
+use super::{MOST_KEY_BYTES, MOST_OBJECT_BYTES, OpenError, envelope, record};
 use crate::MOST_TRANSFORMED_EXTRA;
 
 const START: u8 = 1;
@@ -33,7 +31,7 @@ const ITEM_HEADER: usize = 1 + 1 + 1 + 8 + 2 + 4 + 4;
 /// The key of a record: its revision.
 const RECORD_KEY: usize = 8;
 /// No value is longer: it is an object, its key, and the rest of a record.
-const MOST_VALUE: usize = MOST_OBJECT_BYTES + MOST_TRANSFORMED_EXTRA + MOST_KEY_BYTES + 64;
+const MOST_VALUE: usize = MOST_OBJECT_BYTES + MOST_TRANSFORMED_EXTRA + MOST_KEY_BYTES + 256;
 const CHUNK: usize = 64 << 10;
 
 /// Checks the journals in the engine's folder and cuts off a torn tail. Returns the newest revision that is known to
@@ -135,15 +133,20 @@ fn end_of_data(file: &File, from: u64) -> io::Result<u64> {
 
 /// What the records somewhere in `bytes` say about the writes before their batch.
 fn witnesses(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    let starts = bytes.windows(record::MAGIC.len()).enumerate().filter(|(_, window)| *window == record::MAGIC);
+    let starts = bytes.windows(record::MAGIC.len()).enumerate().filter(|(_, window)| is_record(window));
     starts.filter_map(|(at, _)| {
         let (before, value) = bytes.split_at(at);
         let (before, key) = before.split_last_chunk::<RECORD_KEY>()?;
         let length = u32::from_le_bytes(*before.last_chunk()?) as usize;
-        let revision = Revision::new(u64::from_be_bytes(*key))?;
-        let record = Record::decode(revision, value.get(..length)?).ok()?;
-        revision.get().checked_sub(u64::from(record.place) + 1)
+        let revision = u64::from_be_bytes(*key);
+        let place = envelope::place(revision, value.get(..length)?)?;
+        revision.checked_sub(u64::from(place) + 1)
     })
+}
+
+/// Whether a record begins so, plain or in an envelope.
+fn is_record(bytes: &[u8]) -> bool {
+    bytes.starts_with(&record::MAGIC) || bytes.starts_with(&envelope::MAGIC)
 }
 
 /// A batch that is complete and whose checksum fits.
@@ -187,7 +190,7 @@ impl Batch {
             batch.length += item.len() as u64;
             let (key, value) = item[ITEM_HEADER..].split_at(key);
             if let Ok(key) = key.try_into()
-                && value.starts_with(&record::MAGIC)
+                && is_record(value)
             {
                 batch.newest = batch.newest.max(u64::from_be_bytes(key));
             }

@@ -19,10 +19,13 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use revisor_version::Revision;
 
 use super::OpenError;
+use super::envelope::{self, Cipher};
 use super::mark::Mark;
-use super::record::Record;
+use super::record::{Record, told_place};
 
 const MARK: &[u8] = b"mark";
+/// About how many bytes are encrypted anew in one batch.
+const RESEALED_AT_ONCE: usize = 4 << 20;
 
 /// The open log.
 pub(super) struct Log {
@@ -31,11 +34,13 @@ pub(super) struct Log {
     meta: Keyspace,
     /// Writes wait when this many bytes are in memory only.
     most_buffered: u64,
+    /// Encrypts all of it, if that was asked for.
+    cipher: Cipher,
 }
 
 impl Log {
     /// Opens the engine in `folder`, or makes a new one if there is none.
-    pub(super) fn open(folder: &Path, memtable_bytes: u64) -> Result<Log, OpenError> {
+    pub(super) fn open(folder: &Path, memtable_bytes: u64, cipher: Cipher) -> Result<Log, OpenError> {
         guarded(folder, || {
             let database = Database::builder(folder)
                 // The newest objects are served from memory; blocks are read at open, by the engine's compaction, and
@@ -58,7 +63,8 @@ impl Log {
                 options().max_memtable_size(memtable_bytes).data_block_size_policy(BlockSizePolicy::all(32 << 10))
             })?;
             let meta = database.keyspace("meta", || options().max_memtable_size(1 << 20))?;
-            Ok(Log { database, records, meta, most_buffered: memtable_bytes.saturating_mul(4).max(32 << 20) })
+            let most_buffered = memtable_bytes.saturating_mul(4).max(32 << 20);
+            Ok(Log { database, records, meta, most_buffered, cipher })
         })
     }
 
@@ -66,7 +72,10 @@ impl Log {
     pub(super) fn mark(&self) -> Result<Mark, OpenError> {
         let folder = self.meta.path();
         let bytes = guarded(folder, || self.meta.get(MARK))?;
-        bytes.map_or(Ok(Mark::default()), |bytes| Mark::decode(&bytes).map_err(|what| OpenError::damaged(folder, what)))
+        let Some(bytes) = bytes else { return Ok(Mark::default()) };
+        let (bytes, _) = envelope::open(&self.cipher, 0, &bytes)
+            .map_err(|what| OpenError::sealed(format!("the mark of its history: {what}")))?;
+        Mark::decode(&bytes).map_err(|what| OpenError::damaged(folder, what))
     }
 
     /// Shows every record to `visit`, in order of revisions.
@@ -85,6 +94,8 @@ impl Log {
             let revision = <[u8; 8]>::try_from(&key[..]).ok().and_then(|key| Revision::new(u64::from_be_bytes(key)));
             let revision =
                 revision.ok_or_else(|| OpenError::damaged(folder, "it holds a record without a revision"))?;
+            let (value, _) = envelope::open(&self.cipher, revision.get(), &value)
+                .map_err(|what| OpenError::sealed(format!("record {revision}: {what}")))?;
             let record = Record::decode(revision, &value)
                 .map_err(|what| OpenError::damaged(folder, format!("record {revision}: {what}")))?;
             visit(revision, record)?;
@@ -94,6 +105,40 @@ impl Log {
             }
         }
         Ok(())
+    }
+
+    /// Encrypts what is plain, or encrypted with another key than new records are. Answers how much that was.
+    pub(super) fn reseal(&self, mark: &Mark) -> Result<usize, OpenError> {
+        if self.cipher.is_none() {
+            return Ok(0);
+        }
+        let folder = self.records.path();
+        let failed = |what: Arc<str>| OpenError::io("write", folder)(std::io::Error::other(what.to_string()));
+        let mut items = guarded(folder, || Ok(self.records.iter()))?;
+        let (mut stale, mut bytes, mut count) = (Vec::new(), 0, 0);
+        while let Some((key, value)) = guarded(folder, || items.next().map(fjall::Guard::into_inner).transpose())? {
+            let revision = <[u8; 8]>::try_from(&key[..]).ok().and_then(|key| Revision::new(u64::from_be_bytes(key)));
+            let Some(revision) = revision else { continue };
+            let (plain, is_stale) = envelope::open(&self.cipher, revision.get(), &value).map_err(OpenError::sealed)?;
+            if !is_stale {
+                continue;
+            }
+            bytes += plain.len();
+            count += 1;
+            stale.push((revision, plain.into_owned()));
+            if bytes >= RESEALED_AT_ONCE {
+                bytes = 0;
+                self.append(std::mem::take(&mut stale)).map_err(failed)?;
+            }
+        }
+        if count > 0 {
+            self.append(stale).map_err(failed)?;
+            self.forget(mark, &[]).map_err(failed)?;
+            self.sync().map_err(failed)?;
+            // What was there before is still in old tables.
+            guarded(folder, || self.records.major_compact())?;
+        }
+        Ok(count)
     }
 
     /// How many bytes the engine's files take.
@@ -109,11 +154,17 @@ impl Log {
 
     /// Makes `records` durable, all or none. After a failure the log takes no more.
     pub(super) fn append(&self, records: Vec<(Revision, Vec<u8>)>) -> Result<(), Arc<str>> {
+        let seal = |(revision, bytes): (Revision, Vec<u8>)| {
+            let place = told_place(&bytes);
+            envelope::seal(&self.cipher, revision.get(), place, bytes).map(|bytes| (revision, bytes))
+        };
+        let sealed: Result<Vec<_>, _> = records.into_iter().map(seal).collect();
+        let sealed = sealed.map_err(|error| Arc::from(error.to_string()))?;
         self.attempt(|| {
             self.wait_for_room()?;
             // Enough to survive a crash of the machine: the journal's length is data in the sense of fdatasync.
             let mut batch = self.database.batch().durability(Some(PersistMode::SyncData));
-            for (revision, bytes) in records {
+            for (revision, bytes) in sealed {
                 batch.insert(&self.records, revision.get().to_be_bytes(), bytes);
             }
             batch.commit()
@@ -127,20 +178,24 @@ impl Log {
             found = self.records.get(revision.get().to_be_bytes())?;
             Ok(())
         })?;
-        let decode = |bytes: fjall::Slice| Record::decode(revision, &bytes);
+        let decode = |bytes: fjall::Slice| {
+            let (bytes, _) = envelope::open(&self.cipher, revision.get(), &bytes)?;
+            Record::decode(revision, &bytes).map_err(str::to_owned)
+        };
         found.map(decode).transpose().map_err(|what| format!("record {revision}: {what}").into())
     }
 
     /// Moves the mark and removes `dead` records, all or nothing. Not made durable on its own: to lose it in a crash
     /// leaves more history than asked for, and the next removal is after it in the journal.
     pub(super) fn forget(&self, mark: &Mark, dead: &[Revision]) -> Result<(), Arc<str>> {
+        let mark = envelope::seal(&self.cipher, 0, 0, mark.encode()).map_err(|error| Arc::from(error.to_string()))?;
         self.attempt(|| {
             self.wait_for_room()?;
             let mut batch = self.database.batch().durability(Some(PersistMode::Buffer));
             for revision in dead {
                 batch.remove(&self.records, revision.get().to_be_bytes());
             }
-            batch.insert(&self.meta, MARK, mark.encode());
+            batch.insert(&self.meta, MARK, mark);
             batch.commit()
         })
     }

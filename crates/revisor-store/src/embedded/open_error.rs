@@ -52,6 +52,14 @@ pub enum OpenError {
         /// Which object, and why.
         cause: StoreError,
     },
+    /// The store is encrypted as a whole, and not with the keys that were given. Nothing was served from it.
+    #[error(
+        "the store cannot be decrypted: {what}; start with the key file (--store-key-file) that it was written with"
+    )]
+    Sealed {
+        /// What cannot be, and why.
+        what: String,
+    },
     /// The operating system refused.
     #[error("cannot {doing} {}: check that the disk is there, has room, and that permissions allow it", path.display())]
     Io {
@@ -68,6 +76,10 @@ pub enum OpenError {
 impl OpenError {
     pub(super) fn damaged(path: impl AsRef<Path>, what: impl Into<String>) -> OpenError {
         OpenError::Damaged { path: path.as_ref().to_owned(), what: what.into() }
+    }
+
+    pub(super) fn sealed(what: impl Into<String>) -> OpenError {
+        OpenError::Sealed { what: what.into() }
     }
 
     pub(super) fn io(doing: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> OpenError {

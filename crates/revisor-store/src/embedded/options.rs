@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::envelope::RecordCipher;
 use crate::{Identity, ResourceTransformers};
 
 /// Tells the time. Comes from outside so that a test of retention owns it.
@@ -28,6 +29,8 @@ pub struct EmbeddedOptions {
     pub clock: Clock,
     /// How objects are encrypted on disk. In memory they are plain.
     pub transformers: Arc<dyn ResourceTransformers>,
+    /// What encrypts the store as a whole, if it is to be.
+    pub cipher: Option<Arc<dyn RecordCipher>>,
     /// Sizes that trade memory for speed.
     pub tuning: Tuning,
 }
@@ -41,6 +44,7 @@ impl EmbeddedOptions {
             share_of: resource_of,
             clock: Arc::new(SystemTime::now),
             transformers: Arc::new(Identity),
+            cipher: None,
             tuning: Tuning::default(),
         }
     }

@@ -65,7 +65,7 @@ impl Record {
         bytes.extend_from_slice(&key_length.to_le_bytes());
         bytes.extend_from_slice(key);
         bytes.extend_from_slice(object);
-        let sum = checksum(revision, &bytes);
+        let sum = checksum(revision.get(), &bytes);
         bytes.extend_from_slice(&sum.to_le_bytes());
         bytes
     }
@@ -73,7 +73,7 @@ impl Record {
     /// The record of `revision` that `bytes` hold, or how they are wrong.
     pub(super) fn decode(revision: Revision, bytes: &[u8]) -> Result<Record, &'static str> {
         let (body, sum) = bytes.split_last_chunk::<CHECKSUM>().ok_or("it is too short")?;
-        if checksum(revision, body) != u32::from_le_bytes(*sum) {
+        if checksum(revision.get(), body) != u32::from_le_bytes(*sum) {
             return Err("its checksum does not fit");
         }
         Record::read(body)
@@ -122,9 +122,21 @@ fn milliseconds(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX).min(1 << 62)
 }
 
-fn checksum(revision: Revision, body: &[u8]) -> u32 {
+/// How many writes stand before a record in its batch, if these are the whole bytes of the record of `revision`.
+pub(super) fn place(revision: u64, bytes: &[u8]) -> Option<u16> {
+    Record::decode(Revision::new(revision)?, bytes).ok().map(|record| record.place)
+}
+
+/// The place that the bytes of a record say that it has.
+pub(super) fn told_place(bytes: &[u8]) -> u16 {
+    let told = bytes.get(MAGIC.len() + 1..).and_then(|rest| rest.first_chunk());
+    told.map_or(0, |place| u16::from_le_bytes(*place))
+}
+
+/// What stands at the end of a record of `revision`, and of what is no record at zero.
+pub(super) fn checksum(revision: u64, body: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&revision.get().to_be_bytes());
+    hasher.update(&revision.to_be_bytes());
     hasher.update(body);
     hasher.finalize()
 }

@@ -14,7 +14,8 @@ async fn write(store: &EmbeddedStore, key: usize, change: Change) -> Committed {
 
 /// The revisions of the records in the log of a store that is closed.
 fn records(options: &EmbeddedOptions) -> Vec<u64> {
-    let log = Log::open(&options.folder.join("engine"), options.tuning.memtable_bytes).expect("the log can be opened");
+    let log =
+        Log::open(&options.folder.join("engine"), options.tuning.memtable_bytes, None).expect("the log can be opened");
     let mut revisions = vec![];
     let scanned = log.scan(|revision, _| {
         revisions.push(revision.get());
@@ -58,8 +59,8 @@ async fn what_an_abandoned_sweep_left_is_swept_at_the_next_opening() {
     drop(store);
     // A mark that moved while no record was removed, as a crash in the middle of a sweep leaves it.
     {
-        let log =
-            Log::open(&folder.path().join("engine"), options.tuning.memtable_bytes).expect("the log can be opened");
+        let log = Log::open(&folder.path().join("engine"), options.tuning.memtable_bytes, None)
+            .expect("the log can be opened");
         let Recovered { mut view, mut mark, .. } =
             recovery::recover(&log, &options.history, options.share_of, &*options.transformers)
                 .expect("the log can be read");
@@ -132,8 +133,8 @@ async fn a_state_that_does_not_add_up_is_refused() {
         let copy = TempDir::new().expect("a temporary folder can be made");
         copy_folder(folder.path(), copy.path());
         {
-            let log =
-                Log::open(&copy.path().join("engine"), options.tuning.memtable_bytes).expect("the log can be opened");
+            let log = Log::open(&copy.path().join("engine"), options.tuning.memtable_bytes, None)
+                .expect("the log can be opened");
             let mark = log.mark().expect("the mark can be read");
             log.forget(&mark, &[Revision::new(gone).expect("not zero")]).expect("a record can be removed");
         }

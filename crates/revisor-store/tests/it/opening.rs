@@ -34,7 +34,8 @@ async fn a_folder_has_one_owner() {
 #[tokio::test]
 async fn a_folder_that_is_no_store_of_this_program_is_refused() {
     for (name, file, text, wants) in [
-        ("a newer format", "FORMAT", Some("revisor-store 3\n"), "format 3"),
+        ("a newer format", "FORMAT", Some("revisor-store 4\n"), "format 4"),
+        ("a store that is encrypted", "FORMAT", Some("revisor-store 3\n"), "no key is given"),
         ("a format of nobody", "FORMAT", Some("revisor-store one\n"), "no known format"),
         ("an older format", "FORMAT", Some("revisor-store 0\n"), "no known format"),
         ("garbage for a format", "FORMAT", Some("\u{1}\u{2}"), "no known format"),

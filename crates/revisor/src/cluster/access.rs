@@ -2,19 +2,16 @@
 //! account of a pod, in the order in which kubectl asks them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderName, HeaderValue};
 use revisor_object::{Object, Value};
-use revisor_webhook::{Identity, tls_client_config};
-use rustls::crypto::aws_lc_rs;
+use revisor_webhook::{Identity, tls_client_config, unverified_tls_client_config};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::connection::BelieveEverybody;
 use super::exec_credential::{ClusterInfo, ExecCredential};
 use super::proxy::Proxy;
 use super::{ClusterFlags, escaped};
@@ -77,17 +74,10 @@ impl Access {
             return Ok(None);
         }
         let identity = self.certificate.as_ref().map(|(chain, key)| identity(chain, key)).transpose()?;
-        if !self.is_insecure {
-            return Ok(Some(tls_client_config(self.authority.as_deref(), identity)?));
-        }
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(BelieveEverybody(provider)));
-        Ok(Some(match identity {
-            None => builder.with_no_client_auth(),
-            Some((chain, key)) => builder.with_client_auth_cert(chain, key)?,
+        Ok(Some(if self.is_insecure {
+            unverified_tls_client_config(identity)?
+        } else {
+            tls_client_config(self.authority.as_deref(), identity)?
         }))
     }
 

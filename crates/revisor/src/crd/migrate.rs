@@ -11,16 +11,20 @@ use http::Method;
 use revisor_object::{Object, Value, parse_json};
 use serde_json::json;
 
-use self::progress::{Progress, Stage};
+use self::progress::{Stage, show};
 use super::UNREADABLE;
 use crate::cluster::{Cluster, ClusterError, ClusterFlags, block_on};
 use crate::duration::parse_duration;
 use crate::flags::OutputFormat;
+use crate::progress::Progress;
 
 const GROUP: &str = "/apis/storagemigration.k8s.io";
 
 /// The versions of the API that this command speaks.
-const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
+const VERSIONS: [&str; 3] = ["v1", "v1beta1", ALPHA];
+
+/// The first one, which wants to know in which version the resource is looked for.
+const ALPHA: &str = "v1alpha1";
 
 /// How often the migration is looked at.
 const LOOKING: Duration = Duration::from_millis(200);
@@ -72,11 +76,15 @@ async fn run(cluster: &Cluster, flags: &MigrateFlags) -> anyhow::Result<ExitCode
         None => json!({"generateName": format!("{plural}-")}),
     };
     let api_version = path.trim_start_matches("/apis/").rsplit_once('/').map_or("", |(version, _)| version);
+    let mut resource = json!({"group": group, "resource": plural});
+    if api_version.ends_with(ALPHA) {
+        resource["version"] = json!(preferred_version(cluster, group).await?);
+    }
     let migration = json!({
         "apiVersion": api_version,
         "kind": "StorageVersionMigration",
         "metadata": name,
-        "spec": {"resource": {"group": group, "resource": plural}},
+        "spec": {"resource": resource},
     });
     let migration = parse_json(migration.to_string().as_bytes()).context("a migration is JSON")?.value;
     let made = cluster.send(Method::POST, &path, Some(&migration)).await?;
@@ -96,6 +104,18 @@ async fn run(cluster: &Cluster, flags: &MigrateFlags) -> anyhow::Result<ExitCode
         Stage::Waiting | Stage::Running { .. } if flags.no_wait => ExitCode::SUCCESS,
         Stage::Waiting | Stage::Running { .. } => ExitCode::from(UNREADABLE),
     })
+}
+
+/// The version in which a group is best asked for.
+async fn preferred_version(cluster: &Cluster, group: &str) -> anyhow::Result<String> {
+    if group.is_empty() {
+        return Ok("v1".to_owned());
+    }
+    let told = cluster.get(&format!("/apis/{group}")).await?;
+    let version = told.at(&["preferredVersion", "version"]).and_then(Value::as_str);
+    version
+        .map(str::to_owned)
+        .with_context(|| format!("{} does not say which version of {group} it prefers", cluster.url()))
 }
 
 /// Where migrations are made.
@@ -144,7 +164,7 @@ async fn wait(cluster: &Cluster, flags: &MigrateFlags, path: &str) -> anyhow::Re
             Err(error) if is_passing(&error) && seen.elapsed() <= AWAY => {}
             Err(error) => return Err(error.into()),
         }
-        progress.show(&stage);
+        show(&mut progress, &stage);
         let is_late = flags.timeout.is_some_and(|timeout| begun.elapsed() >= timeout);
         if stage.is_over() || is_late {
             progress.end();

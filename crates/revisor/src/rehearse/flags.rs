@@ -6,6 +6,7 @@ use clap::Args;
 use revisor_catalog::{Catalog, CatalogOptions, RuntimeConfig};
 
 use crate::cluster::ClusterFlags;
+use crate::etcd_access::EtcdSource;
 use crate::flags::{CompatibilityFlags, OutputFormat};
 
 #[derive(Debug, Clone, Args)]
@@ -15,9 +16,16 @@ pub(crate) struct RehearseFlags {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) data_dir: Option<PathBuf>,
 
-    /// The EncryptionConfiguration with the keys of what is stored in the folder, if it is encrypted
-    #[arg(long, value_name = "FILE", requires = "data_dir")]
+    #[command(flatten)]
+    pub(crate) etcd: EtcdSource,
+
+    /// The EncryptionConfiguration with the keys of what is stored in the folder or the etcd, if it is encrypted
+    #[arg(long, value_name = "FILE")]
     pub(crate) encryption_provider_config: Option<PathBuf>,
+
+    /// The file with the keys that the store in the folder is encrypted with as a whole
+    #[arg(long, value_name = "FILE", requires = "data_dir")]
+    pub(crate) store_key_file: Option<PathBuf>,
 
     /// The CustomResourceDefinitions and Conversions that are to come: files, or folders with files that end in .yaml,
     /// .yml or .json. Those that are stored and not among them stay as they are. Can be given several times

@@ -53,7 +53,14 @@ async fn others_can_check_tokens_by_the_keys_that_are_published() {
     let keys = keys.json()["keys"].as_array().expect("a list").clone();
     assert!(keys.iter().all(|key| key["use"] == "sig" && key["kid"].is_string()) && !keys.is_empty(), "{keys:?}");
     admin.post(KEYS, &json!({})).await.fails(405, "MethodNotAllowed");
-    Client::new(server.kubeconfig.clone()).get(KEYS).await.fails(403, "Forbidden");
+    for (path, offered) in [(CONFIGURATION, "application/json"), (KEYS, "application/jwk-set+json")] {
+        let other = admin.send(http::Method::GET, path, &[("accept", "application/x")], "").await.expect(406);
+        let told = format!("406: Not Acceptable\n\nAvailable representations: {offered}");
+        assert_eq!(other.json()["message"], told);
+    }
+    let refused = Client::new(server.kubeconfig.clone()).get(KEYS).await;
+    assert_eq!(refused.header("x-content-type-options"), Some("nosniff"));
+    refused.fails(403, "Forbidden");
 }
 
 #[tokio::test]

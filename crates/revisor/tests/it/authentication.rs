@@ -44,6 +44,11 @@ impl Issuer {
                 };
                 json!({"keys": keys.iter().map(key).collect::<Vec<_>>()})
             }
+            // Where tokens of others say that groups are.
+            "/groups" => {
+                let url = told.lock().expect("nobody panics with it");
+                Value::from(sign(&shown, &url, json!({"roles": ["far", "away"]})))
+            }
             _ => json!({}),
         })
         .await;
@@ -59,17 +64,7 @@ impl Issuer {
     }
 
     fn token(&self, claims: Value) -> String {
-        let keys = self.keys.lock().expect("nobody panics with it");
-        let (id, pair) = keys.first().expect("there is a key");
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("is later").as_secs();
-        let mut all = json!({"iss": self.outsider.url, "aud": "cluster", "exp": now + 600, "iat": now});
-        for (name, value) in claims.as_object().into_iter().flatten() {
-            all[name] = value.clone();
-        }
-        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let message = format!("{}.{}", part(&json!({"alg": "ES256", "kid": id})), part(&all));
-        let signature = pair.sign(&SystemRandom::new(), message.as_bytes()).expect("can be signed");
-        format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()))
+        sign(&self.keys, &self.outsider.url, claims)
     }
 
     fn configuration(&self, more: Value) -> String {
@@ -90,6 +85,21 @@ impl Issuer {
         json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration", "jwt": [jwt]})
             .to_string()
     }
+}
+
+/// A token of an issuer with these claims beside the usual ones.
+fn sign(keys: &Keys, issuer: &str, claims: Value) -> String {
+    let keys = keys.lock().expect("nobody panics with it");
+    let (id, pair) = keys.first().expect("there is a key");
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("is later").as_secs();
+    let mut all = json!({"iss": issuer, "aud": "cluster", "exp": now + 600, "iat": now});
+    for (name, value) in claims.as_object().into_iter().flatten() {
+        all[name] = value.clone();
+    }
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let message = format!("{}.{}", part(&json!({"alg": "ES256", "kid": id})), part(&all));
+    let signature = pair.sign(&SystemRandom::new(), message.as_bytes()).expect("can be signed");
+    format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()))
 }
 
 async fn who(server: &Server, token: &str) -> Result<Value, u16> {
@@ -202,4 +212,32 @@ async fn flags_name_an_issuer_a_webhook_and_bootstrap_tokens() {
     let user = who(&server, "abcdef.0123456789abcdef").await.expect("is known");
     assert_eq!(user["username"], "system:bootstrap:abcdef");
     assert_eq!(who(&server, "abcdef.0123456789abcdee").await, Err(401));
+}
+
+#[tokio::test]
+async fn groups_are_got_from_where_a_token_says_that_they_are() {
+    let (issuer, elsewhere) = (Issuer::start().await, Issuer::start().await);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("authentication.yaml");
+    let both = format!("{}{}", issuer.outsider.authority, elsewhere.outsider.authority);
+    let trusted = json!({"url": issuer.outsider.url, "audiences": ["cluster"], "certificateAuthority": both});
+    write(&path, &issuer.configuration(json!({"issuer": trusted})));
+    let server = Server::start(&[&format!("--authentication-config={}", path.display())]).await;
+    let token = |names: Value, sources: Value| {
+        issuer.token(json!({"sub": "jane", "tenant": "acme", "_claim_names": names, "_claim_sources": sources}))
+    };
+    let endpoint = |path: &str| json!({"endpoint": format!("{}{path}", elsewhere.outsider.url), "access_token": "x"});
+    let far = token(json!({"roles": "src"}), json!({"src": endpoint("/groups")}));
+    let user = eventually(|| async { who(&server, &far).await.ok() }).await;
+    assert_eq!(user["groups"], json!(["oidc:far", "oidc:away", "system:authenticated"]));
+    for (name, names, sources, want) in [
+        ("another claim", json!({"other": "src"}), json!({"src": endpoint("/groups")}), true),
+        ("a claim that is there", json!({"roles": "src"}), json!({"src": {"JWT": "x"}}), true),
+        ("no source", json!({"roles": "src"}), json!({}), false),
+        ("no such document", json!({"roles": "src"}), json!({"src": endpoint("/nothing")}), false),
+        ("no names", json!("roles"), json!({"src": endpoint("/groups")}), false),
+        ("no endpoints", json!({"roles": "src"}), json!({"src": 1}), false),
+    ] {
+        assert_eq!(who(&server, &token(names, sources)).await.is_ok(), want, "{name}");
+    }
 }

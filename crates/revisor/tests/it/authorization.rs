@@ -1,11 +1,16 @@
 //! May they, by others than roles: webhooks that a file names, the rules of nodes, and lines of a file.
 
 use std::path::Path;
+use std::time::Duration;
 
+use base64::Engine as _;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 
 use crate::client::Client;
-use crate::harness::{GUEST_TOKEN, Server, eventually};
+use crate::custom::certified;
+use crate::harness::{GUEST_TOKEN, Server, eventually, within};
 use crate::outsider::Outsider;
 
 fn write(path: &Path, text: &str) {
@@ -156,4 +161,126 @@ async fn lines_of_a_file_allow_what_they_say() {
     let map = json!({"metadata": {"name": "m"}});
     let refused = jane.post("/api/v1/namespaces/default/configmaps", &map).await.fails(403, "Forbidden");
     assert!(refused["message"].as_str().unwrap_or_default().ends_with(": No policy matched."), "{refused}");
+}
+
+/// Somebody who takes connections and never says a word.
+async fn silent_listener() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback can be listened on");
+    let url = format!("https://{}", listener.local_addr().expect("it has an address"));
+    (listener, url)
+}
+
+#[tokio::test]
+async fn a_webhook_that_hangs_keeps_nobody_waiting_whom_it_is_not_asked_about() {
+    let (listener, url) = silent_listener().await;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (kubeconfig, path) = (folder.path().join("hook.yaml"), folder.path().join("authorization.yaml"));
+    let authority = base64::engine::general_purpose::STANDARD.encode(certified("localhost").1);
+    let text = json!({
+        "clusters": [{"name": "c", "cluster": {"server": url, "certificate-authority-data": authority}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    });
+    write(&kubeconfig, &text.to_string());
+    let about_path = "has(request.nonResourceAttributes) && request.nonResourceAttributes.path == '/hang'";
+    let slow = configuration(&kubeconfig, &[about_path], "Deny").replace("\"3s\"", "\"30s\"");
+    write(&path, &slow);
+    let server = Server::start(&[&format!("--authorization-config={}", path.display())]).await;
+    let admin = server.client();
+    let jane = Client::new(server.kubeconfig.clone()).with_token(GUEST_TOKEN);
+    let binding = json!({
+        "metadata": {"name": "jane"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "jane"}],
+    });
+    admin.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await.expect(201);
+    let registration = "/apis/admissionregistration.k8s.io/v1";
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]});
+    let policy = json!({"metadata": {"name": "asks"}, "spec": {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "authorizer.path('/hang').check('get').allowed()"}],
+    }});
+    admin.post(&format!("{registration}/validatingadmissionpolicies"), &policy).await.expect(201);
+    let bound = json!({"metadata": {"name": "asks"}, "spec": {"policyName": "asks", "validationActions": ["Deny"]}});
+    admin.post(&format!("{registration}/validatingadmissionpolicybindings"), &bound).await.expect(201);
+
+    // More reviews than there are threads that may wait for the disk, and writes that a policy asks about.
+    let mut waiting = JoinSet::new();
+    let question = json!({"spec": {"user": "x", "nonResourceAttributes": {"path": "/hang", "verb": "get"}}});
+    let reviewer = admin.apart();
+    for _ in 0..600 {
+        let (reviewer, question) = (reviewer.clone(), question.clone());
+        waiting.spawn(async move {
+            reviewer.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", &question).await;
+        });
+    }
+    for number in 0..40 {
+        let jane = jane.clone();
+        waiting.spawn(async move {
+            let object = json!({"metadata": {"name": format!("held-{number}")}});
+            jane.post("/api/v1/namespaces/default/configmaps", &object).await;
+        });
+    }
+    let _held = within(listener.accept()).await.expect("the webhook is asked");
+    let others = admin.apart();
+    for number in 0..20 {
+        let object = json!({"metadata": {"name": format!("free-{number}")}});
+        let written = others.post("/api/v1/namespaces/default/secrets", &object);
+        let written = tokio::time::timeout(Duration::from_secs(10), written).await;
+        written.expect("is served while others wait").expect(201);
+    }
+    waiting.abort_all();
+}
+
+#[tokio::test]
+async fn who_binds_claims_of_devices_and_who_tells_of_devices_need_rights_of_their_own() {
+    let server = Server::start(&[]).await;
+    let admin = server.client();
+    let (claims, rbac) =
+        ("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", "/apis/rbac.authorization.k8s.io/v1");
+    let claim = json!({"metadata": {"name": "c"}, "spec": {"devices": {"requests": [
+        {"name": "r", "exactly": {"deviceClassName": "gpu.example.com"}},
+    ]}}});
+    admin.post(claims, &claim).await.expect(201);
+    let jane = Client::new(server.kubeconfig.clone()).with_token(GUEST_TOKEN);
+    let grant = async |name: &str, verbs: Value, resource: &str, names: Value| {
+        let rule =
+            json!({"apiGroups": ["resource.k8s.io"], "verbs": verbs, "resources": [resource], "resourceNames": names});
+        let role = json!({"metadata": {"name": name}, "rules": [rule]});
+        admin.post(&format!("{rbac}/clusterroles"), &role).await.expect(201);
+        let binding = json!({
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "jane"}],
+        });
+        admin.post(&format!("{rbac}/clusterrolebindings"), &binding).await.expect(201);
+    };
+    grant("status", json!(["update", "patch"]), "resourceclaims/status", json!([])).await;
+    let status = format!("{claims}/c/status");
+    let merge = "application/merge-patch+json";
+    let device = json!({"request": "r", "driver": "gpu.example.com", "pool": "p", "device": "d"});
+    let bind = json!({"status": {"allocation": {"devices": {"results": [device]}}}});
+    let refused = jane.patch(&status, merge, &bind).await.fails(422, "Invalid");
+    let message = refused["message"].as_str().unwrap_or_default();
+    let want = r#"status.allocation: Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: User "jane" cannot patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope"#;
+    assert!(message.contains(want), "{message}");
+    grant("binding", json!(["patch"]), "resourceclaims/binding", json!([])).await;
+    jane.patch(&status, merge, &bind).await.expect(200);
+
+    let told = json!({"driver": "gpu.example.com", "pool": "p", "device": "d", "data": {"x": 1}});
+    let tell = json!({"status": {"devices": [told]}});
+    let refused = jane.patch(&status, merge, &tell).await.fails(422, "Invalid");
+    let message = refused["message"].as_str().unwrap_or_default();
+    let want = r#"status.devices: Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[arbitrary-node:patch]" permission: resourceclaims.resource.k8s.io "gpu.example.com" is forbidden: User "jane" cannot arbitrary-node:patch resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "default""#;
+    assert!(message.contains(want), "{message}");
+    grant("driver", json!(["arbitrary-node:patch"]), "resourceclaims/driver", json!(["gpu.example.com"])).await;
+    jane.patch(&status, merge, &tell).await.expect(200);
+
+    // Without the feature the right to the status is enough.
+    let gate = "--feature-gates=DRAResourceClaimGranularStatusAuthorization=false";
+    let server = server.kill9().with_flags(&[gate]).start().await;
+    let jane = Client::new(server.kubeconfig.clone()).with_token(GUEST_TOKEN);
+    let reserve = json!({"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "1"}]}});
+    jane.patch(&status, merge, &reserve).await.expect(200);
 }

@@ -185,6 +185,9 @@ fn in_version(body: &Value, version: &str, plural: &str) -> Value {
         let spec = if plural == "resourceclaims" { &mut body["spec"] } else { &mut body["spec"]["spec"] };
         spec["devices"]["requests"] = json!([{"name": "r", "deviceClassName": "a"}]);
     }
+    if version == "v1alpha1" && plural == "storageversionmigrations" {
+        body["spec"]["resource"]["version"] = json!("v1");
+    }
     body
 }
 

@@ -11,8 +11,10 @@ use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
+use tokio_rustls::client::TlsStream;
 
 use crate::client::Client;
 use crate::harness::{GUEST_TOKEN, Server, eventually, within};
@@ -91,6 +93,24 @@ async fn whoever_was_answered_has_no_place_any_more() {
     for number in 0..200 {
         lone.post(CONFIG_MAPS, &json!({"metadata": {"name": format!("c{number}")}})).await.expect(201);
     }
+}
+
+#[tokio::test]
+async fn a_body_on_its_way_takes_the_place_that_becomes_free() {
+    let flags = ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1"];
+    let server = Server::start(&flags).await;
+    let admin = server.client();
+    may_do_everything_with_config_maps(&admin, "jane").await;
+    let jane = admin.with_token(GUEST_TOKEN);
+    let first = HalfSent::begin(&jane, "first").await;
+    eventually(|| async { (metric(&server, WRITING).await == 1).then_some(()) }).await;
+    // There is no place for the second, nor for one whose body is there.
+    let second = HalfSent::begin(&jane, "second").await;
+    jane.post(CONFIG_MAPS, &config_map("whole", "1")).await.expect(429);
+    assert!(first.finish().await.starts_with("HTTP/1.1 201 "));
+    // Only the second can be in the way now.
+    eventually(|| async { (jane.post(CONFIG_MAPS, &config_map("whole", "1")).await.code == 429).then_some(()) }).await;
+    assert!(second.finish().await.starts_with("HTTP/1.1 201 "));
 }
 
 #[tokio::test]
@@ -210,6 +230,8 @@ async fn a_connection_of_nobody_in_particular_ends_with_its_answer() {
 /// How much a client may be sent of an answer that it does not read; the usual.
 const WINDOW: u32 = 65_535;
 
+const WRITING: &str = "apiserver_current_inflight_requests{request_kind=\"mutating\"}";
+
 const READING: &str = "apiserver_current_inflight_requests{request_kind=\"readOnly\"}";
 
 /// A body that is announced and does not come, or none.
@@ -227,6 +249,32 @@ impl Body for NeverSent {
 
     fn is_end_stream(&self) -> bool {
         self.is_empty
+    }
+}
+
+/// A config map of which all but the last byte was sent, over HTTP/1.
+struct HalfSent(TlsStream<TcpStream>);
+
+impl HalfSent {
+    async fn begin(client: &Client, name: &str) -> HalfSent {
+        let mut stream = within(client.clone().over_http1().connect()).await.expect("the server listens");
+        let body = config_map(name, "1").to_string();
+        let begin = format!(
+            "POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {GUEST_TOKEN}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+            body.len(),
+            &body[..body.len() - 1],
+        );
+        within(stream.write_all(begin.as_bytes())).await.expect("it can be sent");
+        HalfSent(stream)
+    }
+
+    /// Sends the rest, and reads the answer.
+    async fn finish(mut self) -> String {
+        within(self.0.write_all(b"}")).await.expect("it can be sent");
+        let mut answer = Vec::new();
+        within(self.0.read_to_end(&mut answer)).await.expect("an answer");
+        String::from_utf8(answer).expect("a text")
     }
 }
 

@@ -8,6 +8,7 @@ mod converter;
 mod fields;
 mod harbours;
 mod monitors;
+mod odd_paths;
 mod owners;
 mod permits;
 mod rehearsing;

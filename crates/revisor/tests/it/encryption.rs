@@ -197,3 +197,50 @@ fn config_path(arguments: &[String]) -> String {
     let flag = arguments.iter().find_map(|flag| flag.strip_prefix("--encryption-provider-config="));
     flag.expect("was given").to_owned()
 }
+
+#[tokio::test]
+async fn a_store_that_is_encrypted_as_a_whole_shows_nothing_and_opens_with_its_keys_only() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (path, data) = (folder.path().join("store.keys"), folder.path().join("log"));
+    let write = |keys: &[u8]| {
+        let lines: Vec<String> = keys.iter().map(|byte| STANDARD.encode([*byte; 32])).collect();
+        std::fs::write(&path, lines.join("\n")).expect("can be written");
+    };
+    write(&[1]);
+    let flag = format!("--store-key-file={}", path.display());
+    let server = Server::start(&[&flag]).await;
+    let map = |name: &str| json!({"metadata": {"name": name}, "data": {"k": "a-hidden-text"}});
+    let maps = "/api/v1/namespaces/default/configmaps";
+    server.client().post(maps, &map("a-hidden-name")).await.expect(201);
+    let server = server.restart().await;
+    server.client().get(&format!("{maps}/a-hidden-name")).await.expect(200);
+    for hidden in ["a-hidden-text", "a-hidden-name", "/registry/configmaps"] {
+        assert!(!is_in(&server.data().join("store"), hidden), "{hidden}");
+    }
+
+    // Who has not the key gets nothing, and changes nothing.
+    let arguments = server.arguments();
+    let (stopped, _) = server.terminate().await;
+    let refused = async |keys: Option<&[u8]>, why: &str| {
+        keys.iter().for_each(|keys| write(keys));
+        let given = arguments.iter().filter(|argument| keys.is_some() || !argument.starts_with("--store-key-file"));
+        let mut process = Process::start(&given.cloned().collect::<Vec<_>>(), &data);
+        assert!(!process.ended().await.success(), "{why}");
+        let (_, log) = process.said();
+        assert!(log.contains(why), "{why}: {log}");
+    };
+    refused(Some(&[2]), "which the key file does not have").await;
+    refused(None, "and no key is given").await;
+
+    // With a new key before the old one all is encrypted anew, and the old one can go.
+    write(&[2, 1]);
+    let server = stopped.start().await;
+    server.client().get(&format!("{maps}/a-hidden-name")).await.expect(200);
+    server.client().post(maps, &map("another")).await.expect(201);
+    let (stopped, _) = server.terminate().await;
+    write(&[2]);
+    let server = stopped.start().await;
+    for name in ["a-hidden-name", "another"] {
+        server.client().get(&format!("{maps}/{name}")).await.expect(200);
+    }
+}

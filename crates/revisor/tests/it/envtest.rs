@@ -259,5 +259,5 @@ async fn programs_tell_of_themselves_as_tools_ask_them() {
     assert!(rows.len() > 170);
     let effect = |name: &str| rows.iter().find(|row| row["name"] == name).expect(name)["effect"].clone();
     assert_eq!(effect("secure-port"), "as in kube-apiserver");
-    assert!(effect("kubelet-timeout").as_str().is_some_and(|effect| effect.starts_with("none: ")));
+    assert!(effect("allow-metric-labels").as_str().is_some_and(|effect| effect.starts_with("none: ")));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::{Client, MERGE};
 use crate::custom::{DEFINITIONS, define, definition, objects, version};
 use crate::harness::{Server, eventually};
 
@@ -91,6 +91,55 @@ async fn a_migration_that_is_killed_goes_on_where_it_was() {
     assert_eq!(stored(&client).await, (vec![0, 400], json!(["v2"])));
     let last = client.get(&format!("{}/b399", objects(GROUP, "v1", "barns"))).await.expect(200).json();
     assert_eq!(last["spec"], json!({"size": 399}));
+}
+
+/// Before 1.35 there was another version, which no later release reads. What was migrated then can be read later here,
+/// and by those who go back.
+#[tokio::test]
+async fn releases_before_have_migrations_in_their_own_version() {
+    const FIRST: &str = "/apis/storagemigration.k8s.io/v1alpha1/storageversionmigrations";
+    let [gates, _, controllers] = MIGRATING;
+    let flags = [
+        "--emulation-version=1.34",
+        "--allow-alpha-under-emulation",
+        gates,
+        "--runtime-config=storagemigration.k8s.io/v1alpha1=true",
+        controllers,
+    ];
+    let server = Server::start(&flags).await;
+    let client = server.client();
+    define_barns(&client, 5).await;
+    let (code, out, err) = server.command("crd migrate barns.barn.example --name m", &[]).await;
+    assert_eq!((code, out.as_str()), (Some(0), "m succeeded: 5 done, 0 left; stored versions: v2\n"), "{err}");
+    let first = client.get(&format!("{FIRST}/m")).await.expect(200).json();
+    assert_eq!(first["apiVersion"], "storagemigration.k8s.io/v1alpha1");
+    assert_eq!(first["spec"]["resource"], json!({"group": GROUP, "version": "v2", "resource": "barns"}));
+    let times = |migration: &Value, field: &str| {
+        let conditions = migration["status"]["conditions"].as_array().expect("conditions").clone();
+        conditions.iter().map(|condition| condition[field].clone()).collect::<Vec<_>>()
+    };
+    let updated = times(&first, "lastUpdateTime");
+    assert!(updated.len() == 2 && updated.iter().all(Value::is_string), "{first}");
+    assert_eq!(times(&first, "lastTransitionTime"), [Value::Null, Value::Null]);
+    let nameless = json!({"metadata": {"name": "n"}, "spec": {"resource": {"resource": "barns"}}});
+    let refused = client.post(FIRST, &nameless).await.fails(422, "Invalid");
+    assert_eq!(refused["details"]["causes"][0]["field"], "spec.resource.version", "{refused}");
+    client.get(MIGRATIONS).await.expect(404);
+
+    let server = server.kill9().with_flags(&MIGRATING).start().await;
+    let client = server.client();
+    let later = client.get(&format!("{MIGRATIONS}/m")).await.expect(200).json();
+    assert_eq!(later["apiVersion"], "storagemigration.k8s.io/v1beta1");
+    assert_eq!(later["spec"], json!({"resource": {"group": GROUP, "resource": "barns"}}));
+    assert_eq!(times(&later, "lastTransitionTime"), updated);
+    assert_eq!(later["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+    client.get(FIRST).await.expect(404);
+    let label = json!({"metadata": {"labels": {"seen": "later"}}});
+    client.patch(&format!("{MIGRATIONS}/m"), MERGE, &label).await.expect(200);
+
+    let server = server.kill9().with_flags(&flags).start().await;
+    let back = server.client().get(&format!("{FIRST}/m")).await.expect(200).json();
+    assert_eq!((&back["metadata"]["labels"], times(&back, "lastUpdateTime")), (&json!({"seen": "later"}), updated));
 }
 
 #[tokio::test]

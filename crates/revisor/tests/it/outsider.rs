@@ -1,4 +1,4 @@
-//! [`Outsider`]: a server of others over real TLS, which answers JSON by path: an issuer of tokens, a webhook.
+//! [`Outsider`]: a server of others over real TLS, which answers JSON, or a text, by path: an issuer of tokens, a webhook.
 
 use std::sync::Arc;
 
@@ -74,7 +74,11 @@ async fn answer(request: Request<Incoming>, decide: Decide) -> Result<Response<F
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.map_err(std::io::Error::other)?.to_bytes();
     let posted = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? };
-    let answer = decide(&path, posted).to_string();
+    let answer = match decide(&path, posted) {
+        // Not everything that is asked for is JSON.
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
     Response::builder()
         .header("content-type", "application/json")
         .body(Full::new(Bytes::from(answer)))

@@ -1,71 +1,21 @@
 //! Several servers on one etcd: what one writes, the other reads, watches and keeps.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+mod corrupt;
+mod etcd;
+mod faults;
+mod faulty_proxy;
+mod history;
+mod interop;
+mod leaders;
+mod linearizability;
+mod overrides;
+mod peer;
 
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::harness::{SILENT, Server, eventually};
+pub(crate) use self::etcd::{Etcd, spare};
+use crate::harness::eventually;
 use crate::objects::{CONFIG_MAPS, config_map};
-use crate::xtask;
-
-/// A real etcd, which goes with its test.
-struct Etcd {
-    process: Child,
-    url: String,
-    _folder: TempDir,
-}
-
-impl Etcd {
-    async fn start() -> Etcd {
-        let binary = std::env::var_os("REVISOR_ETCD").map_or_else(|| xtask::path_of("etcd"), PathBuf::from);
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let [client, peer] = [spare(), spare()];
-        let (url, peer) = (format!("http://{client}"), format!("http://{peer}"));
-        let process = Command::new(binary)
-            .arg(format!("--data-dir={}", folder.path().join("data").display()))
-            .args([
-                "--name=m",
-                "--log-level=error",
-                "--unsafe-no-fsync",
-                "--heartbeat-interval=10",
-                "--election-timeout=50",
-            ])
-            .args([format!("--listen-client-urls={url}"), format!("--advertise-client-urls={url}")])
-            .args([format!("--listen-peer-urls={peer}"), format!("--initial-advertise-peer-urls={peer}")])
-            .arg(format!("--initial-cluster=m={peer}"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("etcd can be started");
-        let etcd = Etcd { process, url, _folder: folder };
-        eventually(|| std::future::ready(TcpStream::connect(client).ok())).await;
-        etcd
-    }
-
-    async fn serve(&self, more: &[&str]) -> Server {
-        let servers = format!("--etcd-servers={}", self.url);
-        let flags: Vec<&str> =
-            [&servers, "--controllers=none"].into_iter().chain(SILENT).chain(more.iter().copied()).collect();
-        Server::start(&flags).await
-    }
-}
-
-impl Drop for Etcd {
-    fn drop(&mut self) {
-        // It may have ended by itself, which is as good.
-        let _ = self.process.kill();
-        self.process.wait().expect("a child can be waited for");
-    }
-}
-
-/// An address that nobody listens at.
-fn spare() -> SocketAddr {
-    TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("there are ports")
-}
 
 #[tokio::test]
 async fn what_one_server_acknowledges_the_other_shows_at_once() {
@@ -125,4 +75,62 @@ async fn ports_and_definitions_are_known_to_both() {
         (reply.code == 200).then(|| reply.json())
     });
     assert_eq!(seen.await, made);
+}
+
+/// Who takes the place of a server must find what they know: the original would not have this group.
+#[tokio::test]
+async fn nothing_of_our_own_shows_on_an_etcd_unless_it_is_switched_on() {
+    const GROUP: &str = "versioning.revisor.dev";
+    let etcd = Etcd::start().await;
+    let (one, two) =
+        (etcd.serve(&[]).await, etcd.serve(&["--runtime-config=versioning.revisor.dev/v1alpha1=true"]).await);
+    let (a, b) = (one.client(), two.client());
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "gadgets", "kind": "Gadget"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}]},
+    });
+    b.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await.expect(201);
+    let groups = |reply: serde_json::Value| reply["groups"].as_array().expect("groups").clone();
+    let served = eventually(|| async {
+        let groups = groups(a.get("/apis").await.expect(200).json());
+        groups.iter().any(|group| group["name"] == "example.com").then_some(groups)
+    });
+    assert!(served.await.iter().all(|group| group["name"] != GROUP), "the group shows");
+    a.get(&format!("/apis/{GROUP}/v1alpha1/versionreports")).await.expect(404);
+    b.get(&format!("/apis/{GROUP}/v1alpha1/versionreports/gadgets.example.com")).await.expect(200);
+    let registration = format!("/registry/apiregistration.k8s.io/apiservices/v1alpha1.{GROUP}");
+    assert_eq!(etcd.value(&registration).await, None, "the original would take it for a group that it cannot reach");
+}
+
+/// As in the original, what a write begins with is what the server knows; the write itself shows whether that is true.
+#[tokio::test]
+async fn changes_and_deletions_do_not_ask_for_what_is_known() {
+    const OBJECTS: u64 = 40;
+    let etcd = Etcd::start().await;
+    let (one, two) = (etcd.serve(&[]).await, etcd.serve(&[]).await);
+    let (a, b) = (one.client(), two.client());
+    let path = |number: u64| format!("{CONFIG_MAPS}/x{number}");
+    for number in 0..OBJECTS {
+        a.post(CONFIG_MAPS, &config_map(&format!("x{number}"), "1")).await.expect(201);
+    }
+    let before = etcd.reads().await;
+    for number in 0..OBJECTS {
+        a.put(&path(number), &config_map(&format!("x{number}"), "2")).await.expect(200);
+        a.delete(&path(number)).await.expect(200);
+    }
+    let asked = etcd.reads().await - before;
+    assert!(asked < OBJECTS, "{asked} reads for {OBJECTS} changes and as many deletions");
+    // What another server did in between counts, whether this one has heard of it or not.
+    for round in 0..20 {
+        a.post(CONFIG_MAPS, &config_map("y", "1")).await.expect(201);
+        let old = b.get(&format!("{CONFIG_MAPS}/y")).await.expect(200);
+        let new = b.put(&format!("{CONFIG_MAPS}/y"), &config_map("y", "2")).await.expect(200);
+        let of = |version: u64| json!({"preconditions": {"resourceVersion": version.to_string()}});
+        a.delete_with(&format!("{CONFIG_MAPS}/y"), &of(old.version())).await.fails(409, "Conflict");
+        a.delete_with(&format!("{CONFIG_MAPS}/y"), &of(new.version())).await.expect(200);
+        assert_eq!(b.delete(&format!("{CONFIG_MAPS}/y")).await.code, 404, "round {round}");
+    }
 }

@@ -52,6 +52,18 @@ async fn the_versions_and_flags_in_force_are_shown() {
 }
 
 #[tokio::test]
+async fn pages_come_in_cbor_where_it_is_switched_on() {
+    let server = Server::start(&["--feature-gates=CBORServingAndStorage=true"]).await;
+    let client = server.client();
+    let kind = "v=v1beta1;g=config.k8s.io;as=Flagz";
+    let reply = ask(&client, "/flagz", "accept", &format!("application/cbor;{kind}")).await.expect(200);
+    assert_eq!(reply.header("content-type"), Some("application/cbor;g=config.k8s.io;v=v1beta1;as=Flagz"));
+    assert_eq!(reply.body[..3], [0xd9, 0xd9, 0xf7]);
+    ask(&client, "/flagz", "accept", &format!("application/vnd.kubernetes.protobuf;{kind}")).await.expect(406);
+    server.assert_well().await;
+}
+
+#[tokio::test]
 async fn pages_are_where_the_release_has_them() {
     let server = Server::start(&["--emulation-version=1.35"]).await;
     let client = server.client();

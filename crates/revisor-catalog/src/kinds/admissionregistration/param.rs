@@ -50,18 +50,18 @@ pub(super) fn validate_param_ref(path: FieldPath<'_>, reference: &Object, errors
     let selector = reference.object("selector");
     if !name.is_empty() {
         errors.extend(problems(path.child("name"), name, path_segment_name(name)));
+        if selector.is_some() {
+            errors.push(FieldError::forbidden(path.child("name"), EITHER));
+        }
     }
     if let Some(selector) = selector {
         let selector = StructuredLabelSelector::new(selector);
         errors.extend(selector.validate(&path.child("selector"), LabelSelectorOptions::default()));
-    }
-    match (name.is_empty(), selector.is_none()) {
-        (true, true) => errors.push(FieldError::required(path, "one of name or selector must be specified")),
-        (false, false) => {
-            errors.push(FieldError::forbidden(path.child("name"), EITHER));
+        if !name.is_empty() {
             errors.push(FieldError::forbidden(path.child("selector"), EITHER));
         }
-        _ => {}
+    } else if name.is_empty() {
+        errors.push(FieldError::required(path, "one of name or selector must be specified"));
     }
     let action = reference.str("parameterNotFoundAction").unwrap_or_default();
     errors.extend(required_one_of(path.child("parameterNotFoundAction"), action, &["Deny", "Allow"]));

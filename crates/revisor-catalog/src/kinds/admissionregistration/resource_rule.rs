@@ -52,20 +52,13 @@ fn texts<'a>(rule: &'a Object, name: &str) -> impl ExactSizeIterator<Item = &'a 
 }
 
 fn validate_rule(path: FieldPath<'_>, rule: &Object, errors: &mut FieldErrors) {
-    for (name, what) in [("operations", "operations"), ("apiGroups", "API groups"), ("apiVersions", "API versions")] {
-        let mut values = texts(rule, name);
-        if values.len() == 0 {
-            errors.push(FieldError::required(path.child(name), ""));
-        }
-        if values.len() > 1 && values.any(|value| value == "*") {
-            let detail = format!("if '*' is present, must not specify other {what}");
-            errors.push(FieldError::invalid(path.child(name), BadValue::of(&rule.get(name)), detail));
-        }
-    }
+    validate_values(path, rule, "operations", "operations", errors);
     let operations = path.child("operations");
     for (at, operation) in texts(rule, "operations").enumerate() {
         errors.extend(one_of(operations.index(at), operation, &OPERATIONS));
     }
+    validate_values(path, rule, "apiGroups", "API groups", errors);
+    validate_values(path, rule, "apiVersions", "API versions", errors);
     let versions = path.child("apiVersions");
     for (at, version) in texts(rule, "apiVersions").enumerate() {
         errors.extend(required(versions.index(at), version));
@@ -73,6 +66,18 @@ fn validate_rule(path: FieldPath<'_>, rule: &Object, errors: &mut FieldErrors) {
     validate_resources(path.child("resources"), rule, errors);
     if let Some(scope) = rule.str("scope") {
         errors.extend(one_of(path.child("scope"), scope, &SCOPES));
+    }
+}
+
+/// There must be some values, and no others beside an asterisk.
+fn validate_values(path: FieldPath<'_>, rule: &Object, name: &str, what: &str, errors: &mut FieldErrors) {
+    let mut values = texts(rule, name);
+    if values.len() == 0 {
+        errors.push(FieldError::required(path.child(name), ""));
+    }
+    if values.len() > 1 && values.any(|value| value == "*") {
+        let detail = format!("if '*' is present, must not specify other {what}");
+        errors.push(FieldError::invalid(path.child(name), BadValue::of(&rule.get(name)), detail));
     }
 }
 

@@ -9,8 +9,8 @@ use revisor_object::{
 use crate::checks::{immutable, put_back};
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
-    NOTHING, collisions_forgotten, default_template, drop_disabled_fields, fill, mismatch, negative, share, shown,
-    spec, status, template, template_labels, template_warnings, text, validate_lasting_pods,
+    NOTHING, collisions_forgotten, default_template, fill, mismatch, negative, share, shown, spec, status, template,
+    template_labels, template_warnings, text, validate_lasting_pods,
 };
 use crate::strategy::spec_or_status;
 use crate::{Circumstances, Part, Places, Strategy};
@@ -50,7 +50,6 @@ impl Strategy for DaemonSets {
     }
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        drop_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
         let generation = match old {
             None => template_generation(object).max(1),
             Some(old) => {

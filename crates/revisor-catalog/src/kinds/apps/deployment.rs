@@ -5,11 +5,11 @@ use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value
 use crate::checks::immutable;
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
-    NOTHING, available_beyond_ready, beyond_replicas, collisions_forgotten, default_template, drop_disabled_fields,
-    drop_terminating_replicas, fill, given_number, has_readable_selector, negative, number, share, shown, spec, status,
-    template, text, validate_lasting_pods, validate_selector, warnings_on_create, warnings_on_update,
+    NOTHING, available_beyond_ready, beyond_replicas, collisions_forgotten, default_template, fill, given_number,
+    has_readable_selector, negative, number, share, shown, spec, status, template, text, validate_lasting_pods,
+    validate_selector, warnings_on_create, warnings_on_update,
 };
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -41,14 +41,6 @@ impl Strategy for Deployments {
     fn untouched(&self, part: Part<'_>) -> Places {
         // Its annotations may go with its status, where controllers note a revision; its labels may not.
         if part == Part::STATUS { &[&["spec"], &["metadata", "labels"]] } else { &[&["status"]] }
-    }
-
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        drop_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
-    }
-
-    fn settle_status(&self, object: &mut Object, old: &Object) {
-        drop_terminating_replicas(object, old, self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {

@@ -5,12 +5,11 @@ use revisor_object::{FieldErrors, FieldPath, Object};
 use crate::checks::immutable;
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
-    available_beyond_ready, beyond_replicas, default_template, drop_disabled_fields, drop_terminating_replicas,
-    has_readable_selector, negative, spec, status, template, validate_lasting_pods, validate_selector,
-    warnings_on_create, warnings_on_update,
+    available_beyond_ready, beyond_replicas, default_template, has_readable_selector, negative, spec, status, template,
+    validate_lasting_pods, validate_selector, warnings_on_create, warnings_on_update,
 };
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -29,14 +28,6 @@ impl Strategy for ReplicaSets {
 
     fn untouched(&self, part: Part<'_>) -> Places {
         spec_or_status(part)
-    }
-
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        drop_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
-    }
-
-    fn settle_status(&self, object: &mut Object, old: &Object) {
-        drop_terminating_replicas(object, old, self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {

@@ -7,12 +7,12 @@ use crate::checks::{self, one_of, problems};
 use crate::kinds::core::claim;
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
-    NOTHING, available_beyond_ready, beyond_replicas, collisions_forgotten, default_template, drop_disabled_fields,
-    fill, has_readable_selector, is_about_status, negative, number, share, shown, spec, status,
-    template as template_of, template_warnings, text, validate_lasting_pods, validate_selector, warnings_on_update,
+    NOTHING, available_beyond_ready, beyond_replicas, collisions_forgotten, default_template, fill,
+    has_readable_selector, is_about_status, negative, number, share, shown, spec, status, template as template_of,
+    template_warnings, text, validate_lasting_pods, validate_selector, warnings_on_update,
 };
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
+use crate::{Feature, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -64,10 +64,6 @@ impl Strategy for StatefulSets {
 
     fn untouched(&self, part: Part<'_>) -> Places {
         spec_or_status(part)
-    }
-
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        drop_own_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {
@@ -132,19 +128,6 @@ enum Template {
 
 fn claims(spec: &Object) -> impl Iterator<Item = &Object> {
     spec.array("volumeClaimTemplates").iter().filter_map(Value::as_object)
-}
-
-/// Updating several pods at once is a feature of its own.
-fn drop_own_disabled_fields(spec: &mut Object, old: Option<&Object>, features: Features) {
-    drop_disabled_fields(spec, old, features);
-    if features.has(Feature::MaxUnavailableStatefulSet) {
-        return;
-    }
-    let path = ["updateStrategy", "rollingUpdate", "maxUnavailable"];
-    let was_used = old.is_some_and(|old| old.at(&path).is_some());
-    if !was_used && spec.at(&path).is_some() {
-        spec.object_mut("updateStrategy").object_mut("rollingUpdate").remove("maxUnavailable");
-    }
 }
 
 fn has_frozen_change(spec: &Object, old: &Object) -> bool {

@@ -12,7 +12,7 @@ use super::conversion::drop_round_trip_annotations;
 use crate::checks::problems;
 use crate::kinds::workload::{NOTHING, given_number, negative, number, spec as spec_of, status, text};
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
+use crate::{Feature, Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -34,13 +34,6 @@ impl Strategy for HorizontalPodAutoscalers {
 
     fn untouched(&self, part: Part<'_>) -> Places {
         spec_or_status(part)
-    }
-
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        let is_used = old.is_some_and(|old| behavior::has_tolerance(spec_of(old)));
-        if !self.features.has(Feature::HPAConfigurableTolerance) && !is_used {
-            behavior::drop_tolerance(object.object_mut("spec"));
-        }
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {

@@ -8,11 +8,10 @@ use super::job::{job_spec_warnings, validate_job_spec};
 use crate::checks::{not_negative, problems, required, required_one_of};
 use crate::kinds::pod_spec::PodPolicy;
 use crate::kinds::workload::{
-    NOTHING, default_template, drop_disabled_fields, given_number, is_about_status, is_counted, name_warning, shown,
-    spec as spec_of, text,
+    NOTHING, default_template, given_number, is_about_status, is_counted, name_warning, shown, spec as spec_of, text,
 };
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -36,11 +35,6 @@ impl Strategy for CronJobs {
 
     fn untouched(&self, part: Part<'_>) -> Places {
         spec_or_status(part)
-    }
-
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        let job = object.object_mut("spec").object_mut("jobTemplate").object_mut("spec");
-        drop_disabled_fields(job, old.map(job_spec), self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {

@@ -16,8 +16,8 @@ use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Struc
 use crate::checks::immutable;
 use crate::kinds::pod_spec::PodPolicy;
 use crate::kinds::workload::{
-    NOTHING, default_template, drop_disabled_fields, fill, given_number, is_counted, mismatch, name_warning, number,
-    spec as spec_of, template_labels, text,
+    NOTHING, default_template, fill, given_number, is_counted, mismatch, name_warning, number, spec as spec_of,
+    template_labels, text,
 };
 use crate::kinds::{Kind, field};
 use crate::strategy::spec_or_status;
@@ -66,6 +66,15 @@ impl Strategy for Jobs {
         }
     }
 
+    /// In the original a job inherits the labels of its template by its defaults, as one map with theirs, in which those
+    /// that are made up show up later: whoever sent the template manages the ones that were sent.
+    fn as_managed(&self, object: &Object) -> Option<Object> {
+        template_labels(spec_of(object))?;
+        let mut object = object.clone();
+        inherit_labels(&mut object);
+        Some(object)
+    }
+
     fn tracked(&self) -> Places {
         &[&["spec"]]
     }
@@ -75,17 +84,10 @@ impl Strategy for Jobs {
     }
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        let features = self.policy.features;
-        let spec = object.object_mut("spec");
         // Who manages a job is fixed once it is made, so nobody comes to it later.
-        if !features.has(Feature::JobManagedBy) && old.is_none() {
-            spec.remove("managedBy");
+        if !self.policy.features.has(Feature::JobManagedBy) && old.is_none() {
+            object.object_mut("spec").remove("managedBy");
         }
-        let had_policy = old.is_some_and(|old| spec_of(old).contains("podReplacementPolicy"));
-        if !features.has(Feature::JobPodReplacementPolicy) && !had_policy {
-            spec.remove("podReplacementPolicy");
-        }
-        drop_disabled_fields(spec, old.map(spec_of), features);
     }
 
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
@@ -136,6 +138,13 @@ impl Strategy for Jobs {
 
     fn orphans_by_default(&self) -> bool {
         true
+    }
+
+    fn warns_of_orphans(&self) -> Option<&'static str> {
+        Some(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or \
+             set propagationPolicy=Orphan to suppress this warning",
+        )
     }
 }
 

@@ -2,27 +2,13 @@
 
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
-use crate::{Circumstances, Feature, Features, Part, Strategy};
+use crate::{Part, Strategy};
 
 const STRATEGIES: [&str; 1] = ["OldestEmulationVersion"];
 
-pub(crate) struct Leases {
-    pub(crate) features: Features,
-}
+pub(crate) struct Leases;
 
 impl Strategy for Leases {
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        if self.features.has(Feature::CoordinatedLeaderElection) {
-            return;
-        }
-        for name in ["strategy", "preferredHolder"] {
-            let was_given = old.is_some_and(|old| old.at(&["spec", name]).is_some());
-            if !was_given && let Some(Value::Object(spec)) = object.get_mut("spec") {
-                spec.remove(name);
-            }
-        }
-    }
-
     fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = FieldErrors::new();
         let Some(spec) = object.object("spec") else { return errors };
@@ -63,28 +49,5 @@ pub(super) fn validate_strategy(strategy: &str, path: FieldPath<'_>, errors: &mu
         }
     } else if !STRATEGIES.contains(&strategy) {
         errors.push(FieldError::not_supported(path, strategy, &STRATEGIES));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Requester;
-    use crate::kinds::tests::{object, terms};
-
-    #[test]
-    fn how_a_leader_is_chosen_is_said_where_it_may_be_or_was() {
-        let given = r#"{"spec":{"holderIdentity":"a","preferredHolder":"b","strategy":"OldestEmulationVersion"}}"#;
-        let bare = r#"{"spec":{"holderIdentity":"a"}}"#;
-        for (is_on, old, want) in
-            [(false, None, bare), (false, Some(bare), bare), (false, Some(given), given), (true, None, given)]
-        {
-            let gate = Feature::CoordinatedLeaderElection;
-            let features = if is_on { terms().features.with(gate) } else { terms().features.without(gate) };
-            let mut lease = object(given);
-            let nobody = Circumstances { now: "", requester: Requester::default() };
-            Leases { features }.settle(&mut lease, old.map(object).as_ref(), nobody);
-            assert_eq!(lease, object(want), "on: {is_on}, old: {old:?}");
-        }
     }
 }

@@ -98,28 +98,7 @@ impl Strategy for Claims {
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
         let (spec, old) = (object.object_mut("spec"), old.and_then(|old| old.object("spec")));
-        let had_class = old.is_some_and(|old| old.contains("volumeAttributesClassName"));
-        if !self.features.has(Feature::VolumeAttributesClass) && !had_class {
-            spec.remove("volumeAttributesClassName");
-        }
         settle_sources(spec, old, self.features);
-    }
-
-    fn settle_status(&self, object: &mut Object, old: &Object) {
-        for (feature, names) in [
-            (Feature::VolumeAttributesClass, ["currentVolumeAttributesClassName", "modifyVolumeStatus"]),
-            (Feature::RecoverVolumeExpansionFailure, ALLOCATED),
-        ] {
-            for name in names {
-                let was_said = old.at(&["status", name]).is_some();
-                if !self.features.has(feature)
-                    && !was_said
-                    && let Some(Value::Object(status)) = object.get_mut("status")
-                {
-                    status.remove(name);
-                }
-            }
-        }
     }
 
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {

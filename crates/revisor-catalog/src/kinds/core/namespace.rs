@@ -18,6 +18,10 @@ pub(crate) struct Namespaces;
 impl Strategy for Namespaces {
     fn default(&self, object: &mut Object) {
         set_name_label(object);
+        let status = object.object_mut("status");
+        if status.str("phase").unwrap_or_default().is_empty() {
+            status.insert("phase", "Active");
+        }
     }
 
     fn untouched(&self, part: Part<'_>) -> Places {
@@ -57,9 +61,12 @@ impl Strategy for Namespaces {
         }
     }
 
-    fn mark_deleted(&self, object: &mut Object) -> bool {
-        object.object_mut("status").insert("phase", "Terminating");
+    fn marks_deleted(&self) -> bool {
         true
+    }
+
+    fn mark_deleted(&self, object: &mut Object) {
+        object.object_mut("status").insert("phase", "Terminating");
     }
 
     fn is_held(&self, object: &Object) -> bool {

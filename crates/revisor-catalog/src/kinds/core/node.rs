@@ -210,7 +210,7 @@ fn validate_avoid_pods(path: FieldPath<'_>, text: &str) -> FieldErrors {
         .filter_map(|(at, entry)| {
             let path = path.index(at);
             let signature = path.child("PodSignature");
-            match entry.at(&["podSignature", "podController"]).and_then(Value::as_object) {
+            match entry.object("podSignature").and_then(|signed| signed.object("podController")) {
                 None => Some(FieldError::required(signature, "")),
                 Some(controller) if controller.get("controller").and_then(Value::as_bool) == Some(true) => None,
                 Some(_) => {

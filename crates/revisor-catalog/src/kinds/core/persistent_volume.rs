@@ -65,15 +65,7 @@ impl Strategy for PersistentVolumes {
         spec_or_status(part)
     }
 
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        let had_class = old.is_some_and(|old| old.at(&["spec", ATTRIBUTES_CLASS]).is_some());
-        if !self.features.has(Feature::VolumeAttributesClass) && !had_class {
-            object.object_mut("spec").remove(ATTRIBUTES_CLASS);
-        }
-    }
-
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
-        self.settle(object, None, circumstances);
         let members = [("phase", Value::from("Pending")), ("lastPhaseTransitionTime", Value::from(circumstances.now))];
         let status: Object = members.into_iter().collect();
         object.insert("status", status);
@@ -82,7 +74,6 @@ impl Strategy for PersistentVolumes {
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, circumstances: Circumstances<'_>) {
         put_back(object, old, self.untouched(part));
         if part == Part::Whole {
-            self.settle(object, Some(old), circumstances);
             return;
         }
         let time = |object: &Object| object.at(&["status", "lastPhaseTransitionTime"]).cloned();

@@ -7,7 +7,6 @@
 mod app_armor;
 mod conditions;
 mod container_status;
-mod disabled;
 mod label_keys;
 mod resize;
 mod status;
@@ -72,9 +71,11 @@ impl Strategy for Pods {
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
         let features = self.policy.features;
         let spec = object.object_mut("spec");
-        pod_spec::drop_disabled_fields(spec, None, features);
         let qos_class = pod_spec::qos_class(spec, features);
         let is_gated = !spec.array("schedulingGates").is_empty();
+        // A class that is given is not reckoned again (upstream: `GetPodQOS`).
+        let given = object.at(&["status", "qosClass"]).and_then(Value::as_str).filter(|given| !given.is_empty());
+        let qos_class = given.unwrap_or(qos_class).to_owned();
         let mut status: Object =
             [("phase", Value::from("Pending")), ("qosClass", Value::from(qos_class))].into_iter().collect();
         if is_gated {
@@ -90,27 +91,18 @@ impl Strategy for Pods {
         match part {
             Part::Whole => {
                 put_back(object, old, self.untouched(part));
-                pod_spec::drop_disabled_fields(object.object_mut("spec"), old.object("spec"), features);
-                if let (Some(status), Some(before)) =
-                    (object.get_mut("status").and_then(Value::as_object_mut), old.object("status"))
-                {
-                    disabled::drop_fields(status, before, spec_of(old), features);
-                }
             }
             Part::STATUS => {
                 put_back(object, old, self.untouched(part));
-                status::prepare(object, old, features);
+                status::prepare(object, old);
             }
             Part::Subresource("ephemeralcontainers") => {
                 let added = object.object_mut("spec").remove("ephemeralContainers");
                 keep_all_else(object, old);
-                let spec = object.object_mut("spec");
-                spec.set("ephemeralContainers", added);
-                pod_spec::drop_disabled_fields(spec, old.object("spec"), features);
+                object.object_mut("spec").set("ephemeralContainers", added);
             }
             Part::Subresource(_) => {
                 resize::prepare(object, old, features);
-                pod_spec::drop_disabled_fields(object.object_mut("spec"), old.object("spec"), features);
             }
         }
     }

@@ -3,7 +3,7 @@
 use revisor_object::{FieldErrors, FieldPath, Object};
 
 use crate::kinds::pod_spec::{self, PodPolicy};
-use crate::{Circumstances, Part, Places, Strategy};
+use crate::{Part, Places, Strategy};
 
 const TEMPLATE: FieldPath<'static> = FieldPath::root("template");
 
@@ -18,11 +18,6 @@ impl Strategy for PodTemplates {
 
     fn tracked(&self) -> Places {
         &[&["template"]]
-    }
-
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        let before = old.and_then(|old| old.object("template")).and_then(|template| template.object("spec"));
-        pod_spec::drop_disabled_fields(object.object_mut("template").object_mut("spec"), before, self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {

@@ -5,12 +5,12 @@ use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value
 
 use crate::kinds::pod_spec::PodPolicy;
 use crate::kinds::workload::{
-    available_beyond_ready, beyond_replicas, drop_disabled_fields, is_counted, mismatch, negative, spec, status,
-    template_labels, template_warnings, validate_lasting_pods, warnings_on_create,
+    available_beyond_ready, beyond_replicas, is_counted, mismatch, negative, spec, status, template_labels,
+    template_warnings, validate_lasting_pods, warnings_on_create,
 };
 use crate::kinds::{Kind, USUAL, field, pod_spec};
 use crate::strategy::spec_or_status;
-use crate::{Circumstances, Part, Places, Rules, Strategy};
+use crate::{Part, Places, Rules, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -51,10 +51,6 @@ impl Strategy for ReplicationControllers {
 
     fn untouched(&self, part: Part<'_>) -> Places {
         spec_or_status(part)
-    }
-
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        drop_disabled_fields(object.object_mut("spec"), old.map(spec), self.policy.features);
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {

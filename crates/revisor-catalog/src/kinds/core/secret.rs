@@ -6,6 +6,7 @@ use revisor_object::names::config_map_key;
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, parse_json};
 
 use super::config_map::{MAX_DATA_BYTES, decoded_len, frozen};
+use super::tls_pair;
 use crate::checks::immutable;
 use crate::{Part, Strategy};
 
@@ -76,6 +77,21 @@ impl Strategy for Secrets {
         errors.extend(self.validate(object));
         errors
     }
+
+    fn warnings(&self, object: &Object, _: Option<&Object>) -> Vec<String> {
+        if object.str("type") != Some("kubernetes.io/tls") {
+            return Vec::new();
+        }
+        let empty = Object::new();
+        let data = object.object("data").unwrap_or(&empty);
+        tls_pair::problem(&decoded(data, "tls.crt"), &decoded(data, "tls.key")).into_iter().collect()
+    }
+}
+
+/// The text under a key; nothing is as good as bytes that are no text.
+fn decoded(data: &Object, key: &str) -> String {
+    let bytes = STANDARD.decode(data.str(key).unwrap_or_default()).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 /// The error that a key is missing or does not hold a JSON object. What it holds is not shown.

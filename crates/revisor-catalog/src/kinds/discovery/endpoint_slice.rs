@@ -9,7 +9,7 @@ use revisor_object::{
 
 use crate::checks::{immutable, labels, problems, required_one_of};
 use crate::kinds::addresses::{endpoint_ip, legacy_ip};
-use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
+use crate::{Circumstances, Features, Part, Places, Strategy};
 
 const ADDRESS_TYPES: [&str; 3] = ["FQDN", "IPv4", "IPv6"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
@@ -34,12 +34,7 @@ pub(crate) struct EndpointSlices {
 
 impl Strategy for EndpointSlices {
     fn default(&self, object: &mut Object) {
-        // Lists that are empty are stored as none, and conditions always as something, so that a change is one.
-        for name in ["endpoints", "ports"] {
-            if object.array(name).is_empty() {
-                object.insert(name, Value::Null);
-            }
-        }
+        // Conditions are always stored as something, so that a change is one.
         for endpoint in object.array_mut("endpoints").into_iter().flatten().filter_map(Value::as_object_mut) {
             endpoint.object_mut("conditions");
         }
@@ -51,9 +46,6 @@ impl Strategy for EndpointSlices {
 
     fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
         drop_topology(object, old);
-        if !self.features.has(Feature::PreferSameTrafficDistribution) && !old.is_some_and(has_node_hints) {
-            drop_node_hints(object);
-        }
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {
@@ -117,18 +109,6 @@ fn drop_topology(object: &mut Object, old: Option<&Object>) {
             endpoint.insert("nodeName", node);
         }
         endpoint.remove("deprecatedTopology");
-    }
-}
-
-fn has_node_hints(object: &Object) -> bool {
-    endpoints(object).any(|endpoint| endpoint.object("hints").is_some_and(|hints| hints.contains("forNodes")))
-}
-
-fn drop_node_hints(object: &mut Object) {
-    for endpoint in object.array_mut("endpoints").into_iter().flatten().filter_map(Value::as_object_mut) {
-        if let Some(hints) = endpoint.get_mut("hints").and_then(Value::as_object_mut) {
-            hints.remove("forNodes");
-        }
     }
 }
 
@@ -311,24 +291,5 @@ mod tests {
         let mut same = object(text);
         drop_topology(&mut same, Some(&old));
         assert_eq!(same, old);
-    }
-
-    #[test]
-    fn hints_for_nodes_are_given_where_they_may_be_or_were() {
-        let slice = |hints: &str| {
-            let text = format!(r#"{{"endpoints":[{{"addresses":["10.0.0.1"],"hints":{{{hints}}}}}]}}"#);
-            crate::kinds::tests::object(&text)
-        };
-        let (given, bare) = (slice(r#""forNodes":[{"name":"n"}]"#), slice(""));
-        let on = terms().features;
-        let off = on.without(Feature::PreferSameTrafficDistribution);
-        let nobody = Circumstances { now: "", requester: crate::Requester::default() };
-        for (features, old, want) in
-            [(on, None, &given), (off, None, &bare), (off, Some(&bare), &bare), (off, Some(&given), &given)]
-        {
-            let mut new = given.clone();
-            EndpointSlices { features }.settle(&mut new, old, nobody);
-            assert_eq!(new, *want, "{old:?}");
-        }
     }
 }

@@ -6,25 +6,17 @@ use super::device_claim::{MAX_CONFIGURATIONS, MAX_SELECTORS, validate_configurat
 use super::lists;
 use super::selectors::Selectors;
 use crate::kinds::resource_names::is_extended;
-use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
 pub(crate) struct DeviceClasses {
     pub(super) selectors: Selectors,
-    pub(super) features: Features,
 }
 
 impl Strategy for DeviceClasses {
     fn tracked(&self) -> Places {
         &[&["spec"]]
-    }
-
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        let was_given = old.is_some_and(|old| old.at(&["spec", "extendedResourceName"]).is_some());
-        if !self.features.has(Feature::DRAExtendedResource) && !was_given {
-            object.object_mut("spec").remove("extendedResourceName");
-        }
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {
@@ -63,32 +55,15 @@ mod tests {
     use revisor_version::Release;
 
     use super::*;
-    use crate::Requester;
     use crate::kinds::Terms;
     use crate::kinds::tests::{object, terms};
-
-    #[test]
-    fn a_class_stands_for_a_resource_where_it_may_or_did() {
-        let (given, bare) = (r#"{"spec":{"extendedResourceName":"a.b/c"}}"#, r#"{"spec":{}}"#);
-        let nobody = Circumstances { now: "", requester: Requester::default() };
-        for (is_on, old, want) in
-            [(true, None, given), (false, None, bare), (false, Some(bare), bare), (false, Some(given), given)]
-        {
-            let gate = Feature::DRAExtendedResource;
-            let features = if is_on { terms().features.with(gate) } else { terms().features.without(gate) };
-            let classes = DeviceClasses { selectors: Selectors::new(&terms()), features };
-            let mut class = object(given);
-            classes.settle(&mut class, old.map(object).as_ref(), nobody);
-            assert_eq!(class, object(want), "on: {is_on}, old: {old:?}");
-        }
-    }
 
     #[test]
     fn selectors_that_were_there_before_may_use_newer_libraries() {
         let release = |minor| Environment::new(Release { major: 1, minor });
         let expressions = RuleEnvironments { new: release(33), stored: release(36) };
         let terms = Terms { expressions, ..terms() };
-        let classes = DeviceClasses { selectors: Selectors::new(&terms), features: terms.features };
+        let classes = DeviceClasses { selectors: Selectors::new(&terms) };
         let class = object(r#"{"spec":{"selectors":[{"cel":{"expression":"[2, 1].sort() == [1, 2]"}}]}}"#);
         assert_eq!(classes.validate(&class).len(), 1);
         assert_eq!(classes.validate_update(&class, &object("{}"), Part::Whole).len(), 1);

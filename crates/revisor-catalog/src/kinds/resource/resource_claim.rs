@@ -8,7 +8,7 @@ use super::device_claim;
 use super::selectors::Selectors;
 use crate::checks::immutable;
 use crate::strategy::spec_and_metadata_or_status;
-use crate::{Circumstances, Features, Part, Places, Strategy};
+use crate::{Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -26,13 +26,7 @@ impl Strategy for ResourceClaims {
         spec_and_metadata_or_status(part)
     }
 
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        let before = old.and_then(|old| old.object("spec"));
-        device_claim::drop_disabled_fields(object.object_mut("spec"), before, self.features);
-    }
-
     fn settle_status(&self, object: &mut Object, old: &Object) {
-        status::drop_disabled_fields(object, old, self.features);
         status::forget_deallocated(object, old);
     }
 

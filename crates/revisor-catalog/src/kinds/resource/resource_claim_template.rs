@@ -1,11 +1,11 @@
 //! Templates from which a claim is made for each pod.
 
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::device_claim;
 use super::selectors::Selectors;
 use crate::checks::{self, immutable};
-use crate::{Circumstances, Features, Part, Strategy};
+use crate::{Features, Part, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -19,12 +19,6 @@ impl Strategy for ResourceClaimTemplates {
         device_claim::default_spec(object.object_mut("spec").object_mut("spec"));
     }
 
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        let before = old.and_then(|old| old.at(&["spec", "spec"])).and_then(Value::as_object);
-        let spec = object.object_mut("spec").object_mut("spec");
-        device_claim::drop_disabled_fields(spec, before, self.features);
-    }
-
     fn validate(&self, object: &Object) -> FieldErrors {
         let empty = Object::new();
         let template = object.object("spec").unwrap_or(&empty);
@@ -33,7 +27,11 @@ impl Strategy for ResourceClaimTemplates {
         let mut errors = checks::annotations(path.child("annotations"), metadata.object("annotations"));
         errors.extend(checks::labels(path.child("labels"), metadata.object("labels")));
         let others = metadata.iter().filter(|(name, _)| !matches!(*name, "annotations" | "labels"));
-        errors.extend(others.map(|(name, _)| FieldError::forbidden(path.child(name), "cannot be set")));
+        errors.extend(others.map(|(name, _)| {
+            // The letters are the original's.
+            let shown = if name == "uid" { "uID" } else { name };
+            FieldError::forbidden(path.child(shown), "cannot be set")
+        }));
         let spec = template.object("spec").unwrap_or(&empty);
         errors.extend(device_claim::validate_spec(SPEC.child("spec"), spec, &self.selectors, self.features));
         errors

@@ -2,7 +2,6 @@
 
 mod capacity;
 mod device;
-mod disabled;
 
 use revisor_object::names::{dns1123_subdomain, qualified_name};
 use revisor_object::{BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value};
@@ -12,7 +11,7 @@ use super::{lists, names};
 use crate::checks::{immutable, problems};
 use crate::kinds::members::{is_true, text};
 use crate::kinds::node_selectors;
-use crate::{Circumstances, Features, Part, Places, Strategy};
+use crate::{Circumstances, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -37,19 +36,16 @@ fn attributes(device: &Object) -> impl Iterator<Item = &Object> {
     device.object("attributes").into_iter().flat_map(Object::iter).filter_map(|(_, value)| value.as_object())
 }
 
-pub(crate) struct ResourceSlices {
-    pub(super) features: Features,
-}
+pub(crate) struct ResourceSlices;
 
 impl Strategy for ResourceSlices {
     fn tracked(&self) -> Places {
         &[&["spec"]]
     }
 
-    fn settle(&self, object: &mut Object, old: Option<&Object>, circumstances: Circumstances<'_>) {
+    fn settle(&self, object: &mut Object, _: Option<&Object>, circumstances: Circumstances<'_>) {
         let Some(Value::Object(spec)) = object.get_mut("spec") else { return };
         note_taints(spec, circumstances.now);
-        disabled::drop_fields(spec, old.and_then(|old| old.object("spec")), self.features);
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {

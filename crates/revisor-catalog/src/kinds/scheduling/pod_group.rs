@@ -8,7 +8,7 @@ use crate::checks::problems;
 use crate::kinds::conditions;
 use crate::kinds::workload::{fill, spec, status, text};
 use crate::strategy::spec_and_metadata_or_status;
-use crate::{Circumstances, Feature, Features, Part, Places, Strategy};
+use crate::{Circumstances, Features, Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const MAX_CLAIM_STATUSES: usize = 4;
@@ -32,13 +32,6 @@ impl Strategy for PodGroups {
         policy::drop_disabled_fields(group, old.map(spec), self.features);
         let (name, mode) = DISRUPTION_MODE;
         fill(group, name, mode);
-    }
-
-    fn settle_status(&self, object: &mut Object, old: &Object) {
-        let has_claims = !spec(old).array("resourceClaims").is_empty();
-        if !self.features.has(Feature::DRAWorkloadResourceClaims) && !has_claims {
-            object.object_mut("status").remove("resourceClaimStatuses");
-        }
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {

@@ -42,16 +42,7 @@ impl Strategy for CsiDrivers {
         }
     }
 
-    fn settle(&self, object: &mut Object, old: Option<&Object>, _: Circumstances<'_>) {
-        for (feature, name, _) in GATED {
-            if !self.features.has(*feature) && old.is_none_or(|old| old.at(&["spec", name]).is_none()) {
-                object.object_mut("spec").remove(name);
-            }
-        }
-    }
-
-    fn prepare_update(&self, object: &mut Object, old: &Object, _: Part<'_>, circumstances: Circumstances<'_>) {
-        self.settle(object, Some(old), circumstances);
+    fn prepare_update(&self, object: &mut Object, old: &Object, _: Part<'_>, _: Circumstances<'_>) {
         // Unlike others, drivers only begin to count with their first change.
         if object.get("spec") != old.get("spec") {
             let before = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
@@ -144,24 +135,14 @@ fn validate_tokens(path: FieldPath<'_>, requests: &[Value]) -> FieldErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Requester;
     use crate::kinds::tests::{object, terms};
 
     #[test]
-    fn members_of_features_are_given_where_they_may_be_or_were() {
-        let nobody = Circumstances { now: "", requester: Requester::default() };
+    fn members_of_features_have_defaults_where_they_may_be() {
         for (feature, name, default) in GATED {
-            let given = object(&format!(r#"{{"spec":{{"{name}":20}}}}"#));
             let bare = object(r#"{"spec":{}}"#);
             let on = CsiDrivers { features: terms().features.with(*feature) };
             let off = CsiDrivers { features: terms().features.without(*feature) };
-            for (drivers, old, want) in
-                [(&on, None, &given), (&off, None, &bare), (&off, Some(&bare), &bare), (&off, Some(&given), &given)]
-            {
-                let mut new = given.clone();
-                drivers.settle(&mut new, old, nobody);
-                assert_eq!(new, *want, "{feature:?}");
-            }
             for (drivers, want) in [(&on, *default), (&off, None)] {
                 let mut new = bare.clone();
                 drivers.default(&mut new);

@@ -6,7 +6,7 @@ use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 use crate::checks::{immutable, problems};
 use crate::kinds::core::persistent_volume::{Context, csi_driver_name, validate_volume_spec};
 use crate::strategy::spec_and_metadata_or_status;
-use crate::{Feature, Features, Part, Places, Strategy};
+use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STATUS: FieldPath<'static> = FieldPath::root("status");
@@ -17,24 +17,11 @@ const MAX_METADATA_BYTES: usize = 256 * 1024;
 /// The longest message of an error.
 const MAX_MESSAGE_BYTES: usize = 1024;
 
-pub(crate) struct VolumeAttachments {
-    pub(crate) features: Features,
-}
+pub(crate) struct VolumeAttachments;
 
 impl Strategy for VolumeAttachments {
     fn untouched(&self, part: Part<'_>) -> Places {
         spec_and_metadata_or_status(part)
-    }
-
-    fn settle_status(&self, object: &mut Object, old: &Object) {
-        if self.features.has(Feature::MutableCSINodeAllocatableCount) {
-            return;
-        }
-        for name in ["attachError", "detachError"] {
-            if old.at(&["status", name, "errorCode"]).is_none() && object.at(&["status", name]).is_some() {
-                object.object_mut("status").object_mut(name).remove("errorCode");
-            }
-        }
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {
@@ -99,22 +86,4 @@ fn validate_status(status: &Object) -> FieldErrors {
         }
     }
     errors
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kinds::tests::{object, terms};
-
-    #[test]
-    fn codes_of_errors_are_told_where_they_may_be_or_were() {
-        let failed = r#"{"status":{"attachError":{"message":"m","errorCode":8}}}"#;
-        let on = terms().features;
-        let off = on.without(Feature::MutableCSINodeAllocatableCount);
-        for (features, old, is_kept) in [(on, "{}", true), (off, "{}", false), (off, failed, true)] {
-            let mut new = object(failed);
-            VolumeAttachments { features }.settle_status(&mut new, &object(old));
-            assert_eq!(new.at(&["status", "attachError", "errorCode"]).is_some(), is_kept, "{old}");
-        }
-    }
 }

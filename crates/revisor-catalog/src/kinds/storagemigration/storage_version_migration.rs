@@ -11,8 +11,8 @@ use crate::{Part, Places, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STATUS: FieldPath<'static> = FieldPath::root("status");
-const SUCCEEDED: &str = "Succeeded";
-const FAILED: &str = "Failed";
+pub(super) const SUCCEEDED: &str = "Succeeded";
+pub(super) const FAILED: &str = "Failed";
 
 pub(crate) struct StorageVersionMigrations;
 
@@ -81,7 +81,7 @@ fn validate_status(new: &Object, old: &Object) -> FieldErrors {
 }
 
 /// Whether the first condition of a type is true.
-fn is_true(status: &Object, kind: &str) -> bool {
+pub(super) fn is_true(status: &Object, kind: &str) -> bool {
     let mut conditions = status.array("conditions").iter().filter_map(Value::as_object);
     conditions.find(|condition| text(condition, "type") == kind).is_some_and(|found| text(found, "status") == "True")
 }

@@ -7,13 +7,13 @@ use crate::metadata::{FOREGROUND, ORPHAN, Owner};
 
 struct Family {
     graph: Graph,
-    resource: Arc<Resource>,
+    home: Arc<Home>,
 }
 
 impl Family {
     fn new() -> Family {
         let resource = Catalog::default().resource("", "v1", "configmaps").expect("is served").clone();
-        Family { graph: Graph::default(), resource }
+        Family { graph: Graph::default(), home: Arc::new(Home::Here(resource)) }
     }
 
     /// Observes an object; owners with a `!` block.
@@ -31,7 +31,7 @@ impl Family {
             finalizers: finalizer.iter().map(|finalizer| (*finalizer).to_owned()).collect(),
             owners: owners.collect(),
         };
-        texts(self.graph.observe(&self.resource, &Key::new(name), &metadata))
+        texts(self.graph.observe(&self.home, &Key::new(name), &metadata))
     }
 
     fn lose(&mut self, name: &str) -> Vec<String> {

@@ -111,7 +111,7 @@ async fn show<'o>(write: &Write<'_>, object: &'o Object, meant: Meant<'_>) -> Re
     if attributes.own_kind.is_some() || (is_of_version && is_whole) {
         return Ok(Cow::Borrowed(object));
     }
-    let mut shown = write.registry.to_version(attributes, version, object).await?;
+    let mut shown = write.registry.to_version(attributes, version, object).await?.into_owned();
     version.complete(&mut shown);
     Ok(Cow::Owned(shown))
 }

@@ -1,5 +1,7 @@
 //! [`Invocation`]: one webhook that wants to be asked about a write, the question to it, and what its answer means.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,9 +26,9 @@ pub(super) struct Invocation {
 }
 
 /// A write as one version of its resource shows it.
-pub(super) struct Versioned {
-    pub(super) object: Option<Object>,
-    pub(super) old: Option<Object>,
+pub(super) struct Versioned<'o> {
+    pub(super) object: Option<Cow<'o, Object>>,
+    pub(super) old: Option<Cow<'o, Object>>,
     /// Both as JSON with their type.
     pub(super) encoded: [Option<Vec<u8>>; 2],
 }
@@ -45,12 +47,21 @@ impl Invocation {
     /// Those of the webhooks whose rules name a write.
     pub(super) fn all(registry: &Registry, attributes: &Attributes<'_>, webhooks: &[Arc<Webhook>]) -> Vec<Invocation> {
         let target = attributes.rule_target();
-        let equivalents = registry.equivalents(attributes);
-        let named: Vec<GroupVersionResource<'_>> = equivalents.iter().map(|resource| resource_of(resource)).collect();
-        let invocation = |(at, webhook): (usize, &Arc<Webhook>)| {
-            let meant = webhook.resources.meant(&target, &named).filter(|_| webhook.resources.has_rules())?;
+        // All versions are looked for once somebody asks for another than that of the write.
+        let equivalents: OnceCell<Vec<Arc<Resource>>> = OnceCell::new();
+        let meant = |webhook: &Webhook| {
+            if webhook.resources.meant(&target, &[]).is_some() {
+                return Some(attributes.shown.clone());
+            }
+            let equivalents = equivalents.get_or_init(|| registry.equivalents(attributes));
+            let named: Vec<GroupVersionResource<'_>> =
+                equivalents.iter().map(|resource| resource_of(resource)).collect();
+            let meant = webhook.resources.meant(&target, &named)?;
             let same = equivalents.iter().find(|resource| resource_of(resource) == meant);
-            let meant = same.unwrap_or(attributes.shown).clone();
+            Some(same.unwrap_or(attributes.shown).clone())
+        };
+        let invocation = |(at, webhook): (usize, &Arc<Webhook>)| {
+            let meant = Some(webhook).filter(|webhook| webhook.resources.has_rules()).and_then(|it| meant(it))?;
             Some(Invocation { webhook: webhook.clone(), at, meant })
         };
         webhooks.iter().enumerate().filter_map(invocation).collect()
@@ -70,26 +81,37 @@ impl Invocation {
     }
 
     /// Shows a write in the version that the webhook asked for.
-    pub(super) async fn versioned(
+    pub(super) async fn versioned<'o>(
+        &self,
+        registry: &Registry,
+        attributes: &'o Attributes<'_>,
+        object: Option<&'o Object>,
+    ) -> Result<Versioned<'o>, RegistryError> {
+        let object = self.shown(registry, attributes, object).await?;
+        let old = self.shown(registry, attributes, attributes.old).await?;
+        let encoded = [&object, &old].map(|object| object.as_deref().map(|object| self.encode(attributes, object)));
+        Ok(Versioned { object, old, encoded })
+    }
+
+    async fn shown<'o>(
         &self,
         registry: &Registry,
         attributes: &Attributes<'_>,
-        object: Option<&Object>,
-    ) -> Result<Versioned, RegistryError> {
-        let shown = async |object: Option<&Object>| match object {
-            Some(object) => registry.to_version(attributes, &self.meant, object).await.map(Some),
-            None => Ok(None),
-        };
-        let internal = |error: RegistryError| RegistryError::Internal(error.to_string());
-        let object = shown(object).await.map_err(internal)?;
-        let old = shown(attributes.old).await.map_err(internal)?;
-        let encoded = [&object, &old].map(|object| object.as_ref().map(|object| self.encode(attributes, object)));
-        Ok(Versioned { object, old, encoded })
+        object: Option<&'o Object>,
+    ) -> Result<Option<Cow<'o, Object>>, RegistryError> {
+        let Some(object) = object else { return Ok(None) };
+        let shown = registry.to_version(attributes, &self.meant, object).await;
+        shown.map(Some).map_err(|error| RegistryError::Internal(error.to_string()))
     }
 
     pub(super) fn encode(&self, attributes: &Attributes<'_>, object: &Object) -> Vec<u8> {
         if attributes.own_kind.is_none() && self.meant.custom().is_none() {
-            return compact_json(&self.meant.encode(object).bytes).into_owned();
+            let bytes = self.meant.encode(object).bytes;
+            let compacted = match compact_json(&bytes) {
+                Cow::Owned(compacted) => Some(compacted),
+                Cow::Borrowed(_) => None,
+            };
+            return compacted.unwrap_or(bytes);
         }
         let (api_version, kind) = self.object_type(attributes);
         let mut object = object.clone();
@@ -115,7 +137,7 @@ impl Invocation {
         &self,
         registry: &Registry,
         attributes: &Attributes<'_>,
-        versioned: &Versioned,
+        versioned: &Versioned<'_>,
         phase: Phase,
     ) -> Result<bool, RegistryError> {
         let webhook = &self.webhook;
@@ -137,8 +159,8 @@ impl Invocation {
         let inputs = Inputs {
             request: &request,
             plain_request: &request,
-            object: object.as_ref().map(typed),
-            old_object: old.as_ref().map(typed),
+            object: object.as_deref().map(typed),
+            old_object: old.as_deref().map(typed),
             params: None,
             namespace: None,
             authorizer: &authorizer,
@@ -168,7 +190,7 @@ impl Invocation {
         &self,
         registry: &Registry,
         attributes: &Attributes<'_>,
-        versioned: &Versioned,
+        versioned: &Versioned<'_>,
         phase: Phase,
     ) -> Result<AdmissionAnswer, Failure> {
         let webhook = &self.webhook;
@@ -189,7 +211,9 @@ impl Invocation {
             Err(Failure::Other(_)) => (0, true, Some("apiserver_internal_error")),
         };
         let call = WebhookCall { name: &webhook.name, phase, operation: attributes.operation, code, is_rejected };
-        registry.admission_metrics.called(&call, error_type, begun.elapsed());
+        let took = begun.elapsed();
+        attributes.waited_for_webhook(phase, took);
+        registry.admission_metrics.called(&call, error_type, took);
         answered
     }
 
@@ -197,7 +221,7 @@ impl Invocation {
         &self,
         registry: &Registry,
         attributes: &Attributes<'_>,
-        versioned: &Versioned,
+        versioned: &Versioned<'_>,
         mutating: bool,
     ) -> Result<AdmissionAnswer, Failure> {
         let webhook = &self.webhook;

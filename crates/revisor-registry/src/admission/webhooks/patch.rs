@@ -27,7 +27,7 @@ pub(super) async fn apply(
     registry: &Registry,
     attributes: &Attributes<'_>,
     invocation: &Invocation,
-    versioned: &Versioned,
+    versioned: &Versioned<'_>,
     answer: &AdmissionAnswer,
 ) -> Result<Option<Patched>, Failure> {
     if answer.patch.is_empty() {

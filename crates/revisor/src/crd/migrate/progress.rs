@@ -1,12 +1,9 @@
-//! [`Stage`]: how far a migration is, read from its conditions; [`Progress`]: how that is shown while it is at work.
-
-use std::io::{IsTerminal, Write};
+//! [`Stage`]: how far a migration is, read from its conditions, and how that is shown while it is at work.
 
 use revisor_object::{Object, Value};
 use serde_json::json;
 
-/// How wide a bar is.
-const WIDTH: usize = 30;
+use crate::progress::{Progress, bar};
 
 /// How far a migration is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,51 +95,16 @@ impl Stage {
     }
 }
 
-/// Shows on standard error how far a migration is: a bar on a terminal, lines elsewhere.
-pub(super) struct Progress {
-    is_terminal: bool,
-    /// What was shown last.
-    shown: String,
-}
-
-impl Progress {
-    pub(super) fn new() -> Progress {
-        Progress { is_terminal: std::io::stderr().is_terminal(), shown: String::new() }
-    }
-
-    /// Shows how far it is, if that is not what was shown before. What became of it in the end is not its business.
-    pub(super) fn show(&mut self, stage: &Stage) {
-        let text = match (stage, stage.counts()) {
-            (Stage::Waiting, _) => "waiting for its turn".to_owned(),
-            (stage, Some((done, left))) if self.is_terminal => bar(done, left) + &trouble(stage),
-            (stage, _) => stage.message().to_owned(),
-        };
-        if text == self.shown || (stage.is_over() && !self.is_terminal) {
-            return;
-        }
-        let mut out = std::io::stderr().lock();
-        // Whoever cannot be shown anything is told by the exit code.
-        let _ = if self.is_terminal { write!(out, "\r\x1b[K{text}") } else { writeln!(out, "{text}") };
-        let _ = out.flush();
-        self.shown = text;
-    }
-
-    /// Leaves the line of a bar.
-    pub(super) fn end(&self) {
-        if self.is_terminal && !self.shown.is_empty() {
-            let _ = writeln!(std::io::stderr().lock());
-        }
-    }
-}
-
-/// `[######........................]  20 % 12 of 60`
-fn bar(done: u64, left: u64) -> String {
-    let all = done.saturating_add(left);
-    let share = |of: u64| {
-        if all == 0 { of } else { u64::try_from(u128::from(done) * u128::from(of) / u128::from(all)).unwrap_or(of) }
+/// Shows how far a migration is. What became of it in the end is not shown, but told.
+pub(super) fn show(progress: &mut Progress, stage: &Stage) {
+    let text = match (stage, stage.counts()) {
+        (Stage::Waiting, _) => "waiting for its turn".to_owned(),
+        (stage, Some((done, left))) if progress.is_terminal() => bar(done, left) + &trouble(stage),
+        (stage, _) => stage.message().to_owned(),
     };
-    let filled = usize::try_from(share(WIDTH as u64)).unwrap_or(WIDTH);
-    format!("[{}{}] {:>3} % {done} of {all}", "#".repeat(filled), ".".repeat(WIDTH - filled), share(100))
+    if !stage.is_over() || progress.is_terminal() {
+        progress.show(text);
+    }
 }
 
 /// What a running migration says beside its counts.
@@ -192,17 +154,5 @@ mod tests {
         assert_eq!(stage(&[("Succeeded", "True", "")]).text("m", None), "m succeeded\n");
         assert_eq!(stage(&[("Failed", "True", "x")]).text("m", None), "m failed: x\n");
         assert_eq!(stage(&[]).text("m", None), "m was made and has not begun\n");
-    }
-
-    #[test]
-    fn a_bar_is_as_full_as_the_work_is_done() {
-        for (done, left, want) in [
-            (0, 60, "[..............................]   0 % 0 of 60"),
-            (12, 48, "[######........................]  20 % 12 of 60"),
-            (60, 0, "[##############################] 100 % 60 of 60"),
-            (0, 0, "[##############################] 100 % 0 of 0"),
-        ] {
-            assert_eq!(bar(done, left), want);
-        }
     }
 }

@@ -159,3 +159,26 @@ async fn a_new_object_may_name_its_managers() {
     let refused = client.post(path, &object).await.fails(422, "Invalid");
     assert_eq!(refused["details"]["causes"][0]["field"], "metadata.managedFields[0].manager");
 }
+
+/// Though nobody can see it afterwards.
+#[tokio::test]
+async fn who_sends_a_list_with_nothing_in_it_manages_it() {
+    const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    for (name, rules, want) in [("given", json!([]), vec!["a"]), ("not-given", Value::Null, vec![])] {
+        let role = json!({"metadata": {"name": name}, "rules": rules});
+        let made = client.post(&format!("{ROLES}?fieldManager=a"), &role).await.expect(201).json();
+        assert_eq!(made["rules"], Value::Null, "{name}");
+        let entries = made["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let managers: Vec<&str> = entries.iter().filter_map(|entry| entry["manager"].as_str()).collect();
+        assert_eq!(managers, want, "{name}");
+    }
+    let one = format!("{ROLES}/given");
+    let same = client.get(&one).await.expect(200).json();
+    let again = client.put(&format!("{one}?fieldManager=b"), &same).await.expect(200).json();
+    assert_eq!(managers_of(&again, "/f:rules"), ["a rbac.authorization.k8s.io/v1  timed"]);
+    let sent = json!({"metadata": {"name": "given"}, "rules": []});
+    let taken = client.put(&format!("{one}?fieldManager=b"), &sent).await.expect(200).json();
+    assert_eq!(managers_of(&taken, "/f:rules"), ["b rbac.authorization.k8s.io/v1  timed"]);
+}

@@ -128,3 +128,28 @@ async fn a_limit_spares_the_rest_of_a_collection_and_says_where_it_begins() {
     let rest = client.get(&format!("{CONFIG_MAPS}?{query}")).await.expect(200).json();
     assert_eq!(names(&rest), ["c"]);
 }
+
+#[tokio::test]
+async fn who_deletes_a_job_is_told_of_the_pods_that_stay() {
+    const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+    let told = "299 - \"child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
+                remove them or set propagationPolicy=Orphan to suppress this warning\"";
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}});
+    client.post(JOBS, &json!({"metadata": {"name": "j"}, "spec": {"template": template}})).await.expect(201);
+    let job = format!("{JOBS}/j?dryRun=All");
+    for (path, code, is_told) in [
+        (job.clone(), 200, true),
+        (format!("{JOBS}?dryRun=All"), 200, true),
+        // Whether or not there is anything to be deleted, but not for what is no deletion at all.
+        (format!("{JOBS}/none"), 404, true),
+        (format!("{job}&propagationPolicy=Sometimes"), 422, false),
+        (format!("{job}&propagationPolicy=Orphan"), 200, false),
+        (format!("{job}&orphanDependents=false"), 200, false),
+    ] {
+        let reply = client.delete(&path).await.expect(code);
+        let want: &[&str] = if is_told { &[told] } else { &[] };
+        assert_eq!(reply.warnings(), want, "{path}");
+    }
+}

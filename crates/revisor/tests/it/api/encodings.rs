@@ -141,6 +141,76 @@ async fn cbor_is_spoken_where_it_is_switched_on() {
     get_as(&client, &path, CBOR).await.expect(406);
 }
 
+#[tokio::test]
+async fn bad_cbor_is_refused_in_the_words_of_the_original() {
+    let server = Server::start(&["--feature-gates=CBORServingAndStorage=true"]).await;
+    let client = server.client();
+    let unread =
+        "the object provided is unrecognized (must be of type ConfigMap): unable to determine group/version/kind: ";
+    let unfit = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: ";
+    for (body, want) in [
+        (&b"\xa1\x64"[..], format!("{unread}unexpected EOF (a164)")),
+        (b"\x01", format!("{unread}cbor: cannot unmarshal positive integer into Go value of type v1.TypeMeta (01)")),
+        (
+            b"\xa1\x64data\xa1\x61k\x01",
+            format!(
+                "{unfit}cbor: cannot unmarshal positive integer into Go struct field v1.ConfigMap.data of type string"
+            ),
+        ),
+        (
+            b"\xa1\x64data\xa2\x61k\x61v\x61k\x61w",
+            format!("{unfit}cbor: found duplicate map key \"k\" at map element index 1"),
+        ),
+    ] {
+        let headers = [("content-type", CBOR), ("accept", "application/json")];
+        let refused = client.send(Method::POST, CONFIG_MAPS, &headers, body.to_vec()).await.expect(400);
+        assert_eq!(refused.json()["message"], want.as_str(), "{body:x?}");
+    }
+    let headers = [("content-type", CBOR), ("accept", CBOR)];
+    let refused = client.send(Method::PATCH, &format!("{CONFIG_MAPS}/a"), &headers, "").await.expect(415);
+    assert_eq!(refused.header("content-type"), Some("application/json"), "routes know nothing of CBOR");
+    let headers = [("content-type", "application/apply-patch+cbor"), ("accept", "application/json")];
+    let path = format!("{CONFIG_MAPS}/applied?fieldManager=me");
+    let config =
+        b"\xa4\x64kind\x69ConfigMap\x6aapiVersion\x62v1\x68metadata\xa1\x64name\x67applied\x64data\xa1\x61k\x61v";
+    let made = client.send(Method::PATCH, &path, &headers, config.to_vec()).await.expect(201).json();
+    assert_eq!(made["metadata"]["managedFields"][0]["operation"], "Apply");
+    for (body, want) in [
+        (&b"\x01"[..], "cbor: cannot unmarshal positive integer into Go value of type map[string]interface {}"),
+        (b"\xa2\x61a\x01\x61a\x02", "cbor: found duplicate map key \"a\" at map element index 1"),
+    ] {
+        let refused = client.send(Method::PATCH, &path, &headers, body.to_vec()).await.expect(400);
+        assert_eq!(refused.json()["message"], format!("error decoding YAML: {want}"), "{body:x?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_object_has_types_of_its_own() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    for (path, accept, code) in [
+        ("/.well-known/openid-configuration", "application/json", 200),
+        ("/.well-known/openid-configuration", "text/plain", 406),
+        ("/openid/v1/jwks", "application/jwk-set+json", 200),
+        ("/openid/v1/jwks", "application/json", 406),
+        ("/api/v1/namespaces/default/pods/a/log", "text/html", 406),
+        ("/api/v1/namespaces/default/pods/a/log", "application/json", 404),
+        ("/api/v1/namespaces/default/pods/a/log", "*/*", 404),
+    ] {
+        get_as(&client, path, accept).await.expect(code);
+    }
+}
+
+#[tokio::test]
+async fn that_a_patch_cannot_be_read_is_said_before_that_its_answer_cannot_be_had() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let path = format!("{CONFIG_MAPS}/a");
+    for (sent, code) in [("text/plain", 415), ("application/merge-patch+json", 406)] {
+        client.send(Method::PATCH, &path, &[("content-type", sent), ("accept", "text/html")], "{}").await.expect(code);
+    }
+}
+
 /// What only its owner understands keeps its text wherever it is not shown as JSON, also when something else is changed.
 #[tokio::test]
 async fn raw_json_keeps_its_blanks_its_order_and_its_numbers() {

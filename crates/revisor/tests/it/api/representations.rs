@@ -104,11 +104,15 @@ async fn writes_are_answered_in_the_form_that_is_wanted() {
 async fn metadata_can_be_had_alone() {
     let server = Server::start(&[]).await;
     let client = server.client();
+    // Where there is nothing, the original has no list.
+    assert_eq!(get_as(&client, CONFIG_MAPS, METADATA_LIST).await.expect(200).json()["items"], json!(null));
     let made = client.post(CONFIG_MAPS, &config_map("a", "1")).await.expect(201).json();
     let want = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": made["metadata"]});
     assert_eq!(get_as(&client, &format!("{CONFIG_MAPS}/a"), METADATA).await.expect(200).json(), want);
     let list = get_as(&client, CONFIG_MAPS, METADATA_LIST).await.expect(200).json();
     assert_eq!((&list["kind"], &list["items"]), (&json!("PartialObjectMetadataList"), &json!([want])));
+    let none = get_as(&client, &format!("{CONFIG_MAPS}?labelSelector=no"), METADATA_LIST).await.expect(200).json();
+    assert_eq!(none.get("items"), Some(&json!(null)), "as the original has it: {none}");
     for (path, accept, message) in [
         (
             CONFIG_MAPS.to_owned(),
@@ -192,7 +196,7 @@ async fn answers_can_be_yaml() {
     let none = get_as(&client, &format!("{CONFIG_MAPS}?labelSelector=no"), YAML).await.expect(200).text();
     assert_eq!(none, format!("apiVersion: v1\nitems: []\n{foot}"));
     let table = get_as(&client, CONFIG_MAPS, "application/yaml;as=Table;v=v1;g=meta.k8s.io").await.expect(200).text();
-    assert!(table.starts_with("apiVersion: meta.k8s.io/v1\ncolumnDefinitions:\n- description: The object's name.\n"));
+    assert!(table.starts_with("apiVersion: meta.k8s.io/v1\ncolumnDefinitions:\n- description: "));
     assert!(table.contains("\nrows:\n- cells:\n  - a\n  - 1\n  - "), "{table}");
     // As in the original, that of the core group names no version of its own.
     for (path, start) in [

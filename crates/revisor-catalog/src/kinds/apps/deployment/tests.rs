@@ -1,8 +1,8 @@
 //! The rules for deployments, case by case.
 
 use super::*;
+use crate::Catalog;
 use crate::kinds::tests::{object, terms};
-use crate::{Catalog, Feature};
 
 fn deployments() -> Deployments {
     Deployments { policy: terms().pods() }
@@ -133,19 +133,5 @@ fn statuses_add_up() {
         (r#"{"replicas":2,"availableReplicas":1}"#, "{}", &["FieldValueInvalid status.availableReplicas"]),
     ] {
         assert_eq!(causes(validate_status(&object(status), &object(old))), want, "{status}");
-    }
-}
-
-#[test]
-fn pods_that_are_ending_are_counted_where_they_were_or_may_be() {
-    let on = terms().features;
-    let off = on.without(Feature::DeploymentReplicaSetTerminatingReplicas);
-    for (features, old, is_kept) in
-        [(on, "{}", true), (off, "{}", false), (off, r#"{"status":{"terminatingReplicas":1}}"#, true)]
-    {
-        let deployments = Deployments { policy: PodPolicy { features, ..terms().pods() } };
-        let mut new = object(r#"{"status":{"terminatingReplicas":2}}"#);
-        deployments.settle_status(&mut new, &object(old));
-        assert_eq!(status(&new).contains("terminatingReplicas"), is_kept, "{old}");
     }
 }

@@ -99,20 +99,6 @@ fn claims_become_volumes_of_the_template() {
 }
 
 #[test]
-fn updating_several_at_once_needs_a_gate() {
-    let mut spec = object(r#"{"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}}}"#);
-    let old = spec.clone();
-    let off = terms().features.without(Feature::MaxUnavailableStatefulSet);
-    let on = off.with(Feature::MaxUnavailableStatefulSet);
-    for (features, old) in [(off, Some(&old)), (on, None), (on, Some(&Object::new()))] {
-        drop_own_disabled_fields(&mut spec, old, features);
-        assert_eq!(spec, self::object(r#"{"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}}}"#));
-    }
-    drop_own_disabled_fields(&mut spec, None, off);
-    assert_eq!(Value::Object(spec).to_json(), r#"{"updateStrategy":{"rollingUpdate":{}}}"#);
-}
-
-#[test]
 fn where_several_may_be_updated_one_is_the_default() {
     for (is_on, want) in [(false, r#"{"partition":0}"#), (true, r#"{"maxUnavailable":1,"partition":0}"#)] {
         let gate = Feature::MaxUnavailableStatefulSet;

@@ -82,19 +82,3 @@ fn validate_policy(path: FieldPath<'_>, policy: &Object) -> FieldErrors {
     }
     errors
 }
-
-/// Whether rules say how far from its target a metric may be.
-pub(super) fn has_tolerance(spec: &Object) -> bool {
-    let Some(behavior) = spec.object("behavior") else { return false };
-    DIRECTIONS.iter().any(|name| behavior.object(name).is_some_and(|rules| rules.contains("tolerance")))
-}
-
-/// Takes that out of all rules.
-pub(super) fn drop_tolerance(spec: &mut Object) {
-    let Some(behavior) = spec.get_mut("behavior").and_then(Value::as_object_mut) else { return };
-    for name in DIRECTIONS {
-        if let Some(rules) = behavior.get_mut(name).and_then(Value::as_object_mut) {
-            rules.remove("tolerance");
-        }
-    }
-}

@@ -76,6 +76,10 @@ fn validate_metric(path: FieldPath<'_>, metric: &Object, rule: Reference) -> Fie
         let detail = "must populate information for the given metric source";
         errors.push(FieldError::required(path.child(expected), detail));
     }
+    if expected.is_none() {
+        // The original looks for the source of the type, and says once more that there is no such type.
+        errors.push(FieldError::not_supported(at_type, kind, &TYPES));
+    }
     if present.len() != 1 {
         let others = present.iter().filter(|name| Some(**name) != expected);
         let detail = "must populate the given metric source only";

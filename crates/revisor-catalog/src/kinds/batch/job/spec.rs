@@ -52,7 +52,7 @@ pub(crate) fn validate(path: FieldPath<'_>, spec: &Object, old: Option<&Object>,
     }
     if is_indexed(spec) {
         errors.extend(validate_indexed(path, spec));
-    } else if matches!(text(spec, "completionMode"), "" | "NonIndexed") {
+    } else if spec.str("completionMode").is_none_or(|mode| mode == "NonIndexed") {
         for name in ["backoffLimitPerIndex", "maxFailedIndexes"] {
             let needless = given_number(spec, name);
             let error = |count| FieldError::invalid(path.child(name), count, "requires indexed completion mode");

@@ -134,19 +134,12 @@ fn features_decide_what_claims_and_their_statuses_say() {
         Claims { features: if is_on { features.with(feature) } else { features.without(feature) } }
     };
     let crossing = r#"{"dataSourceRef":{"kind":"X","name":"x","apiGroup":"a.b","namespace":"other"}}"#;
-    for (feature, spec, status) in [
-        (Feature::VolumeAttributesClass, r#"{"volumeAttributesClassName":"gold"}"#, r#"{"modifyVolumeStatus":{}}"#),
-        (Feature::CrossNamespaceVolumeDataSource, crossing, "{}"),
-        (Feature::RecoverVolumeExpansionFailure, "{}", r#"{"allocatedResources":{"storage":"1"}}"#),
-    ] {
-        for (is_on, is_known, is_kept) in [(true, false, true), (false, false, false), (false, true, true)] {
-            let (mut new, bare) = (claim(spec, status), claim("{}", "{}"));
-            let old = if is_known { new.clone() } else { bare.clone() };
-            let given = new.clone();
-            with(feature, is_on).settle(&mut new, Some(&old), nobody);
-            with(feature, is_on).settle_status(&mut new, &old);
-            assert_eq!(new, if is_kept { given } else { bare }, "{feature:?} on: {is_on}, known: {is_known}");
-        }
+    for (is_on, is_known, is_kept) in [(true, false, true), (false, false, false), (false, true, true)] {
+        let (mut new, bare) = (claim(crossing, "{}"), claim("{}", "{}"));
+        let old = if is_known { new.clone() } else { bare.clone() };
+        let given = new.clone();
+        with(Feature::CrossNamespaceVolumeDataSource, is_on).settle(&mut new, Some(&old), nobody);
+        assert_eq!(new, if is_kept { given } else { bare }, "on: {is_on}, known: {is_known}");
     }
     let good = r#"{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"SIZE"}}}"#;
     let (bound, grown) = (r#"{"phase":"Bound","capacity":{"storage":"1Gi"}}"#, good.replace("SIZE", "5Gi"));

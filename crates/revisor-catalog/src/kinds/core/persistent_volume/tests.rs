@@ -124,17 +124,10 @@ fn the_time_of_a_transition_is_kept() {
 }
 
 #[test]
-fn features_decide_what_of_a_volume_can_be_said_and_changed() {
-    let nobody = Circumstances { now: "", requester: crate::Requester::default() };
+fn features_decide_what_of_a_volume_can_be_changed() {
     let classed = volume(r#","csi":{"driver":"d.io","volumeHandle":"h"},"volumeAttributesClassName":"gold""#);
-    let bare = volume(r#","csi":{"driver":"d.io","volumeHandle":"h"}"#);
     let on = terms().features;
     let off = on.without(Feature::VolumeAttributesClass);
-    for (features, old, is_kept) in [(on, &bare, true), (off, &bare, false), (off, &classed, true)] {
-        let mut new = classed.clone();
-        PersistentVolumes { features }.settle(&mut new, Some(old), nobody);
-        assert_eq!(new.at(&["spec", ATTRIBUTES_CLASS]).is_some(), is_kept);
-    }
     let silver = volume(r#","csi":{"driver":"d.io","volumeHandle":"h"},"volumeAttributesClassName":"silver""#);
     for (features, want) in [(on, vec![]), (off, vec!["FieldValueForbidden spec.volumeAttributesClassName"])] {
         let errors = PersistentVolumes { features }.validate_update(&silver, &classed, Part::Whole);

@@ -8,7 +8,7 @@ use revisor_object::{
     BadValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value, ip_warnings, legacy_ip_problems, parse_ip_sloppy,
 };
 
-use super::{container_status, disabled, objects, spec_of, update};
+use super::{container_status, objects, spec_of, update};
 use crate::checks::{immutable, problems};
 use crate::kinds::amounts::amount;
 use crate::kinds::{addresses, pod_spec};
@@ -34,7 +34,7 @@ pub(super) fn match_addresses(status: &mut Object) {
 }
 
 /// Puts back what a write to the status may not change of it.
-pub(super) fn prepare(pod: &mut Object, old: &Object, features: Features) {
+pub(super) fn prepare(pod: &mut Object, old: &Object) {
     let empty = Object::new();
     let before = old.object("status").unwrap_or(&empty);
     let status = pod.object_mut("status");
@@ -44,7 +44,6 @@ pub(super) fn prepare(pod: &mut Object, old: &Object, features: Features) {
         }
     }
     keep_observed_generations(status, before);
-    disabled::drop_fields(status, before, spec_of(old), features);
 }
 
 /// A condition that does not say which generation it is about is still about the one that it was about.

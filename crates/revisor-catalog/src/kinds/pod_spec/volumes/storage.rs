@@ -31,7 +31,6 @@ const REQUIRED: &[(&str, &[&str])] = &[
     ("scaleIO", &["gateway", "system", "volumeName"]),
     ("storageos", &["volumeName"]),
     ("iscsi", &["targetPortal", "iqn"]),
-    ("quobyte", &["volume"]),
 ];
 
 /// What is wrong with a source of the kind `kind`, the name of its member.
@@ -183,6 +182,9 @@ fn validate_quobyte(path: FieldPath<'_>, source: &Object, errors: &mut FieldErro
     } else {
         let bad = registry.split(',').filter(|pair| !is_host_and_port(pair));
         errors.extend(bad.map(|_| FieldError::invalid(path.child("registry"), registry, HOST_PORT_RULE)));
+    }
+    if text(source, "volume").is_empty() {
+        errors.push(FieldError::required(path.child("volume"), ""));
     }
 }
 

@@ -7,15 +7,12 @@ use revisor_object::{
     BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value, interface_address_problems,
 };
 
-use super::super::device_claim::{
-    MAX_CONFIGURATIONS, RequestNames, asks_for_admin_access, asks_for_capacity, validate_configuration, validate_raw,
-};
+use super::super::device_claim::{MAX_CONFIGURATIONS, RequestNames, validate_configuration, validate_raw};
 use super::super::{lists, names};
 use crate::checks::{self, immutable, problems};
 use crate::kinds::members::text;
 use crate::kinds::resource::resource_slice::validate_binding;
 use crate::kinds::{conditions, node_selectors};
-use crate::{Feature, Features};
 
 const STATUS: FieldPath<'static> = FieldPath::root("status");
 
@@ -43,73 +40,6 @@ fn show(id: DeviceId<'_>) -> String {
 fn allocated(object: &Object) -> HashSet<DeviceId<'_>> {
     let results = object.at(&["status", "allocation", "devices", "results"]).and_then(Value::as_array);
     results.unwrap_or_default().iter().filter_map(Value::as_object).map(device_id).collect()
-}
-
-/// A feature, whether a claim uses it, and how it is taken out of a status.
-type Gated = (Feature, fn(&Object) -> bool, fn(&mut Object));
-
-const GATED: &[Gated] = &[
-    (
-        Feature::DRAResourceClaimDeviceStatus,
-        |claim| !reports(claim).is_empty(),
-        |status| drop_members(status, &["devices"]),
-    ),
-    (
-        Feature::DRAAdminAccess,
-        |claim| claim.object("spec").is_some_and(asks_for_admin_access) || results_have(claim, &["adminAccess"]),
-        |status| for_each_result(status, |result| drop_members(result, &["adminAccess"])),
-    ),
-    (
-        Feature::DRAConsumableCapacity,
-        |claim| {
-            claim.object("spec").is_some_and(asks_for_capacity)
-                || results_have(claim, &["shareID", "consumedCapacity"])
-                || reports(claim).iter().filter_map(Value::as_object).any(|device| device.contains("shareID"))
-        },
-        |status| {
-            for_each_result(status, |result| drop_members(result, &["shareID", "consumedCapacity"]));
-            let devices = status.array_mut("devices").into_iter().flatten();
-            devices.filter_map(Value::as_object_mut).for_each(|device| drop_members(device, &["shareID"]));
-        },
-    ),
-    (
-        Feature::DRADeviceBindingConditions,
-        |claim| results_have(claim, &["bindingConditions", "bindingFailureConditions"]),
-        |status| {
-            for_each_result(status, |result| drop_members(result, &["bindingConditions", "bindingFailureConditions"]));
-        },
-    ),
-];
-
-/// Drops the fields of a status whose feature is off, unless the old claim uses them already.
-pub(super) fn drop_disabled_fields(object: &mut Object, old: &Object, features: Features) {
-    let Some(Value::Object(status)) = object.get_mut("status") else { return };
-    for (feature, is_used, drop) in GATED {
-        if !features.has(*feature) && !is_used(old) {
-            drop(status);
-        }
-    }
-}
-
-/// What drivers say about the devices of a claim.
-fn reports(claim: &Object) -> &[Value] {
-    claim.at(&["status", "devices"]).and_then(Value::as_array).unwrap_or_default()
-}
-
-fn results_have(claim: &Object, names: &[&str]) -> bool {
-    let results = claim.at(&["status", "allocation", "devices", "results"]).and_then(Value::as_array);
-    let mut results = results.unwrap_or_default().iter().filter_map(Value::as_object);
-    results.any(|result| names.iter().any(|name| result.contains(name)))
-}
-
-fn for_each_result(status: &mut Object, change: fn(&mut Object)) {
-    let Some(Value::Object(allocation)) = status.get_mut("allocation") else { return };
-    let Some(Value::Object(devices)) = allocation.get_mut("devices") else { return };
-    devices.array_mut("results").into_iter().flatten().filter_map(Value::as_object_mut).for_each(change);
-}
-
-fn drop_members(object: &mut Object, names: &[&str]) {
-    object.retain(|name, _| !names.contains(&name));
 }
 
 /// Drops what drivers said about devices that are not allocated any more.

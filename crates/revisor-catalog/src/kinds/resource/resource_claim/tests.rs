@@ -3,7 +3,6 @@
 use revisor_object::{FieldError, Value};
 
 use super::*;
-use crate::Feature;
 use crate::kinds::tests::{object, terms};
 
 fn claims() -> ResourceClaims {
@@ -114,23 +113,4 @@ fn a_status_is_allocated_then_reserved() {
     let mut freed = claim(&devices, &format!(r#"{{"devices":{}}}"#, device("v")));
     status::forget_deallocated(&mut freed, &reported);
     assert_eq!(freed.at(&["status", "devices"]), None);
-}
-
-#[test]
-fn statuses_say_what_features_allow_or_what_they_said_before() {
-    let result = |rest: &str| format!(r#"{{"allocation":{{"devices":{{"results":[{{"device":"d"{rest}}}]}}}}}}"#);
-    for (feature, status, want) in [
-        (Feature::DRAResourceClaimDeviceStatus, r#"{"devices":[{"device":"d"}]}"#.to_owned(), "{}".to_owned()),
-        (Feature::DRAAdminAccess, result(r#","adminAccess":true"#), result("")),
-        (Feature::DRAConsumableCapacity, result(r#","shareID":"s","consumedCapacity":{}"#), result("")),
-        (Feature::DRADeviceBindingConditions, result(r#","bindingConditions":["c"]"#), result("")),
-    ] {
-        for (is_on, old, want) in [(true, "{}", &status), (false, "{}", &want), (false, status.as_str(), &status)] {
-            let features = terms().features;
-            let features = if is_on { features.with(feature) } else { features.without(feature) };
-            let mut new = claim("{}", &status);
-            ResourceClaims { features, ..claims() }.settle_status(&mut new, &claim("{}", old));
-            assert_eq!(new, claim("{}", want), "{feature:?} on: {is_on}, old: {old}");
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The rules for resource slices, case by case.
 
 use super::*;
-use crate::kinds::tests::{object, terms};
+use crate::kinds::tests::object;
 
 fn slice(rest: &str) -> Object {
     let pool = r#"{"name":"p","resourceSliceCount":1,"generation":1}"#;
@@ -9,7 +9,7 @@ fn slice(rest: &str) -> Object {
 }
 
 fn slices() -> ResourceSlices {
-    ResourceSlices { features: terms().features }
+    ResourceSlices
 }
 
 fn causes(errors: &[FieldError]) -> Vec<String> {
@@ -69,12 +69,12 @@ fn what_is_wrong_with_a_slice_is_found() {
 }
 
 #[test]
-fn taints_are_dated_and_lists_are_dropped() {
-    let mut new = slice(r#","devices":[{"name":"a","taints":[{"key":"k"}],"attributes":{"x":{"ints":[1]}}}]"#);
+fn taints_are_dated() {
+    let mut new = slice(r#","devices":[{"name":"a","taints":[{"key":"k"}]}]"#);
     let circumstances = Circumstances { now: "now", requester: crate::Requester::default() };
     slices().prepare_create(&mut new, circumstances);
     let devices = new.at(&["spec", "devices"]).map(Value::to_json);
-    let want = r#"[{"attributes":{"x":{}},"name":"a","taints":[{"key":"k","timeAdded":"now"}]}]"#;
+    let want = r#"[{"name":"a","taints":[{"key":"k","timeAdded":"now"}]}]"#;
     assert_eq!(devices.as_deref(), Some(want));
 }
 

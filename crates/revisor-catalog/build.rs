@@ -1,6 +1,6 @@
 //! Gathers what people are told about the fields of built-in kinds from the sources of `k8s-openapi`, the published
-//! bindings of the API, into one compressed file. Those are only read, so nothing is compiled for it; they are at hand
-//! because the tests of the program use them.
+//! bindings of the API, into one compressed file, and what the columns of tables tell of that into another. Those sources
+//! are only read, so nothing is compiled for it; they are at hand because the tests of the program use them.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -16,6 +16,12 @@ use serde_json::Value;
 /// The release whose texts are gathered.
 const RELEASE: &str = "v1_36";
 
+/// Types that only former releases have, and where their texts are.
+const FORMER: &str = "v1_34/api/storagemigration/v1alpha1";
+
+/// The columns of tables. A description that begins with `=` names a type and a field that says it.
+const COLUMNS: &str = "tables/columns.csv";
+
 /// By type and field.
 type Texts = BTreeMap<(String, String), String>;
 
@@ -25,6 +31,7 @@ const HEAD: &str = "// Generated from definition ";
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../../Cargo.lock");
+    println!("cargo::rerun-if-changed={COLUMNS}");
     let texts = find_texts().unwrap_or_else(|error| {
         // A server that cannot explain its fields is worth more than none. What is never there is looked for again.
         println!("cargo::warning=kubectl explain will show no descriptions: {error}");
@@ -32,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Texts::new()
     });
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo names a folder for what is made")?);
+    fs::write(folder.join("column_descriptions.tsv"), column_descriptions(&texts)?)?;
     let mut packed = GzEncoder::new(File::create(folder.join("descriptions.gz"))?, Compression::best());
     for ((of, field), text) in texts {
         writeln!(packed, "{of}\t{field}\t{}", Value::String(text))?;
@@ -40,12 +48,33 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// What columns tell of fields, by the name that they have for them. Every object has metadata.
+fn column_descriptions(texts: &Texts) -> Result<String, Box<dyn Error>> {
+    const COMMON: [&str; 2] = ["name", "creationTimestamp"];
+    let table = fs::read_to_string(COLUMNS)?;
+    let named = table.lines().filter_map(|line| line.splitn(7, ',').nth(6)?.strip_prefix('=')).map(str::to_owned);
+    let common = COMMON.map(|field| format!("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta#{field}"));
+    let named: std::collections::BTreeSet<String> = named.chain(common).collect();
+    let mut lines = String::new();
+    for name in named {
+        let (of, field) = name.split_once('#').ok_or_else(|| format!("{COLUMNS}: {name} names no field"))?;
+        let text = texts.get(&(of.to_owned(), field.to_owned()));
+        if text.is_none() && !texts.is_empty() {
+            return Err(format!("{COLUMNS}: nobody says what {name} is").into());
+        }
+        lines.push_str(&format!("{name}\t{}\n", Value::String(text.cloned().unwrap_or_default())));
+    }
+    Ok(lines)
+}
+
 /// The texts of all built-in types.
 fn find_texts() -> Result<Texts, Box<dyn Error>> {
     let manifest = manifest_of("k8s-openapi")?;
     println!("cargo::rerun-if-changed={}", manifest.display());
     let mut texts = Texts::new();
-    gather(&manifest.with_file_name("src").join(RELEASE), &mut texts)?;
+    let sources = manifest.with_file_name("src");
+    gather(&sources.join(FORMER), &mut texts)?;
+    gather(&sources.join(RELEASE), &mut texts)?;
     if texts.is_empty() { Err(format!("none beside {}", manifest.display()).into()) } else { Ok(texts) }
 }
 
