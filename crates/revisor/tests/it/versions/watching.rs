@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
@@ -124,12 +125,16 @@ async fn a_last_bookmark_comes_before_the_end() {
 const WRITES: usize = 2_000;
 const SIZE: usize = 16 * 1024;
 
-/// How many writes may be ahead of a client that reads: half of the history that there is.
+/// How many events the server keeps. Every resource that was written since the start has its share of them, and what was
+/// written at the start uses up its own.
+const HISTORY: &str = "--history-events=512";
+
+/// How many writes may be ahead of a client that reads: far fewer than history has, whatever the shares of others.
 const AHEAD: usize = 32;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_does_not_read_disturbs_nobody() {
-    let server = Server::start(&["--history-events=64"]).await;
+    let server = Server::start(&[HISTORY]).await;
     let client = server.client();
     let start = make_config_maps(&client, &["a"]).await[0];
     let query = format!("resourceVersion={start}");
@@ -147,25 +152,21 @@ async fn a_client_that_does_not_read_disturbs_nobody() {
         }
         versions
     });
-    let writers: Vec<_> = (0..8)
-        .map(|writer| {
-            let (client, ahead) = (client.apart(), ahead.clone());
-            tokio::spawn(async move {
-                let name = format!("w{writer}");
+    let writing = (0..8).map(|writer| {
+        let (client, ahead) = (client.apart(), ahead.clone());
+        tokio::spawn(async move {
+            let name = format!("w{writer}");
+            ahead.acquire().await.expect("is never closed").forget();
+            client.post(CONFIG_MAPS, &config_map(&name, "")).await.expect(201);
+            for turn in 1..WRITES / 8 {
+                let object = config_map(&name, &format!("{turn:0>SIZE$}"));
                 ahead.acquire().await.expect("is never closed").forget();
-                client.post(CONFIG_MAPS, &config_map(&name, "")).await.expect(201);
-                for turn in 1..WRITES / 8 {
-                    let object = config_map(&name, &format!("{turn:0>SIZE$}"));
-                    ahead.acquire().await.expect("is never closed").forget();
-                    client.put(&format!("{CONFIG_MAPS}/{name}"), &object).await.expect(200);
-                }
-            })
+                client.put(&format!("{CONFIG_MAPS}/{name}"), &object).await.expect(200);
+            }
         })
-        .collect();
-    for writer in writers {
-        writer.await.expect("no writer panics");
-    }
-    let versions = reading.await.expect("who reads sees all");
+    });
+    // Together, because writers wait for the one who reads, and would do so for ever if that one panicked.
+    let (_, versions) = tokio::try_join!(try_join_all(writing), reading).expect("nobody panics");
     assert!(versions.is_sorted_by(|earlier, later| earlier < later));
 
     // Who was slow sees a beginning of the story without gaps, and then is told that it is over; or is broken off, on a
