@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::Waker;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::ResourceCache;
 use crate::delivery::Change;
@@ -23,7 +24,20 @@ pub(crate) struct Inbox {
 struct Mail {
     // Weak, because the inbox belongs to the resources too. Bounded by their number: each is in here once.
     dirty: VecDeque<Weak<ResourceCache>>,
+    /// How many are in the line later, and not in `dirty` until then.
+    resting: usize,
     closed: bool,
+}
+
+/// When a resource is dispatched again.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// When there is news, about which it puts itself into the line.
+    Over,
+    /// It has put itself into the line, because there is more.
+    More,
+    /// It has news, but rests until then.
+    NotBefore(Instant),
 }
 
 /// Buffers that one step leaves to the next.
@@ -38,6 +52,17 @@ impl Inbox {
     pub(crate) fn post(&self, resource: Weak<ResourceCache>) {
         self.lock().dirty.push_back(resource);
         self.arrived.notify_one();
+    }
+
+    /// Puts a resource at the end of the line, but not before `due`.
+    fn post_at(self: &Arc<Self>, due: Instant, resource: Weak<ResourceCache>) {
+        self.lock().resting += 1;
+        let inbox = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep_until(due).await;
+            inbox.lock().resting -= 1;
+            inbox.post(resource);
+        });
     }
 
     /// Ends the dispatcher once nobody is in the line.
@@ -58,7 +83,7 @@ impl Inbox {
                 if let Some(resource) = mail.dirty.pop_front() {
                     return Some(resource);
                 }
-                if mail.closed {
+                if mail.closed && mail.resting == 0 {
                     return None;
                 }
             }
@@ -72,15 +97,15 @@ impl Inbox {
 pub(crate) async fn run(inbox: Arc<Inbox>) {
     let mut scratch = Scratch::default();
     while let Some(resource) = inbox.next().await {
-        let more = resource.upgrade().is_some_and(|resource| resource.dispatch(&mut scratch));
+        let turn = resource.upgrade().map_or(Turn::Over, |resource| resource.dispatch(&mut scratch));
         for waker in scratch.wakers.drain(..) {
             waker.wake();
         }
-        if more {
+        match turn {
             // Those who were woken get their turn, so that they take their events before the next are pushed.
-            tokio::task::yield_now().await;
-        } else {
-            tokio::task::coop::consume_budget().await;
+            Turn::More => tokio::task::yield_now().await,
+            Turn::Over => tokio::task::coop::consume_budget().await,
+            Turn::NotBefore(due) => inbox.post_at(due, resource),
         }
     }
 }

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use revisor_store::{Entry, News, Progress, Sink, Store, StoreError};
 use revisor_version::Revision;
+use tokio::time::Instant;
 
 use crate::budget::Budget;
 use crate::cache::freshen;
 use crate::delivery::Change;
-use crate::dispatcher::{Inbox, Scratch};
+use crate::dispatcher::{Inbox, Scratch, Turn};
 use crate::history::{Beyond, Expired, History, Keep, Past};
 use crate::index::{Index, Seat};
 use crate::layout::Layout;
@@ -27,6 +28,12 @@ const EVENTS_PER_LOCK: usize = 64;
 /// so long does one who comes or goes wait for the index.
 const EVENTS_PER_STEP: usize = 64;
 const OFFERS_PER_STEP: usize = 4096;
+/// For how long those who were woken are left alone afterwards, for each of them: a few times what it costs to wake one and
+/// to send it an event, so that while many watch and much is written, that is paid for several events at once.
+const REST_PER_WAKER: Duration = Duration::from_micros(40);
+/// Below this a rest is none, so that few who watch are told of everything at once.
+const SHORTEST_REST: Duration = Duration::from_millis(1);
+const LONGEST_REST: Duration = Duration::from_millis(5);
 /// How many past states are remembered: the pages of so many lists, read side by side, cost one replay each.
 const RECALLED: usize = 8;
 
@@ -366,12 +373,16 @@ impl ResourceCache {
         if dispatched >= delivered { dispatched.max(progress) } else { dispatched }
     }
 
-    /// Carries some events from the window to the queues. Answers whether there are more.
-    pub(crate) fn dispatch(&self, scratch: &mut Scratch) -> bool {
+    /// Carries some events from the window to the queues. Answers when to go on.
+    pub(crate) fn dispatch(&self, scratch: &mut Scratch) -> Turn {
+        let mut index = self.index();
+        // It stays dirty meanwhile, so that nobody posts: it is in the line already.
+        if let Some(until) = index.rests_until.filter(|until| Instant::now() < *until) {
+            return Turn::NotBefore(until);
+        }
         // Before looking: what comes in from now on posts again.
         self.dirty.store(false, Ordering::SeqCst);
         let Scratch { changes, wakers } = scratch;
-        let mut index = self.index();
         let (last, has_ended) = {
             let history = self.history();
             if index.is_empty() {
@@ -397,14 +408,18 @@ impl ResourceCache {
             }
         }
         self.dispatched.publish(index.cursor);
-        let more = index.cursor < last;
-        if more {
+        if index.cursor < last {
             drop(index);
             self.post();
-        } else if has_ended {
+            return Turn::More;
+        }
+        if has_ended {
             index.clear(|queue, _| queue.close(), wakers);
         }
-        more
+        let woken = u32::try_from(wakers.len()).unwrap_or(u32::MAX);
+        let rest = REST_PER_WAKER.saturating_mul(woken).min(LONGEST_REST);
+        index.rests_until = (rest >= SHORTEST_REST).then(|| Instant::now() + rest);
+        Turn::Over
     }
 
     fn post(&self) {

@@ -58,7 +58,7 @@ fn a_seat_is_only_for_those_who_have_seen_everything() {
         assert!(matches!(pods.join(&seat, Some(first.next())), Joined::Live));
         let last = first.next().next();
         write(&pods, last.get());
-        assert!(!pods.dispatch(&mut Scratch::default()));
+        assert_eq!(pods.dispatch(&mut Scratch::default()), Turn::Over);
         assert_eq!(received(&seat), (Taken::Events, vec![last.get()]), "what was seen does not come again");
         if others {
             assert_eq!(received(&other).1, [first.get(), first.next().get(), last.get()]);
@@ -81,13 +81,77 @@ fn a_step_is_bounded_and_the_rest_follows() {
     }
     let mut scratch = Scratch::default();
     let mut steps = Vec::new();
-    for more in [true, true, false] {
-        assert_eq!(pods.dispatch(&mut scratch), more);
+    for turn in [Turn::More, Turn::More, Turn::Over] {
+        assert_eq!(pods.dispatch(&mut scratch), turn);
         assert_eq!(pods.settled(), pods.dispatched.read(), "no more than what is in the queue");
         steps.push(received(&seat).1.len());
     }
     assert_eq!(steps, [EVENTS_PER_STEP, EVENTS_PER_STEP, 150 - 2 * EVENTS_PER_STEP]);
     pods.leave(&seat);
+}
+
+/// So many who watch everything, and wait.
+fn crowd(pods: &ResourceCache, count: usize) -> Vec<Arc<Seat>> {
+    let sit = |_| {
+        let seat = Seat::new(Scope::All, None, 8);
+        pods.enter();
+        assert!(matches!(pods.join(&seat, pods.delivered.read()), Joined::Live));
+        assert_eq!(received(&seat), (Taken::Nothing, vec![]));
+        seat
+    };
+    (0..count).map(sit).collect()
+}
+
+#[test]
+fn a_crowd_is_told_at_once_and_then_of_several_events_together() {
+    let pods = pods();
+    let seats = crowd(&pods, 100);
+    let mut scratch = Scratch::default();
+    write(&pods, 1);
+    assert_eq!(pods.dispatch(&mut scratch), Turn::Over, "the first is told of without delay");
+    assert_eq!(scratch.wakers.drain(..).count(), 100);
+    assert!(seats.iter().all(|seat| received(seat) == (Taken::Events, vec![1])));
+    write(&pods, 2);
+    write(&pods, 3);
+    let rests_until = pods.index().rests_until.expect("a crowd was woken");
+    assert_eq!(pods.dispatch(&mut scratch), Turn::NotBefore(rests_until));
+    assert_eq!(pods.settled(), Some(at(1)), "a bookmark does not tell of what is not in the queues");
+    assert!(scratch.wakers.is_empty());
+
+    pods.index().rests_until = Some(Instant::now());
+    assert_eq!(pods.dispatch(&mut scratch), Turn::Over);
+    assert!(seats.iter().all(|seat| received(seat) == (Taken::Events, vec![2, 3])));
+    seats.iter().for_each(|seat| pods.leave(seat));
+}
+
+#[test]
+fn few_are_told_of_every_event_at_once() {
+    let pods = pods();
+    let seats = crowd(&pods, 10);
+    for number in 1..=3 {
+        write(&pods, number);
+        assert_eq!(pods.dispatch(&mut Scratch::default()), Turn::Over);
+        assert!(seats.iter().all(|seat| received(seat) == (Taken::Events, vec![number])));
+        assert!(seats.iter().all(|seat| received(seat) == (Taken::Nothing, vec![])), "they wait for the next");
+    }
+    seats.iter().for_each(|seat| pods.leave(seat));
+}
+
+#[tokio::test]
+async fn nobody_who_rests_is_forgotten_at_the_end() {
+    let pods = pods();
+    let seats = crowd(&pods, 100);
+    let running = tokio::spawn(crate::dispatcher::run(pods.around.inbox.clone()));
+    write(&pods, 1);
+    while pods.index().rests_until.is_none() {
+        tokio::task::yield_now().await;
+    }
+    write(&pods, 2);
+    pods.end();
+    pods.around.inbox.close();
+    running.await.expect("the dispatcher ends");
+    assert!(seats.iter().all(|seat| received(seat) == (Taken::Events, vec![1, 2])));
+    assert!(seats.iter().all(|seat| received(seat) == (Taken::Closed, vec![])));
 }
 
 #[test]
@@ -146,7 +210,7 @@ fn who_is_sent_to_the_store_goes_on_from_where_they_were() {
     assert!(matches!(pods.join(&second, Some(at(5))), Joined::Live));
     (6..=9).for_each(|number| write(&pods, number));
     pods.shorten(usize::MAX);
-    assert!(!pods.dispatch(&mut Scratch::default()));
+    assert_eq!(pods.dispatch(&mut Scratch::default()), Turn::Over);
     assert_eq!(received(&first), (Taken::Overrun(None), vec![]));
     assert_eq!(received(&second), (Taken::Overrun(Some(at(5))), vec![]));
     pods.leave(&first);
