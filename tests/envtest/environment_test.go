@@ -16,11 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// A definition is installed, objects are made and collected, users come by certificates, and all of it stops at once.
-func TestEnvironment(t *testing.T) {
-	begun := time.Now()
+// tools is the definition that an operator would bring.
+func tools() *apiextv1.CustomResourceDefinition {
 	preserve := true
-	crd := &apiextv1.CustomResourceDefinition{
+	return &apiextv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "tools.e.com"},
 		Spec: apiextv1.CustomResourceDefinitionSpec{
 			Group: "e.com", Scope: apiextv1.NamespaceScoped,
@@ -29,7 +28,12 @@ func TestEnvironment(t *testing.T) {
 				Schema: &apiextv1.CustomResourceValidation{OpenAPIV3Schema: &apiextv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &preserve}}}},
 		},
 	}
-	env := &envtest.Environment{CRDInstallOptions: envtest.CRDInstallOptions{CRDs: []*apiextv1.CustomResourceDefinition{crd}}}
+}
+
+// A definition is installed, objects are made and collected, users come by certificates, and all of it stops at once.
+func TestEnvironment(t *testing.T) {
+	begun := time.Now()
+	env := &envtest.Environment{CRDInstallOptions: envtest.CRDInstallOptions{CRDs: []*apiextv1.CustomResourceDefinition{tools()}}}
 	cfg, err := env.Start()
 	if err != nil {
 		t.Fatal(err)

@@ -29,5 +29,5 @@ pub(crate) fn provide_oldest(workspace: &Workspace) -> Result<PathBuf> {
 }
 
 fn build(workspace: &Workspace, from: &str) -> Result<PathBuf> {
-    go_program::build(workspace, "etcd", from, |_| Ok("-s -w".to_owned()))
+    go_program::build(workspace, "etcd", from, go_program::OWN, |_| Ok("-s -w".to_owned()))
 }

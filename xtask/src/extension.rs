@@ -17,5 +17,6 @@ const MODULE: &str = "tests/extension";
 /// The path of such a server, built at need.
 pub(crate) fn provide(workspace: &Workspace) -> Result<PathBuf> {
     let flags = |_: &str| Ok("-s -w".to_owned());
-    go_program::build(workspace, "extension", MODULE, flags).context("no sample API server could be built")
+    go_program::build(workspace, "extension", MODULE, go_program::OWN, flags)
+        .context("no sample API server could be built")
 }

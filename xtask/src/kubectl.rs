@@ -66,7 +66,7 @@ fn is_new_enough(answer: &str) -> bool {
 }
 
 fn build(workspace: &Workspace, from: &str) -> Result<PathBuf> {
-    go_program::build(workspace, "kubectl", from, version_flags)
+    go_program::build(workspace, "kubectl", from, go_program::OWN, version_flags)
 }
 
 /// Linker flags that tell the program its version, which upstream's own build does too. Without them kubectl takes

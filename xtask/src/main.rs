@@ -71,8 +71,8 @@ enum Task {
     Extension,
     /// Print the path of a Python that has the Kubernetes client; install it if need be
     Python,
-    /// Run suites of the field, as they are, against this program: controller-runtime's envtest
-    Ecosystem,
+    /// Run suites and tools of the field, as they are, against this program, and show a table of results
+    Ecosystem(ecosystem::Options),
     /// Run the tests of servers that share an etcd, with a genuine kube-apiserver as the other one
     Interop(interop::Options),
     /// Run fuzz targets under libFuzzer, guided by coverage, on the stable toolchain
@@ -123,7 +123,7 @@ fn main() -> ExitCode {
         }
         Task::Extension => extension::provide(&workspace).map(|path| println!("{}", path.display())),
         Task::Python => python::provide(&workspace).map(|path| println!("{}", path.display())),
-        Task::Ecosystem => ecosystem::run(&workspace),
+        Task::Ecosystem(options) => ecosystem::run(&workspace, &options),
         Task::Interop(options) => interop::run(&workspace, &options),
         Task::Fuzz(options) => fuzz::run(&workspace, &options),
         Task::Bench { arguments } => bench::run(&workspace, &arguments),

@@ -79,8 +79,8 @@ pub struct ApiOptions {
     pub debug: Option<DebugPages>,
     /// Passes requests on to API servers behind this one, if there may be any.
     pub aggregator: Option<Arc<Aggregator>>,
-    /// Reaches kubelets, if it is known how.
-    pub kubelets: Option<Arc<Kubelets>>,
+    /// Reaches kubelets.
+    pub kubelets: Arc<Kubelets>,
     /// How long a request may take that is not a watch.
     pub request_timeout: Duration,
     /// How long a watch lasts at least, if the client does not say.
@@ -317,7 +317,9 @@ impl Api {
             return representation.status(&refusal);
         }
         let publication = self.publication();
-        if let Some(encoding) = negotiate::aggregated_discovery(headers, Encoding::ALL) {
+        // As in the original, the address that ends with a slash knows the plain form only.
+        let is_plain = which == Aggregated::Groups && request.uri().path().ends_with('/');
+        if let Some(encoding) = negotiate::aggregated_discovery(headers, Encoding::ALL).filter(|_| !is_plain) {
             return publication.aggregated(which, encoding, representation, headers);
         }
         let document = match which {

@@ -22,15 +22,26 @@ pub(crate) const CUSTOM_PATCHES: &[&str] =
 /// How a configuration that is applied is written in CBOR.
 pub(crate) const CBOR_PATCH: &str = "application/apply-patch+cbor";
 
-/// What is told who sends a patch in another type. Built-in kinds are refused at their route, which names none.
+/// What is told who sends a patch in another type.
 pub(crate) fn unsupported_patch(is_custom: bool, has_cbor: bool) -> Box<Status> {
-    let mut possible = CUSTOM_PATCHES.to_vec();
+    let mut possible = if is_custom { CUSTOM_PATCHES } else { PATCHES }.to_vec();
     possible.extend(has_cbor.then_some(CBOR_PATCH));
-    let mut status = Status::unsupported_media_type(&possible);
-    if !is_custom {
-        "415: Unsupported Media Type".clone_into(&mut status.message);
-        status.details = Some(StatusDetails::default());
-    }
+    Box::new(Status::unsupported_media_type(&possible))
+}
+
+/// Whether the route of a built-in kind takes a patch at all: it looks for its types among all that are named, of which the
+/// whole text must be one later (upstream: `matchesContentType` of go-restful). Routes of custom resources take everything.
+pub(crate) fn is_routed_patch(headers: &HeaderMap, has_cbor: bool) -> bool {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut named = value.split(',').map(|named| named.split(';').next().unwrap_or_default().trim_matches(' '));
+    named.any(|named| PATCHES.contains(&named) || has_cbor && named == CBOR_PATCH)
+}
+
+/// What is told who is refused at the route, which names no types.
+pub(crate) fn unrouted_patch() -> Box<Status> {
+    let mut status = Status::unsupported_media_type(&[]);
+    "415: Unsupported Media Type".clone_into(&mut status.message);
+    status.details = Some(StatusDetails::default());
     Box::new(status)
 }
 

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
@@ -55,12 +55,14 @@ impl Drain {
     }
 
     pub(crate) fn wait(&self, phase: Phase) -> WatchEnd {
-        WatchEnd { phase, shared: Arc::clone(&self.shared), notified: None }
+        WatchEnd { phase, shared: Arc::clone(&self.shared), waiting: None }
     }
 
     pub(crate) fn advance(&self, phase: Phase) {
-        self.shared.phase.fetch_max(phase as u8, Ordering::SeqCst);
-        self.shared.changed.notify_waiters();
+        // Who waits relies on it that they are told of steps only.
+        if self.shared.phase.fetch_max(phase as u8, Ordering::SeqCst) < phase as u8 {
+            self.shared.changed.notify_waiters();
+        }
     }
 
     fn reached(&self, phase: Phase) -> bool {
@@ -77,24 +79,44 @@ impl Drain {
 pub struct WatchEnd {
     phase: Phase,
     shared: Arc<Shared>,
-    notified: Option<Pin<Box<OwnedNotified>>>,
+    waiting: Option<Waiting>,
+}
+
+/// A subscription to the next step.
+#[derive(Debug)]
+struct Waiting {
+    /// The step before it, as far as is known.
+    after: u8,
+    notified: Pin<Box<OwnedNotified>>,
+    /// Who is woken.
+    waker: Option<Waker>,
 }
 
 impl Future for WatchEnd {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let this = self.get_mut();
+        let WatchEnd { phase, shared, waiting } = self.get_mut();
         loop {
             // The subscription is made before the phase is looked at: a change in between is then not missed.
-            let notified =
-                this.notified.get_or_insert_with(|| Box::pin(Arc::clone(&this.shared.changed).notified_owned()));
-            if this.shared.phase.load(Ordering::SeqCst) >= this.phase as u8 {
-                this.notified = None;
+            let current = waiting.get_or_insert_with(|| {
+                let notified = Box::pin(Arc::clone(&shared.changed).notified_owned());
+                Waiting { after: shared.phase.load(Ordering::SeqCst), notified, waker: None }
+            });
+            let reached = shared.phase.load(Ordering::SeqCst);
+            if reached >= *phase as u8 {
+                *waiting = None;
                 return Poll::Ready(());
             }
-            std::task::ready!(notified.as_mut().poll(cx));
-            this.notified = None;
+            // Whoever waits is polled far more often than a server goes away, and all of them share a lock.
+            if current.after == reached && current.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+                return Poll::Pending;
+            }
+            if current.notified.as_mut().poll(cx).is_pending() {
+                current.waker = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+            *waiting = None;
         }
     }
 }

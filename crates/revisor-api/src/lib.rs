@@ -14,6 +14,7 @@ mod audit_trail;
 mod body;
 mod compress;
 mod content_type;
+mod cross_origin;
 #[cfg(test)]
 mod custom_fixture;
 mod cut_off;
@@ -53,12 +54,12 @@ mod unread_body;
 mod unread_lists;
 mod watch_body;
 mod web_socket;
-mod yaml_out;
 
 pub use access_log::{LongRunning, RequestId};
 pub use api::{Api, ApiOptions};
 pub use body::{Body, ByteSource, ObservedBody};
 pub use compress::{CompressedPieces, GZIP_THRESHOLD, accepts_gzip, maybe_compress};
+pub use cross_origin::{AllowedOrigin, CrossOrigin, NotAnOrigin};
 pub use debug_pages::{DebugPages, SetVerbosity};
 pub use drain::{Drain, WatchEnd};
 pub use flow_control::FlowControl;

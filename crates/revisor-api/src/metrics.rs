@@ -14,6 +14,7 @@ mod policies;
 mod process;
 mod requests;
 mod resources;
+mod sampled;
 mod store;
 mod streaming;
 mod versions;
@@ -35,10 +36,8 @@ use revisor_version::{EffectiveVersion, FeatureGates};
 use crate::body::Body;
 use crate::flow_control::FlowControl;
 use crate::inflight::RequestKind;
-use admission::AdmissionCollector;
 use audit::AuditCollector;
 use conversions::ConversionCollector;
-use flow_control::FlowControlCollector;
 use manifests::ManifestMetrics;
 use policies::PolicyCollector;
 use process::ProcessCollector;
@@ -210,7 +209,7 @@ impl Metrics {
 
     /// Has the registry asked at every scrape how admission went.
     pub fn ask_admission(&self, admission: impl Fn() -> Vec<AdmissionSample> + Send + Sync + 'static) {
-        registered(&self.registry, Ok(AdmissionCollector::new(admission)));
+        registered(&self.registry, Ok(admission::collector(admission)));
     }
 
     /// Has the auditor asked at every scrape what became of its events.
@@ -220,7 +219,7 @@ impl Metrics {
 
     /// Has priority and fairness asked at every scrape what became of requests.
     pub fn ask_flow_control(&self, flow_control: FlowControl) {
-        registered(&self.registry, Ok(FlowControlCollector::new(move || flow_control.samples())));
+        registered(&self.registry, Ok(flow_control::collector(move || flow_control.samples())));
     }
 
     /// Says what the server is, `binary` with all that belongs to its version, and which features are on.

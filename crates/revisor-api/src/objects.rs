@@ -427,8 +427,10 @@ impl Api {
         let sent = content_type::patch_kind(&parts.headers, has_cbor)
             .filter(|kind| !is_custom || *kind != PatchKind::Strategic);
         let Some(kind) = sent else {
-            let refusal = content_type::unsupported_patch(is_custom, has_cbor);
-            return if is_custom { Err(refusal.into()) } else { Ok(representation.status_at_route(&refusal)) };
+            if !is_custom && !content_type::is_routed_patch(&parts.headers, has_cbor) {
+                return Ok(representation.status_at_route(&content_type::unrouted_patch()));
+            }
+            return Err(content_type::unsupported_patch(is_custom, has_cbor).into());
         };
         representation.require(Answer::Object)?;
         let is_apply = kind.is_apply();

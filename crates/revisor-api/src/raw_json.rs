@@ -47,8 +47,12 @@ struct Members<'a> {
 
 impl<'a> Members<'a> {
     fn of(text: &'a [u8]) -> Members<'a> {
-        // One who does not begin like an object has no members.
-        let at = if text.first() == Some(&b'{') { 1 } else { text.len() };
+        // One who does not begin like an object has no members; a blank tells that parts of it are shown otherwise.
+        let at = match text {
+            [b'{', ..] => 1,
+            [b' ', b'{', ..] => 2,
+            _ => text.len(),
+        };
         Members { text, at }
     }
 }

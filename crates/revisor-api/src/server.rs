@@ -3,12 +3,13 @@
 //!
 //! Everything that a client could make large is bounded here: connections, time in a handshake, time until the first
 //! request, idle time, headers, streams, buffers. What a request means is none of this file's business. `rooms` knows
-//! all connections and who gives way to whom, `connection` drives one of them, `delivery` sees answers off, `listener`
-//! owns the socket.
+//! all connections and who gives way to whom, `connection` drives one of them, `delivery` sees answers off, `gathered`
+//! lets those of many streams leave together, `listener` owns the socket.
 
 mod activity;
 mod connection;
 mod delivery;
+mod gathered;
 mod listener;
 mod rooms;
 mod standing;
@@ -28,6 +29,7 @@ use revisor_auth::ServerTls;
 use rustls_pki_types::CertificateDer;
 
 use crate::body::Body;
+use crate::cross_origin::CrossOrigin;
 use crate::drain::{Drain, Phase};
 use crate::metrics::Metrics;
 use crate::strict_transport_security::StrictTransportSecurity;
@@ -79,6 +81,11 @@ pub struct ServerOptions {
     pub tls: ServerTls,
     /// What browsers are told about how to come back, with every answer.
     pub strict_transport_security: Option<StrictTransportSecurity>,
+    /// The other sites whose pages may ask, if there are any.
+    pub cross_origin: Option<CrossOrigin>,
+    /// How likely a request over HTTP/2 is told that its connection ends, so that its client comes back through whatever
+    /// shares connections out among servers.
+    pub goaway_chance: f64,
     /// Where failures are counted.
     pub metrics: Arc<Metrics>,
     /// How long to go on serving after the request to stop, with readiness failing.

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use prometheus::IntCounter;
-use revisor_cache::{EventKind, Expired, FrameKey, Item, WatchItem};
+use revisor_cache::{Delivery, EventKind, Expired, FrameKey, Item, WatchItem};
 use revisor_catalog::Moment;
 use revisor_object::Status;
 use revisor_registry::{EventStream, StreamItem, present, present_item};
@@ -104,8 +104,7 @@ impl WatchBody {
         }
     }
 
-    /// The frame for one item of the watch; `None` for what this client is not told, and for what was written into
-    /// `chunk`, behind what is there already.
+    /// The frame for one item of the watch; `None` for what this client is not told, and for what `chunk` has already.
     fn frame(&mut self, StreamItem { item, shown }: StreamItem, chunk: &mut Chunk) -> Option<Bytes> {
         match item {
             WatchItem::State(item) => {
@@ -114,25 +113,14 @@ impl WatchBody {
             }
             WatchItem::Event(kind, delivery) => {
                 self.known = Some(delivery.revision());
-                let name = match kind {
-                    EventKind::Added => "ADDED",
-                    EventKind::Modified => "MODIFIED",
-                    EventKind::Deleted => "DELETED",
-                };
-                let resource = self.shape.resource().clone();
-                let object = || shown.unwrap_or_else(|| present(&resource, &delivery.object(kind)));
-                // What is deleted is shown as it reads at its deletion, and not as it is in the cache.
-                let item = delivery.new().filter(|_| kind != EventKind::Deleted).map(Arc::as_ref);
+                let resource = self.shape.resource();
                 let Some(form) = self.shape.frame_form() else {
-                    let object = object();
-                    return self.event(name, object, item);
+                    let object = shown.unwrap_or_else(|| present(resource, &delivery.object(kind)));
+                    return self.event(name_of(kind), object, as_cached(&delivery, kind));
                 };
                 let key = FrameKey { shape: resource.shape, kind, form };
-                let make = || {
-                    let frame = self.shape.frame(name, object(), item, now());
-                    frame.expect("a shape that is shared can be made")
-                };
-                Some(delivery.frame(key, make))
+                chunk.push_shared(SharedEvent { key, delivery, shown });
+                None
             }
             WatchItem::InitialEnd(revision) => {
                 self.unread = None;
@@ -151,7 +139,7 @@ impl WatchBody {
     /// Writes an object of the state that comes first.
     fn push_state(&mut self, item: &Item, shown: Option<Bytes>, chunk: &mut Chunk) {
         let object = shown.unwrap_or_else(|| present_item(self.shape.resource(), item).into_owned());
-        if self.shape.push("ADDED", object, item, now(), chunk.open()) {
+        if self.shape.push("ADDED", object, item, now(), chunk.open(&self.shape)) {
             chunk.count += 1;
         } else {
             self.is_done = true;
@@ -209,7 +197,7 @@ impl ByteSource for WatchBody {
             unread.read();
         }
         let mut chunk = Chunk::default();
-        while chunk.bytes.len() < CHUNK && !self.is_done && !(self.apart && chunk.count > 0) {
+        while chunk.size() < CHUNK && !self.is_done && !(self.apart && chunk.count > 0) {
             match self.events.poll_next(cx) {
                 Poll::Ready(Some(item)) => {
                     let frame = match item {
@@ -220,7 +208,7 @@ impl ByteSource for WatchBody {
                         }
                     };
                     if let Some(frame) = frame {
-                        chunk.push(frame);
+                        chunk.push(frame, &self.shape);
                     }
                 }
                 Poll::Ready(None) => self.is_done = true,
@@ -228,7 +216,7 @@ impl ByteSource for WatchBody {
             }
         }
         self.sent.inc_by(chunk.count);
-        if let Some(bytes) = chunk.finish() {
+        if let Some(bytes) = chunk.finish(&self.shape) {
             return Poll::Ready(Some(bytes));
         }
         if self.is_done {
@@ -252,34 +240,110 @@ fn next_bookmark_at(deadline: Instant) -> Instant {
     last.min(now + BOOKMARK_INTERVAL)
 }
 
+fn name_of(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Added => "ADDED",
+        EventKind::Modified => "MODIFIED",
+        EventKind::Deleted => "DELETED",
+    }
+}
+
+/// The object of an event, if it is shown as it is in the cache. What is deleted is shown as it reads at its deletion.
+fn as_cached(delivery: &Delivery, kind: EventKind) -> Option<&Item> {
+    delivery.new().filter(|_| kind != EventKind::Deleted).map(Arc::as_ref)
+}
+
+/// An event whose frame is the same for all who see it like this.
+struct SharedEvent {
+    key: FrameKey,
+    delivery: Arc<Delivery>,
+    shown: Option<Bytes>,
+}
+
+impl SharedEvent {
+    /// The frame, made once for all (W3).
+    fn frame(&self, shape: &EventShape) -> Bytes {
+        let SharedEvent { key, delivery, shown } = self;
+        delivery.frame(*key, || {
+            let object = shown.clone().unwrap_or_else(|| present(shape.resource(), &delivery.object(key.kind)));
+            let frame = shape.frame(name_of(key.kind), object, as_cached(delivery, key.kind), now());
+            frame.expect("a shape that is shared can be made")
+        })
+    }
+}
+
 /// Frames that are sent together.
 #[derive(Default)]
 struct Chunk {
-    /// One event is sent as it is; only those that come in a row are copied together.
+    /// What is alone is sent as it is; only what comes in a row is copied together.
     first: Option<Bytes>,
     bytes: BytesMut,
+    /// Events that come behind these, in a row that others get too.
+    run: Vec<SharedEvent>,
+    /// About how many bytes those have.
+    run_bytes: usize,
     count: u64,
 }
 
 impl Chunk {
+    /// About how many bytes there are. What is sent as it is does not count: there is room behind it.
+    fn size(&self) -> usize {
+        self.bytes.len() + self.run_bytes
+    }
+
+    fn push_shared(&mut self, event: SharedEvent) {
+        let sides = [event.delivery.new(), event.delivery.old()];
+        self.run_bytes += sides.into_iter().flatten().next().map_or(0, |item| item.bytes().len());
+        self.count += 1;
+        self.run.push(event);
+    }
+
     /// Where frames are written behind those that are there.
-    fn open(&mut self) -> &mut BytesMut {
+    fn open(&mut self, shape: &EventShape) -> &mut BytesMut {
+        self.end_run(shape);
         if let Some(first) = self.first.take() {
             self.bytes.extend_from_slice(&first);
         }
         &mut self.bytes
     }
 
-    fn push(&mut self, frame: Bytes) {
+    fn push(&mut self, frame: Bytes, shape: &EventShape) {
+        self.end_run(shape);
         self.count += 1;
+        self.append(frame);
+    }
+
+    fn append(&mut self, frames: Bytes) {
         if self.first.is_none() && self.bytes.is_empty() {
-            self.first = Some(frame);
-        } else {
-            self.open().extend_from_slice(&frame);
+            self.first = Some(frames);
+            return;
+        }
+        if let Some(first) = self.first.take() {
+            self.bytes.reserve(first.len() + frames.len());
+            self.bytes.extend_from_slice(&first);
+        }
+        self.bytes.extend_from_slice(&frames);
+    }
+
+    /// Puts the events that came in a row behind the others, together once for all who get the same.
+    fn end_run(&mut self, shape: &EventShape) {
+        let run = std::mem::take(&mut self.run);
+        self.run_bytes = 0;
+        match &*run {
+            [] => {}
+            [alone] => self.append(alone.frame(shape)),
+            [.., last] => {
+                let keys: Vec<_> = run.iter().map(|event| (event.delivery.revision(), event.key)).collect();
+                self.append(last.delivery.run(&keys, || {
+                    let frames: Vec<_> = run.iter().map(|event| event.frame(shape)).collect();
+                    frames.concat().into()
+                }));
+            }
         }
     }
 
-    fn finish(self) -> Option<Bytes> {
+    fn finish(mut self, shape: &EventShape) -> Option<Bytes> {
+        self.end_run(shape);
         self.first.or_else(|| Some(self.bytes.freeze()).filter(|bytes| !bytes.is_empty()))
     }
 }

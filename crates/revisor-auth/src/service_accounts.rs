@@ -316,7 +316,7 @@ impl ServiceAccounts {
             return Err(refused("invalid signature, no keys found"));
         }
         if !is_signed(token, &keys.keys) {
-            return Err(refused("invalid signature"));
+            return Err(refused("go-jose/go-jose: error in cryptographic primitive"));
         }
         let signed = if iss == legacy::ISSUER {
             unverified(token).map(SignedToken::Legacy)

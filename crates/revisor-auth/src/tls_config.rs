@@ -60,7 +60,7 @@ impl From<Arc<ServerConfig>> for ServerTls {
 }
 
 impl TlsConfigs {
-    /// HTTP/2 before HTTP/1.1, sessions that can be resumed, and client certificates that are asked for but not
+    /// HTTP/2 before HTTP/1.1 unless it is not wanted, sessions that can be resumed, and client certificates that are asked for but not
     /// required.
     ///
     /// After a handshake, [`PeerVerifier::peer`] of the same `peers` says what the client's certificate is worth.
@@ -78,7 +78,7 @@ impl TlsConfigs {
         };
         let mut config = builder.with_cert_resolver(shown.at(None));
         config.ignore_client_order = true;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.alpn_protocols = options.protocols();
         // Tickets keep a session's state at the client, so that resumption takes no memory here, however many clients.
         config.ticketer = aws_lc_rs::Ticketer::new().map_err(CertificateError::Tls)?;
         let at = |address| {

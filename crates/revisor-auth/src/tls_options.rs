@@ -64,6 +64,7 @@ pub struct TlsOptions {
     min_version: MinTlsVersion,
     /// Those of TLS 1.2 to use; all if this is empty.
     cipher_suites: Vec<CipherSuite>,
+    is_http1_only: bool,
 }
 
 /// Why the server cannot speak TLS so.
@@ -134,7 +135,19 @@ impl TlsOptions {
         if needs_http2 && !cipher_suites.iter().any(speaks_http2) {
             return Err(TlsOptionsError::NoHttp2);
         }
-        Ok(TlsOptions { min_version, cipher_suites })
+        Ok(TlsOptions { min_version, cipher_suites, is_http1_only: false })
+    }
+
+    /// The same without HTTP/2 (`--disable-http2-serving`).
+    pub fn without_http2(self) -> TlsOptions {
+        TlsOptions { is_http1_only: true, ..self }
+    }
+
+    /// What clients may agree on to speak, the best first.
+    pub(crate) fn protocols(&self) -> Vec<Vec<u8>> {
+        let all = [&b"h2"[..], b"http/1.1"];
+        let offered = if self.is_http1_only { &all[1..] } else { &all[..] };
+        offered.iter().map(|protocol| protocol.to_vec()).collect()
     }
 
     /// The versions to speak, the best first.

@@ -113,7 +113,7 @@ impl Change {
         if let Some(delivery) = slot.upgrade() {
             return delivery;
         }
-        let delivery = Arc::new(Delivery { change: self.clone(), frames: Mutex::default() });
+        let delivery = Arc::new(Delivery { change: self.clone(), frames: Mutex::default(), runs: Mutex::default() });
         *slot = Arc::downgrade(&delivery);
         delivery
     }
@@ -123,7 +123,17 @@ impl Change {
 pub struct Delivery {
     change: Arc<Change>,
     frames: Mutex<Vec<(FrameKey, Bytes)>>,
+    runs: Mutex<Vec<Run>>,
 }
+
+/// Frames in a row that were put together, and what they are: of which event, and what made of it.
+struct Run {
+    frames: Box<[(Revision, FrameKey)]>,
+    bytes: Bytes,
+}
+
+/// How many runs an event remembers that end with it. Those who are woken together most often get the same.
+const RUNS: usize = 2;
 
 impl Delivery {
     /// The revision of the write.
@@ -176,6 +186,21 @@ impl Delivery {
         let frame = make();
         frames.push((key, frame.clone()));
         frame
+    }
+
+    /// What `make` puts together of several `frames` in a row, of which the last is one of this event: made once for all
+    /// who are sent the same ones.
+    pub fn run(&self, frames: &[(Revision, FrameKey)], make: impl FnOnce() -> Bytes) -> Bytes {
+        // Held while it is made, as it is for frames.
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(run) = runs.iter().find(|run| *run.frames == *frames) {
+            return run.bytes.clone();
+        }
+        let bytes = make();
+        if runs.len() < RUNS {
+            runs.push(Run { frames: frames.into(), bytes: bytes.clone() });
+        }
+        bytes
     }
 
     /// What was made under this key, if it was.
@@ -256,5 +281,25 @@ mod tests {
         assert_eq!(change.delivery().made(two), Some("two".into()));
         drop(delivery);
         assert_eq!(change.delivery().frame(one, || "again".into()), "again");
+    }
+
+    #[test]
+    fn a_run_is_put_together_once_for_all_who_get_the_same() {
+        let delivery = change(None, Some("red")).delivery();
+        let [added, modified] = [EventKind::Added, EventKind::Modified].map(|kind| FrameKey {
+            shape: Shape::STORED,
+            kind,
+            form: FrameForm::Sent { encoding: 0, shape: 0 },
+        });
+        let run = [(at(7), added), (at(9), added)];
+        assert_eq!(delivery.run(&run, || "7 9".into()), "7 9");
+        assert_eq!(delivery.run(&run, || unreachable!("it was made")), "7 9");
+        for (name, other) in [
+            ("another event", [(at(8), added), (at(9), added)]),
+            ("another meaning", [(at(7), modified), (at(9), added)]),
+        ] {
+            assert_eq!(delivery.run(&other, || name.into()), name);
+        }
+        assert_eq!(delivery.run(&run, || unreachable!("it was made")), "7 9");
     }
 }

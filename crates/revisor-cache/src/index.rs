@@ -8,10 +8,10 @@ use std::task::Waker;
 
 use revisor_store::Key;
 use revisor_version::Revision;
-use tokio::time::Instant;
 
 use crate::delivery::Change;
 use crate::layout::Layout;
+use crate::pace::Pace;
 use crate::queue::Queue;
 use crate::{Delivery, EventKind, Filter, Scope};
 
@@ -37,8 +37,8 @@ pub(crate) struct Index {
     /// Events up to here were offered to all seats. It is in here so that it changes under the same lock: one who
     /// takes a seat knows exactly from which event on they are served.
     pub(crate) cursor: Option<Revision>,
-    /// Nothing more is offered before, see [`ResourceCache::dispatch`](crate::ResourceCache).
-    pub(crate) rests_until: Option<Instant>,
+    /// When something is offered, see [`ResourceCache::dispatch`](crate::ResourceCache).
+    pub(crate) pace: Pace,
     all: Row,
     namespaces: HashMap<Box<str>, Row>,
     objects: HashMap<Key, Row>,

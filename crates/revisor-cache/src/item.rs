@@ -14,9 +14,15 @@ use crate::encodings::{EncodedKey, EncodingRoom, Encodings};
 /// One object at one revision. The map, the window and every reader share one of these.
 pub struct Item {
     entry: Arc<Entry>,
-    // Boxed and made on first need: a million objects that nobody selects on cost one empty word each.
+    // Made on first need: a million objects that nobody selects on cost one empty word each.
+    beside: OnceLock<Box<Beside>>,
+}
+
+/// What is made of an object and goes with it, so that nothing has to be invalidated.
+#[derive(Default)]
+struct Beside {
     view: OnceLock<Box<View>>,
-    // What it is, only readers know. It goes with the object, so nothing has to be invalidated.
+    // What it is, only readers know.
     remembered: OnceLock<Box<Remembered>>,
     // In other shapes than the stored one, and as the server itself reads it. Most objects are asked for in neither.
     kept: OnceLock<Box<Mutex<Kept>>>,
@@ -54,13 +60,11 @@ pub struct View {
 impl Item {
     /// The item of `entry`, not yet parsed. Also for what is not stored but listed like it.
     pub fn new(entry: Arc<Entry>) -> Arc<Item> {
-        Arc::new(Item {
-            entry,
-            view: OnceLock::new(),
-            remembered: OnceLock::new(),
-            kept: OnceLock::new(),
-            encodings: OnceLock::new(),
-        })
+        Arc::new(Item { entry, beside: OnceLock::new() })
+    }
+
+    fn beside(&self) -> &Beside {
+        self.beside.get_or_init(Box::default)
     }
 
     /// The entry as the store has it.
@@ -86,7 +90,7 @@ impl Item {
     /// The parsed view; `read` makes it from the bytes, once in the life of this item however many ask. All callers
     /// of one resource must pass the same reading.
     pub fn view(&self, read: impl FnOnce(&[u8]) -> View) -> &View {
-        self.view.get_or_init(|| Box::new(read(self.entry.bytes())))
+        self.beside().view.get_or_init(|| Box::new(read(self.entry.bytes())))
     }
 
     /// What readers remember of the object in this shape while it lives; `make` makes it, once in the life of this item
@@ -95,7 +99,7 @@ impl Item {
     pub fn remember<T: Any + Send + Sync>(&self, shape: Shape, make: impl FnOnce() -> T) -> Option<Arc<T>> {
         let mut make = Some(make);
         let mut made = || make.take().map(|make| Arc::new(make()) as Arc<dyn Any + Send + Sync>);
-        let remembered = self.remembered.get_or_init(|| {
+        let remembered = self.beside().remembered.get_or_init(|| {
             let first = made().expect("nothing was made before");
             Box::new(Remembered { first: (shape, first), others: Mutex::default() })
         });
@@ -116,23 +120,23 @@ impl Item {
 
     /// The object in another encoding, if it was kept in it.
     pub fn encoded(&self, key: EncodedKey) -> Option<Bytes> {
-        self.encodings.get()?.get(key)
+        self.beside.get()?.encodings.get()?.get(key)
     }
 
     /// Keeps the object in another encoding while it lives, if there is room.
     pub fn keep_encoded(&self, key: EncodedKey, bytes: Bytes, room: &Arc<EncodingRoom>) {
-        self.encodings.get_or_init(Box::default).keep(key, bytes, room);
+        self.beside().encodings.get_or_init(Box::default).keep(key, bytes, room);
     }
 
     /// The object in another shape, if it was kept in it.
     pub fn shown(&self, shape: Shape) -> Option<Bytes> {
-        let kept = self.kept.get()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.beside.get()?.kept.get()?.lock().unwrap_or_else(PoisonError::into_inner);
         kept.shown.iter().find(|(known, _)| *known == shape).map(|(_, bytes)| bytes.clone())
     }
 
     /// Keeps the object in another shape while it lives. Only what is finished is kept: whoever finds it sends it.
     pub fn keep_shown(&self, shape: Shape, bytes: Bytes) {
-        let mut kept = self.kept.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.beside().kept.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
         let shown = &mut kept.shown;
         shown.retain(|(known, _)| *known != shape);
         if shown.len() == MAX_SHOWN {
@@ -144,7 +148,7 @@ impl Item {
     /// What the server itself reads of the object, kept while it lives; `make` makes it from the bytes. All callers of
     /// one resource should pass the same making: what is of another type than what is kept is made for each of them.
     pub fn keep_read<T: Any + Send + Sync>(&self, make: impl FnOnce(&Bytes) -> T) -> Arc<T> {
-        let lock = || self.kept.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.beside().kept.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().read.clone().and_then(|known| known.downcast().ok()) {
             return known;
         }
@@ -156,7 +160,7 @@ impl Item {
 
     /// What readers remember of the object in the shape in which nearly all see it, if they do already.
     pub fn recall<T: Any + Send + Sync>(&self, shape: Shape) -> Option<&T> {
-        let (known, remembered) = &self.remembered.get()?.first;
+        let (known, remembered) = &self.beside.get()?.remembered.get()?.first;
         if *known == shape { remembered.downcast_ref() } else { None }
     }
 }
@@ -188,6 +192,11 @@ mod tests {
         assert_eq!(item.view(read).fields, ["app=web".into()]);
         assert_eq!(item.view(read).fields, ["app=web".into()]);
         assert_eq!(reads.get(), 1);
+    }
+
+    #[test]
+    fn an_item_of_which_nothing_was_made_is_small() {
+        assert_eq!(size_of::<Item>(), 24, "its entry, and one empty word with its state");
     }
 
     #[test]

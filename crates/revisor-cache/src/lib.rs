@@ -31,6 +31,7 @@ mod history;
 mod index;
 mod item;
 mod layout;
+mod pace;
 mod queue;
 mod resource;
 mod revision_cell;

@@ -28,12 +28,6 @@ const EVENTS_PER_LOCK: usize = 64;
 /// so long does one who comes or goes wait for the index.
 const EVENTS_PER_STEP: usize = 64;
 const OFFERS_PER_STEP: usize = 4096;
-/// For how long those who were woken are left alone afterwards, for each of them: a few times what it costs to wake one and
-/// to send it an event, so that while many watch and much is written, that is paid for several events at once.
-const REST_PER_WAKER: Duration = Duration::from_micros(40);
-/// Below this a rest is none, so that few who watch are told of everything at once.
-const SHORTEST_REST: Duration = Duration::from_millis(1);
-const LONGEST_REST: Duration = Duration::from_millis(5);
 /// How many past states are remembered: the pages of so many lists, read side by side, cost one replay each.
 const RECALLED: usize = 8;
 
@@ -377,7 +371,7 @@ impl ResourceCache {
     pub(crate) fn dispatch(&self, scratch: &mut Scratch) -> Turn {
         let mut index = self.index();
         // It stays dirty meanwhile, so that nobody posts: it is in the line already.
-        if let Some(until) = index.rests_until.filter(|until| Instant::now() < *until) {
+        if let Some(until) = index.pace.waits_until(Instant::now()) {
             return Turn::NotBefore(until);
         }
         // Before looking: what comes in from now on posts again.
@@ -401,6 +395,7 @@ impl ResourceCache {
             (history.last(), history.has_ended())
         };
         let mut offers = 0;
+        let events = changes.len();
         for change in changes.drain(..) {
             // What is left of the step's events is taken from the window again in the next step.
             if offers < OFFERS_PER_STEP {
@@ -408,6 +403,7 @@ impl ResourceCache {
             }
         }
         self.dispatched.publish(index.cursor);
+        index.pace.told(wakers.len(), events);
         if index.cursor < last {
             drop(index);
             self.post();
@@ -416,9 +412,7 @@ impl ResourceCache {
         if has_ended {
             index.clear(|queue, _| queue.close(), wakers);
         }
-        let woken = u32::try_from(wakers.len()).unwrap_or(u32::MAX);
-        let rest = REST_PER_WAKER.saturating_mul(woken).min(LONGEST_REST);
-        index.rests_until = (rest >= SHORTEST_REST).then(|| Instant::now() + rest);
+        index.pace.rest(Instant::now());
         Turn::Over
     }
 

@@ -1,6 +1,8 @@
 //! The checks that validation is made of: small functions from a value to what is wrong with it. Each takes the path of
 //! what it looks at, and answers a list that is empty where all is well.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use revisor_object::names::{label_value, qualified_name};
 use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
@@ -121,4 +123,15 @@ pub(crate) fn keep_metadata(object: &mut Object, old: &Object) {
     let empty = Object::new();
     let members = &["annotations", "deletionTimestamp", "finalizers", "generation", "labels", "ownerReferences"];
     keep(object.object_mut("metadata"), old.object("metadata").unwrap_or(&empty), members);
+}
+
+/// A whole number, or what Go's `strconv.ParseInt` says of the text.
+pub(crate) fn parse_int(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|error: ParseIntError| {
+        let problem = match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        format!("strconv.ParseInt: parsing {text:?}: {problem}")
+    })
 }

@@ -17,6 +17,7 @@ mod custom;
 mod custom_columns;
 mod disabled_fields;
 mod features;
+mod internal_form;
 mod json_path;
 mod kinds;
 mod metadata;

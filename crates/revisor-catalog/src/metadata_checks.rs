@@ -20,6 +20,12 @@ const fn checks(as_new: usize, as_changed: usize) -> MetadataChecks {
 }
 
 impl Resource {
+    /// Whether its rules look at the metadata of a new object. Where they do not, only what every object is asked is
+    /// asked of it, and not before all else is well (upstream: `BeforeCreate`).
+    pub fn looks_at_new_metadata(&self) -> bool {
+        !matches!((&*self.group, &*self.plural), ("", "events") | ("policy", "poddisruptionbudgets"))
+    }
+
     /// How often its rules look at the metadata when this part of an object was written.
     pub fn metadata_checks(&self, part: Part<'_>) -> MetadataChecks {
         if self.custom().is_some() {
@@ -27,7 +33,7 @@ impl Resource {
         }
         match (&*self.group, &*self.plural, part) {
             ("apiextensions.k8s.io", _, _) => checks(0, 1),
-            ("policy", "poddisruptionbudgets", _) => checks(0, 0),
+            ("policy", "poddisruptionbudgets", _) | ("internal.apiserver.k8s.io", _, _) => checks(0, 0),
             ("certificates.k8s.io", "certificatesigningrequests", _) => checks(1, 1),
             ("storage.k8s.io", "volumeattachments", _) => checks(1, 0),
             ("admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io", _, Part::Subresource(_))
@@ -44,10 +50,38 @@ impl Resource {
             | ("autoscaling" | "coordination.k8s.io" | "events.k8s.io", _, Part::Whole)
             | ("batch", "cronjobs", Part::Whole)
             | ("networking.k8s.io", "networkpolicies" | "servicecidrs", Part::Whole)
-            | ("resource.k8s.io", "resourceslices", Part::Whole)
-            | ("scheduling.k8s.io", "priorityclasses", Part::Whole)
+            | ("certificates.k8s.io", "podcertificaterequests", Part::Whole)
+            | ("resource.k8s.io", "devicetaintrules" | "resourcepoolstatusrequests" | "resourceslices", Part::Whole)
+            | ("scheduling.k8s.io", _, Part::Whole)
             | ("storage.k8s.io", "csidrivers", Part::Whole) => checks(0, 1),
             (_, _, Part::Whole) => checks(1, 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Catalog, CatalogOptions};
+
+    #[test]
+    fn metadata_is_looked_at_as_often_as_the_original_does() {
+        let catalog = Catalog::build(&CatalogOptions::everything()).expect("there is all of it");
+        let (whole, status) = (Part::Whole, Part::STATUS);
+        for (group, version, plural, part, want) in [
+            ("", "v1", "pods", whole, checks(1, 1)),
+            ("", "v1", "pods", status, checks(0, 1)),
+            ("certificates.k8s.io", "v1beta1", "podcertificaterequests", whole, checks(0, 1)),
+            ("internal.apiserver.k8s.io", "v1alpha1", "storageversions", whole, checks(0, 0)),
+            ("internal.apiserver.k8s.io", "v1alpha1", "storageversions", status, checks(0, 0)),
+            ("policy", "v1", "poddisruptionbudgets", whole, checks(0, 0)),
+            ("resource.k8s.io", "v1", "deviceclasses", whole, checks(1, 1)),
+            ("resource.k8s.io", "v1", "resourceslices", whole, checks(0, 1)),
+            ("scheduling.k8s.io", "v1", "priorityclasses", whole, checks(0, 1)),
+            ("scheduling.k8s.io", "v1alpha2", "workloads", whole, checks(0, 1)),
+        ] {
+            let resource = catalog.resource(group, version, plural).unwrap_or_else(|| panic!("{plural} is there"));
+            assert_eq!(resource.metadata_checks(part), want, "{plural} {part:?}");
         }
     }
 }

@@ -9,13 +9,17 @@ use compact_str::CompactString;
 use revisor_merge::{Comparison, FieldSet, PatchError, strategic_merge_patch};
 use revisor_object::names::NameRule;
 use revisor_object::{BadValue, Object, Shape, Value};
-use revisor_schema::{Encoded, Findings, ProtobufError, StructId, Types};
+use revisor_schema::{Encoded, Findings, Mismatch, ProtobufError, StructId, Types};
 
 use sha2::{Digest, Sha256};
 
 use crate::conversion::between;
 use crate::disabled_fields::DisabledFields;
 use crate::{Circumstances, Columns, Conversion, Custom, Part, ScalePaths, Strategy, kinds};
+
+/// Versions that every scheme of the original still knows and that no release served that this one can behave as, so
+/// that no table has their types.
+const NEVER_SERVED: [(&str, &str); 2] = [("apiextensions.k8s.io", "v1beta1"), ("apiregistration.k8s.io", "v1beta1")];
 
 /// What can be asked of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -204,6 +208,13 @@ pub(crate) struct Stored {
     pub(crate) conversion: Arc<dyn Conversion>,
 }
 
+/// Kinds that are the same in every version of every group.
+const UNVERSIONED: [&str; 5] = ["Status", "APIVersions", "APIGroupList", "APIGroup", "APIResourceList"];
+
+/// Kinds that every version of every group has.
+const OPTIONS: [&str; 7] =
+    ["WatchEvent", "ListOptions", "GetOptions", "DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions"];
+
 impl Resource {
     /// The type of its objects, and the table in which it is.
     pub fn typed(&self) -> (&Types, StructId) {
@@ -254,17 +265,17 @@ impl Resource {
         self.custom().is_none()
             && group == self.group
             && version != self.version
-            && self.types.id(&format!("{package}.{version}.{}", self.kind)).is_some()
+            && (self.types.id(&format!("{package}.{version}.{}", self.kind)).is_some()
+                || NEVER_SERVED.contains(&(group, version)))
     }
 
     /// What is said of an object of another kind, or of a version that nobody knows: whether the kind is known at all
     /// depends on the group. Upstream: `NewNotRegisteredErrForKind`, and what has no conversion.
     pub fn other_kind(&self, kind: &str, api_version: &str) -> String {
         let name = &self.types.get(self.root).name;
-        let package = name.split('.').next().unwrap_or_default();
-        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-        let is_known = group == self.group && self.types.id(&format!("{package}.{version}.{kind}")).is_some();
-        if is_known {
+        // Events of both groups are of one internal type.
+        let package = name.split('.').next().map_or("", |package| if package == "events" { "core" } else { package });
+        if let Some(version) = self.registered_as(package, kind, api_version) {
             return format!("converting ({version}.{kind}) to ({package}.{}): unknown conversion", self.kind);
         }
         let scheme = match package {
@@ -274,6 +285,31 @@ impl Resource {
         };
         let (kind, version) = (BadValue::from(kind), BadValue::from(api_version));
         format!("no kind {kind} is registered for version {version} in scheme {scheme:?}")
+    }
+
+    /// The version of the type that the scheme which reads objects of this resource, and is of this package, knows another
+    /// kind by.
+    fn registered_as<'v>(&self, package: &str, kind: &str, api_version: &'v str) -> Option<&'v str> {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        // What all groups share is of one version, and some of it of none.
+        let is_shared = OPTIONS.contains(&kind) && (api_version == "v1" || api_version == self.api_version);
+        if UNVERSIONED.contains(&kind) || is_shared {
+            return Some("v1");
+        }
+        let is_apart = |package: &str| matches!(package, "apiextensions" | "apiregistration");
+        let other = if group.is_empty() { "core" } else { group.split('.').next().unwrap_or_default() };
+        let is_in_scheme = match is_apart(package) {
+            true => group == self.group,
+            false => !is_apart(other) && (!group.contains('.') || group.ends_with(".k8s.io")),
+        };
+        // Objects of a kind say first what they are.
+        let is_kind = |kind: &str| {
+            let found = self.types.id(&format!("{other}.{version}.{kind}"));
+            let first = found.into_iter().flat_map(|id| self.types.get(id).fields.iter().take(2));
+            first.map(|field| &*field.name).eq(["kind", "apiVersion"])
+        };
+        let is_list = || kind.strip_suffix("List").is_some_and(|item| is_kind(item) || (item, other) == ("", "core"));
+        (is_in_scheme && (is_kind(kind) || is_list())).then_some(version)
     }
 
     /// What its definition says, if it is a custom resource.
@@ -311,7 +347,16 @@ impl Resource {
     pub fn conform(&self, value: &mut Value) -> Result<Findings, String> {
         match &self.nature {
             Nature::Custom(custom) => custom.conform(value),
-            Nature::BuiltIn(_) => self.types.conform(self.root, value).map_err(|mismatch| mismatch.to_string()),
+            Nature::BuiltIn(_) => self.readable(self.types.conform(self.root, value), value),
+        }
+    }
+
+    /// What came of making a value fit, if it can also be read.
+    fn readable(&self, fitted: Result<Findings, Mismatch>, value: &Value) -> Result<Findings, String> {
+        let findings = fitted.map_err(|mismatch| mismatch.to_string())?;
+        match value.as_object().and_then(|object| self.strategy.unreadable(object)) {
+            Some(problem) => Err(problem),
+            None => Ok(findings),
         }
     }
 
@@ -322,7 +367,7 @@ impl Resource {
     pub fn conform_as_sent(&self, value: &mut Value) -> Result<Findings, String> {
         match &self.nature {
             Nature::Custom(custom) => custom.conform(value),
-            Nature::BuiltIn(_) => self.types.conform_as_sent(self.root, value).map_err(|mismatch| mismatch.to_string()),
+            Nature::BuiltIn(_) => self.readable(self.types.conform_as_sent(self.root, value), value),
         }
     }
 
@@ -499,6 +544,11 @@ impl Resource {
             Nature::Custom(custom) => custom.encode(object),
             Nature::BuiltIn(_) => self.types.encode(self.root, &self.kind, &self.api_version, object),
         }
+    }
+
+    /// The same of a built-in object for those who are shown it before it is stored: with the revision that it says itself.
+    pub fn encode_as_it_is(&self, object: &Object) -> Vec<u8> {
+        self.types.encode_as_it_is(self.root, &self.kind, &self.api_version, object)
     }
 
     /// Where the object `name` is stored.

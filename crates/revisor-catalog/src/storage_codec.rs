@@ -1,7 +1,7 @@
 //! [`StorageCodec`]: the form in which the original keeps objects in etcd, and back to the form that is worked with here.
 //!
-//! Built-in kinds are kept as protobuf in an envelope that names their type, or as JSON if that is asked for; custom
-//! objects, definitions and registrations always as JSON, definitions in a version that is not served any more
+//! Built-in kinds are kept as protobuf in an envelope that names their type, or as JSON or YAML if that is asked for;
+//! custom objects, definitions and registrations always as JSON, definitions in a version that is not served any more
 //! ([`definition_form`]). No form holds the resource version: that is the revision of the key. Whatever is found is read,
 //! in any of these forms and in CBOR.
 
@@ -10,7 +10,7 @@ mod definition_form;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use revisor_object::{Object, Value, compact_json, parse_json};
+use revisor_object::{Object, Value, compact_json, is_yaml_text, parse_json, parse_yaml, yaml_document};
 use revisor_schema::{
     CBOR_TAG, ENVELOPE_END, Encoded, Envelope, StructId, Types, encode_custom_object, envelope_start, is_spelled,
 };
@@ -40,6 +40,16 @@ pub enum StorageMediaType {
     Protobuf,
     /// `application/json`
     Json,
+    /// `application/yaml`
+    Yaml,
+}
+
+/// The form in which a value was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    /// In a form that can be asked for.
+    As(StorageMediaType),
+    Cbor,
 }
 
 /// An object that was read.
@@ -63,7 +73,7 @@ pub enum StorageCodecError {
     #[error("the value is encrypted, and there is no key for it")]
     Encrypted,
     /// It is in no form that objects have.
-    #[error("the value is neither protobuf nor JSON nor CBOR")]
+    #[error("the value is neither protobuf nor JSON nor YAML nor CBOR")]
     UnknownForm,
     /// It is, but what is in it is not an object of its key.
     #[error("the value cannot be decoded: {0}")]
@@ -104,7 +114,7 @@ enum Form {
 /// A value, and what it says of its type.
 struct Found {
     value: Value,
-    is_protobuf: bool,
+    written: Written,
 }
 
 impl StorageCodec {
@@ -147,7 +157,11 @@ impl StorageCodec {
     /// If these are no such bytes.
     pub fn encode(&self, key: &str, canonical: &[u8], is_object: bool) -> Result<Vec<u8>, StorageCodecError> {
         let Some(kind) = self.kind_of(key) else {
-            return Ok(if is_object { line(canonical) } else { canonical.to_vec() });
+            return Ok(match is_object {
+                true if is_spelled(canonical) => line(&compact_json(canonical)),
+                true => line(canonical),
+                false => canonical.to_vec(),
+            });
         };
         match (kind.form, self.media) {
             // JSON within JSON loses its blanks, as it does in Go.
@@ -155,6 +169,14 @@ impl StorageCodec {
                 Ok(line(&compact_json(canonical)))
             }
             (Form::Json, _) | (Form::Chosen, StorageMediaType::Json) => Ok(line(canonical)),
+            (Form::Chosen, StorageMediaType::Yaml) => {
+                let json = compact_json(canonical);
+                if !is_yaml_text(&json) {
+                    return Err(malformed("yaml: control characters are not allowed"));
+                }
+                let value = parse_json(&json).map_err(malformed)?.value;
+                Ok(yaml_document(&value).into_bytes())
+            }
             (Form::Definition, _) => {
                 let canonical = std::str::from_utf8(canonical).map_err(malformed)?;
                 Ok(line(definition_form::to_stored(canonical).as_bytes()))
@@ -193,7 +215,7 @@ impl StorageCodec {
     }
 
     fn read(&self, id: Option<(&Kind, &[Arc<Resource>])>, bytes: &[u8]) -> Result<Found, StorageCodecError> {
-        let (value, is_protobuf) = match bytes {
+        let (value, written) = match bytes {
             [] => return Err(StorageCodecError::Empty),
             bytes if bytes.starts_with(PROTOBUF) => {
                 let Envelope { api_version, kind: name, raw } = Envelope::read(bytes).map_err(malformed)?;
@@ -204,11 +226,11 @@ impl StorageCodec {
                     object.insert("kind", name);
                     object.insert("apiVersion", api_version);
                 }
-                (value, true)
+                (value, Written::As(StorageMediaType::Protobuf))
             }
             bytes if bytes.starts_with(&CBOR_TAG) => {
                 let root = id.map(|(kind, _)| kind.root);
-                (self.types.read_cbor(root, bytes).map_err(malformed)?, false)
+                (self.types.read_cbor(root, bytes).map_err(malformed)?, Written::Cbor)
             }
             bytes if bytes.starts_with(ENCRYPTED) => return Err(StorageCodecError::Encrypted),
             [b'{', ..] => {
@@ -216,11 +238,16 @@ impl StorageCodec {
                 if let Some((kind, _)) = id {
                     self.types.keep_raw(kind.root, &mut value, bytes);
                 }
-                (value, false)
+                (value, Written::As(StorageMediaType::Json))
             }
+            // Nearly every text is YAML; one that is an object is taken for what it says.
+            bytes if id.is_some() => match parse_yaml(bytes) {
+                Ok(parsed) if parsed.value.as_object().is_some() => (parsed.value, Written::As(StorageMediaType::Yaml)),
+                _ => return Err(StorageCodecError::UnknownForm),
+            },
             _ => return Err(StorageCodecError::UnknownForm),
         };
-        Ok(Found { value, is_protobuf })
+        Ok(Found { value, written })
     }
 
     /// The type of a message that names its version and kind.
@@ -247,15 +274,15 @@ impl StorageCodec {
     }
 
     fn decode_built_in(&self, kind: &Kind, bytes: &[u8]) -> Result<StoredObject, StorageCodecError> {
-        let Found { mut value, is_protobuf } = self.read(Some((kind, &self.versions)), bytes)?;
+        let Found { mut value, written } = self.read(Some((kind, &self.versions)), bytes)?;
         let object = value.as_object_mut().ok_or_else(|| malformed("it is no object"))?;
         if kind.form == Form::Definition {
             let is_outdated = !definition_form::from_stored(object);
             return self.finish(kind, value, is_outdated);
         }
-        let wants_protobuf = kind.form == Form::Chosen && self.media == StorageMediaType::Protobuf;
+        let wanted = if kind.form == Form::Chosen { self.media } else { StorageMediaType::Json };
         let api_version = object.str("apiVersion").unwrap_or_default();
-        let is_outdated = api_version != kind.api_version || is_protobuf != wants_protobuf;
+        let is_outdated = api_version != kind.api_version || written != Written::As(wanted);
         let other = self.versions.iter().find(|known| known.api_version == api_version && known.kind == kind.name);
         if let Some(other) = other.filter(|_| api_version != kind.api_version) {
             other.conform(&mut value).map_err(malformed)?;

@@ -53,6 +53,13 @@ pub trait Strategy: Send + Sync + 'static {
         let _ = object;
     }
 
+    /// Why an object that is of its type cannot be read all the same, as the original says it when a conversion to its
+    /// internal type fails.
+    fn unreadable(&self, object: &Object) -> Option<String> {
+        let _ = object;
+        None
+    }
+
     /// The parts of an object, as paths, whose change raises `metadata.generation`. Kinds without any do not count.
     fn tracked(&self) -> Places {
         &[]
@@ -93,6 +100,12 @@ pub trait Strategy: Send + Sync + 'static {
     /// A new object as its writer manages it, where that is more than what was sent and defaulted.
     fn as_managed(&self, object: &Object) -> Option<Object> {
         let _ = object;
+        None
+    }
+
+    /// Why nobody may delete the object of this name, if that is so.
+    fn refuses_deletion(&self, name: &str) -> Option<&'static str> {
+        let _ = name;
         None
     }
 
@@ -158,9 +171,10 @@ pub trait Strategy: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The same for an object that was written through a subresource.
+    /// The same for an object that was written through a subresource: nothing, unless a kind says otherwise.
     fn subresource_warnings(&self, object: &Object, old: &Object) -> Vec<String> {
-        self.warnings(object, Some(old))
+        let _ = (object, old);
+        Vec::new()
     }
 
     /// How many seconds an object may take to end once its deletion is asked for with the given grace period; `None`

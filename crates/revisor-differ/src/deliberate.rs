@@ -30,10 +30,6 @@ pub const DELIBERATE: &[Deliberate] = &[
         reason: "where the original has no documentation of a field, columns are described in words of our own; what stands in them is the same",
     },
     Deliberate {
-        cause: r"^an object in a message is printed otherwise$",
-        reason: "the original prints its internal types, with other names; reasons, fields and what is said do not differ",
-    },
-    Deliberate {
         cause: r"^cause (missing|too much): FieldValueInvalid …patch: Invalid value: .….: strict decoding error",
         reason: "the result of a patch is printed with its members in order; the original keeps what was not patched",
     },

@@ -8,9 +8,9 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
-use crate::Value;
 use crate::clip::{MAX_TEXT_BYTES, clip_shown, shown_bytes};
 use crate::go_json::compact_json;
+use crate::{Value, bytes_of_text};
 
 /// The value that an error is about.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -100,25 +100,33 @@ pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
-        for character in self.0.chars() {
-            match character {
-                '"' => f.write_str("\\\"")?,
-                '\\' => f.write_str("\\\\")?,
-                '\x07' => f.write_str("\\a")?,
-                '\x08' => f.write_str("\\b")?,
-                '\x0c' => f.write_str("\\f")?,
-                '\n' => f.write_str("\\n")?,
-                '\r' => f.write_str("\\r")?,
-                '\t' => f.write_str("\\t")?,
-                '\x0b' => f.write_str("\\v")?,
-                _ if is_printable(character) => f.write_char(character)?,
-                '\0'..='\x1f' | '\x7f' => write!(f, "\\x{:02x}", u32::from(character))?,
-                '\u{80}'..='\u{ffff}' => write!(f, "\\u{:04x}", u32::from(character))?,
-                _ => write!(f, "\\U{:08x}", u32::from(character))?,
-            }
+        for chunk in bytes_of_text(self.0).utf8_chunks() {
+            quote_characters(f, chunk.valid())?;
+            chunk.invalid().iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))?;
         }
         f.write_char('"')
     }
+}
+
+fn quote_characters(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    for character in text.chars() {
+        match character {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            '\x07' => f.write_str("\\a")?,
+            '\x08' => f.write_str("\\b")?,
+            '\x0c' => f.write_str("\\f")?,
+            '\n' => f.write_str("\\n")?,
+            '\r' => f.write_str("\\r")?,
+            '\t' => f.write_str("\\t")?,
+            '\x0b' => f.write_str("\\v")?,
+            _ if is_printable(character) => f.write_char(character)?,
+            '\0'..='\x1f' | '\x7f' => write!(f, "\\x{:02x}", u32::from(character))?,
+            '\u{80}'..='\u{ffff}' => write!(f, "\\u{:04x}", u32::from(character))?,
+            _ => write!(f, "\\U{:08x}", u32::from(character))?,
+        }
+    }
+    Ok(())
 }
 
 /// Letters, marks, numbers, punctuation, symbols and the ASCII space.
@@ -235,6 +243,14 @@ fn encode_float(f: &mut fmt::Formatter<'_>, number: f64) -> fmt::Result {
 
 fn encode_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')?;
+    for chunk in bytes_of_text(text).utf8_chunks() {
+        encode_characters(f, chunk.valid())?;
+        chunk.invalid().iter().try_for_each(|_| f.write_str("\\ufffd"))?;
+    }
+    f.write_char('"')
+}
+
+fn encode_characters(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     for character in text.chars() {
         match character {
             '"' => f.write_str("\\\"")?,
@@ -248,12 +264,13 @@ fn encode_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
             _ => f.write_char(character)?,
         }
     }
-    f.write_char('"')
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text_of_bytes;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -272,6 +289,8 @@ mod tests {
                 r#""\u00a0\u00ad\u200b\u2028\ufeff\ue000\U000e0001""#,
             ),
             ("'<>&".into(), r#""'<>&""#),
+            (text_of_bytes(b"a\xff\xe2\x82").into_owned().into(), r#""a\xff\xe2\x82""#),
+            (json!([text_of_bytes(b"a\xff")]).into(), r#"["a\ufffd"]"#),
             (true.into(), "true"),
             (7_i64.into(), "7"),
             (i64::MIN.into(), "-9223372036854775808"),

@@ -6,9 +6,11 @@
 use std::borrow::Cow;
 use std::io::Write as _;
 
+use crate::stray_bytes::{SPELLED_LENGTH, spelled_byte, spelled_run};
 use crate::{Object, Value};
 
-/// What has to be escaped in a text, or may be the start of it: 0xe2 begins the two separators of lines that Go escapes.
+/// What has to be escaped in a text, or may be the start of it: 0xe2 begins the two separators of lines that Go escapes,
+/// 0xef what spells a byte that is not of UTF-8.
 const SPECIAL: [bool; 256] = {
     let mut special = [false; 256];
     let mut at = 0;
@@ -22,11 +24,22 @@ const SPECIAL: [bool; 256] = {
     special[b'>' as usize] = true;
     special[b'&' as usize] = true;
     special[0xe2] = true;
+    special[0xef] = true;
     special
 };
 
 /// Appends a text with its quotes.
 pub fn push_json_text(text: &str, out: &mut Vec<u8>) {
+    push_text::<false>(text, out);
+}
+
+/// The same for those who read it again: bytes that are not of UTF-8 stay spelled. Answers whether there are any.
+pub fn push_kept_text(text: &str, out: &mut Vec<u8>) -> bool {
+    push_text::<true>(text, out)
+}
+
+fn push_text<const KEEPS: bool>(text: &str, out: &mut Vec<u8>) -> bool {
+    let mut has_kept = false;
     out.reserve(text.len() + 2);
     out.push(b'"');
     let bytes = text.as_bytes();
@@ -35,6 +48,9 @@ pub fn push_json_text(text: &str, out: &mut Vec<u8>) {
     let plain = plain_words(bytes);
     let rest = bytes.iter().enumerate().skip(plain);
     for (at, byte) in rest.filter(|(_, byte)| SPECIAL[usize::from(**byte)]) {
+        if at < done {
+            continue;
+        }
         let short = match byte {
             b'"' => b'"',
             b'\\' => b'\\',
@@ -53,6 +69,13 @@ pub fn push_json_text(text: &str, out: &mut Vec<u8>) {
             out.extend_from_slice(&bytes[done..at]);
             out.extend_from_slice(&escape);
             done = at + length;
+        } else if *byte == 0xef && spelled_byte(&bytes[at..]).is_some() {
+            if KEEPS {
+                has_kept = true;
+                continue;
+            }
+            out.extend_from_slice(&bytes[done..at]);
+            done = at + push_shown_bytes(&bytes[at..], out);
         } else if *byte < 0x20 {
             out.extend_from_slice(&bytes[done..at]);
             // Writing to memory does not fail.
@@ -62,6 +85,18 @@ pub fn push_json_text(text: &str, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(&bytes[done..]);
     out.push(b'"');
+    has_kept
+}
+
+/// Appends what is shown of the bytes that are spelled at the start of a text, of which there is one at least. Answers how
+/// much of the text they take.
+fn push_shown_bytes(text: &[u8], out: &mut Vec<u8>) -> usize {
+    let bytes = spelled_run(text);
+    for chunk in bytes.utf8_chunks() {
+        out.extend_from_slice(chunk.valid().as_bytes());
+        chunk.invalid().iter().for_each(|_| out.extend_from_slice(b"\\ufffd"));
+    }
+    bytes.len() * SPELLED_LENGTH
 }
 
 /// How many bytes at the start, in whole words or all of them, are known not to be [`SPECIAL`].
@@ -71,9 +106,16 @@ fn plain_words(bytes: &[u8]) -> usize {
         return at * 8;
     }
     // The last word may overlap with the one before it, so that no byte is left to be looked at alone.
-    match bytes.last_chunk::<8>() {
-        Some(last) if !has_special(u64::from_le_bytes(*last)) => bytes.len(),
-        _ => words.len() * 8,
+    let last = bytes.last_chunk::<8>().map_or_else(|| short_word(bytes), |last| u64::from_le_bytes(*last));
+    if has_special(last) { words.len() * 8 } else { bytes.len() }
+}
+
+/// Fewer than eight bytes in one word, some of them more than once: most names are that short.
+fn short_word(bytes: &[u8]) -> u64 {
+    const BLANK: u64 = b' ' as u64;
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (Some(first), Some(last)) => u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32,
+        _ => bytes.iter().fold(u64::MAX / 0xff * BLANK, |word, byte| word << 8 | u64::from(*byte)),
     }
 }
 
@@ -90,7 +132,8 @@ fn has_special(word: u64) -> bool {
         // `<` and `>` differ in one bit.
         | is_zero((word | (EACH * 2)) ^ (EACH * u64::from(b'>')))
         | is_byte(b'&')
-        | is_byte(0xe2);
+        | is_byte(0xe2)
+        | is_byte(0xef);
     found & HIGH != 0
 }
 
@@ -108,43 +151,71 @@ fn html_escape(rest: &[u8]) -> Option<([u8; 6], usize)> {
 
 /// Appends any value, the members of objects in the order of their names.
 pub fn push_json_value(value: &Value, out: &mut Vec<u8>) {
+    push_value::<false>(value, out);
+}
+
+/// The same for those who read it again: bytes that are not of UTF-8 stay spelled. Answers whether there are any.
+pub fn push_kept_value(value: &Value, out: &mut Vec<u8>) -> bool {
+    push_value::<true>(value, out)
+}
+
+fn push_value<const KEEPS: bool>(value: &Value, out: &mut Vec<u8>) -> bool {
+    let mut has_kept = false;
     match value {
         Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
-        Value::Int(number) => {
-            // Writing to memory does not fail.
-            let _ = write!(out, "{number}");
-        }
+        Value::Int(number) => push_integer(*number, out),
         Value::Float(number) => push_float(*number, out),
-        Value::String(text) => push_json_text(text, out),
+        Value::String(text) => has_kept = push_text::<KEEPS>(text, out),
         Value::Array(items) => {
             out.push(b'[');
             for (at, item) in items.iter().enumerate() {
                 if at > 0 {
                     out.push(b',');
                 }
-                push_json_value(item, out);
+                has_kept |= push_value::<KEEPS>(item, out);
             }
             out.push(b']');
         }
-        Value::Object(object) => push_json_object(object, out),
+        Value::Object(object) => has_kept = push_object::<KEEPS>(object, out),
         Value::Raw(raw) if raw.problem().is_some() => out.extend_from_slice(b"null"),
         Value::Raw(raw) => out.extend_from_slice(&compact_json(raw.text().as_bytes())),
     }
+    has_kept
 }
 
-fn push_json_object(object: &Object, out: &mut Vec<u8>) {
+/// The digits of a number, from the last to the first: the formatting of the standard library takes several times as long.
+fn push_integer(number: i64, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let (mut start, mut rest) = (digits.len(), number.unsigned_abs());
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+fn push_object<const KEEPS: bool>(object: &Object, out: &mut Vec<u8>) -> bool {
+    let mut has_kept = false;
     out.push(b'{');
     for (at, (name, member)) in object.iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
-        push_json_text(name, out);
+        has_kept |= push_text::<KEEPS>(name, out);
         out.push(b':');
-        push_json_value(member, out);
+        has_kept |= push_value::<KEEPS>(member, out);
     }
     out.push(b'}');
+    has_kept
 }
 
 /// A number without a fraction is written as an integer, and read as one again.
@@ -163,7 +234,8 @@ fn push_float(number: f64, out: &mut Vec<u8>) {
 }
 
 /// A text that is JSON as Go's encoder passes it on: without blanks, and with its escapes for HTML; names, numbers and
-/// everything else are spelled as they were. Upstream: `compact` of `encoding/json`.
+/// everything else are spelled as they were. Upstream: `compact` of `encoding/json`. Bytes that are not of UTF-8 are shown
+/// as replacement characters.
 pub fn compact_json(text: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = first_difference(text) else { return Cow::Borrowed(text) };
     let mut out = Vec::with_capacity(text.len() + 32);
@@ -174,6 +246,10 @@ pub fn compact_json(text: &[u8]) -> Cow<'_, [u8]> {
         if let Some((escape, length)) = html_escape(&text[at..]) {
             out.extend_from_slice(&escape);
             at += length;
+            continue;
+        }
+        if spelled_byte(&text[at..]).is_some() {
+            at += push_shown_bytes(&text[at..], &mut out);
             continue;
         }
         match byte {
@@ -204,6 +280,7 @@ fn first_difference(text: &[u8]) -> Option<usize> {
             b' ' | b'\t' | b'\n' | b'\r' if !is_in_string => return Some(at),
             b'<' | b'>' | b'&' => return Some(at),
             0xe2 if html_escape(&text[at..]).is_some() => return Some(at),
+            0xef if spelled_byte(&text[at..]).is_some() => return Some(at),
             b'\\' => at += 1,
             b'"' => is_in_string = !is_in_string,
             _ => {}
@@ -228,13 +305,17 @@ fn is_in_string(text: &[u8]) -> bool {
     is_in_string
 }
 
-/// JSON of this server with the escapes for HTML. There are no blanks in it, and those characters are in texts alone.
+/// JSON of this server with the escapes for HTML. There are no blanks in it, and those characters are in texts alone. Bytes
+/// that are not of UTF-8 are shown as replacement characters.
 pub fn escape_html(json: &[u8]) -> Cow<'_, [u8]> {
     let special = |at: usize| match json[at] {
         b'<' | b'>' | b'&' | 0xe2 => html_escape(&json[at..]),
         _ => None,
     };
-    let Some(first) = (0..json.len()).find(|at| special(*at).is_some()) else { return Cow::Borrowed(json) };
+    let is_spelled = |at: usize| json[at] == 0xef && spelled_byte(&json[at..]).is_some();
+    let Some(first) = (0..json.len()).find(|at| special(*at).is_some() || is_spelled(*at)) else {
+        return Cow::Borrowed(json);
+    };
     let mut out = Vec::with_capacity(json.len() + 32);
     out.extend_from_slice(&json[..first]);
     let mut at = first;
@@ -244,6 +325,7 @@ pub fn escape_html(json: &[u8]) -> Cow<'_, [u8]> {
                 out.extend_from_slice(&escape);
                 at += length;
             }
+            None if is_spelled(at) => at += push_shown_bytes(&json[at..], &mut out),
             None => {
                 out.push(json[at]);
                 at += 1;
@@ -256,7 +338,7 @@ pub fn escape_html(json: &[u8]) -> Cow<'_, [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse_json;
+    use crate::{parse_json, text_of_bytes};
 
     #[test]
     fn texts_are_escaped_as_go_escapes_them() {
@@ -314,6 +396,22 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&compact_json(text.as_bytes())), want, "{text}");
         }
         assert!(matches!(compact_json(br#"{"a":"\u003c b"}"#), Cow::Borrowed(_)), "nothing to do");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_shown_as_go_shows_them_and_kept_for_those_who_read_again() {
+        let odd = text_of_bytes(b"<a\xff\xfe\xe2\x82b \xef\xb7\x98\xef\xb7\xa0").into_owned();
+        let shown = "\\u003ca\\ufffd\\ufffd\\ufffd\\ufffdb \u{fdd8}\u{fde0}";
+        let value = Value::Object([(odd.as_str(), Value::from(odd.as_str()))].into_iter().collect());
+        let mut out = Vec::new();
+        push_json_value(&value, &mut out);
+        assert_eq!(String::from_utf8_lossy(&out), format!("{{\"{shown}\":\"{shown}\"}}"));
+        let mut kept = Vec::new();
+        assert!(push_kept_value(&value, &mut kept));
+        assert_eq!(parse_json(&kept).expect("JSON").value, value);
+        assert_eq!(compact_json(&kept), out);
+        assert_eq!(escape_html(&kept), out);
+        assert!(!push_kept_text("é\u{feff}\u{fdd0}", &mut Vec::new()), "nothing to keep");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::fmt;
 use compact_str::CompactString;
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 
-use crate::{Object, Value, clip, json_problem};
+use crate::json_plain::read_plain;
+use crate::{Object, Value, clip, json_problem, shown_text, text_of_bytes};
 
 /// How deep objects and arrays may nest. Everything that walks a value may recurse this deep, so it also bounds the
 /// stack that a request can use.
@@ -18,9 +19,6 @@ const FAST_DEPTH: usize = 250;
 /// Why a text is not JSON that the server takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
-    /// The bytes are not UTF-8.
-    #[error("invalid UTF-8 at byte {0}")]
-    NotUtf8(usize),
     /// The text is not JSON.
     #[error("{0}")]
     Syntax(String),
@@ -42,9 +40,23 @@ pub struct Parsed {
     pub duplicates: Vec<String>,
 }
 
-/// Reads one JSON value that takes up all of `text`.
+/// Reads one JSON value that takes up all of `text`. As in Go, bytes of strings that are not of UTF-8 stand for replacement
+/// characters.
 pub fn parse_json(text: &[u8]) -> Result<Parsed, JsonError> {
-    let text = std::str::from_utf8(text).map_err(|error| JsonError::NotUtf8(error.valid_up_to()))?;
+    let Ok(text) = std::str::from_utf8(text) else {
+        return match json_problem(text) {
+            Some(problem) => Err(JsonError::Syntax(problem)),
+            None => parse_json(shown_text(&text_of_bytes(text)).as_bytes()),
+        };
+    };
+    match read_plain(text, |token| read_thoroughly(token).ok().map(|parsed| parsed.value)) {
+        Some(value) => Ok(Parsed { value, duplicates: Vec::new() }),
+        None => read_thoroughly(text),
+    }
+}
+
+/// Reads any text, and finds out what is odd about it.
+pub(crate) fn read_thoroughly(text: &str) -> Result<Parsed, JsonError> {
     let parsed = parse_text(text);
     // Rare enough to look for it only where a text was refused.
     if matches!(parsed, Err(JsonError::Syntax(_)))
@@ -300,9 +312,21 @@ mod tests {
 
     #[test]
     fn malformed_text_is_refused() {
-        for text in [&b""[..], b"{", b"{\"a\":}", b"[1,]", b"nul", b"{} x", b"'a'", b"{\"a\" 1}", b"\"\xff\"", b"01"] {
+        for text in [&b""[..], b"{", b"{\"a\":}", b"[1,]", b"nul", b"{} x", b"'a'", b"{\"a\" 1}", b"\"\"\xff", b"01"] {
             assert!(parse_json(text).is_err(), "{}", String::from_utf8_lossy(text));
         }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced_in_strings_and_refused_elsewhere() {
+        assert_eq!(
+            parse_json(b"{\"a\xff\":\"\xe2\x82b\"}").expect("JSON").value.to_json(),
+            "{\"a\u{fffd}\":\"\u{fffd}\u{fffd}b\"}"
+        );
+        assert_eq!(
+            parse_json(b"{}\xff"),
+            Err(JsonError::Syntax("invalid character 'ÿ' after top-level value".to_owned()))
+        );
     }
 
     #[test]

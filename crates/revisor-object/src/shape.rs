@@ -1,29 +1,34 @@
 //! [`Shape`]: the shape in which an object is shown. What is made of a stored object is remembered beside it under its
 //! shape, and nothing else decides whether two readers may share it.
 
+use std::num::NonZeroU64;
+
 /// The shape in which an object is shown: as it is stored, or as a version shows it in one state of what defines that
-/// version.
+/// version. One number, because every stored object has room for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Shape {
-    /// Which of the versions of the resource.
-    version: u64,
-    /// Which state of its definition and of the conversion that belongs to it; zero where neither changes.
-    state: u64,
-}
+pub struct Shape(NonZeroU64);
+
+/// How many bits tell the versions of a definition apart, which has room for far fewer.
+const VERSION_BITS: u32 = 16;
 
 impl Shape {
     /// As objects are stored.
-    pub const STORED: Shape = Shape { version: 0, state: 0 };
+    pub const STORED: Shape = Shape(NonZeroU64::MAX);
 
     /// That of a version that is the same for as long as the program runs. The number is its own among the versions of
     /// its resource, and not zero.
     pub fn of_built_in(version: u64) -> Shape {
-        Shape { version, state: 0 }
+        Shape::numbered(version)
     }
 
     /// That of a version of a definition. The state is not zero, and no other state of any definition has its number.
     pub fn of_defined(version: usize, state: u64) -> Shape {
-        Shape { version: version as u64, state }
+        let version = version as u64 & ((1 << VERSION_BITS) - 1);
+        Shape::numbered(state << VERSION_BITS | version)
+    }
+
+    fn numbered(number: u64) -> Shape {
+        Shape(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
     }
 
     /// Whether objects are shown as they are stored.

@@ -6,7 +6,7 @@
 use compact_str::CompactString;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use crate::RawJson;
+use crate::{RawJson, shown_text};
 
 /// A JSON value as Kubernetes reads it: integers that fit 64 bits are integers, all other numbers are floats.
 #[derive(Debug, Clone, Default)]
@@ -183,7 +183,7 @@ impl Serialize for Value {
             Value::Bool(truth) => serializer.serialize_bool(*truth),
             Value::Int(number) => serializer.serialize_i64(*number),
             Value::Float(number) => serializer.serialize_f64(*number),
-            Value::String(text) => serializer.serialize_str(text),
+            Value::String(text) => serializer.serialize_str(&shown_text(text)),
             Value::Array(items) => {
                 let mut sequence = serializer.serialize_seq(Some(items.len()))?;
                 for item in items {
@@ -252,6 +252,12 @@ impl Object {
                 same
             });
         }
+        Object { members }
+    }
+
+    /// Makes an object of members that are in the order of their names, each name once.
+    pub(crate) fn from_sorted(members: Vec<(CompactString, Value)>) -> Object {
+        debug_assert!(members.is_sorted_by(|(one, _), (two, _)| one < two), "members are not in order");
         Object { members }
     }
 
@@ -421,7 +427,7 @@ impl Serialize for Object {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.members.len()))?;
         for (name, value) in &self.members {
-            map.serialize_entry(name.as_str(), value)?;
+            map.serialize_entry(&*shown_text(name), value)?;
         }
         map.end()
     }

@@ -6,11 +6,14 @@
 
 use std::collections::HashMap;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use compact_str::{CompactString, ToCompactString};
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 
 use crate::json::{MAX_DEPTH, MAX_DUPLICATES};
-use crate::{Object, Parsed, Value, clip};
+use crate::yaml_characters::yaml_text;
+use crate::{BadValue, Object, Parsed, Value, clip, shown_text, text_of_bytes};
 
 /// How many values the aliases of one text may add.
 const MAX_ALIASED: usize = 100_000;
@@ -18,11 +21,14 @@ const MAX_ALIASED: usize = 100_000;
 /// Why a text is not YAML that the server takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum YamlError {
-    /// The bytes are not UTF-8.
-    #[error("yaml: invalid UTF-8 at byte {0}")]
-    NotUtf8(usize),
-    /// The text is not YAML.
-    #[error("yaml: line {line}: {problem}")]
+    /// The bytes are no text that YAML may be written in.
+    #[error("yaml: {0}")]
+    Characters(&'static str),
+    /// A key is null.
+    #[error("unsupported map key of type: %!s(<nil>), key: <nil>, value: {0}")]
+    NullKey(String),
+    /// The text is not YAML. Of the first line its number is not told.
+    #[error("yaml: {}{problem}", if *line > 1 { format!("line {line}: ") } else { String::new() })]
     Syntax {
         /// The line, counted from one.
         line: usize,
@@ -49,10 +55,9 @@ pub fn parse_yaml_file(text: &[u8]) -> Result<Parsed, YamlError> {
 }
 
 fn read(text: &[u8], mut builder: Builder) -> Result<Parsed, YamlError> {
-    let text = std::str::from_utf8(text).map_err(|error| YamlError::NotUtf8(error.valid_up_to()))?;
+    let text = &*yaml_text(text).map_err(YamlError::Characters)?;
     for event in Parser::new(StrInput::new(text)) {
-        let (event, span) = event
-            .map_err(|error| YamlError::Syntax { line: error.marker().line(), problem: error.info().to_owned() })?;
+        let (event, span) = event.map_err(|error| syntax(error.marker().line(), problem_of(error.info())))?;
         if builder.take(event, span.start.line())? {
             break;
         }
@@ -84,6 +89,7 @@ enum Node {
 enum Key {
     Name(CompactString),
     Merge,
+    Null,
 }
 
 impl Builder {
@@ -166,7 +172,7 @@ impl Builder {
         }
         if self.expects_key() {
             let name = key_text(&value).ok_or_else(|| syntax(line, "invalid map key: only scalars can be keys"))?;
-            self.set_key(Key::Name(name));
+            self.set_key(if value.is_null() { Key::Null } else { Key::Name(name) });
             return Ok(());
         }
         match self.open.last_mut().map(|open| &mut open.node) {
@@ -174,6 +180,10 @@ impl Builder {
             Some(Node::Sequence(items)) => items.push(value),
             Some(Node::Mapping { members, key, merged }) => match key.take() {
                 Some(Key::Name(name)) => members.push((name, value)),
+                Some(Key::Null) => {
+                    let shown = if value.is_null() { "<nil>".to_owned() } else { BadValue::of(&value).to_string() };
+                    return Err(YamlError::NullKey(clip(shown)));
+                }
                 Some(Key::Merge) => {
                     merge_sources(value, merged)
                         .ok_or_else(|| syntax(line, "map merge requires map or sequence of maps as the value"))?;
@@ -223,6 +233,16 @@ fn path(open: &[Open]) -> String {
     path
 }
 
+/// What the original says of what its parser does not take.
+fn problem_of(info: &str) -> &str {
+    match info {
+        _ if info.starts_with("tabs disallowed within this context") => "found character that cannot start any token",
+        // What was being parsed is not told.
+        _ if info.starts_with("while ") => info.split_once(", ").map_or(info, |(_, problem)| problem),
+        _ => info,
+    }
+}
+
 fn syntax(line: usize, problem: &str) -> YamlError {
     YamlError::Syntax { line, problem: problem.to_owned() }
 }
@@ -262,7 +282,11 @@ pub(crate) fn key_text(value: &Value) -> Option<CompactString> {
 
 pub(crate) fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, &'static str> {
     match tag.filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.as_str()) {
-        Some("str" | "binary") => return Ok(Value::from(text)),
+        Some("str") => return Ok(Value::from(text)),
+        Some("binary") => {
+            let bytes = BASE64.decode(text).map_err(|_| "!!binary value contains invalid base64 data")?;
+            return Ok(Value::from(&*shown_text(&text_of_bytes(&bytes))));
+        }
         Some("int" | "float" | "bool" | "null") => return resolve(text),
         _ => {}
     }

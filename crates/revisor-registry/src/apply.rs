@@ -6,7 +6,7 @@ use revisor_catalog::Resource;
 use revisor_merge::{
     Application, Applied, ApplyError, FieldSet, ManagedFields, Manager, Operation, Replacement, server_side_apply,
 };
-use revisor_object::{Object, Parsed, Value, YamlError, parse_json, parse_yaml, repeated_yaml_keys};
+use revisor_object::{Object, Parsed, Value, YamlError, is_yaml_text, parse_json, parse_yaml, repeated_yaml_keys};
 use revisor_schema::read_cbor_map;
 
 use crate::body::fit_applied;
@@ -190,7 +190,8 @@ fn parse(text: &[u8]) -> Result<Parsed, YamlError> {
             _ => false,
         }
     }
-    let json = text.starts_with(b"{").then(|| parse_json(text)).and_then(Result::ok);
+    let may_be_json = text.starts_with(b"{") && is_yaml_text(text);
+    let json = may_be_json.then(|| parse_json(text)).and_then(Result::ok);
     json.filter(|parsed| !has_disguised_integers(&parsed.value)).map_or_else(|| parse_yaml(text), Ok)
 }
 
@@ -215,7 +216,12 @@ pub(crate) fn read(
             let value = read_cbor_map(text).map_err(|error| bad(error.to_string()))?;
             Parsed { value, duplicates: Vec::new() }
         }
-        _ => parse(text).map_err(|error| bad(error.to_string()))?,
+        _ => {
+            let converting = |error: YamlError| bad(format!("error converting YAML to JSON: {error}"));
+            let mut parsed = parse(text).map_err(converting)?;
+            parsed.value.guard_noncharacters(text);
+            parsed
+        }
     };
     if value.is_null() {
         value = Value::Object(Object::new());

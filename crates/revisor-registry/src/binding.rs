@@ -59,7 +59,7 @@ impl Registry {
             require(pods, entry, pod, &preconditions).map_err(|error| match error {
                 RegistryError::Conflict { why, .. } => {
                     let pod = Place { resource: pods, namespace, name: Some(&named) };
-                    RegistryError::conflict(pods, &named, unlike_stored(pod, &why))
+                    RegistryError::conflict(pods, &named, unlike_stored(pod, options.dry_run, &why))
                 }
                 other => other,
             })?;

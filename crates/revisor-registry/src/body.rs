@@ -150,6 +150,8 @@ impl Format {
             Format::Json => {
                 let Parsed { mut value, mut duplicates } =
                     parse_json(body).map_err(|error| Unread::Syntax(error.to_string()))?;
+                value.guard_noncharacters(body);
+                refuse_untyped(&value, wanted)?;
                 if let Some(id) = wanted.id {
                     wanted.types.keep_raw(id, &mut value, body);
                     // What is kept as its text is nobody's to read.
@@ -158,7 +160,10 @@ impl Format {
                 Ok((value, Repeated::Json { text: body, is_repeated: !duplicates.is_empty() }))
             }
             Format::Yaml => {
-                let Parsed { value, duplicates } = parse_yaml(body).map_err(|error| Unread::Yaml(error.to_string()))?;
+                let Parsed { mut value, duplicates } =
+                    parse_yaml(body).map_err(|error| Unread::Yaml(error.to_string()))?;
+                value.guard_noncharacters(body);
+                refuse_untyped(&value, wanted)?;
                 let repeated = match std::str::from_utf8(body) {
                     Ok(text) if !duplicates.is_empty() => Repeated::Yaml(repeated_yaml_keys(text)),
                     _ => Repeated::None,
@@ -185,6 +190,24 @@ impl Format {
                 Ok((value, Repeated::None))
             }
         }
+    }
+}
+
+/// Refuses an object of a built-in kind that says what it is in something else than texts: that is read before all others.
+fn refuse_untyped(value: &Value, wanted: BodyType<'_>) -> Result<(), Unread> {
+    let Some(object) = value.as_object().filter(|_| wanted.id.is_some()) else { return Ok(()) };
+    for name in ["apiVersion", "kind"] {
+        if let Some(odd) = object.get(name).filter(|said| !said.is_null() && said.as_str().is_none()) {
+            let found = odd.type_name();
+            let problem = format!("json: cannot unmarshal {found} into Go struct field .{name} of type string");
+            return Err(Unread::Syntax(problem));
+        }
+    }
+    match object.str("apiVersion") {
+        Some(version) if version.matches('/').count() > 1 => {
+            Err(Unread::Yaml(format!("unexpected GroupVersion string: {version}")))
+        }
+        _ => Ok(()),
     }
 }
 

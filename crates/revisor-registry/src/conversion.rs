@@ -12,7 +12,7 @@ use bytes::Bytes;
 use revisor_cache::Item;
 use revisor_catalog::{Beneath, Custom, LaidDown, Resource, Unconverted};
 use revisor_object::Object;
-use revisor_store::Draft;
+use revisor_store::{Draft, Entry};
 use revisor_version::Revision;
 use revisor_webhook::ConversionWebhook;
 
@@ -76,13 +76,17 @@ impl Drafted {
 }
 
 impl Registry {
-    /// The object that is stored in these bytes, in the version in which it is worked on.
-    pub(crate) async fn read_stored(&self, resource: &Arc<Resource>, stored: &[u8]) -> Result<Current, RegistryError> {
-        let object = Decoded::stored_as(resource, stored)?;
+    /// The object that is stored, in the version in which it is worked on.
+    pub(crate) async fn read_stored(&self, resource: &Arc<Resource>, stored: &Entry) -> Result<Current, RegistryError> {
+        let object = Decoded::stored_as(resource, stored.bytes())?;
         let Some(custom) = resource.custom() else { return Ok(Current { object, beneath: Beneath::Nothing }) };
-        let (mut object, beneath) = match custom.show_to_write(object) {
-            (Ok(object), beneath) => (object, beneath),
-            (Err(unconverted), _) => self.take_in(custom, resource, unconverted).await?,
+        let (mut object, beneath) = if stored.is_shown_as(resource.shape) {
+            (object, Beneath::Nothing)
+        } else {
+            match custom.show_to_write(object) {
+                (Ok(object), beneath) => (object, beneath),
+                (Err(unconverted), _) => self.take_in(custom, resource, unconverted).await?,
+            }
         };
         object.remove("apiVersion");
         object.remove("kind");
@@ -95,11 +99,11 @@ impl Registry {
     pub(crate) async fn read_to_delete(
         &self,
         resource: &Arc<Resource>,
-        stored: &[u8],
+        stored: &Entry,
     ) -> Result<Current, RegistryError> {
         match (self.read_stored(resource, stored).await, resource.custom()) {
             (Err(RegistryError::Conversion(_)), Some(custom)) if !custom.asks_others() => {
-                let (object, beneath) = custom.take_stored(Decoded::stored(stored)?);
+                let (object, beneath) = custom.take_stored(Decoded::stored(stored.bytes())?);
                 Ok(Current { object, beneath })
             }
             (current, _) => current,
@@ -130,7 +134,9 @@ impl Registry {
             None if is_laid_bare && custom.storage_version() == resource.api_version => Some(Shown::AsStored),
             None => None,
         };
-        let drafted = Drafted { stored: encode(resource, &stored), shown };
+        let stored = encode(resource, &stored);
+        let stored = if matches!(shown, Some(Shown::AsStored)) { stored.shown_as(resource.shape) } else { stored };
+        let drafted = Drafted { stored, shown };
         debug_assert!(drafted.tells_the_truth(resource), "what was written is not what is read: {drafted:?}");
         Ok(drafted)
     }

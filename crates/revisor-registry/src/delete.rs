@@ -12,6 +12,7 @@ use revisor_store::{BoxFuture, Change, Entry, Expect, Write};
 use revisor_version::Revision;
 
 use self::plan::{Plan, plan};
+use crate::admission::Attributes;
 use crate::allocation::{Outcome, Reservation};
 use crate::body::{BodyType, UNKNOWN_TYPE, Unread, no_object};
 use crate::conversion::Current;
@@ -220,6 +221,16 @@ impl Registry {
         options: &DeleteOptions,
         write: WriteOptions<'_>,
     ) -> Result<Deleted, RegistryError> {
+        let name = target.name.unwrap_or_default();
+        // As in the original, collections are not looked at so closely.
+        if let Some(why) = target.resource.strategy.refuses_deletion(name) {
+            return Err(RegistryError::Forbidden {
+                resource: target.resource.clone(),
+                name: name.to_owned(),
+                why: why.to_owned(),
+                terminating_namespace: None,
+            });
+        }
         if options.validate(self.is_unsafe(options)).is_ok() {
             warn_of_orphans(target.resource, options, write);
         }
@@ -310,19 +321,21 @@ impl Registry {
                 Round { shown, target, current: &current, marked: marked_now.take(), preconditions: &preconditions };
             // A write shows whether it began with the newest state. Whatever else is answered must be true of it too
             // (upstream: `origStateIsCurrent` in `conditionalDelete`).
-            let Step { old, marked, change, is_removed } = match self.prepare_deletion(round, options, asked).await {
-                Ok(Next::Write(step)) => step,
-                Ok(Next::Answer(deleted)) if self.is_current(&mut attempts).await? => return Ok(deleted),
-                Err(error) if self.is_current(&mut attempts).await? => return Err(error),
-                Ok(Next::Answer(_)) | Err(_) => continue,
-            };
-            let uid = uid_of(&old).to_owned();
+            let Step { uid, removed, marked, change, is_removed } =
+                match self.prepare_deletion(round, options, asked).await {
+                    Ok(Next::Write(step)) => step,
+                    Ok(Next::Answer(deleted)) if self.is_current(&mut attempts).await? => return Ok(deleted),
+                    Err(error) if self.is_current(&mut attempts).await? => return Err(error),
+                    Ok(Next::Answer(_)) | Err(_) => continue,
+                };
             marked_now = marked;
             let mut reservation = self
                 .reservation_for(resource, namespace, name, false)
                 .filter(|_| matches!(change, Change::Delete))
                 .unwrap_or_else(|| Reservation::nothing(self));
-            reservation.give_up_all(&old);
+            if let Some(removed) = &removed {
+                reservation.give_up_all(removed);
+            }
             let write = Write { key: attempts.key().clone(), expect: Expect::At(current.revision()), change };
             let written = self.cache.write(write).await;
             reservation.settle(if written.is_ok() { Outcome::Removed } else { Outcome::Failed }).await;
@@ -357,12 +370,12 @@ impl Registry {
         let name = name.unwrap_or_default();
         let Current { object: old, beneath } = match marked {
             Some(object) => Current { object, beneath: Beneath::Nothing },
-            None => self.read_to_delete(resource, current.bytes()).await?,
+            None => self.read_to_delete(resource, current).await?,
         };
         check_preconditions(resource, name, current, &old, preconditions)?;
         if let Some(Request { write, is_collection }) = request {
             let place = Place { resource: shown, namespace, name: (!is_collection).then_some(name) };
-            let attributes = write.deletion(place, &old, options);
+            let attributes = Attributes { stored: Some(current.bytes()), ..write.deletion(place, &old, options) };
             self.admit(&attributes, &mut Object::new()).await?;
             self.validate_admission(&attributes, &Object::new()).await?;
             write.in_time()?;
@@ -370,11 +383,12 @@ impl Registry {
         if is_conversions(resource) && old.at(&["metadata", "deletionTimestamp"]).is_none() {
             self.refuse_needed(resource, name).await?;
         }
-        let (object, is_removed) = match plan(resource, &old, options, self.environment.now()) {
+        let uid = uid_of(&old).to_owned();
+        let (removed, object, is_removed) = match plan(resource, old, options, self.environment.now()) {
             Plan::Nothing => return Ok(Next::Answer(Deleted::Marked(current.bytes().clone()))),
-            Plan::Remove => (None, true),
-            Plan::Mark(object) => (Some(object), false),
-            Plan::MarkAndRemove(object) => (Some(object), true),
+            Plan::Remove(object) => (Some(object), None, true),
+            Plan::Mark(object) => (None, Some(object), false),
+            Plan::MarkAndRemove(object) => (None, Some(object), true),
         };
         let mut marked = None;
         let draft = match object {
@@ -388,12 +402,11 @@ impl Registry {
             None => None,
         };
         if options.dry_run {
-            let uid = uid_of(&old).to_owned();
             let bytes = draft.map_or(current.bytes().clone(), |draft| draft.at_revision(current.revision()));
             return Ok(Next::Answer(if is_removed { Deleted::Gone { bytes, uid } } else { Deleted::Marked(bytes) }));
         }
         let change = draft.map_or(Change::Delete, Change::Mark);
-        Ok(Next::Write(Step { old, marked, change, is_removed }))
+        Ok(Next::Write(Step { uid, removed, marked, change, is_removed }))
     }
 
     /// Deletes every object of a collection that is selected, or the first ones, if the request has a limit; answers
@@ -462,7 +475,10 @@ enum Next {
 
 /// What is written so that an object goes.
 struct Step {
-    old: Object,
+    /// The identity of the object.
+    uid: String,
+    /// The object, if it is removed.
+    removed: Option<Object>,
     /// The object with its mark, if it is removed right after that.
     marked: Option<Object>,
     change: Change,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use revisor_catalog::Resource;
 use revisor_object::{FieldError, FieldPath, KindRef, Object, Status, StructuredLabelSelector, Value};
 
-use crate::body::{BodyType, Unread};
+use crate::body::{BodyType, Unread, no_object};
 use crate::delete::{check_preconditions, corrupt};
 use crate::overwrite::set_condition;
 use crate::write::match_namespace;
@@ -36,16 +36,16 @@ impl Eviction {
     pub fn read(registry: &Registry, format: Format, text: &[u8]) -> Result<Eviction, RegistryError> {
         let types = registry.catalog.types();
         let Some(id) = types.id("policy.v1.Eviction") else { return Err(RegistryError::Unreadable) };
-        let bad = |problem: String| {
-            RegistryError::BadRequest(format!(
-                "the object provided is unrecognized (must be of type {KIND}): {problem}"
-            ))
-        };
         let parsed = format.parse(text, BodyType { kind: KIND, api_version: None, types, id: Some(id) });
         let refused = |unread: Unread| RegistryError::BadRequest(unread.message(KIND, "policy/v1", text));
         let (mut value, _) = parsed.map_err(refused)?;
-        types.conform(id, &mut value).map_err(|mismatch| bad(mismatch.to_string()))?;
-        let Value::Object(object) = value else { return Err(bad("not an object".to_owned())) };
+        if !matches!(value, Value::Object(_) | Value::Null) {
+            return Err(refused(Unread::Syntax(no_object(&value))));
+        }
+        types.conform(id, &mut value).map_err(|mismatch| {
+            RegistryError::BadRequest(format!("{KIND} in version \"v1\" cannot be handled as a {KIND}: {mismatch}"))
+        })?;
+        let object = value.as_object().cloned().unwrap_or_default();
         let kind = object.str("kind").unwrap_or(KIND);
         let version = object.str("apiVersion").unwrap_or("policy/v1");
         if kind != KIND || !matches!(version, "policy/v1" | "policy/v1beta1") {
@@ -55,9 +55,7 @@ impl Eviction {
                 version.rsplit('/').next().unwrap_or_default()
             )));
         }
-        let eviction = Eviction(object);
-        eviction.options()?;
-        Ok(eviction)
+        Ok(Eviction(object))
     }
 
     fn name(&self) -> &str {

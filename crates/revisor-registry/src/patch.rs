@@ -146,6 +146,10 @@ fn patched(
 ) -> Result<(Value, Repeated<'static>), RegistryError> {
     resource.open_raw(&mut shown);
     let mut value = Value::Object(shown);
+    // The original applies these to JSON, and reads what came of it.
+    if matches!(kind, PatchKind::Merge | PatchKind::Json) {
+        value.replace_stray_bytes();
+    }
     let repeated = apply_patch(resource, kind, text, &mut value)?;
     Ok((value, repeated))
 }
@@ -162,7 +166,8 @@ pub(crate) fn apply_patch(
         _ => RegistryError::BadRequest(format!("error decoding patch: {problem}")),
     };
     let parsed = parse_json(text).map_err(|error| bad(error.to_string()))?;
-    let patch = parsed.value;
+    let mut patch = parsed.value;
+    patch.guard_noncharacters(text);
     let repeated = odd_in_patch(kind, text, &patch, !parsed.duplicates.is_empty());
     let applied = match kind {
         // As in the original, which reads it as an object without members, and finds out later that it is none.

@@ -51,7 +51,7 @@ pub fn present(resource: &Resource, stored: &Bytes) -> Bytes {
 /// The same of an object of the cache. What is shown as it is stored is only looked at: to count one more owner of the
 /// bytes of each object costs as much as to copy a small one.
 pub fn present_item<'i>(resource: &Resource, item: &'i Item) -> Cow<'i, Bytes> {
-    if is_shown_as_stored(resource, item.bytes()) {
+    if is_item_shown_as_stored(resource, item) {
         return Cow::Borrowed(item.bytes());
     }
     Cow::Owned(shown_or_stored(show_item_now(resource, item), item.bytes()))
@@ -92,12 +92,17 @@ pub(crate) fn show_item_now(resource: &Resource, item: &Item) -> Result<Bytes, U
 
 /// What is there already of an object of the cache.
 pub(crate) fn remembered(resource: &Resource, item: &Item) -> Option<Bytes> {
-    if is_shown_as_stored(resource, item.bytes()) { Some(item.bytes().clone()) } else { item.shown(resource.shape) }
+    if is_item_shown_as_stored(resource, item) { Some(item.bytes().clone()) } else { item.shown(resource.shape) }
 }
 
 /// Whether the stored bytes of an object are those that clients of `resource` see.
-fn is_shown_as_stored(resource: &Resource, stored: &[u8]) -> bool {
+pub(crate) fn is_shown_as_stored(resource: &Resource, stored: &[u8]) -> bool {
     resource.shape.is_stored() && !resource.is_stored_otherwise(stored)
+}
+
+/// The same of an object of the cache, of which whoever wrote it may have known it.
+fn is_item_shown_as_stored(resource: &Resource, item: &Item) -> bool {
+    item.entry().is_shown_as(resource.shape) || is_shown_as_stored(resource, item.bytes())
 }
 
 /// Encodes an object as it is shown. If nothing is different from how it is stored, nothing new is kept.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use revisor_cache::{Expired, Filter, Footprint, Item, PastError, ResourceCache, Scope, Snapshot, WatchStart};
 use revisor_catalog::{Custom, Feature, Resource};
-use revisor_object::{CONTINUE_EXPIRED, ContinueToken, FieldError, FieldErrors, FieldPath, ListScope};
+use revisor_object::{CONTINUE_EXPIRED, ContinueToken, ListScope};
 use revisor_store::Key;
 use revisor_version::Revision;
 
@@ -159,9 +159,6 @@ impl Registry {
         let version = parse_version(resource_version)
             // DIFFERENCE: the original answers 500 to a version that is no number here.
             .map_err(|detail| RegistryError::BadRequest(invalid_version(resource_version, detail)))?;
-        if !resource_version_match.is_empty() {
-            check_get_match(resource_version_match, version)?;
-        }
         match version {
             Some(revision) => self.reach(&cache, revision).await?,
             None if resource_version.is_empty() => {
@@ -169,6 +166,7 @@ impl Registry {
             }
             None => {}
         }
+        // Beyond the original, which looks at no match here: `Exact` shows the object as it was at a version.
         if let (Some(revision), "Exact") = (version, resource_version_match) {
             let found =
                 Box::pin(cache.get_at(&key, revision)).await.map_err(|error| past_error(error, expired_state))?;
@@ -180,7 +178,14 @@ impl Registry {
         let reached = cache.reached();
         let item = cache.get(&key).ok_or_else(|| RegistryError::not_found(resource, name))?;
         RegistryError::check_readable(item.entry())?;
-        let bytes = self.show_item(resource, &item).await?;
+        let bytes = match resource.custom() {
+            // As in the original, who wants the newest state has a webhook asked each time; lists, watches and who is
+            // content with what is at hand are answered from what it said before.
+            Some(custom) if resource_version.is_empty() && custom.asks_others() => {
+                self.show(resource, item.bytes()).await?
+            }
+            _ => self.show_item(resource, &item).await?,
+        };
         let served_at = reached.max(Some(item.revision()));
         Ok(Got { bytes, item: Some(item), served_at })
     }
@@ -242,10 +247,14 @@ impl Registry {
                 self.reach(&cache, revision).await?;
                 Some(revision)
             }
-            ListPlan::Continue => {
+            ListPlan::Continue { beside_version } => {
                 let token = self.sealer.open(versions.continue_token, scope);
                 let token =
                     token.map_err(|error| RegistryError::BadRequest(format!("invalid continue token: {error}")))?;
+                if beside_version {
+                    let message = "specifying resource version is not allowed when using continue";
+                    return Err(RegistryError::BadRequest(message.to_owned()));
+                }
                 after = Some(format!("{prefix}{}", token.start_after));
                 if token.revision.is_none() {
                     cache.freshen().await?;
@@ -336,6 +345,10 @@ impl Registry {
     pub async fn watch(self: &Arc<Self>, request: WatchRequest<'_>) -> Result<Watched, RegistryError> {
         let WatchRequest { resource, namespace, name, selection, versions } = request;
         let plan = plan_watch(&versions, self.catalog.features().has(Feature::WatchList))?;
+        if name.is_some_and(|name| !selection.suits_name(name)) {
+            let message = "fieldSelector metadata.name doesn't match requested name";
+            return Err(RegistryError::BadRequest(message.to_owned()));
+        }
         let cache = self.cache_of(resource);
         let start = match plan {
             WatchPlan::LatestState => {
@@ -494,17 +507,4 @@ fn past_error(error: PastError, expired: impl FnOnce(Expired) -> RegistryError) 
 fn expired_state(_: Expired) -> RegistryError {
     let message = "The resourceVersion for the provided list is too old.".to_owned();
     RegistryError::Expired { message, continue_token: None }
-}
-
-/// Beyond the original: a get takes `resourceVersionMatch=Exact`, with the rules of a list.
-fn check_get_match(matching: &str, version: Option<Revision>) -> Result<(), RegistryError> {
-    let path = FieldPath::root("resourceVersionMatch");
-    let mut errors = FieldErrors::new();
-    if !["Exact", "NotOlderThan"].contains(&matching) {
-        errors.push(FieldError::not_supported(path, matching, &["Exact", "NotOlderThan", ""]));
-    }
-    if version.is_none() && matching == "Exact" {
-        errors.push(FieldError::forbidden(path, "resourceVersionMatch \"exact\" needs a resourceVersion above \"0\""));
-    }
-    if errors.is_empty() { Ok(()) } else { Err(RegistryError::InvalidOptions { kind: "GetOptions", errors }) }
 }

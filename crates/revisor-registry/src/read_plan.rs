@@ -44,7 +44,11 @@ pub enum ListPlan {
     /// Exactly this revision.
     Exact(Revision),
     /// The next page of the list that the token belongs to.
-    Continue,
+    Continue {
+        /// Whether a version is given as well, which is refused. As in the original (`ValidateListOptions`), a token that
+        /// is none is told first.
+        beside_version: bool,
+    },
 }
 
 /// The read that a watch means.
@@ -89,11 +93,7 @@ pub fn plan_list(versions: &ListVersions<'_>) -> Result<ListPlan, RegistryError>
     }
     reject(errors)?;
     if !continue_token.is_empty() {
-        if !matches!(resource_version, "" | "0") {
-            let message = "specifying resource version is not allowed when using continue";
-            return Err(RegistryError::BadRequest(message.to_owned()));
-        }
-        return Ok(ListPlan::Continue);
+        return Ok(ListPlan::Continue { beside_version: !matches!(resource_version, "" | "0") });
     }
     let Some(revision) = parse_version(resource_version).map_err(|detail| {
         RegistryError::BadRequest(format!("invalid resource version: {}", invalid_version(resource_version, detail)))
@@ -201,10 +201,10 @@ mod tests {
             ("0", "", true, "", Ok(Any)),
             ("7", "", false, "", Ok(NotOlderThan(at(7)))),
             ("7", "", true, "", Ok(Exact(at(7)))),
-            ("", "", true, "t", Ok(Continue)),
-            ("0", "", true, "t", Ok(Continue)),
-            ("7", "", true, "t", Err("400")),
-            ("x", "", false, "t", Err("400")),
+            ("", "", true, "t", Ok(Continue { beside_version: false })),
+            ("0", "", true, "t", Ok(Continue { beside_version: false })),
+            ("7", "", true, "t", Ok(Continue { beside_version: true })),
+            ("x", "", false, "t", Ok(Continue { beside_version: true })),
             ("", "Exact", false, "", Err("422")),
             ("0", "Exact", true, "", Err("422")),
             ("7", "Exact", false, "", Ok(Exact(at(7)))),

@@ -84,7 +84,7 @@ impl Registry {
     }
 
     async fn write_anew(&self, storage: &Arc<Resource>, current: &Entry) -> Result<(), RegistryError> {
-        let Current { object, beneath } = self.read_stored(storage, current.bytes()).await?;
+        let Current { object, beneath } = self.read_stored(storage, current).await?;
         let drafted = self.draft(storage, object, &beneath).await?;
         if current.same_content(&drafted.stored) && !self.cache.is_stale(current).await? {
             return Ok(());

@@ -62,7 +62,7 @@ impl Registry {
             self.check_scale(place.resource, &scale)?;
             if let Some(why) = other_uid(uid, current) {
                 let name = place.name.unwrap_or_default();
-                return Err(RegistryError::conflict(place.resource, name, unlike_stored(place, &why)));
+                return Err(RegistryError::conflict(place.resource, name, unlike_stored(place, options.dry_run, &why)));
             }
             let object = rescaled(place.resource, current, &scale);
             let managed = Some(self.track_scale(place.resource, current, &scale, options)?);

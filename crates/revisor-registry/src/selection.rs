@@ -58,6 +58,11 @@ impl Selection {
         !self.labels.is_everything() || self.fields.terms().iter().any(|term| is_read(&term.field))
     }
 
+    /// Whether it goes with a name that a path asks for: it must not speak of fields, or must select this name.
+    pub(crate) fn suits_name(&self, name: &str) -> bool {
+        self.fields.is_everything() || self.exact_name() == Some(name)
+    }
+
     /// The one name that can be selected, if there is only one.
     pub(crate) fn exact_name(&self) -> Option<&str> {
         self.fields.exact(NAME)

@@ -129,7 +129,7 @@ impl Registry {
         let proposed = self
             .change(place, options, |current| {
                 if let Some(why) = other_uid(&uid, current) {
-                    return Err(RegistryError::conflict(resource, name, unlike_stored(place, &why)));
+                    return Err(RegistryError::conflict(resource, name, unlike_stored(place, options.dry_run, &why)));
                 }
                 let version = current.object("metadata").and_then(|metadata| metadata.str("resourceVersion"));
                 if version.is_some() && named.is_some() && version != named.as_deref() {
@@ -147,7 +147,7 @@ impl Registry {
             {
                 // Who names an identity means an object that was there, and it is not.
                 if let Some(why) = other_uid(&uid, &Object::new()) {
-                    return Err(RegistryError::conflict(resource, name, unlike_stored(place, &why)));
+                    return Err(RegistryError::conflict(resource, name, unlike_stored(place, options.dry_run, &why)));
                 }
                 object.object_mut("metadata").remove("resourceVersion");
                 resource.to_shown(&mut object);
@@ -223,7 +223,7 @@ impl Registry {
         let Place { resource: shown, namespace, name } = place;
         let resource = shown.working();
         let name = name.unwrap_or_default();
-        let Current { object: old, beneath } = self.read_stored(resource, current.bytes()).await?;
+        let Current { object: old, beneath } = self.read_stored(resource, current).await?;
         let Proposal { mut object, warnings, is_conditional, managed } = propose(&old)?;
         let metadata = object.object_mut("metadata");
         let version = current.revision().to_string();
@@ -237,6 +237,7 @@ impl Registry {
             return Err(RegistryError::conflict(resource, name, MODIFIED));
         }
         let attributes = options.attributes(shown, namespace, name, Some(&old));
+        let attributes = Attributes { stored: Some(current.bytes()), ..attributes };
         // Where it is known already who manages what, nobody sent it.
         let begun = managed.is_none().then(|| managed_fields::begin(resource, &mut object, &old, options));
         managed_fields::take_sent(&mut object);
@@ -326,7 +327,13 @@ impl Registry {
         let validated =
             shown.strategy.validate_update_warning(&object, old, options.part(), circumstances, &mut warnings);
         errors.extend(validated);
+        options.keep_sent_too(&warnings);
         reject_invalid(resource, name, errors)?;
+        warnings.extend(match options.part() {
+            Part::Whole => resource.strategy.warnings(&object, Some(old)),
+            Part::Subresource(_) => resource.strategy.subresource_warnings(&object, old),
+        });
+        options.keep_sent_too(&warnings);
         if scale_of(shown, options.subresource).is_some() {
             self.validate_scale_admission(attributes, &object).await?;
         } else {
@@ -340,10 +347,6 @@ impl Registry {
         }
         options.in_time()?;
         let charges = self.charge_quotas(attributes, &object, options.dry_run).await?;
-        warnings.extend(match options.part() {
-            Part::Whole => resource.strategy.warnings(&object, Some(old)),
-            Part::Subresource(_) => resource.strategy.subresource_warnings(&object, old),
-        });
         warnings.extend(judged.warnings.iter().cloned());
 
         let is_last_step = is_free_to_go(resource, &object, old);
@@ -504,5 +507,6 @@ pub(crate) fn reject_invalid(resource: &Arc<Resource>, name: &str, errors: Field
     if errors.is_empty() {
         return Ok(());
     }
+    let errors = resource.quoting_internal_values(errors);
     Err(RegistryError::Invalid { resource: resource.clone(), name: name.to_owned(), errors })
 }

@@ -8,7 +8,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use revisor_object::{Duration, DurationError, FieldNames, Object, Quantity, RawJson, Value};
 
 use self::trail::Trail;
-use crate::timestamp::{Precision, parse_timestamp, timestamp_problem};
+use crate::timestamp::{Precision, is_canonical, parse_timestamp, timestamp_problem};
 use crate::{Alternative, Presence, Shape, StructId, Types};
 
 pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -257,6 +257,7 @@ fn scalar_value(shape: &Shape, value: &mut Value, holder: Holder<'_>, trail: &Tr
             *text = BASE64.encode(bytes).into();
             Ok(())
         }
+        (Shape::Time, Value::String(text)) if is_canonical(text) => Ok(()),
         (Shape::Time | Shape::MicroTime, Value::String(text)) => {
             let precision = if *shape == Shape::Time { Precision::Seconds } else { Precision::Microseconds };
             let canonical =

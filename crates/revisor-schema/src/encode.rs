@@ -1,7 +1,7 @@
 //! Writing a value in its canonical form: the fields of a type in the order of the table, names of maps sorted, no
 //! white space. Equal objects have equal bytes, so "did this write change anything" is a comparison of bytes.
 
-use revisor_object::{Object, Value, push_json_text, push_json_value};
+use revisor_object::{Object, Value, push_json_text, push_kept_text, push_kept_value};
 
 use crate::raw::SPELLED;
 use crate::{Alternative, Field, Presence, Shape, StructId, Types};
@@ -20,6 +20,15 @@ impl Types {
     /// Writes `object`, an API object of type `id`, whose first members are `kind` and `apiVersion`. It must conform
     /// to its type, and have metadata with a creation time if a revision is to be put in.
     pub fn encode(&self, id: StructId, kind: &str, api_version: &str, object: &Object) -> Encoded {
+        self.write(id, [kind, api_version], object, true)
+    }
+
+    /// The same for those who are shown an object before it is stored: with the revision that it says itself.
+    pub fn encode_as_it_is(&self, id: StructId, kind: &str, api_version: &str, object: &Object) -> Vec<u8> {
+        self.write(id, [kind, api_version], object, false).bytes
+    }
+
+    fn write(&self, id: StructId, [kind, api_version]: [&str; 2], object: &Object, splices_revision: bool) -> Encoded {
         let mut bytes = Vec::with_capacity(1024);
         bytes.extend_from_slice(b"{\"kind\":");
         push_json_text(kind, &mut bytes);
@@ -30,7 +39,7 @@ impl Types {
             "kind" | "apiVersion" => {}
             "metadata" => {
                 writer.bytes.extend_from_slice(b",\"metadata\":");
-                writer.in_metadata = true;
+                writer.in_metadata = splices_revision;
                 writer.value(&field.shape, value.unwrap_or(&Value::Null));
                 writer.in_metadata = false;
             }
@@ -91,7 +100,7 @@ impl Writer<'_> {
                     if at > 0 {
                         self.bytes.push(b',');
                     }
-                    push_json_text(name, &mut self.bytes);
+                    self.is_spelled |= push_kept_text(name, &mut self.bytes);
                     self.bytes.push(b':');
                     self.value(element, item);
                 }
@@ -106,7 +115,7 @@ impl Writer<'_> {
                 self.is_spelled |= !raw.is_compact();
                 self.bytes.extend_from_slice(raw.text().as_bytes());
             }
-            (_, value) => push_json_value(value, &mut self.bytes),
+            (_, value) => self.is_spelled |= push_kept_value(value, &mut self.bytes),
         }
     }
 
@@ -182,6 +191,26 @@ S,more,orlist:S,given,,
             r#"{"data":{"b":"2","a":"1"},"spec":{"on":false},"metadata":{"labels":{"x":"y"},"creationTimestamp":"t","name":"n"}}"#,
             r#"{"kind":"T","apiVersion":"v1","metadata":{"name":"n",^"creationTimestamp":"t","labels":{"x":"y"}},"spec":{"on":false,"who":""},"seen":null,"data":{"a":"1","b":"2"}}"#,
         );
+    }
+
+    #[test]
+    fn an_object_can_be_written_with_its_own_revision() {
+        let types = Types::parse(TABLE).expect("a good table");
+        for (metadata, want) in [
+            (
+                r#"{"name":"n","resourceVersion":"9","labels":{"a":"b"}}"#,
+                r#"{"name":"n","resourceVersion":"9","labels":{"a":"b"}}"#,
+            ),
+            (r#"{"name":"n"}"#, r#"{"name":"n"}"#),
+        ] {
+            let text = format!(r#"{{"metadata":{metadata}}}"#);
+            let Value::Object(object) = parse_json(text.as_bytes()).expect("is JSON").value else {
+                panic!("an object")
+            };
+            let bytes = types.encode_as_it_is(types.id("T").expect("is there"), "T", "v1", &object);
+            let want = format!(r#"{{"kind":"T","apiVersion":"v1","metadata":{want},"spec":{{"who":""}},"seen":null}}"#);
+            assert_eq!(String::from_utf8_lossy(&bytes), want);
+        }
     }
 
     #[test]

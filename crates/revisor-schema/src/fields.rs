@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::ops::{Deref, DerefMut};
 
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Value, name_prefix};
 
 use crate::Field;
 
@@ -142,13 +142,7 @@ struct Name<'n> {
 
 impl<'n> Name<'n> {
     fn of(text: &'n str) -> Name<'n> {
-        let bytes = text.as_bytes();
-        let prefix = match bytes.first_chunk() {
-            Some(first) => u64::from_be_bytes(*first),
-            // Byte by byte: to copy as many as there are would be a call for each name.
-            None => bytes.iter().rev().fold(0, |number, byte| (number >> 8) | (u64::from(*byte) << 56)),
-        };
-        Name { prefix, text }
+        Name { prefix: name_prefix(text), text }
     }
 }
 

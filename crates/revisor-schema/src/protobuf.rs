@@ -10,7 +10,6 @@ mod read;
 mod wire;
 mod write;
 
-pub(crate) use envelope::lossy;
 pub use envelope::{ENVELOPE_END, Envelope, envelope_start};
 pub(crate) use layout::Layout;
 pub use wire::push_varint;

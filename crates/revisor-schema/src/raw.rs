@@ -4,11 +4,11 @@ use revisor_object::{Object, RawJson, Value};
 
 use crate::{Shape, StructId, Types};
 
-/// What the bytes of an object begin with that holds JSON with blanks, or written in another way than it is shown in.
-/// Bytes of other objects are shown as they are.
+/// What the bytes of an object begin with that holds JSON with blanks, or written in another way than it is shown in, or
+/// texts with bytes that are not of UTF-8. Bytes of other objects are shown as they are.
 pub(crate) const SPELLED: u8 = b' ';
 
-/// Whether the bytes of an object hold JSON that is shown otherwise to those who read JSON
+/// Whether the bytes of an object hold something that is shown otherwise to those who read JSON
 /// ([`compact_json`](revisor_object::compact_json)).
 pub fn is_spelled(encoded: &[u8]) -> bool {
     encoded.first() == Some(&SPELLED)

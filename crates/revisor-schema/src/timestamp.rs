@@ -29,6 +29,24 @@ pub fn parse_timestamp(text: &str, precision: Precision) -> Option<String> {
     Some(format_timestamp(time, precision))
 }
 
+/// Whether a text is surely a time in its canonical form, to the second. Nearly all are; of the last days of a month it is
+/// not said without reading them.
+pub(crate) fn is_canonical(text: &str) -> bool {
+    const LAYOUT: &[u8; 20] = b"dddd-dd-ddTdd:dd:ddZ";
+    let Ok(bytes) = <&[u8; 20]>::try_from(text.as_bytes()) else { return false };
+    let is_laid_out = LAYOUT.iter().zip(bytes).all(|(layout, byte)| match layout {
+        b'd' => byte.is_ascii_digit(),
+        other => byte == other,
+    });
+    let number = |at: usize| (bytes[at] - b'0') * 10 + (bytes[at + 1] - b'0');
+    is_laid_out
+        && matches!(number(5), 1..=12)
+        && matches!(number(8), 1..=28)
+        && number(11) < 24
+        && number(14) < 60
+        && number(17) < 60
+}
+
 /// What is wrong with a text that is no time, in the words of Go: the first part that it cannot read, or that is out of
 /// range.
 pub(crate) fn timestamp_problem(text: &str, precision: Precision) -> String {
@@ -130,6 +148,30 @@ pub fn format_timestamp(time: OffsetDateTime, precision: Precision) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_surely_canonical_is_read_and_written_as_it_is() {
+        for (text, want) in [
+            ("2026-11-15T20:05:00Z", true),
+            ("0001-01-01T00:00:00Z", true),
+            ("2026-02-28T23:59:59Z", true),
+            ("2026-01-29T23:59:59Z", false),
+            ("2026-13-15T20:05:00Z", false),
+            ("2026-00-15T20:05:00Z", false),
+            ("2026-11-00T20:05:00Z", false),
+            ("2026-11-15T24:05:00Z", false),
+            ("2026-11-15T20:60:00Z", false),
+            ("2026-11-15T20:05:60Z", false),
+            ("2026-11-15t20:05:00Z", false),
+            ("2026-11-15T20:05:00.5Z", false),
+            ("", false),
+        ] {
+            assert_eq!(is_canonical(text), want, "{text}");
+            if want {
+                assert_eq!(parse_timestamp(text, Precision::Seconds).as_deref(), Some(text));
+            }
+        }
+    }
 
     #[test]
     fn what_is_no_time_is_said_in_the_words_of_go() {

@@ -5,11 +5,13 @@
 //! (`past`). One thread puts writes in order (`sequencer`), another removes what history no longer needs (`sweeper`).
 
 mod copy;
+mod cradle;
 mod envelope;
 mod folder;
 mod gaps;
 mod index;
 mod journal;
+mod keys;
 mod loader;
 mod log;
 mod manifest;
@@ -32,6 +34,7 @@ mod view;
 mod tests;
 
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -192,9 +195,13 @@ impl EmbeddedStore {
         if head != Head::Creating && !folder.engine().is_dir() {
             return Err(OpenError::damaged(folder.engine(), "the folder is missing"));
         }
+        let open = |engine: &Path| Log::open(engine, tuning.memtable_bytes, cipher.clone());
+        if head == Head::Creating {
+            cradle::make(&folder.engine(), |engine| open(engine).map(drop))?;
+        }
         manifest::check(&folder.engine())?;
         let witnessed = journal::mend(&folder.engine())?;
-        let log = Log::open(&folder.engine(), tuning.memtable_bytes, cipher)?;
+        let log = open(&folder.engine())?;
         let Recovered { view, mark, gaps, dead } = recovery::recover(&log, &limits, share_of, &*transformers)?;
         let newest = view.newest();
         let reached = newest.map_or(0, Revision::get);

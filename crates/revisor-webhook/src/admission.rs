@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError, Engine as _};
 use bytes::Bytes;
 use revisor_object::{BadValue, Object, Status, Value};
 
@@ -52,7 +52,7 @@ pub struct AdmissionQuestion<'a> {
     /// Identifies the request and must be new.
     pub uid: &'a str,
     /// What stands between the identity and the objects: `"kind":…,"userInfo":…`.
-    pub about: &'a str,
+    pub about: &'a [u8],
     /// The object as JSON, if there is one.
     pub object: Option<&'a [u8]>,
     /// The old object as JSON, if there is one.
@@ -68,14 +68,14 @@ impl AdmissionQuestion<'_> {
         let size = |part: Option<&[u8]>| part.map_or(4, <[u8]>::len);
         let mut text = Vec::with_capacity(size(self.object) + size(self.old_object) + self.about.len() + 512);
         let start = format!(
-            r#"{{"kind":"{KIND}","apiVersion":"{GROUP}/{}","request":{{"uid":"{}",{}"#,
+            r#"{{"kind":"{KIND}","apiVersion":"{GROUP}/{}","request":{{"uid":"{}","#,
             version.name(),
             self.uid,
-            self.about
         );
         text.extend_from_slice(start.as_bytes());
-        for (name, part) in [("object", self.object), ("oldObject", self.old_object)] {
-            text.extend_from_slice(format!(r#","{name}":"#).as_bytes());
+        text.extend_from_slice(self.about);
+        for (name, part) in [(r#","object":"#, self.object), (r#","oldObject":"#, self.old_object)] {
+            text.extend_from_slice(name.as_bytes());
             text.extend_from_slice(part.unwrap_or(b"null"));
         }
         let end = format!(r#","dryRun":{},"options":{}}}}}"#, self.dry_run, self.options.unwrap_or("null"));
@@ -165,14 +165,19 @@ fn read(
         api_version.is_empty() || is_known(AdmissionReviewVersion::V1) || is_known(AdmissionReviewVersion::V1beta1);
     if !is_ours || !matches!(kind, "" | KIND) {
         return Err(AdmissionReviewError::Unreadable(format!(
-            "no kind {kind:?} is registered for version {api_version:?} in scheme"
+            "no kind {kind:?} is registered for version {api_version:?} in scheme \
+             \"k8s.io/apiserver/pkg/util/webhook/client.go:71\""
         )));
     }
-    // A review of the other version is none to look into.
-    let is_other = !api_version.is_empty() && !is_known(version);
+    if let (false, Some((_, found))) = (is_known(version), api_version.split_once('/')) {
+        let wanted = version.name();
+        return Err(AdmissionReviewError::Unreadable(format!(
+            "converting ({found}.{KIND}) to ({wanted}.{KIND}): unknown conversion"
+        )));
+    }
     let response = match review.get("response") {
-        Some(Value::Object(response)) if !is_other => response,
-        None | Some(Value::Null | Value::Object(_)) => return Err(invalid("webhook response was absent".to_owned())),
+        Some(Value::Object(response)) => response,
+        None | Some(Value::Null) => return Err(invalid("webhook response was absent".to_owned())),
         Some(other) => return Err(mismatch(other, "AdmissionReview.response", "v1.AdmissionResponse")),
     };
     let answer = answer_of(response)?;
@@ -213,9 +218,14 @@ fn answer_of(response: &Object) -> Result<AdmissionAnswer, AdmissionReviewError>
         Some(Value::Bool(truth)) => *truth,
         Some(other) => return Err(mismatch(other, &of("allowed"), "bool")),
     };
-    let patch = STANDARD
-        .decode(text(response, "patch")?)
-        .map_err(|error| AdmissionReviewError::Unreadable(format!("illegal base64 data in response.patch: {error}")))?;
+    let patch = text(response, "patch")?;
+    let patch = STANDARD.decode(&patch).map_err(|error| {
+        let at = match error {
+            DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
+            DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => patch.len(),
+        };
+        AdmissionReviewError::Unreadable(format!("illegal base64 data at input byte {at}"))
+    })?;
     let audit_annotations = match response.get("auditAnnotations") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Object(annotations)) => {
@@ -282,7 +292,7 @@ mod tests {
     fn a_question_has_all_members_in_their_order() {
         let question = AdmissionQuestion {
             uid: "u",
-            about: r#""kind":{"group":"","version":"v1","kind":"ConfigMap"},"operation":"CREATE""#,
+            about: br#""kind":{"group":"","version":"v1","kind":"ConfigMap"},"operation":"CREATE""#,
             object: Some(br#"{"kind":"ConfigMap"}"#),
             old_object: None,
             dry_run: false,
@@ -303,7 +313,7 @@ mod tests {
             (
                 format!(r#"{{{beta},"response":{{"uid":"u"}}}}"#),
                 false,
-                "received invalid webhook response: webhook response was absent",
+                "failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
             ),
             (
                 v1(r#""response":{"uid":"x"}"#),
@@ -314,6 +324,11 @@ mod tests {
                 r#"{"response":{"uid":"u"}}"#.to_owned(),
                 false,
                 "received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=",
+            ),
+            (
+                v1(r#""response":{"uid":"u","patch":"e3!="}"#),
+                true,
+                "failed to call webhook: illegal base64 data at input byte 2",
             ),
             (
                 v1(r#""response":{"uid":"u","patch":"e30="}"#),

@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 
 use crate::call_error::Ends;
-use crate::connection::{Connection, Outgoing, Privacy, Unanswered};
+use crate::connection::{Carriage, Connection, Outgoing, Privacy, Unanswered};
 use crate::location::{Dial, Location, exact_path};
 use crate::media_type::media_type;
 use crate::pool::Pool;
@@ -185,12 +185,13 @@ impl WebhookClient {
         let mut retries = 0;
         loop {
             let asked = timeout_at(deadline, self.inner.ask(account, &pool, &outgoing)).await.map_err(timed_out)?;
-            let (response, connection) = asked.map_err(|failure| match failure {
+            let (response, mut connection) = asked.map_err(|failure| match failure {
                 AskError::Config(error) => CallError::Config(error),
                 AskError::Net(cause) => net(cause),
             })?;
             let (head, incoming) = response.into_parts();
-            let body = match timeout_at(deadline, read(incoming, connection.ends, most)).await {
+            let ends = connection.ends;
+            let body = match timeout_at(deadline, connection.receive(read(incoming, ends, most))).await {
                 Ok(body) => body?,
                 Err(_) => return Err(CallError::Body(NetError::Timeout)),
             };
@@ -283,7 +284,8 @@ impl Inner {
             }
         };
         let privacy = Privacy { server_name: pool.location.server_name.clone(), tls };
-        Connection::open(&host, port, Some(&privacy)).await.map_err(AskError::Net)
+        let opened = Connection::open_carried(&host, port, Some(&privacy), Carriage::Asker).await;
+        opened.map_err(AskError::Net)
     }
 
     /// Read once, when the first webhook without a bundle is called, and away from the runtime's threads.

@@ -3,9 +3,17 @@
 //!
 //! Made by hand of hyper's parts rather than by hyper-util's client: what fails at which step is what clients are told,
 //! and that client hides the steps.
+//!
+//! A connection of HTTP/1.1 to a webhook has no task: a call is one question and one answer, and whoever waits for the
+//! answer [carries](Carrier) the bytes. Two tasks would wake each other, often on two threads, which costs more than what
+//! they have to say.
 
+use std::fmt;
+use std::future::{Future, poll_fn};
 use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -39,6 +47,48 @@ type Whole = Full<Bytes>;
 pub struct Connection<B = Whole> {
     sender: Sender<B>,
     pub(crate) ends: Ends,
+    carrier: Option<Carrier>,
+}
+
+/// Who carries the bytes of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carriage {
+    /// A task, so that bodies can be sent and read by anybody, whenever they like.
+    Task,
+    /// Whoever waits for an answer, where the connection has one question at a time.
+    Asker,
+}
+
+/// What has to be polled for the bytes of a connection to go to and fro. Nothing is left when the connection has ended.
+struct Carrier(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Carrier {
+    fn poll(&mut self, context: &mut Context<'_>) {
+        if self.0.as_mut().is_some_and(|connection| connection.as_mut().poll(context).is_ready()) {
+            self.0 = None;
+        }
+    }
+
+    /// Waits for something that comes by the connection.
+    async fn carry<T>(carrier: &mut Option<Carrier>, awaited: impl Future<Output = T>) -> T {
+        let Some(carrier) = carrier else { return awaited.await };
+        let mut awaited = pin!(awaited);
+        poll_fn(|context| match awaited.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(done),
+            // What it has just asked for is sent, and what is there already is handed to it.
+            Poll::Pending => {
+                carrier.poll(context);
+                awaited.as_mut().poll(context)
+            }
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Carrier").field("is_open", &self.0.is_some()).finish()
+    }
 }
 
 #[derive(Debug)]
@@ -82,13 +132,25 @@ where
 {
     /// Dials, shakes hands, and agrees on a version of HTTP; without TLS it is 1.1.
     pub async fn open(host: &str, port: u16, privacy: Option<&Privacy>) -> Result<Connection<B>, NetError> {
+        Connection::open_carried(host, port, privacy, Carriage::Task).await
+    }
+
+    /// The same; HTTP/1.1 is carried in this way.
+    pub(crate) async fn open_carried(
+        host: &str,
+        port: u16,
+        privacy: Option<&Privacy>,
+        carriage: Carriage,
+    ) -> Result<Connection<B>, NetError> {
         let stream = dial(host, port).await?;
         let remote = stream.peer_addr().map_err(|_| NetError::Eof)?;
         let local = stream.local_addr().map_err(|_| NetError::Eof)?;
         let ends = Ends { local, remote };
         // Requests are written whole; to hold back their last packet only delays the answer.
         stream.set_nodelay(true).map_err(|error| NetError::transferring(ends, &error))?;
-        let Some(Privacy { server_name, tls }) = privacy else { return Connection::speak(stream, ends).await };
+        let Some(Privacy { server_name, tls }) = privacy else {
+            return Connection::speak(stream, ends, carriage).await;
+        };
 
         let connector = TlsConnector::from(tls.clone());
         let handshake = connector.connect(server_name.clone(), Overheard::new(stream)).into_fallible();
@@ -99,35 +161,52 @@ where
             Err(_) => return Err(NetError::HandshakeTimeout),
         };
         if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
-            return Connection::speak(Unceremonious(stream), ends).await;
+            return Connection::speak(Unceremonious(stream), ends, carriage).await;
         }
         let io = TokioIo::new(Unceremonious(stream));
         let (sender, connection) =
             http2::handshake(TokioExecutor::new(), io).await.map_err(|error| NetError::asking(ends, &error))?;
         tokio::spawn(connection);
-        Ok(Connection { sender: Sender::Http2(sender), ends })
+        Ok(Connection { sender: Sender::Http2(sender), ends, carrier: None })
     }
 
     /// Speaks HTTP/1.1 on a stream.
     async fn speak(
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         ends: Ends,
+        carriage: Carriage,
     ) -> Result<Connection<B>, NetError> {
         // Names in headers mean the same in any case, but not to all who wrote webhooks.
         let handshake = http1::Builder::new().title_case_headers(true).handshake(TokioIo::new(stream)).await;
         let (sender, connection) = handshake.map_err(|error| NetError::asking(ends, &error))?;
-        // The task ends when the sender is dropped or the other side hangs up; what it has to say, the requests that it
-        // concerns are told too.
-        tokio::spawn(connection.with_upgrades());
-        Ok(Connection { sender: Sender::Http1(sender), ends })
+        // It ends when the sender is dropped or the other side hangs up; what it has to say, the requests that it concerns
+        // are told too.
+        let carrier = match carriage {
+            Carriage::Task => {
+                tokio::spawn(connection.with_upgrades());
+                None
+            }
+            Carriage::Asker => Some(Carrier(Some(Box::pin(async { drop(connection.await) })))),
+        };
+        Ok(Connection { sender: Sender::Http1(sender), ends, carrier })
     }
 
     /// The same connection once more, where it can carry several requests at a time.
     pub(crate) fn share(&self) -> Option<Connection<B>> {
         match &self.sender {
             Sender::Http1(_) => None,
-            Sender::Http2(sender) => Some(Connection { sender: Sender::Http2(sender.clone()), ends: self.ends }),
+            Sender::Http2(sender) => {
+                Some(Connection { sender: Sender::Http2(sender.clone()), ends: self.ends, carrier: None })
+            }
         }
+    }
+
+    /// Whether the other side has hung up, also if nobody else is there to notice it.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        if let Some(carrier) = &mut self.carrier {
+            carrier.poll(&mut Context::from_waker(Waker::noop()));
+        }
+        self.is_closed()
     }
 
     /// Whether the other side has hung up.
@@ -153,17 +232,26 @@ where
             let unsent = failure.take_message();
             Unanswered { error: NetError::asking(ends, failure.error()), unsent }
         };
-        let ready = match &mut self.sender {
-            Sender::Http1(sender) => sender.ready().await,
-            Sender::Http2(sender) => sender.ready().await,
+        let Connection { sender, carrier, .. } = self;
+        let sending = async {
+            let ready = match sender {
+                Sender::Http1(sender) => sender.ready().await,
+                Sender::Http2(sender) => sender.ready().await,
+            };
+            if let Err(error) = ready {
+                return Err(Unanswered { error: NetError::asking(ends, &error), unsent: Some(request) });
+            }
+            match sender {
+                Sender::Http1(sender) => sender.try_send_request(request).await.map_err(fail),
+                Sender::Http2(sender) => sender.try_send_request(request).await.map_err(fail),
+            }
         };
-        if let Err(error) = ready {
-            return Err(Unanswered { error: NetError::asking(ends, &error), unsent: Some(request) });
-        }
-        match &mut self.sender {
-            Sender::Http1(sender) => sender.try_send_request(request).await.map_err(fail),
-            Sender::Http2(sender) => sender.try_send_request(request).await.map_err(fail),
-        }
+        Carrier::carry(carrier, sending).await
+    }
+
+    /// Waits for something that comes by this connection: the body of an answer.
+    pub(crate) async fn receive<T>(&mut self, awaited: impl Future<Output = T>) -> T {
+        Carrier::carry(&mut self.carrier, awaited).await
     }
 
     /// What it means that an answer on this connection broke off.

@@ -38,8 +38,10 @@ impl Pool {
     /// One that carries several requests stays for others.
     pub(crate) fn take(&self) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|idle| !idle.connection.is_closed());
-        let newest = idle.pop()?;
+        let mut newest = idle.pop()?;
+        while newest.connection.has_ended() {
+            newest = idle.pop()?;
+        }
         if let Some(shared) = newest.connection.share() {
             idle.push(Idle { connection: newest.connection, since: Instant::now() });
             return Some(shared);
@@ -48,12 +50,14 @@ impl Pool {
     }
 
     /// Keeps a connection whose last answer was read to its end.
-    pub(crate) fn give(&self, connection: Connection) {
+    pub(crate) fn give(&self, mut connection: Connection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|idle| !idle.connection.is_closed());
+        if idle.len() >= self.max_idle {
+            idle.retain_mut(|idle| !idle.connection.has_ended());
+        }
         // Of connections that carry several requests, one is enough.
         let has_shared = connection.share().is_some() && idle.iter().any(|idle| idle.connection.share().is_some());
-        if idle.len() < self.max_idle && !has_shared && !connection.is_closed() {
+        if idle.len() < self.max_idle && !has_shared && !connection.has_ended() {
             idle.push(Idle { connection, since: Instant::now() });
         }
     }
@@ -61,7 +65,7 @@ impl Pool {
     /// Closes what waited for longer than `age`, and says whether anything still waits.
     pub(crate) fn sweep(&self, age: Duration) -> bool {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|idle| !idle.connection.is_closed() && idle.since.elapsed() < age);
+        idle.retain_mut(|idle| !idle.connection.has_ended() && idle.since.elapsed() < age);
         !idle.is_empty()
     }
 }

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use revisor_api::StoredObjects;
@@ -22,12 +21,10 @@ use crate::authentication_config::{AuthenticationConfig, ConfigContext};
 use crate::config_file::read;
 use crate::flags::{OidcFlags, RequestHeaderFlags, ServeFlags};
 use crate::kubeconfig::Kubeconfig;
+use crate::live_config::{LiveConfig, follow};
 use crate::own_config_maps::FrontProxies;
 use crate::reload_metrics::ReloadMetrics;
 use crate::webhook_users::current_webhook;
-
-/// How often the file with issuers is looked at.
-const LOOKING: Duration = Duration::from_secs(1);
 
 /// Those who are asked about tokens, in the order in which they are.
 type Others = Vec<Arc<dyn TokenAuthenticator>>;
@@ -93,45 +90,32 @@ pub(crate) struct IssuerFile {
 }
 
 impl IssuerFile {
-    /// Follows the file. What cannot be taken changes nothing.
-    pub(crate) async fn run(mut self, metrics: ReloadMetrics) {
+    /// Follows the file.
+    pub(crate) async fn run(self, metrics: ReloadMetrics) {
         metrics.in_force(&self.text);
-        let mut ticks = tokio::time::interval(LOOKING);
-        let mut refused: Option<String> = None;
-        loop {
-            ticks.tick().await;
-            match self.look() {
-                Ok(false) => refused = None,
-                Ok(true) => {
-                    refused = None;
-                    metrics.reloaded(Ok(&self.text));
-                    tracing::info!(file = %self.path.display(), "the authentication configuration changed");
-                }
-                Err(error) => {
-                    let error = format!("{error:#}");
-                    if refused.as_ref() != Some(&error) {
-                        metrics.reloaded(Err(()));
-                        let file = self.path.display();
-                        tracing::error!(%file, error, "the authentication configuration is not taken, the old one stays");
-                        refused = Some(error);
-                    }
-                }
-            }
-        }
+        follow(self, |change| metrics.reloaded(change)).await;
+    }
+}
+
+impl LiveConfig for IssuerFile {
+    const NAME: &'static str = "authentication";
+
+    fn path(&self) -> &Path {
+        &self.path
     }
 
-    fn look(&mut self) -> anyhow::Result<bool> {
-        let text = read(&self.path)?;
-        if text == self.text {
-            return Ok(false);
-        }
+    fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    fn put_in_force(&mut self, text: Vec<u8>) -> anyhow::Result<()> {
         let config = AuthenticationConfig::load(&self.path, &self.context)?;
         if config.anonymous != self.config.anonymous {
             bail!("changes to anonymous authentication are not allowed while the server runs");
         }
         self.issuers.replace(start(&config.jwt, self.context.reading(), &self.client)?);
         (self.text, self.config) = (text, config);
-        Ok(true)
+        Ok(())
     }
 }
 

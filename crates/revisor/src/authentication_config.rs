@@ -253,7 +253,7 @@ mod tests {
         const INVALID: &str = "invalid authentication configuration: ";
         for (text, want) in [
             ("", format!("{FAILED}empty config data")),
-            ("a: [", format!("{FAILED}yaml: line 2: while parsing a node, did not find expected node content")),
+            ("a: [", format!("{FAILED}yaml: line 2: did not find expected node content")),
             ("{\"a\"", FAILED.to_owned()),
             ("[]", format!("{FAILED}couldn't get version/kind: it is a array and no object")),
             ("a: b", format!("{FAILED}Object 'Kind' is missing")),

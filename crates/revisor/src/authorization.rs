@@ -20,11 +20,9 @@ use revisor_webhook::WebhookClient;
 use crate::config_file::{Kind, Member, Type, read};
 use crate::flags::ServeFlags;
 use crate::kubeconfig::Kubeconfig;
+use crate::live_config::{LiveConfig, follow};
 use crate::reload_metrics::ReloadMetrics;
 use crate::webhook_users::current_webhook;
-
-/// How often the file is looked at.
-const LOOKING: Duration = Duration::from_secs(1);
 
 /// How long a webhook that flags name may take.
 const FLAG_TIMEOUT: Duration = Duration::from_secs(10);
@@ -137,41 +135,28 @@ pub(crate) struct AuthorizationFile {
 }
 
 impl AuthorizationFile {
-    /// Follows the file. What cannot be taken changes nothing.
-    pub(crate) async fn run(mut self, metrics: ReloadMetrics) {
+    /// Follows the file.
+    pub(crate) async fn run(self, metrics: ReloadMetrics) {
         metrics.in_force(&self.text);
-        let mut ticks = tokio::time::interval(LOOKING);
-        let mut refused: Option<String> = None;
-        loop {
-            ticks.tick().await;
-            match self.look() {
-                Ok(false) => refused = None,
-                Ok(true) => {
-                    refused = None;
-                    metrics.reloaded(Ok(&self.text));
-                    tracing::info!(file = %self.path.display(), "the authorization configuration changed");
-                }
-                Err(error) => {
-                    let error = format!("{error:#}");
-                    if refused.as_ref() != Some(&error) {
-                        metrics.reloaded(Err(()));
-                        let file = self.path.display();
-                        tracing::error!(%file, error, "the authorization configuration is not taken, the old one stays");
-                        refused = Some(error);
-                    }
-                }
-            }
-        }
+        follow(self, |change| metrics.reloaded(change)).await;
+    }
+}
+
+impl LiveConfig for AuthorizationFile {
+    const NAME: &'static str = "authorization";
+
+    fn path(&self) -> &Path {
+        &self.path
     }
 
-    fn look(&mut self) -> anyhow::Result<bool> {
-        let text = read(&self.path)?;
-        if text == self.text {
-            return Ok(false);
-        }
+    fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    fn put_in_force(&mut self, text: Vec<u8>) -> anyhow::Result<()> {
         self.authorizer.replace(self.surroundings.of_file(&self.path, &text)?);
         self.text = text;
-        Ok(true)
+        Ok(())
     }
 }
 

@@ -73,13 +73,13 @@ impl Backend {
         if !unknown.is_empty() {
             tracing::warn!(resources = unknown.join(","), "no resource of these names can have an etcd of its own");
         }
-        let (media, prefix) = (flags.etcd.storage_media_type, &flags.etcd.etcd_prefix);
+        let (media, prefix) = (flags.etcd.storage_media_type, &flags.etcd.access.etcd_prefix);
         let codec = Arc::new(CatalogCodec::new(catalog, media, transformers, prefix));
         let open = |servers: Vec<String>| {
             let options = flags.etcd.options(servers, flags.history, times_to_live.clone());
             Cluster::open(options, codec.clone(), &flags.etcd)
         };
-        let main = open(flags.etcd.etcd_servers.clone()).await?;
+        let main = open(flags.etcd.access.etcd_servers.clone()).await?;
         let mut own = Vec::new();
         for OwnEtcd { servers, prefixes } in overrides.etcds(catalog) {
             own.push((prefixes, open(servers).await?));

@@ -67,6 +67,8 @@ async fn serve(
         address: SocketAddr::new(flags.bind_address, flags.secure_port),
         tls: certificates.tls(),
         strict_transport_security: None,
+        cross_origin: None,
+        goaway_chance: 0.0,
         metrics: metrics.clone(),
         shutdown_delay: flags.serving.shutdown_delay_duration,
         limits: Limits { connections, newcomers, answer_timeout: flags.serving.request_timeout, ..defaults },

@@ -15,9 +15,7 @@ use revisor_store::{Identity, ResourceTransformers};
 use revisor_version::FeatureGates;
 
 use crate::config_file::{Kind, Member, Type, read};
-
-/// How often the file is looked at.
-const LOOKING: Duration = Duration::from_secs(1);
+use crate::live_config::{LiveConfig, follow};
 
 /// How long a start waits for the services that hold keys: what is stored cannot be read without them.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -103,60 +101,41 @@ impl EncryptionFile {
 
     /// Follows the file, if that was asked for. Objects that are in a folder must stay readable; those in an etcd are not
     /// looked at, because other servers write there too.
-    pub(crate) async fn run(mut self, folder: Option<Arc<EmbeddedStore>>) {
-        if !self.reload {
-            return;
-        }
-        let mut ticks = tokio::time::interval(LOOKING);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut refused: Option<String> = None;
-        loop {
-            ticks.tick().await;
-            let folder = folder.clone();
-            let looked = tokio::task::spawn_blocking(move || {
-                let outcome = self.look(folder.as_deref());
-                (self, outcome)
-            });
-            let Ok((this, outcome)) = looked.await else {
-                tracing::error!("the encryption configuration is not followed any more");
-                return;
-            };
-            self = this;
-            match outcome {
-                Ok(false) => refused = None,
-                Ok(true) => {
-                    refused = None;
-                    self.metrics.reloaded(Ok(&self.text));
-                    tracing::info!(file = %self.path.display(), "the encryption configuration changed");
-                }
-                Err(error) => {
-                    let error = format!("{error:#}");
-                    // Said once for each way in which it is wrong, not every second.
-                    if refused.as_ref() != Some(&error) {
-                        self.metrics.reloaded(Err(()));
-                        tracing::error!(file = %self.path.display(), error, "the encryption configuration is not taken, the old one stays in force");
-                        refused = Some(error);
-                    }
-                }
-            }
+    pub(crate) async fn run(self, folder: Option<Arc<EmbeddedStore>>) {
+        if self.reload {
+            let metrics = self.metrics.clone();
+            follow(FollowedEncryption { file: self, folder }, |change| metrics.reloaded(change)).await;
         }
     }
+}
 
-    /// Puts in force what the file says if that is something else. Blocks.
-    fn look(&mut self, folder: Option<&EmbeddedStore>) -> anyhow::Result<bool> {
-        let text = read(&self.path)?;
-        if text == self.text {
-            return Ok(false);
-        }
-        let config = decode(&self.path, &text, self.reload)?;
-        let table = self.encryption.prepare(&config).context("error while building transformers")?;
+/// The file, and the objects that must stay readable.
+struct FollowedEncryption {
+    file: EncryptionFile,
+    folder: Option<Arc<EmbeddedStore>>,
+}
+
+impl LiveConfig for FollowedEncryption {
+    const NAME: &'static str = "encryption";
+
+    fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.file.text
+    }
+
+    fn put_in_force(&mut self, text: Vec<u8>) -> anyhow::Result<()> {
+        let config = decode(&self.file.path, &text, self.file.reload)?;
+        let table = self.file.encryption.prepare(&config).context("error while building transformers")?;
         // Without its keys the server could not start again, and nobody would know before.
-        if let Some(store) = folder {
+        if let Some(store) = &self.folder {
             store.check_readable(&*table).context("stored objects could not be read any more")?;
         }
-        self.encryption.replace(table);
-        self.text = text;
-        Ok(true)
+        self.file.encryption.replace(table);
+        self.file.text = text;
+        Ok(())
     }
 }
 

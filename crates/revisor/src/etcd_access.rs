@@ -1,4 +1,5 @@
-//! [`EtcdAccess`] and [`EtcdSource`]: the flags of commands that read or fill an etcd, or read a snapshot of one.
+//! [`EtcdAccess`] and [`EtcdSource`]: the flags by which a server and the commands that move state reach an etcd, or read a
+//! snapshot of one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ pub(crate) fn is_of_servers(key: &str) -> bool {
 /// Which etcd, and which part of it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EtcdAccess {
-    /// The URLs of the members of an etcd, http://HOST:PORT or https://HOST:PORT
+    /// The etcd that objects are in, which servers may share, also with the original's: the URLs of its members,
+    /// http://HOST:PORT or https://HOST:PORT
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     pub(crate) etcd_servers: Vec<String>,
 
@@ -46,6 +48,11 @@ pub(crate) struct EtcdAccess {
 
 impl EtcdAccess {
     pub(crate) fn options(&self) -> EtcdOptions {
+        self.options_of(self.etcd_servers.clone())
+    }
+
+    /// The same for another etcd, which is reached in the same way.
+    pub(crate) fn options_of(&self, servers: Vec<String>) -> EtcdOptions {
         EtcdOptions {
             tls: TlsFiles {
                 authorities: self.etcd_cafile.clone(),
@@ -53,7 +60,7 @@ impl EtcdAccess {
                 key: self.etcd_keyfile.clone(),
             },
             prefix: self.etcd_prefix.clone(),
-            ..EtcdOptions::new(self.etcd_servers.clone())
+            ..EtcdOptions::new(servers)
         }
     }
 

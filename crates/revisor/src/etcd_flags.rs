@@ -1,38 +1,20 @@
 //! [`EtcdFlags`]: the flags of a server whose objects are in an etcd, named and with the defaults of the original's.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use revisor_catalog::StorageMediaType;
-use revisor_etcd::{EtcdOptions, TlsFiles};
+use revisor_etcd::EtcdOptions;
 
 use crate::duration::parse_duration;
+use crate::etcd_access::EtcdAccess;
 use crate::etcd_overrides::Overrides;
 
 /// Which etcd, and how to use it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EtcdFlags {
-    /// The etcd that keeps all objects, in place of the data folder: the URLs of its members, http://HOST:PORT or
-    /// https://HOST:PORT. Other servers may use it at the same time, also the original's
-    #[arg(long, value_name = "URLS", value_delimiter = ',')]
-    pub(crate) etcd_servers: Vec<String>,
-
-    /// What the keys of all objects in etcd begin with
-    #[arg(long, value_name = "PREFIX", default_value = "/registry")]
-    pub(crate) etcd_prefix: String,
-
-    /// The authorities that may vouch for etcd [default: those of the machine]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) etcd_cafile: Option<PathBuf>,
-
-    /// The certificate to show to etcd
-    #[arg(long, value_name = "FILE", requires = "etcd_keyfile")]
-    pub(crate) etcd_certfile: Option<PathBuf>,
-
-    /// The key of the certificate to show to etcd
-    #[arg(long, value_name = "FILE", requires = "etcd_certfile")]
-    pub(crate) etcd_keyfile: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) access: EtcdAccess,
 
     /// Resources that have an etcd of their own: GROUP/RESOURCE#URL;URL, where the group of the core is empty and
     /// GROUP/* is all of a group. Custom resources stay where the others are
@@ -51,7 +33,7 @@ pub(crate) struct EtcdFlags {
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_duration)]
     pub(crate) etcd_count_metric_poll_period: Duration,
 
-    /// How built-in kinds are written to etcd: application/vnd.kubernetes.protobuf or application/json
+    /// How built-in kinds are written to etcd: application/vnd.kubernetes.protobuf, application/json or application/yaml
     #[arg(long, value_name = "TYPE", default_value = PROTOBUF, value_parser = parse_media_type)]
     pub(crate) storage_media_type: StorageMediaType,
 
@@ -62,19 +44,21 @@ pub(crate) struct EtcdFlags {
 
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
 
 pub(crate) fn parse_media_type(text: &str) -> Result<StorageMediaType, String> {
     match text {
         PROTOBUF | "" => Ok(StorageMediaType::Protobuf),
         JSON => Ok(StorageMediaType::Json),
-        other => Err(format!("{other:?} is not one of {PROTOBUF}, {JSON}")),
+        YAML => Ok(StorageMediaType::Yaml),
+        other => Err(format!("{other:?} invalid, allowed values: {JSON}, {PROTOBUF}, {YAML}")),
     }
 }
 
 impl EtcdFlags {
     /// Whether objects are in an etcd.
     pub(crate) fn is_given(&self) -> bool {
-        !self.etcd_servers.is_empty()
+        !self.access.etcd_servers.is_empty()
     }
 
     /// Which resources have an etcd of their own.
@@ -93,16 +77,10 @@ impl EtcdFlags {
         times_to_live: Vec<(String, Duration)>,
     ) -> EtcdOptions {
         EtcdOptions {
-            tls: TlsFiles {
-                authorities: self.etcd_cafile.clone(),
-                certificate: self.etcd_certfile.clone(),
-                key: self.etcd_keyfile.clone(),
-            },
-            prefix: self.etcd_prefix.clone(),
             times_to_live,
             lease_reuse: Duration::from_secs(self.lease_reuse_duration_seconds.into()),
             compaction: Some(compaction),
-            ..EtcdOptions::new(servers)
+            ..self.access.options_of(servers)
         }
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use revisor_api::TransportDirective;
+use revisor_api::{AllowedOrigin, TransportDirective};
 use revisor_auth::{AuthorizationModes, CipherSuite, MinTlsVersion, NamedFiles, TlsOptions, brought_serving_files};
 use revisor_catalog::{Catalog, CatalogOptions, RuntimeConfig};
 
@@ -87,6 +87,10 @@ pub(crate) struct ServingFlags {
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
     pub(crate) shutdown_delay_duration: Duration,
 
+    /// Speak HTTP/1.1 only
+    #[arg(long, value_name = "BOOL", default_value_t = false, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) disable_http2_serving: bool,
+
     /// How much to log: 0 to 3 for what an operator wants to know, 4 for every request, 6 for everything
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
     pub(crate) verbosity: u8,
@@ -99,14 +103,15 @@ pub(crate) struct ServingFlags {
 impl ServingFlags {
     /// How to speak TLS.
     pub(crate) fn tls(&self) -> anyhow::Result<TlsOptions> {
-        Ok(TlsOptions::new(self.tls_min_version.unwrap_or_default(), self.tls_cipher_suites.clone())?)
+        let options = TlsOptions::new(self.tls_min_version.unwrap_or_default(), self.tls_cipher_suites.clone())?;
+        Ok(if self.disable_http2_serving { options.without_http2() } else { options })
     }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeFlags {
-    /// The folder that keeps all state: objects, certificates, the kubeconfig. It must belong to whoever runs the
-    /// server, and nobody else gets at what is in it
+    /// The folder that keeps all state: objects (unless `--etcd-servers` says where they are), certificates, the
+    /// kubeconfig. It must belong to whoever runs the server, and nobody else gets at what is in it
     #[arg(long, value_name = "FOLDER", default_value = "revisor-data")]
     pub(crate) data_dir: PathBuf,
 
@@ -178,6 +183,16 @@ pub(crate) struct ServeFlags {
     /// What browsers are told about how to come back: max-age=SECONDS, includeSubDomains, preload
     #[arg(long, value_name = "DIRECTIVES", value_delimiter = ',')]
     pub(crate) strict_transport_security_directives: Vec<TransportDirective>,
+
+    /// The other sites whose pages may ask the server (CORS): regular expressions that match their origins, host and all,
+    /// such as '//example\.com(:|$)'
+    #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
+    pub(crate) cors_allowed_origins: Vec<AllowedOrigin>,
+
+    /// How many of the requests over HTTP/2 are told that their connection ends, from 0 to 0.02, so that clients come back
+    /// through whatever shares them out among several servers
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse_goaway_chance)]
+    pub(crate) goaway_chance: f64,
 
     /// The authorities whose client certificates are trusted, beside the server's own. Read again when they change
     #[arg(long, value_name = "FILE")]
@@ -427,6 +442,14 @@ pub(crate) struct ServeFlags {
     /// Flags of kube-apiserver that were given and mean nothing here.
     #[arg(skip)]
     pub(crate) idle: Vec<String>,
+}
+
+fn parse_goaway_chance(text: &str) -> Result<f64, String> {
+    let chance: f64 = text.parse().map_err(|_| format!("expected a number, not {text:?}"))?;
+    match (0.0..=0.02).contains(&chance) {
+        true => Ok(chance),
+        false => Err("--goaway-chance can not be less than 0 or greater than 0.02".to_owned()),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -38,6 +38,7 @@ mod kept_secret;
 mod kube_apiserver;
 mod kubeconfig;
 mod leader_election_flags;
+mod live_config;
 mod logging;
 mod machine;
 mod manifest_keeper;
@@ -125,6 +126,8 @@ fn run(arguments: Vec<OsString>, idle: Vec<String>) -> ExitCode {
                 flags.idle = idle;
                 flag_values::flag_values(command, matches)
             });
+            // What is known of all flags is of no use to a server that runs for months.
+            drop((command, matches));
             serve::serve(*flags, shown.unwrap_or_default())
         }
         Command::Gates(flags) => reports::gates(&flags).and_then(|text| print(&text)),

@@ -22,7 +22,7 @@ const LOOKING: Duration = Duration::from_secs(1);
 /// How kubelets and API servers are reached.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OutwardFlags {
-    /// The certificate that this server shows to kubelets. Without one they are not asked
+    /// The certificate that this server shows to kubelets [default: it does not say who it is]
     #[arg(long, value_name = "FILE", requires = "kubelet_client_key")]
     pub(crate) kubelet_client_certificate: Option<PathBuf>,
 
@@ -71,7 +71,7 @@ pub(crate) struct OutwardFlags {
 /// The ways out, and what looks after them.
 pub(crate) struct Outward {
     pub(crate) aggregator: Arc<Aggregator>,
-    pub(crate) kubelets: Option<Arc<Kubelets>>,
+    pub(crate) kubelets: Arc<Kubelets>,
     flags: OutwardFlags,
     seen: Seen,
 }
@@ -80,26 +80,23 @@ pub(crate) struct Outward {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Seen {
     proxy: Option<Credentials>,
-    kubelet: Option<(Credentials, Option<Vec<u8>>)>,
+    /// What is shown to kubelets, and who vouches for them.
+    kubelet: (Credentials, Option<Vec<u8>>),
 }
 
 impl OutwardFlags {
     /// The ways that the flags open. Files that cannot be used are refused.
     pub(crate) fn open(&self, registry: &Arc<Registry>) -> anyhow::Result<Outward> {
         let seen = self.read()?;
-        let kubelets = match &seen.kubelet {
-            Some((credentials, authorities)) => {
-                let options = KubeletOptions {
-                    credentials: credentials.clone(),
-                    authorities: authorities.clone(),
-                    address_types: self.kubelet_preferred_address_types.clone(),
-                    port: self.kubelet_port,
-                    timeout: self.kubelet_timeout,
-                };
-                Some(Arc::new(Kubelets::new(&options).context("cannot use the files of --kubelet-*")?))
-            }
-            None => None,
-        };
+        let (credentials, authorities) = seen.kubelet.clone();
+        let kubelets = Kubelets::new(&KubeletOptions {
+            credentials,
+            authorities,
+            address_types: self.kubelet_preferred_address_types.clone(),
+            port: self.kubelet_port,
+            timeout: self.kubelet_timeout,
+        });
+        let kubelets = Arc::new(kubelets.context("cannot use the files of --kubelet-*")?);
         let aggregator = Aggregator::new(AggregatorOptions {
             registry: registry.clone(),
             by_endpoints: self.enable_aggregator_routing,
@@ -118,7 +115,7 @@ impl OutwardFlags {
         let authorities = self.kubelet_certificate_authority.as_deref().map(pem).transpose()?;
         Ok(Seen {
             proxy: certificate(self.proxy_client_cert_file.as_deref(), self.proxy_client_key_file.as_deref())?,
-            kubelet: kubelet.map(|credentials| (credentials, authorities)),
+            kubelet: (kubelet.unwrap_or_default(), authorities),
         })
     }
 }
@@ -173,9 +170,8 @@ impl Outward {
         if let Some(credentials) = &found.proxy {
             credentials.check()?;
         }
-        if let (Some(kubelets), Some((credentials, authorities))) = (&self.kubelets, &found.kubelet) {
-            kubelets.replace(credentials, authorities.as_deref())?;
-        }
+        let (credentials, authorities) = &found.kubelet;
+        self.kubelets.replace(credentials, authorities.as_deref())?;
         self.aggregator.show(found.proxy.clone());
         tracing::info!("the certificates that are shown to others were read again");
         Ok(())

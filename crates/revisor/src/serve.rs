@@ -8,8 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use revisor_api::{
-    Api, ApiOptions, DebugPages, Distribution, FlowControl, HealthChecks, Inflight, InflightLimits, Limits, Metrics,
-    ResourceSample, Server, ServerOptions, SetVerbosity, StatusPages, StrictTransportSecurity, WorkQueueSample,
+    Api, ApiOptions, CrossOrigin, DebugPages, Distribution, FlowControl, HealthChecks, Inflight, InflightLimits,
+    Limits, Metrics, ResourceSample, Server, ServerOptions, SetVerbosity, StatusPages, StrictTransportSecurity,
+    WorkQueueSample,
 };
 use revisor_auth::{
     Anonymous, Authenticator, AuthorizationModes, Holdings, LiveCertificates, LiveOptions, ServiceAccounts,
@@ -84,6 +85,8 @@ fn most_threads(flags: &ServeFlags) -> usize {
 async fn run(flags: ServeFlags, shown: BTreeMap<String, String>, set_verbosity: SetVerbosity) -> anyhow::Result<()> {
     let started = Instant::now();
     let started_at = SystemTime::now();
+    // It takes as long as all of the tables, and keys wait for it.
+    drop(tokio::task::spawn_blocking(seed_random_numbers));
     let options = flags.catalog_options()?;
     let catalog = Arc::new(Catalog::build(&options)?);
     warn_about(&options);
@@ -107,7 +110,8 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>, set_verbosity: 
         Some(path) => TokenFile::load(path)?,
         None => TokenFile::default(),
     };
-    // Keys are made while the folder is opened: both take their time, one of the processor and one of the disk.
+    // Keys are made while the folder is opened and the objects in it are read: both take their time, one of the processor
+    // and one of the disk.
     let flags = Arc::new(flags);
     let making = tokio::task::spawn_blocking({
         let flags = flags.clone();
@@ -116,8 +120,6 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>, set_verbosity: 
     let encryption = encryption(&flags, &options).await?;
     let backend = Backend::open(&flags, &catalog, encryption.as_ref()).await?;
     let stores = backend.stores();
-    let certificates = making.await??;
-    let peers = certificates.peers();
 
     let windows = CacheOptions { window_bytes: flags.history_memory, ..CacheOptions::default() };
     let cache = Cache::start(stores.clone(), windows);
@@ -137,6 +139,8 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>, set_verbosity: 
     )
     .await
     .context("cannot read the stored objects")?;
+    let certificates = making.await??;
+    let peers = certificates.peers();
     let metrics = Arc::new(Metrics::new({
         let registry = registry.clone();
         move || resource_samples(&registry)
@@ -165,6 +169,8 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>, set_verbosity: 
         address: SocketAddr::new(flags.bind_address, flags.secure_port),
         tls: certificates.tls(),
         strict_transport_security: StrictTransportSecurity::new(&flags.strict_transport_security_directives),
+        cross_origin: CrossOrigin::new(&flags.cors_allowed_origins),
+        goaway_chance: flags.goaway_chance,
         metrics: metrics.clone(),
         shutdown_delay: flags.serving.shutdown_delay_duration,
         limits: connection_limits(&flags, raise_open_files()),
@@ -475,6 +481,12 @@ async fn keep_advertising(registry: Arc<Registry>, advertised: Advertised) {
             tracing::warn!(error = &error as &dyn std::error::Error, "cannot advertise the server");
         }
     }
+}
+
+/// Has the generator of random numbers seeded, which happens once, when it is first asked. Whether it can be, those are
+/// told who need a number.
+fn seed_random_numbers() {
+    let _ = revisor_auth::crypto_provider().secure_random.fill(&mut [0; 16]);
 }
 
 fn certificates(flags: &ServeFlags) -> anyhow::Result<LiveCertificates> {

@@ -1,22 +1,10 @@
 //! How often and for how long the admission chain was asked. The registry counts along; it is asked when someone wants to
 //! know.
 
-use std::sync::Arc;
-
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Bucket, Counter, Histogram, Metric, MetricFamily, MetricType, Summary};
+use prometheus::proto::MetricType;
 use revisor_registry::{AdmissionFamily, AdmissionSample};
 
-use super::resources::pair;
-
-/// A family as it is written down.
-struct Family {
-    of: AdmissionFamily,
-    name: &'static str,
-    help: &'static str,
-    labels: &'static [&'static str],
-    kind: MetricType,
-}
+use super::sampled::{Family, Reading, Sample, SampledCollector};
 
 const STEP: &[&str] = &["type", "operation", "rejected"];
 const NAMED: &[&str] = &["name", "type", "operation", "rejected"];
@@ -24,7 +12,7 @@ const CONDITION: &[&str] = &["name", "kind", "type", "operation"];
 
 const SECURED: &[&str] = &["request_operation", "resource", "subresource"];
 
-const FAMILIES: [Family; 13] = [
+const FAMILIES: &[Family<AdmissionFamily>] = &[
     Family {
         of: AdmissionFamily::StepDuration,
         name: "apiserver_admission_step_admission_duration_seconds",
@@ -118,76 +106,26 @@ const FAMILIES: [Family; 13] = [
     },
 ];
 
-#[derive(Clone)]
-pub(super) struct AdmissionCollector {
-    source: Arc<dyn Fn() -> Vec<AdmissionSample> + Send + Sync>,
-    descriptions: Vec<Desc>,
+/// What the registry counts, written down.
+pub(super) fn collector(
+    source: impl Fn() -> Vec<AdmissionSample> + Send + Sync + 'static,
+) -> SampledCollector<AdmissionSample> {
+    SampledCollector::new(FAMILIES, source)
 }
 
-impl AdmissionCollector {
-    pub(super) fn new(source: impl Fn() -> Vec<AdmissionSample> + Send + Sync + 'static) -> AdmissionCollector {
-        let describe = |family: &Family| {
-            let labels = family.labels.iter().map(|label| (*label).to_owned()).collect();
-            Desc::new(family.name.to_owned(), family.help.to_owned(), labels, Default::default())
-                .expect("metric names and labels are valid")
-        };
-        AdmissionCollector { source: Arc::new(source), descriptions: FAMILIES.iter().map(describe).collect() }
-    }
-}
+impl Sample for AdmissionSample {
+    type Family = AdmissionFamily;
 
-impl Collector for AdmissionCollector {
-    fn desc(&self) -> Vec<&Desc> {
-        self.descriptions.iter().collect()
+    fn family(&self) -> &AdmissionFamily {
+        &self.family
     }
 
-    fn collect(&self) -> Vec<MetricFamily> {
-        let samples = (self.source)();
-        let written = FAMILIES.iter().map(|family| {
-            let mut written = MetricFamily::default();
-            written.set_name(family.name.to_owned());
-            written.set_help(family.help.to_owned());
-            written.set_field_type(family.kind);
-            let ours = samples.iter().filter(|sample| sample.family == family.of);
-            written.set_metric(ours.map(|sample| metric(family, sample)).collect());
-            written
-        });
-        // A family without metrics cannot be written down.
-        written.filter(|family| !family.get_metric().is_empty()).collect()
+    fn labels(&self) -> &[String] {
+        &self.labels
     }
-}
 
-fn metric(family: &Family, sample: &AdmissionSample) -> Metric {
-    let mut metric = Metric::default();
-    let mut labels: Vec<_> = family.labels.iter().zip(&sample.labels).collect();
-    // As in the original, labels are told in the order of their names.
-    labels.sort();
-    metric.set_label(labels.into_iter().map(|(name, value)| pair(name, value.clone())).collect());
-    match family.kind {
-        MetricType::HISTOGRAM => {
-            let mut histogram = Histogram::default();
-            histogram.set_sample_count(sample.count);
-            histogram.set_sample_sum(sample.seconds);
-            let bounds = family.of.buckets().iter().zip(&sample.cumulative);
-            let buckets = bounds.map(|(bound, count)| {
-                let mut bucket = Bucket::default();
-                bucket.set_upper_bound(*bound);
-                bucket.set_cumulative_count(*count);
-                bucket
-            });
-            histogram.set_bucket(buckets.collect());
-            metric.set_histogram(histogram);
-        }
-        MetricType::SUMMARY => {
-            let mut summary = Summary::default();
-            summary.set_sample_count(sample.count);
-            summary.set_sample_sum(sample.seconds);
-            metric.set_summary(summary);
-        }
-        _ => {
-            let mut counter = Counter::default();
-            counter.set_value(sample.count as f64);
-            metric.set_counter(counter);
-        }
+    fn reading(&self) -> Reading<'_> {
+        let bounds = self.family.buckets();
+        Reading::Measured { count: self.count, sum: self.seconds, bounds, cumulative: &self.cumulative }
     }
-    metric
 }

@@ -1,22 +1,10 @@
 //! What is counted of priority and fairness, under the original's names. Whoever counts is asked when someone wants to
 //! know.
 
-use std::sync::Arc;
+use prometheus::proto::MetricType;
 
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Bucket, Counter, Gauge, Histogram, Metric, MetricFamily, MetricType};
-
-use super::resources::pair;
+use super::sampled::{Family, Reading, Sample, SampledCollector};
 use crate::flow_control::{FlowFamily, FlowSample, SampleValue};
-
-/// A family as it is written down.
-struct Family {
-    of: FlowFamily,
-    name: &'static str,
-    help: &'static str,
-    labels: &'static [&'static str],
-    kind: MetricType,
-}
 
 const LEVEL: &[&str] = &["priority_level"];
 const SCHEMA: &[&str] = &["priority_level", "flow_schema"];
@@ -28,7 +16,7 @@ const fn family(
     labels: &'static [&'static str],
     kind: MetricType,
     help: &'static str,
-) -> Family {
+) -> Family<FlowFamily> {
     Family { of, name, help, labels, kind }
 }
 
@@ -42,7 +30,7 @@ macro_rules! name {
     };
 }
 
-const FAMILIES: &[Family] = &[
+const FAMILIES: &[Family<FlowFamily>] = &[
     family(
         FlowFamily::Rejected,
         name!("rejected_requests_total"),
@@ -229,74 +217,31 @@ const FAMILIES: &[Family] = &[
     ),
 ];
 
-#[derive(Clone)]
-pub(super) struct FlowControlCollector {
-    source: Arc<dyn Fn() -> Vec<FlowSample> + Send + Sync>,
-    descriptions: Vec<Desc>,
+/// What is counted of priority and fairness, written down.
+pub(super) fn collector(source: impl Fn() -> Vec<FlowSample> + Send + Sync + 'static) -> SampledCollector<FlowSample> {
+    SampledCollector::new(FAMILIES, source)
 }
 
-impl FlowControlCollector {
-    pub(super) fn new(source: impl Fn() -> Vec<FlowSample> + Send + Sync + 'static) -> FlowControlCollector {
-        let describe = |family: &Family| {
-            let labels = family.labels.iter().map(|label| (*label).to_owned()).collect();
-            Desc::new(family.name.to_owned(), family.help.to_owned(), labels, Default::default())
-                .expect("metric names and labels are valid")
-        };
-        FlowControlCollector { source: Arc::new(source), descriptions: FAMILIES.iter().map(describe).collect() }
-    }
-}
+impl Sample for FlowSample {
+    type Family = FlowFamily;
 
-impl Collector for FlowControlCollector {
-    fn desc(&self) -> Vec<&Desc> {
-        self.descriptions.iter().collect()
+    fn family(&self) -> &FlowFamily {
+        &self.family
     }
 
-    fn collect(&self) -> Vec<MetricFamily> {
-        let samples = (self.source)();
-        let written = FAMILIES.iter().map(|family| {
-            let mut written = MetricFamily::default();
-            written.set_name(family.name.to_owned());
-            written.set_help(family.help.to_owned());
-            written.set_field_type(family.kind);
-            let ours = samples.iter().filter(|sample| sample.family == family.of);
-            written.set_metric(ours.map(|sample| metric(family, sample)).collect());
-            written
-        });
-        // A family without metrics cannot be written down.
-        written.filter(|family| !family.get_metric().is_empty()).collect()
+    fn labels(&self) -> &[String] {
+        &self.labels
     }
-}
 
-fn metric(family: &Family, sample: &FlowSample) -> Metric {
-    let mut metric = Metric::default();
-    let mut labels: Vec<_> = family.labels.iter().zip(&sample.labels).collect();
-    // As in the original, labels are told in the order of their names.
-    labels.sort();
-    metric.set_label(labels.into_iter().map(|(name, value)| pair(name, value.clone())).collect());
-    match &sample.value {
-        SampleValue::Histogram(reading) => {
-            let mut histogram = Histogram::default();
-            histogram.set_sample_count(reading.count);
-            histogram.set_sample_sum(reading.sum);
-            let buckets = reading.bounds.iter().zip(&reading.cumulative).map(|(bound, count)| {
-                let mut bucket = Bucket::default();
-                bucket.set_upper_bound(*bound);
-                bucket.set_cumulative_count(*count);
-                bucket
-            });
-            histogram.set_bucket(buckets.collect());
-            metric.set_histogram(histogram);
-        }
-        SampleValue::Number(number) if family.kind == MetricType::COUNTER => {
-            let mut counter = Counter::default();
-            counter.set_value(*number);
-            metric.set_counter(counter);
-        }
-        SampleValue::Number(number) => {
-            let mut gauge = Gauge::default();
-            gauge.set_value(*number);
-            metric.set_gauge(gauge);
+    fn reading(&self) -> Reading<'_> {
+        match &self.value {
+            SampleValue::Number(number) => Reading::Number(*number),
+            SampleValue::Histogram(reading) => Reading::Measured {
+                count: reading.count,
+                sum: reading.sum,
+                bounds: reading.bounds,
+                cumulative: &reading.cumulative,
+            },
         }
     }
-    metric
 }

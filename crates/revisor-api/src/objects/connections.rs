@@ -74,11 +74,8 @@ impl Connection {
             options.insert("command", if command.is_empty() { Value::Null } else { Value::from(command) });
         }
         if self == Connection::PortForward {
-            let mut ports = Vec::new();
-            for port in query.all("ports") {
-                let bad = |_| RegistryError::BadRequest(format!("strconv.ParseInt: parsing {port:?}: invalid syntax"));
-                ports.push(Value::from(port.parse::<i32>().map_err(bad)?));
-            }
+            let ports: Vec<Value> =
+                forwarded_ports(query)?.into_iter().map(|port| Value::from(i32::from(port))).collect();
             options.set("ports", (!ports.is_empty()).then(|| Value::from(ports)));
         }
         if self.is_proxy() {
@@ -87,6 +84,19 @@ impl Connection {
         }
         Ok(options)
     }
+}
+
+/// The ports that a client wants forwarded, one by one or with commas (upstream: `Convert_Slice_string_To_Slice_int32`).
+pub(super) fn forwarded_ports(query: &Query<'_>) -> Result<Vec<u16>, RegistryError> {
+    let port = |text: &str| {
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let problem = if is_number { "value out of range" } else { "invalid syntax" };
+        text.parse().ok().filter(|_| is_number).ok_or_else(|| {
+            let message = format!("cannot convert to []int32: strconv.ParseUint: parsing {text:?}: {problem}");
+            RegistryError::BadRequest(message)
+        })
+    };
+    query.all("ports").flat_map(|ports| ports.split(',')).map(port).collect()
 }
 
 /// What a path says behind the proxy that it leads through, with its slashes.
@@ -240,7 +250,7 @@ impl Api {
             return Err(bad(format!("invalid node request {id:?}")));
         };
         let node = self.read_object(&route.resource, None, name).await?;
-        let kubelets = self.kubelets(name)?;
+        let kubelets = &self.options.kubelets;
         let address = self.kubelet_address(kubelets, &node)?;
         require_proxyable(&address.host).await.map_err(bad)?;
         let behind = path_behind(parts.uri.path()).to_owned();
@@ -340,7 +350,17 @@ mod tests {
             (Connection::Exec, "", Ok(r#"{"command":null}"#)),
             (Connection::Attach, "stdout=1", Ok(r#"{"stdout":true}"#)),
             (Connection::PortForward, "ports=80&ports=443", Ok(r#"{"ports":[80,443]}"#)),
-            (Connection::PortForward, "ports=x", Err(r#"strconv.ParseInt: parsing "x": invalid syntax"#)),
+            (Connection::PortForward, "ports=80,443&ports=1", Ok(r#"{"ports":[80,443,1]}"#)),
+            (
+                Connection::PortForward,
+                "ports=80,%2B1",
+                Err(r#"cannot convert to []int32: strconv.ParseUint: parsing "+1": invalid syntax"#),
+            ),
+            (
+                Connection::PortForward,
+                "ports=65536",
+                Err(r#"cannot convert to []int32: strconv.ParseUint: parsing "65536": value out of range"#),
+            ),
             (Connection::ServiceProxy, "path=ignored", Ok(r#"{"path":"/x"}"#)),
         ] {
             let options = connection.options(path, &Query::parse(Some(query)));

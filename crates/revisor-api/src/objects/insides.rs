@@ -83,15 +83,6 @@ pub(super) struct Destination<'a> {
 }
 
 impl Api {
-    /// How kubelets are reached.
-    pub(super) fn kubelets(&self, node: &str) -> Result<&Kubelets, Refusal> {
-        self.options.kubelets.as_deref().ok_or_else(|| {
-            let why =
-                format!("this server has no certificate to show to kubelets, so that of node {node:?} cannot be asked");
-            Box::new(Status::service_unavailable(why)).into()
-        })
-    }
-
     /// Where the kubelet of a node listens.
     pub(super) fn kubelet_address(&self, kubelets: &Kubelets, node: &Object) -> Result<KubeletAddress, Refusal> {
         kubelets.address(node).map_err(|error| internal(&error.to_string()))

@@ -8,7 +8,7 @@ use revisor_catalog::{Feature, ObjectRoute, Verb};
 use revisor_object::{KindRef, Object, Status, StatusDetails, Value, parse_json};
 use revisor_registry::{AdmissionNotes, Decoded, Eviction, RegistryError, WriteOptions};
 
-use super::connections::Connection;
+use super::connections::{Connection, forwarded_ports};
 use super::insides::{Destination, SPDY_INSIDE};
 use super::log_options::LogOptions;
 use super::{Refusal, body_format, deletion, place, write_options};
@@ -131,7 +131,7 @@ impl Api {
             return Ok(response);
         };
         let registered = self.require_node(route, node)?;
-        let kubelets = self.kubelets(node)?;
+        let kubelets = &self.options.kubelets;
         let address = self.kubelet_address(kubelets, &registered)?;
         let namespace = route.namespace.as_deref().unwrap_or_default();
         let path = format!("/containerLogs/{namespace}/{name}/{container}");
@@ -161,7 +161,7 @@ impl Api {
         let asked = kubelet_query(verb, &query);
         let node = node_of(&pod).ok_or_else(|| bad(format!("pod {name} does not have a host assigned")))?;
         let registered = self.require_node(route, node)?;
-        let kubelets = self.kubelets(node)?;
+        let kubelets = &self.options.kubelets;
         let address = self.kubelet_address(kubelets, &registered)?;
         let target = kubelets.target(&address, true);
         let target = target.map_err(|error| Refusal::from(Box::new(Status::unexplained(error.to_string()))))?;
@@ -268,7 +268,8 @@ fn node_of(pod: &Object) -> Option<&str> {
 fn kubelet_query(verb: &str, query: &Query<'_>) -> String {
     let mut told = form_urlencoded::Serializer::new(String::new());
     if verb == "portforward" {
-        let ports: Vec<&str> = query.all("ports").collect();
+        // What is no port was refused already.
+        let ports: Vec<String> = forwarded_ports(query).unwrap_or_default().iter().map(u16::to_string).collect();
         if !ports.is_empty() {
             told.append_pair("port", &ports.join(","));
         }
@@ -339,6 +340,7 @@ mod tests {
             ("exec", "command=a&command=b+c&stdin=true&stdout=1&tty=false", "command=a&command=b+c&input=1&output=1"),
             ("attach", "command=a&stderr=true&tty=1", "error=1&tty=1"),
             ("portforward", "ports=80&ports=443", "port=80%2C443"),
+            ("portforward", "ports=080,443", "port=80%2C443"),
             ("portforward", "", ""),
         ] {
             assert_eq!(kubelet_query(verb, &Query::parse(Some(query))), want, "{verb} {query}");

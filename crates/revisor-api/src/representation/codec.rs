@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use revisor_cache::{EncodedKey, EncodingRoom, Item};
 use revisor_catalog::Resource;
-use revisor_object::{Object, Status, Value, compact_json, escape_html, parse_json};
+use revisor_object::{Object, Status, Value, compact_json, escape_html, is_yaml_text, parse_json, yaml_document};
 use revisor_schema::{
     CBOR_TAG, ENVELOPE_END, StructId, Types, envelope_start, is_spelled, push_cbor_text, push_varint, split_cbor_map,
     start_cbor_map,
@@ -17,7 +17,6 @@ use revisor_schema::{
 
 use crate::encoding::Encoding;
 use crate::pretty::Layout;
-use crate::yaml_out;
 
 /// How many bytes of translated objects are remembered at most, all together.
 const ROOM: usize = 256 << 20;
@@ -259,24 +258,15 @@ fn line(json: &[u8]) -> Bytes {
 
 /// A JSON document as YAML.
 fn yaml(json: &[u8]) -> Result<Bytes, Box<Status>> {
-    if !is_yaml(json) {
+    let json = &*escape_html(json);
+    if !is_yaml_text(json) {
         return Err(no_yaml());
     }
     let value = parse_json(json).map(|parsed| parsed.value).unwrap_or_default();
-    Ok(yaml_out::document(&value).into())
+    Ok(yaml_document(&value).into())
 }
 
 /// What a client is told of what YAML cannot say.
 pub(crate) fn no_yaml() -> Box<Status> {
     Box::new(Status::unexplained("yaml: control characters are not allowed"))
-}
-
-/// Whether a text of JSON can be said in YAML.
-pub(crate) fn is_yaml(json: &[u8]) -> bool {
-    std::str::from_utf8(json).unwrap_or_default().chars().all(is_of_yaml)
-}
-
-/// Whether the original's reader of YAML, through which it writes it, takes a character.
-fn is_of_yaml(letter: char) -> bool {
-    matches!(letter, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
 }

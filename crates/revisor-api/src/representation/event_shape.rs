@@ -112,7 +112,7 @@ impl EventShape {
     /// The object of an event, with all that belongs to it.
     fn object(&self, object: Bytes, item: Option<&Item>, now: Moment) -> Option<Bytes> {
         let object = match (self.encoding, self.form) {
-            (Encoding::Protobuf | Encoding::Cbor, EventForm::Whole) => object,
+            (Encoding::Protobuf | Encoding::Cbor, EventForm::Whole | EventForm::Metadata(_)) => object,
             _ => as_json(&object).into_owned(),
         };
         match (self.encoding, self.form) {

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use revisor_cache::Item;
 use revisor_catalog::Resource;
-use revisor_object::{Object, Value, parse_json};
+use revisor_object::{Object, Value, is_yaml_text, parse_json, yaml_document, yaml_element};
 use revisor_registry::{present, present_item};
 use revisor_schema::{
     CBOR_TAG, ENVELOPE_END, envelope_start, push_cbor_text, push_varint, start_cbor_list, start_cbor_map,
 };
 
-use super::codec::{Codec, as_json, is_yaml, push_typed_cbor};
+use super::codec::{Codec, as_json, push_typed_cbor};
 use crate::encoding::Encoding;
 use crate::negotiate::MetaVersion;
+use crate::raw_json;
 use crate::table::{self, Rows};
-use crate::{raw_json, yaml_out};
 
 /// How a list is written: a head, items, a foot.
 #[derive(Debug, Clone)]
@@ -174,7 +174,7 @@ impl ListShape {
 
     /// Whether an object of the list cannot be said in its encoding.
     pub(crate) fn refuses(&self, object: &Bytes) -> bool {
-        self.encoding == Encoding::Yaml && !is_yaml(&as_json(object))
+        self.encoding == Encoding::Yaml && !is_yaml_text(&as_json(object))
     }
 
     /// Appends one object as it is shown, which is in the cache as `item`.
@@ -217,7 +217,7 @@ impl ListShape {
                 out.put_slice(&start);
             }
             let mut json = BytesMut::new();
-            table::push_metadata(version, &as_json(object), &mut json);
+            table::push_metadata(version, object, &mut json);
             return out.put_slice(&self.codec.plain_cbor(&json));
         }
         let part = match item {
@@ -237,7 +237,7 @@ impl ListShape {
         match (self.items, item) {
             (Items::Whole, Some(item)) => self.codec.item_message(&self.resource, item, object),
             (Items::Whole, None) => self.codec.object_message(&self.resource, object),
-            (Items::Metadata(_) | Items::Rows(_), _) => self.codec.metadata_message(metadata_of(&as_json(object))),
+            (Items::Metadata(_) | Items::Rows(_), _) => self.codec.metadata_message(metadata_of(object)),
         }
     }
 
@@ -264,7 +264,7 @@ impl ListShape {
             }
             let mut json = BytesMut::new();
             push_json(&mut json);
-            out.put_slice(yaml_out::element(&value(&json)).as_bytes());
+            out.put_slice(yaml_element(&value(&json)).as_bytes());
             return;
         }
         match is_first {
@@ -346,7 +346,7 @@ fn value(json: &[u8]) -> Value {
 }
 
 fn yaml_of<const N: usize>(members: [(&str, Value); N]) -> String {
-    yaml_out::document(&Value::from(members.into_iter().collect::<Object>()))
+    yaml_document(&Value::from(members.into_iter().collect::<Object>()))
 }
 
 #[cfg(test)]

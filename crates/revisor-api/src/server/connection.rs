@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use http::header::{CONTENT_TYPE, STRICT_TRANSPORT_SECURITY};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::delivery::{Delivery, Latest, OutgoingBody, Patience};
+use super::gathered::Gathered;
 use super::rooms::{Guest, Stay};
 use super::stream_task::StreamExecutor;
 use super::tunnel_connection::TunnelConnection;
@@ -28,6 +29,7 @@ use super::web_socket_connection::WebSocketConnection;
 use super::{Handler, Limits, ServerOptions, Standing};
 use crate::access_log::AccessRecord;
 use crate::body::Body;
+use crate::cross_origin::{self, CrossOrigin};
 use crate::drain::{Drain, Phase};
 use crate::metrics::Metrics;
 use crate::passed_on::TunnelUpgrade;
@@ -54,6 +56,8 @@ pub(super) struct ConnectionServer<H> {
     handler: Arc<H>,
     tls: ServerTls,
     strict_transport_security: Option<StrictTransportSecurity>,
+    cross_origin: Option<CrossOrigin>,
+    goaway_chance: f64,
     http1: http1::Builder,
     limits: Limits,
     metrics: Arc<Metrics>,
@@ -77,6 +81,8 @@ impl<H: Handler> ConnectionServer<H> {
             handler,
             tls: options.tls.clone(),
             strict_transport_security: options.strict_transport_security.clone(),
+            cross_origin: options.cross_origin.clone(),
+            goaway_chance: options.goaway_chance,
             http1,
             limits: limits.clone(),
             metrics: Arc::clone(&options.metrics),
@@ -115,6 +121,9 @@ impl<H: Handler> ConnectionServer<H> {
                 } else {
                     Admission::Served
                 };
+                if speaks_http2 && server.says_goodbye() {
+                    standing.finish();
+                }
                 let (server, connection) = (Arc::clone(&server), Arc::clone(&connection));
                 let switched = Arc::clone(&switched);
                 // Boxed, so that a stream costs what its body costs once it is answered: watches are many, and last.
@@ -128,16 +137,17 @@ impl<H: Handler> ConnectionServer<H> {
                 })
             }
         });
-        let io = TokioIo::new(stream);
         let cut_off = self.metrics.cut_off();
         let attendant =
             Attendant { guest: &guest, standing: &standing, drain: &self.drain, limits: &self.limits, cut_off };
         if speaks_http2 {
             let http2 = self.http2(latest);
-            let connection = Box::pin(http2.serve_connection(io, service));
-            attendant.drive(connection, |connection| connection.graceful_shutdown(), Protocol::Http2).await;
+            let stream = Gathered::new(stream);
+            let connection = Box::pin(http2.serve_connection(TokioIo::new(stream.share()), service));
+            let driven = attendant.drive(connection, |connection| connection.graceful_shutdown(), Protocol::Http2);
+            stream.run(pin!(driven), || guest.activity.running() > 1).await;
         } else {
-            let connection = Box::pin(self.http1.serve_connection(io, service).with_upgrades());
+            let connection = Box::pin(self.http1.serve_connection(TokioIo::new(stream), service).with_upgrades());
             let protocol = Protocol::Http1(latest);
             attendant.drive(connection, |connection| connection.graceful_shutdown(), protocol).await;
             let other = switched.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -175,6 +185,12 @@ impl<H: Handler> ConnectionServer<H> {
             .keep_alive_interval(limits.ping_interval)
             .keep_alive_timeout(limits.ping_interval);
         http2
+    }
+
+    /// Whether a connection ends after the requests that it has, by chance (`WithProbabilisticGoaway` of the original).
+    fn says_goodbye(&self) -> bool {
+        self.goaway_chance > 0.0
+            && f64::from(uuid::Uuid::new_v4().as_u128() as u32) < self.goaway_chance * f64::from(u32::MAX)
     }
 
     /// Whether a client that nobody knows has more requests at once than such clients may have. One that goes on like
@@ -225,8 +241,13 @@ impl<H: Handler> ConnectionServer<H> {
         let deadline = tokio::time::Instant::now() + self.limits.answer_timeout;
         let record = AccessRecord::begin(&request, address);
         request.extensions_mut().insert(record.id().clone());
+        let origin = self.cross_origin.as_ref().and_then(|known| known.origin_of(request.headers()));
         let handler = Arc::clone(&self.handler);
-        let answered = isolated(pin!(async move { handler.handle(connection, request).await })).await;
+        // Whether a page may ask is answered before anybody has to say who they are.
+        let answered = match origin.is_some() && request.method() == Method::OPTIONS {
+            true => Ok(cross_origin::preflight()),
+            false => isolated(pin!(async move { handler.handle(connection, request).await })).await,
+        };
         let mut response = answered.unwrap_or_else(|panic| {
             tracing::error!(
                 id = record.id().as_str(),
@@ -237,6 +258,9 @@ impl<H: Handler> ConnectionServer<H> {
             );
             panicked()
         });
+        if let Some(origin) = origin {
+            cross_origin::let_in(origin, response.headers_mut());
+        }
         if let Some(directives) = &self.strict_transport_security {
             response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, directives.value().clone());
         }

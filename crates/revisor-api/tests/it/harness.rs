@@ -57,6 +57,8 @@ impl TestServer {
             address: ([127, 0, 0, 1], 0).into(),
             tls: pki.server_config().into(),
             strict_transport_security: None,
+            cross_origin: None,
+            goaway_chance: 0.0,
             metrics: Arc::clone(&metrics),
             shutdown_delay,
             limits,

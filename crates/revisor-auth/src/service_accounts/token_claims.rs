@@ -27,18 +27,18 @@ pub struct TokenSubject {
     /// The namespace of the account.
     #[serde(default)]
     pub namespace: String,
-    /// The account.
-    #[serde(default)]
-    pub serviceaccount: TokenObject,
+    /// The node of the pod; if there is no pod, the node without which the token is void.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<TokenObject>,
     /// The pod without which the token is void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<TokenObject>,
     /// The secret without which the token is void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<TokenObject>,
-    /// The node of the pod; if there is no pod, the node without which the token is void.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node: Option<TokenObject>,
+    /// The account.
+    #[serde(default)]
+    pub serviceaccount: TokenObject,
     /// When a token that is good for longer should have been replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnafter: Option<u64>,

@@ -164,3 +164,24 @@ fn nothing_is_applied_after_the_end() {
     write(&mut history, 2, "b", false);
     assert_eq!((history.last(), history.newest().len()), (Some(at(1)), 1));
 }
+
+#[test]
+fn what_was_deleted_is_let_go_when_history_has_passed() {
+    let mut history = empty(16);
+    let mut items = vec![];
+    for number in 1..=200 {
+        let name = format!("key-{number}");
+        write(&mut history, number, &name, false);
+        let item = history.newest().get(&format!("/r/{name}")).expect("was written");
+        items.push((Arc::downgrade(item), Arc::downgrade(item.entry())));
+    }
+    for number in 1..=200 {
+        write(&mut history, 200 + number, &format!("key-{number}"), true);
+    }
+    let held = |items: &[(std::sync::Weak<Item>, std::sync::Weak<Entry>)]| {
+        items.iter().filter(|(item, entry)| item.strong_count() + entry.strong_count() > 0).count()
+    };
+    assert_eq!(held(&items), 200, "history shows them");
+    drop(history.compact(at(400)));
+    assert_eq!(held(&items), 0);
+}

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use revisor_store::{Draft, Entry, Event, Key};
 
 use super::*;
+use crate::pace::Pace;
 use crate::queue::Taken;
 
 fn at(number: u64) -> Revision {
@@ -113,12 +114,11 @@ fn a_crowd_is_told_at_once_and_then_of_several_events_together() {
     assert!(seats.iter().all(|seat| received(seat) == (Taken::Events, vec![1])));
     write(&pods, 2);
     write(&pods, 3);
-    let rests_until = pods.index().rests_until.expect("a crowd was woken");
-    assert_eq!(pods.dispatch(&mut scratch), Turn::NotBefore(rests_until));
+    assert!(matches!(pods.dispatch(&mut scratch), Turn::NotBefore(_)), "a crowd was woken");
     assert_eq!(pods.settled(), Some(at(1)), "a bookmark does not tell of what is not in the queues");
     assert!(scratch.wakers.is_empty());
 
-    pods.index().rests_until = Some(Instant::now());
+    pods.index().pace = Pace::default();
     assert_eq!(pods.dispatch(&mut scratch), Turn::Over);
     assert!(seats.iter().all(|seat| received(seat) == (Taken::Events, vec![2, 3])));
     seats.iter().for_each(|seat| pods.leave(seat));
@@ -143,7 +143,7 @@ async fn nobody_who_rests_is_forgotten_at_the_end() {
     let seats = crowd(&pods, 100);
     let running = tokio::spawn(crate::dispatcher::run(pods.around.inbox.clone()));
     write(&pods, 1);
-    while pods.index().rests_until.is_none() {
+    while pods.dispatched.read().is_none() {
         tokio::task::yield_now().await;
     }
     write(&pods, 2);

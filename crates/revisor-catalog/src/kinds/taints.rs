@@ -3,7 +3,7 @@
 use revisor_object::names::{label_value, qualified_name};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Seen, Value};
 
-use crate::checks::{self, problems};
+use crate::checks::{self, parse_int, problems};
 use crate::kinds::members::text;
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -83,9 +83,8 @@ fn validate_number(path: FieldPath<'_>, value: &str) -> FieldErrors {
         let detail = "must be a valid decimal integer in canonical form";
         errors.push(FieldError::invalid(path, value, detail));
     }
-    if value.parse::<i64>().is_err() {
-        let reason = if is_integer { "value out of range" } else { "invalid syntax" };
-        errors.push(FieldError::invalid(path, value, format!("strconv.ParseInt: parsing {value:?}: {reason}")));
+    if let Err(problem) = parse_int(value) {
+        errors.push(FieldError::invalid(path, value, problem));
     }
     errors
 }

@@ -21,7 +21,7 @@ const METADATA: &str =
     r#""metadata":{"name":"x","namespace":"a","uid":"u","creationTimestamp":"2020-01-01T00:00:00Z"}"#;
 
 #[test]
-fn built_in_kinds_are_kept_as_protobuf_or_json_and_come_back() {
+fn built_in_kinds_are_kept_as_protobuf_json_or_yaml_and_come_back() {
     let catalog = Catalog::default();
     for (group, plural, folder, start, rest) in [
         ("", "configmaps", "configmaps", "ConfigMap", r#""data":{"a":"1"}"#),
@@ -31,22 +31,28 @@ fn built_in_kinds_are_kept_as_protobuf_or_json_and_come_back() {
     ] {
         let bytes = canonical(&catalog, group, plural, &format!("{{{METADATA},{rest}}}"));
         let key = format!("/registry/{folder}/a/x");
-        for media in [StorageMediaType::Protobuf, StorageMediaType::Json] {
+        let all = [StorageMediaType::Protobuf, StorageMediaType::Json, StorageMediaType::Yaml];
+        for media in all {
             let codec = codec(media);
             let kept = codec.encode(&key, &bytes, true).expect("can be kept");
-            let is_protobuf = kept.starts_with(b"k8s\0");
-            assert_eq!(is_protobuf, media == StorageMediaType::Protobuf, "{plural}");
-            assert_eq!(!is_protobuf, kept.ends_with(b"}\n"), "{plural}");
+            let found = match &kept[..] {
+                [b'k', b'8', b's', 0, ..] => StorageMediaType::Protobuf,
+                [b'{', .., b'}', b'\n'] => StorageMediaType::Json,
+                _ => StorageMediaType::Yaml,
+            };
+            assert_eq!(found, media, "{plural}");
             let text = String::from_utf8_lossy(&kept).into_owned();
             assert!(text.contains(start), "{plural}: {text}");
             let read = codec.decode(&key, &kept).expect("can be read");
             assert_eq!(String::from_utf8_lossy(&read.bytes), String::from_utf8_lossy(&bytes));
             assert!(!read.is_outdated && read.revision_at.is_some());
         }
-        // What the other form left is read, and would be written anew.
-        let other = codec(StorageMediaType::Json).encode(&key, &bytes, true).expect("can be kept");
-        let read = codec(StorageMediaType::Protobuf).decode(&key, &other).expect("can be read");
-        assert_eq!((read.bytes, read.is_outdated), (bytes, true), "{plural}");
+        // What the other forms left is read, and would be written anew.
+        for (theirs, ours) in all.iter().flat_map(|theirs| all.iter().map(move |ours| (*theirs, *ours))) {
+            let other = codec(theirs).encode(&key, &bytes, true).expect("can be kept");
+            let read = codec(ours).decode(&key, &other).expect("can be read");
+            assert_eq!((&read.bytes, read.is_outdated), (&bytes, theirs != ours), "{plural}: {theirs:?}, {ours:?}");
+        }
     }
 }
 
@@ -198,7 +204,7 @@ fn what_cannot_be_read_says_why() {
     for (key, value, want) in [
         ("/registry/pods/a/x", &b""[..], "the value is empty"),
         ("/registry/pods/a/x", b"k8s:enc:aescbc:v1:one:...", "the value is encrypted, and there is no key for it"),
-        ("/registry/pods/a/x", b"nonsense", "the value is neither protobuf nor JSON nor CBOR"),
+        ("/registry/pods/a/x", b"nonsense", "the value is neither protobuf nor JSON nor YAML nor CBOR"),
         ("/registry/pods/a/x", b"{\"a\":", "the value cannot be decoded: "),
         (
             "/registry/pods/a/x",

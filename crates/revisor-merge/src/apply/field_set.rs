@@ -8,6 +8,8 @@
 use compact_str::{CompactString, format_compact};
 use revisor_object::{Object, Value, parse_json};
 
+use super::item_step::step_by;
+
 /// The member that says that the place itself belongs to the set, where places below it do too.
 pub(crate) const SELF: &str = ".";
 
@@ -250,8 +252,8 @@ fn canonical(step: &str) -> Option<Option<CompactString>> {
     let value = || parse_json(rest.as_bytes()).ok().map(|parsed| parsed.value);
     let step = match step.as_bytes() {
         [b'f', b':', ..] => CompactString::from(step),
-        [b'v', b':', ..] => format_compact!("v:{}", value()?.to_json()),
-        [b'k', b':', ..] => format_compact!("k:{}", value().filter(|keys| keys.as_object().is_some())?.to_json()),
+        [b'v', b':', ..] => step_by("v:", &value()?),
+        [b'k', b':', ..] => step_by("k:", &value().filter(|keys| keys.as_object().is_some())?),
         [b'i', b':', ..] => format_compact!("i:{}", rest.parse::<i64>().ok()?),
         [_, b':', ..] => return Some(None),
         _ => return None,
@@ -475,6 +477,7 @@ mod tests {
             (r#"{"f:a":null}"#, r#"{"f:a":{}}"#),
             (r#"{"x:a":{},"f:a":{}}"#, r#"{"f:a":{}}"#),
             (r#"{"k:{\"b\": 1, \"a\":\"x\"}":{},"v: 1":{}}"#, r#"{"k:{\"a\":\"x\",\"b\":1}":{},"v:1":{}}"#),
+            (r#"{"v:\"a&b\"":{}}"#, r#"{"v:\"a\\u0026b\"":{}}"#),
         ] {
             check(set(text), want);
         }

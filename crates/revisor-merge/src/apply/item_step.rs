@@ -1,13 +1,13 @@
 //! The step to an item of a list: by its keys, or by its value.
 
 use compact_str::{CompactString, format_compact};
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Value, push_json_value};
 use revisor_schema::{Field, Shape, Topology, Types};
 
 /// The step to an item of the list `field`; `None` if the item has no value under a key, or the list is seen as one.
 pub(crate) fn item_step(types: &Types, field: &Field, item: &Value) -> Option<CompactString> {
     match &field.topology {
-        Topology::Set => Some(format_compact!("v:{}", item.to_json())),
+        Topology::Set => Some(step_by("v:", item)),
         Topology::ByKeys(keys) => {
             let Shape::List(element) = &field.shape else { return None };
             let Shape::Struct(id) = **element else { return None };
@@ -17,7 +17,7 @@ pub(crate) fn item_step(types: &Types, field: &Field, item: &Value) -> Option<Co
             if let [key] = &keys[..]
                 && let Some(value) = item.get(key)
             {
-                return Some(format_compact!("k:{{\"{key}\":{}}}", value.to_json()));
+                return Some(format_compact!("k:{{\"{key}\":{}}}", step_by("", value)));
             }
             for key in keys {
                 let default = || types.key_default(id, key);
@@ -26,8 +26,26 @@ pub(crate) fn item_step(types: &Types, field: &Field, item: &Value) -> Option<Co
                     shown.insert(key, value);
                 }
             }
-            (!shown.is_empty()).then(|| format_compact!("k:{}", Value::Object(shown).to_json()))
+            (!shown.is_empty()).then(|| step_by("k:", &Value::Object(shown)))
         }
         Topology::Usual | Topology::Atomic | Topology::Granular => None,
+    }
+}
+
+/// A step by a value, which is written as Go's encoder writes it: what HTML minds is escaped.
+pub(crate) fn step_by(kind: &str, value: &Value) -> CompactString {
+    let mut json = kind.as_bytes().to_vec();
+    push_json_value(value, &mut json);
+    CompactString::from_utf8_lossy(&json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_html_minds_is_escaped() {
+        let keys = Value::from(Object::from_iter([("name", Value::from("<a&b>"))]));
+        assert_eq!(step_by("k:", &keys), r#"k:{"name":"\u003ca\u0026b\u003e"}"#);
     }
 }

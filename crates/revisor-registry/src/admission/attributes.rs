@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use revisor_admission::{AdmissionRequest, GroupVersionKind, GroupVersionResource, Operation, RuleTarget, UserInfo};
 use revisor_catalog::{Requester, Resource};
 use revisor_object::{Object, Warnings};
@@ -36,6 +37,8 @@ pub(crate) struct Attributes<'a> {
     pub(crate) requester: Requester<'a>,
     /// What is there already.
     pub(crate) old: Option<&'a Object>,
+    /// The bytes in which that is stored, where it was not changed since they were read.
+    pub(crate) stored: Option<&'a Bytes>,
     /// When the time of the request is over.
     pub(crate) deadline: Option<Instant>,
     /// Where to leave what the client and the audit should be told; nowhere for the server's own writes.
@@ -222,6 +225,11 @@ impl AdmissionNotes {
         self.lock().sent.clone_from(warnings);
     }
 
+    /// Keeps more of it, which was only seen when the object was prepared or validated.
+    pub(crate) fn keep_sent_too(&self, warnings: &Warnings) {
+        self.lock().sent.extend(warnings.told().map(str::to_owned));
+    }
+
     /// Takes what a client should be told of what it sent although it was refused.
     pub fn take_sent(&self) -> Warnings {
         std::mem::take(&mut self.lock().sent)
@@ -288,6 +296,16 @@ mod tests {
             notes.waited_for_webhook(phase, Duration::from_secs(seconds));
             assert_eq!(notes.webhook_time().as_secs(), want);
         }
+    }
+
+    #[test]
+    fn what_is_odd_about_what_was_sent_is_kept_together() {
+        let notes = AdmissionNotes::default();
+        notes.keep_sent(&Warnings::from_iter(["a".to_owned()]));
+        for _ in 0..2 {
+            notes.keep_sent_too(&Warnings::from_iter(["b".to_owned()]));
+        }
+        assert_eq!(notes.take_sent().told().collect::<Vec<_>>(), ["a", "b"]);
     }
 
     #[test]

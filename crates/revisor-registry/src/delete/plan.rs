@@ -21,8 +21,8 @@ pub(super) enum Plan {
     Mark(Object),
     /// It is marked, so that those who watch see that its end was asked for, and then removed.
     MarkAndRemove(Object),
-    /// It is removed.
-    Remove,
+    /// It is removed, as it is.
+    Remove(Object),
 }
 
 /// How long an object has, as far as it has any time at all.
@@ -35,38 +35,45 @@ enum Grace {
     Seconds(i64),
 }
 
-pub(super) fn plan(resource: &Resource, old: &Object, options: &DeleteOptions, now: OffsetDateTime) -> Plan {
-    if goes_at_once(resource, old, options) {
-        return Plan::Remove;
+pub(super) fn plan(resource: &Resource, mut object: Object, options: &DeleteOptions, now: OffsetDateTime) -> Plan {
+    if goes_at_once(resource, &object, options) {
+        return Plan::Remove(object);
     }
-    let mut object = old.clone();
-    let was_marked = old.object("metadata").is_some_and(|metadata| metadata.contains("deletionTimestamp"));
+    let was_marked = object.object("metadata").is_some_and(|metadata| metadata.contains("deletionTimestamp"));
+    let before = marks(object.object_mut("metadata"));
     let grace = grant(resource, &mut object, was_marked, options, now);
     if matches!(grace, Grace::Pending) {
         return Plan::Nothing;
     }
-    set_finalizers(resource, object.object_mut("metadata"), options);
+    let is_first_mark = !was_marked && matches!(grace, Grace::None) && resource.strategy.marks_deleted();
+    // Of a definition the first deletion does nothing but mark it, whatever is asked of the garbage collector.
+    if !(is_first_mark && is_definitions(resource)) {
+        set_finalizers(resource, object.object_mut("metadata"), options);
+    }
     let is_held = !object.object_mut("metadata").array("finalizers").is_empty();
     match grace {
         Grace::Seconds(seconds) if is_held || seconds > 0 => return Plan::Mark(object),
         Grace::Seconds(_) => return Plan::MarkAndRemove(object),
         Grace::None | Grace::Pending => {}
     }
-    if !was_marked && resource.strategy.marks_deleted() {
-        // Of a definition the first deletion does nothing but mark it, whatever is asked of the garbage collector.
-        let mut marked = if is_definitions(resource) { old.clone() } else { object };
-        marked.object_mut("metadata").insert("deletionTimestamp", text(now));
-        resource.strategy.mark_deleted(&mut marked);
-        return Plan::Mark(marked);
+    if is_first_mark {
+        object.object_mut("metadata").insert("deletionTimestamp", text(now));
+        resource.strategy.mark_deleted(&mut object);
+        return Plan::Mark(object);
     }
-    if was_marked && resource.strategy.is_held(&object) {
-        return if object == *old { Plan::Nothing } else { Plan::Mark(object) };
+    if !(was_marked && resource.strategy.is_held(&object)) {
+        if !is_held {
+            return Plan::Remove(object);
+        }
+        mark_for_finalizers(object.object_mut("metadata"), now);
     }
-    if !is_held {
-        return Plan::Remove;
-    }
-    mark_for_finalizers(object.object_mut("metadata"), now);
-    if object == *old { Plan::Nothing } else { Plan::Mark(object) }
+    if marks(object.object_mut("metadata")) == before { Plan::Nothing } else { Plan::Mark(object) }
+}
+
+/// All that a deletion notes on an object that it does not remove.
+fn marks(metadata: &Object) -> [Option<Value>; 4] {
+    ["deletionTimestamp", "deletionGracePeriodSeconds", "finalizers", "generation"]
+        .map(|name| metadata.get(name).cloned())
 }
 
 /// Whether nothing holds an object and nothing has to be noted on it, as of most: then nobody needs a copy.
@@ -188,7 +195,7 @@ mod tests {
         };
         match plan {
             Plan::Nothing => "nothing".to_owned(),
-            Plan::Remove => "remove".to_owned(),
+            Plan::Remove(_) => "remove".to_owned(),
             Plan::Mark(object) => format!("mark {}", marks(object)),
             Plan::MarkAndRemove(object) => format!("mark and remove {}", marks(object)),
         }
@@ -220,7 +227,7 @@ mod tests {
             ("after its time", ended, bound, None, "remove"),
         ] {
             let options = DeleteOptions { grace_period_seconds: asked, ..DeleteOptions::default() };
-            let plan = plan(pods, &object(&format!("{{\"metadata\":{{{metadata}}},{rest}}}")), &options, now);
+            let plan = plan(pods, object(&format!("{{\"metadata\":{{{metadata}}},{rest}}}")), &options, now);
             assert_eq!(shown(&plan), want, "{name}");
         }
     }
@@ -237,11 +244,12 @@ mod tests {
             (waiting, "nothing"),
         ] {
             let options = DeleteOptions { grace_period_seconds: Some(9), ..DeleteOptions::default() };
-            assert_eq!(shown(&plan(config_maps, &object(text), &options, now)), want, "{text}");
+            assert_eq!(shown(&plan(config_maps, object(text), &options, now)), want, "{text}");
         }
         let background =
             DeleteOptions { propagation_policy: Some("Background".to_owned()), ..DeleteOptions::default() };
         let orphaning = waiting.replace("a/b", ORPHAN);
-        assert_eq!(plan(config_maps, &object(&orphaning), &background, now), Plan::Remove, "finalizers of before go");
+        let removed = plan(config_maps, object(&orphaning), &background, now);
+        assert!(matches!(removed, Plan::Remove(_)), "finalizers of before go: {removed:?}");
     }
 }

@@ -52,9 +52,11 @@ pub(crate) fn other_uid(uid: &str, current: &Object) -> Option<String> {
         .then(|| format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {current_uid}"))
 }
 
-/// How the original says that what is stored is not what was expected.
-pub(crate) fn unlike_stored(place: Place<'_>, why: &str) -> String {
+/// How the original says that what is stored is not what was expected. Who does not write it sees the key without what
+/// the store puts before it.
+pub(crate) fn unlike_stored(place: Place<'_>, dry_run: bool, why: &str) -> String {
     let key = place.resource.storage().key(place.namespace, place.name.unwrap_or_default());
+    let key = if dry_run { key.trim_start_matches("/registry") } else { &key };
     format!("StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}")
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use revisor_catalog::{Beneath, Circumstances, Resource};
 use revisor_merge::ManagedFields;
-use revisor_object::{Object, Value, Warnings};
+use revisor_object::{FieldErrors, Object, Value, Warnings};
 use revisor_store::{BoxFuture, Change, Entry, Expect, Key, StoreError, Write};
 use revisor_version::Revision;
 
@@ -174,14 +174,23 @@ impl Registry {
         let Attributes { resource, shown, namespace, name, .. } = *attributes;
         options.in_time()?;
         let mut warnings: Warnings = resource.strategy.warnings_as_sent(&object).into_iter().collect();
+        // Told by those who prepare the object, so also where it is refused afterwards.
+        options.keep_sent_too(&warnings);
         resource.prepare_create(&mut object, circumstances);
         if resource.strategy.counts_generation() {
             object.object_mut("metadata").insert("generation", 1);
         }
         let empty = Object::new();
-        let mut errors = check_metadata(shown, object.object("metadata").unwrap_or(&empty));
-        errors.extend(shown.strategy.validate(&object));
+        let own = shown.strategy.validate(&object);
+        let mut errors = if own.is_empty() || shown.looks_at_new_metadata() {
+            check_metadata(shown, object.object("metadata").unwrap_or(&empty))
+        } else {
+            FieldErrors::new()
+        };
+        errors.extend(own);
         reject_invalid(resource, name, errors)?;
+        warnings.extend(resource.strategy.warnings(&object, None));
+        options.keep_sent_too(&warnings);
         self.require_right_to_create(attributes, options)?;
         self.validate_admission(attributes, &object).await?;
         let judged = self.judge(attributes, &mut object, options).await?;
@@ -193,7 +202,6 @@ impl Registry {
         }
         options.in_time()?;
         let charges = self.charge_quotas(attributes, &object, options.dry_run).await?;
-        warnings.extend(resource.strategy.warnings(&object, None));
         warnings.extend(judged.warnings.iter().cloned());
         let key = Key::new(resource.key(namespace, name));
         let generate_name = object.at(&["metadata", "generateName"]).and_then(Value::as_str);

@@ -58,6 +58,13 @@ impl<'a> WriteOptions<'a> {
         }
     }
 
+    /// Keeps what is odd about what was sent beside that.
+    pub(crate) fn keep_sent_too(&self, warnings: &Warnings) {
+        if let Some(notes) = self.notes.filter(|_| warnings.told().next().is_some()) {
+            notes.keep_sent_too(warnings);
+        }
+    }
+
     /// What the admission chain is told of a deletion. As in the original, who deletes a collection names none of its
     /// objects.
     pub(crate) fn deletion(&self, place: Place<'a>, old: &'a Object, options: &'a DeleteOptions) -> Attributes<'a> {
@@ -95,6 +102,7 @@ impl<'a> WriteOptions<'a> {
             dry_run: self.dry_run,
             requester: self.requester,
             old,
+            stored: None,
             deadline: self.deadline,
             notes: self.notes,
             reinvocation: None,

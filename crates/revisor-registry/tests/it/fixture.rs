@@ -77,6 +77,7 @@ impl Fixture {
             "apiservices" => "apiregistration.k8s.io",
             "customresourcedefinitions" => "apiextensions.k8s.io",
             "leases" => "coordination.k8s.io",
+            "poddisruptionbudgets" => "policy",
             "clusterroles" | "clusterrolebindings" | "roles" | "rolebindings" => "rbac.authorization.k8s.io",
             _ => "",
         };

@@ -215,3 +215,32 @@ async fn what_a_write_takes_is_given_back_wherever_its_client_leaves_it() {
         assert!(settled.is_ok(), "{plural}: {} are counted", used(&fixture, plural).await);
     }
 }
+
+#[tokio::test]
+async fn what_is_no_eviction_is_refused_in_the_words_of_the_decoder() {
+    let fixture = with_account().await;
+    let unrecognized = |found: &str, bytes: &str| {
+        format!(
+            "the object provided is unrecognized (must be of type Eviction): couldn't get version/kind; json parse error: \
+             json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \
+             \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }} ({bytes})"
+        )
+    };
+    for (body, want) in [
+        ("[]", unrecognized("array", "5b5d")),
+        ("5", unrecognized("number", "35")),
+        (
+            r#"{"deleteOptions":[]}"#,
+            "Eviction in version \"v1\" cannot be handled as a Eviction: json: cannot unmarshal array into Go struct \
+             field Eviction.deleteOptions of type v1.DeleteOptions"
+                .to_owned(),
+        ),
+        // That it is about another pod is said before how that is to be deleted.
+        (r#"{"deleteOptions":{"dryRun":["z"]}}"#, "name in URL does not match name in Eviction object".to_owned()),
+    ] {
+        match evict(&fixture, body).await {
+            Err(RegistryError::BadRequest(message)) => assert_eq!(message, want, "{body}"),
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+}

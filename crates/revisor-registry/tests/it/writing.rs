@@ -28,6 +28,31 @@ async fn an_object_is_defaulted_then_validated_and_stored_only_if_valid() {
     assert!(!made.contains("stringData"));
 }
 
+/// Kinds whose rules do not look at metadata tell what is wrong with it only when all else is well.
+#[tokio::test]
+async fn metadata_of_an_event_is_looked_at_last() {
+    let fixture = Fixture::new().await;
+    for (about, want) in [("other", "involvedObject.namespace"), ("default", "metadata.name")] {
+        let event = format!(r#"{{"metadata":{{}},"involvedObject":{{"namespace":"{about}"}}}}"#);
+        let error = fixture.create("events", &event).await.expect_err("is invalid");
+        let RegistryError::Invalid { errors, .. } = error else { panic!("{error:?}") };
+        let fields: Vec<&str> = errors.iter().map(|error| error.field.as_str()).collect();
+        assert_eq!(fields, [want]);
+    }
+}
+
+/// What is at fault is quoted as the original holds it.
+#[tokio::test]
+async fn values_in_messages_are_those_of_internal_types() {
+    let fixture = Fixture::new().await;
+    let budget = r#"{"metadata":{"name":"b"},"spec":{"minAvailable":1,"maxUnavailable":1}}"#;
+    let error = fixture.create("poddisruptionbudgets", budget).await.expect_err("is invalid");
+    let RegistryError::Invalid { errors, .. } = error else { panic!("{error:?}") };
+    let quoted: Vec<String> = errors.iter().map(|error| error.bad_value.to_string()).collect();
+    let want = r#"{"MinAvailable":1,"Selector":null,"MaxUnavailable":1,"UnhealthyPodEvictionPolicy":null}"#;
+    assert_eq!(quoted, [want]);
+}
+
 #[tokio::test]
 async fn what_the_server_decides_is_not_for_clients_to_set() {
     let fixture = Fixture::new().await;

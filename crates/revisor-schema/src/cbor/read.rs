@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use compact_str::CompactString;
-use revisor_object::{BadValue, Object, Value};
+use revisor_object::{BadValue, Object, Value, text_of_bytes};
 
 use self::members::Members;
 use super::head::{
@@ -269,7 +269,7 @@ impl<'t, 'a> Reader<'t, 'a> {
 
     fn text(&mut self) -> Result<String, CborError> {
         let head = self.cursor.head()?;
-        self.cursor.text(head)
+        self.cursor.text(head).map(|text| text_of_bytes(text.as_bytes()).into_owned())
     }
 
     /// A byte string where a text is wanted.
@@ -277,7 +277,7 @@ impl<'t, 'a> Reader<'t, 'a> {
         let head = self.cursor.head()?;
         let bytes = self.cursor.string(head)?;
         Ok(match self.expected {
-            None => lossy(&bytes),
+            None => text_of_bytes(&bytes).into_owned(),
             Some(Expected::Base64) => encode_base64(&bytes),
             Some(Expected::Base64Url) => URL_SAFE_NO_PAD.encode(&bytes),
             Some(Expected::Base16) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -291,7 +291,8 @@ impl<'t, 'a> Reader<'t, 'a> {
         if self.expected.is_some() {
             return Ok(Value::from(encode_base64(&bytes)));
         }
-        let text: String = lossy(&bytes).chars().filter(|character| !matches!(character, '\n' | '\r')).collect();
+        let text: String =
+            text_of_bytes(&bytes).chars().filter(|character| !matches!(character, '\n' | '\r')).collect();
         match crate::conform::BASE64.decode(&text) {
             Ok(bytes) => Ok(Value::from(encode_base64(&bytes))),
             Err(error) => {
@@ -504,9 +505,4 @@ fn overflow(head: Head, of: &str) -> String {
 
 fn unrecognized(head: Head) -> CborError {
     CborError::Unacceptable("primitives", format!("simple value {} is not recognized", head.number))
-}
-
-/// Each byte that is not of UTF-8 becomes a replacement character.
-fn lossy(bytes: &[u8]) -> String {
-    crate::protobuf::lossy(bytes)
 }

@@ -1,7 +1,7 @@
 //! Writing: texts as byte strings, bytes with the tag that asks for base64 in JSON.
 
 use base64::Engine;
-use revisor_object::{Object, Value};
+use revisor_object::{Object, Value, bytes_of_text};
 
 use crate::conform::BASE64;
 use crate::{Shape, StructId, Types};
@@ -28,8 +28,9 @@ impl Types {
 
 /// Appends a text.
 pub fn push_cbor_text(text: &str, out: &mut Vec<u8>) {
-    head(BYTES, text.len() as u64, out);
-    out.extend_from_slice(text.as_bytes());
+    let bytes = bytes_of_text(text);
+    head(BYTES, bytes.len() as u64, out);
+    out.extend_from_slice(&bytes);
 }
 
 /// Appends the start of a map of so many members.

@@ -1,5 +1,7 @@
 //! [`Envelope`]: what is around every object, and names its type.
 
+use revisor_object::text_of_bytes;
+
 use super::wire::{BYTES, END_GROUP, Tag, Wire, push_varint};
 use super::{MAGIC, ProtobufError};
 
@@ -50,7 +52,7 @@ impl<'a> Envelope<'a> {
         each_text(bytes, "Unknown", &["TypeMeta", "Raw", "ContentEncoding", "ContentType"], &mut |number, content| {
             match number {
                 1 => each_text(content, "TypeMeta", &["APIVersion", "Kind"], &mut |number, name| {
-                    let name = lossy(name);
+                    let name = text_of_bytes(name).into_owned();
                     match number {
                         1 => envelope.api_version = name,
                         _ => envelope.kind = name,
@@ -96,16 +98,4 @@ pub(super) fn check(tag: Tag, message: &str) -> Result<(), ProtobufError> {
         return Err(ProtobufError::IllegalTag { message: message.to_owned(), number: tag.number, tag: tag.whole });
     }
     Ok(())
-}
-
-/// A text as Go shows it in JSON: each byte that is not of UTF-8 becomes a replacement character.
-///
-/// DIFFERENCE: the original stores such bytes as they are, and gives them back to those who read protobuf.
-pub(crate) fn lossy(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-    }
-    text
 }

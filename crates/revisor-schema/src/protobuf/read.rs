@@ -2,11 +2,11 @@
 //! lists grow, of anything else the last one counts, and numbers of lists come packed or one by one.
 
 use compact_str::CompactString;
-use revisor_object::{Object, RawJson, Value, parse_json};
+use revisor_object::{Object, RawJson, Value, parse_json, text_of_bytes};
 use smallvec::{SmallVec, smallvec};
 use time::{Duration, OffsetDateTime};
 
-use super::envelope::{check, lossy};
+use super::envelope::check;
 use super::layout::{Content, Layout};
 use super::wire::{BYTES, FIXED64, Tag, VARINT, Wire};
 use super::{MAX_DEPTH, ProtobufError};
@@ -51,7 +51,7 @@ impl Types {
     fn read_parts(&self, shape: &Shape, parts: &[&[u8]], depth: usize) -> Result<Value, ProtobufError> {
         let last = parts.last().copied().unwrap_or_default();
         Ok(match shape {
-            Shape::String => Value::from(lossy(last)),
+            Shape::String => Value::from(&*text_of_bytes(last)),
             Shape::Bytes => Value::from(encode_base64(last)),
             Shape::Time => read_time(last, Precision::Seconds)?,
             Shape::MicroTime => read_time(last, Precision::Microseconds)?,
@@ -123,7 +123,7 @@ impl Types {
             let Some(tag) = wire.tag()? else { break };
             match tag.number {
                 // The generated code does not look at the wire types of entries.
-                1 => name = lossy(wire.bytes()?).into(),
+                1 => name = text_of_bytes(wire.bytes()?).into(),
                 2 => {
                     value = Some(match wire_type_of(element) {
                         BYTES => self.read_parts(element, &[wire.bytes()?], depth)?,
@@ -175,7 +175,7 @@ impl Types {
                         let bytes = wire.bytes()?;
                         items.push(match alternative {
                             Alternative::List => self.read_message(id, &[bytes], depth)?,
-                            _ => Value::from(lossy(bytes)),
+                            _ => Value::from(&*text_of_bytes(bytes)),
                         });
                     }
                     _ => wire.skip(tag)?,
@@ -384,7 +384,7 @@ fn read_quantity(bytes: &[u8]) -> Result<Value, ProtobufError> {
             return wire.skip(tag);
         }
         require(tag, BYTES, "string")?;
-        value = Value::from(lossy(wire.bytes()?));
+        value = Value::from(&*text_of_bytes(wire.bytes()?));
         Ok(())
     })?;
     Ok(value)
@@ -420,7 +420,7 @@ fn read_int_or_string(parts: &[&[u8]]) -> Result<Value, ProtobufError> {
                 }
                 3 => {
                     require(tag, BYTES, "strVal")?;
-                    text = lossy(wire.bytes()?);
+                    text = text_of_bytes(wire.bytes()?).into_owned();
                 }
                 _ => wire.skip(tag)?,
             }
@@ -443,7 +443,7 @@ fn read_raw_json(parts: &[&[u8]]) -> Result<Value, ProtobufError> {
                 return wire.skip(tag);
             }
             require(tag, BYTES, "raw")?;
-            value = Value::Raw(Box::new(RawJson::read(&lossy(wire.bytes()?))));
+            value = Value::Raw(Box::new(RawJson::read(&text_of_bytes(wire.bytes()?))));
             Ok(())
         })?;
     }

@@ -2,7 +2,7 @@
 //! measured and nothing is moved.
 
 use base64::Engine;
-use revisor_object::{Object, Value, push_json_value};
+use revisor_object::{Object, Value, bytes_of_text, push_json_value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -53,7 +53,7 @@ impl Writer<'_> {
                 for (name, value) in entries.iter().rev() {
                     out.message(number, |out| {
                         self.value(2, element, value, out);
-                        out.bytes(1, name.as_bytes());
+                        out.text(1, name);
                     });
                 }
             }
@@ -73,7 +73,7 @@ impl Writer<'_> {
     /// A value with the number of its field before it. `null` is the zero value of its shape.
     fn value(&self, number: u32, shape: &Shape, value: &Value, out: &mut Backwards) {
         match shape {
-            Shape::String => out.bytes(number, value.as_str().unwrap_or_default().as_bytes()),
+            Shape::String => out.text(number, value.as_str().unwrap_or_default()),
             Shape::Bool => out.number(number, u64::from(value.as_bool().unwrap_or_default())),
             Shape::Int32 | Shape::Int64 => out.number(number, integer(value) as u64),
             Shape::Double => {
@@ -96,16 +96,16 @@ impl Writer<'_> {
             }
             Shape::Quantity => {
                 let text = value.as_str().unwrap_or("0");
-                out.message(number, |out| out.bytes(1, text.as_bytes()));
+                out.message(number, |out| out.text(1, text));
             }
             Shape::IntOrString => out.message(number, |out| {
-                out.bytes(3, value.as_str().unwrap_or_default().as_bytes());
+                out.text(3, value.as_str().unwrap_or_default());
                 out.number(2, integer(value) as u64);
                 out.number(1, u64::from(value.as_str().is_some()));
             }),
             Shape::Any | Shape::Raw => out.message(number, |out| match value {
                 Value::Null => {}
-                Value::Raw(raw) => out.bytes(1, raw.text().as_bytes()),
+                Value::Raw(raw) => out.text(1, raw.text()),
                 value => {
                     let mut text = Vec::new();
                     push_json_value(value, &mut text);
@@ -227,6 +227,10 @@ impl Backwards {
         self.push(bytes);
         self.varint(bytes.len() as u64);
         self.tag(field, BYTES);
+    }
+
+    fn text(&mut self, field: u32, text: &str) {
+        self.bytes(field, &bytes_of_text(text));
     }
 
     /// A message, of which `write` writes what is in it.

@@ -1,32 +1,40 @@
 //! Writing a custom object in its canonical form: the members of every object sorted by name, no white space, numbers as
 //! the original writes them.
 
-use revisor_object::{Object, Value, push_json_text, push_json_value};
+use revisor_object::{Object, Value, push_kept_text, push_kept_value};
 
 use crate::Encoded;
+use crate::raw::SPELLED;
 
 /// Writes a custom object. As with all objects, `metadata.resourceVersion` is left out, and its place is told; an object
 /// that is stored has a uid, which follows it.
 pub fn encode_custom_object(object: &Object) -> Encoded {
     let mut bytes = Vec::with_capacity(1024);
     let mut revision_at = 0;
+    let mut is_spelled = false;
     bytes.push(b'{');
     for (at, (name, value)) in object.iter().enumerate() {
         if at > 0 {
             bytes.push(b',');
         }
-        push_json_text(name, &mut bytes);
+        is_spelled |= push_kept_text(name, &mut bytes);
         bytes.push(b':');
         match value {
-            Value::Object(metadata) if name == "metadata" => revision_at = write_metadata(&mut bytes, metadata),
-            value => push_json_value(value, &mut bytes),
+            Value::Object(metadata) if name == "metadata" => {
+                revision_at = write_metadata(&mut bytes, metadata, &mut is_spelled);
+            }
+            value => is_spelled |= push_kept_value(value, &mut bytes),
         }
     }
     bytes.push(b'}');
+    if is_spelled {
+        bytes.insert(0, SPELLED);
+        revision_at += 1;
+    }
     Encoded { bytes, revision_at }
 }
 
-fn write_metadata(bytes: &mut Vec<u8>, metadata: &Object) -> u32 {
+fn write_metadata(bytes: &mut Vec<u8>, metadata: &Object, is_spelled: &mut bool) -> u32 {
     const REVISION: &str = "resourceVersion";
     bytes.push(b'{');
     let start = bytes.len();
@@ -39,9 +47,9 @@ fn write_metadata(bytes: &mut Vec<u8>, metadata: &Object) -> u32 {
         if revision_at.is_none() && name > REVISION {
             revision_at = Some(bytes.len() as u32);
         }
-        push_json_text(name, bytes);
+        *is_spelled |= push_kept_text(name, bytes);
         bytes.push(b':');
-        push_json_value(value, bytes);
+        *is_spelled |= push_kept_value(value, bytes);
     }
     bytes.push(b'}');
     revision_at.unwrap_or_default()

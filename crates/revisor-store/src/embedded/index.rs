@@ -9,15 +9,16 @@
 //! [`HistoryLimits::floor`] goes only where nothing older is left beyond anybody's share. So each share has an oldest
 //! revision of its own, which is never before that of all.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use revisor_version::Revision;
 
+use super::keys::{KeyNumber, Keys};
 use super::times::Times;
-use super::versions::{Passed, Version, Versions};
+use super::versions::{Passed, Version};
 use super::{HistoryLimits, ShareOf, usage};
 use crate::{Entry, Key};
 
@@ -59,16 +60,6 @@ struct Write {
     key: KeyNumber,
     /// What it takes, most of all for what it replaced or deleted.
     bytes: u32,
-}
-
-type KeyNumber = u32;
-
-/// The keys that were written within history, each with a number that stands for it in the writes.
-#[derive(Debug, Default)]
-struct Keys {
-    numbers: BTreeMap<Key, KeyNumber>,
-    slots: Vec<(Key, Versions)>,
-    free: Vec<KeyNumber>,
 }
 
 /// One write, as far as the index knows it.
@@ -163,8 +154,7 @@ impl Index {
     /// The keys with this prefix that were written within history, after the key `after`, in order.
     pub(super) fn keys(&self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &Key> {
         let start = after.filter(|after| *after >= prefix).map_or(Bound::Included(prefix), Bound::Excluded);
-        let keys = self.keys.numbers.range::<str, _>((start, Bound::Unbounded)).map(|(key, _)| key);
-        keys.take_while(move |key| key.as_str().starts_with(prefix))
+        self.keys.from(start).take_while(move |key| key.as_str().starts_with(prefix))
     }
 
     /// The writes after `after` to keys with this prefix, in order, at most `limit`, and where the search ended: all
@@ -292,54 +282,13 @@ impl Share {
             self.bytes -= u64::from(write.bytes);
             total.events -= 1;
             total.bytes -= u64::from(write.bytes);
-            leaving(keys.pass(write));
+            leaving(keys.pass(write.key, write.revision));
             last = Some(write.revision);
         }
         if self.writes.capacity() > 4 * self.writes.len() + 64 {
             self.writes.shrink_to(2 * self.writes.len());
         }
         last
-    }
-}
-
-impl Keys {
-    fn get(&self, key: &str) -> Option<&Versions> {
-        self.numbers.get(key).map(|number| &self.slot(*number).1)
-    }
-
-    fn slot(&self, number: KeyNumber) -> &(Key, Versions) {
-        &self.slots[number as usize]
-    }
-
-    /// Adds a write to a key that held the object of `old` before, and answers the key's number.
-    fn push(&mut self, key: &Key, old: Option<Revision>, version: Version) -> KeyNumber {
-        let number = match self.numbers.get(key) {
-            Some(number) => *number,
-            None => {
-                let number = self.free.pop().unwrap_or_else(|| {
-                    self.slots.push((key.clone(), Versions::default()));
-                    KeyNumber::try_from(self.slots.len() - 1).expect("memory holds fewer keys")
-                });
-                self.numbers.insert(key.clone(), number);
-                let slot = &mut self.slots[number as usize];
-                slot.0 = key.clone();
-                old.into_iter().for_each(|old| slot.1.push(Version::new(old, false)));
-                number
-            }
-        };
-        self.slots[number as usize].1.push(version);
-        number
-    }
-
-    /// Forgets a write, the oldest of its key, and the key if that was all of it.
-    fn pass(&mut self, write: Write) -> Passed {
-        let (key, versions) = &mut self.slots[write.key as usize];
-        let passed = versions.pass(write.revision);
-        if versions.is_empty() {
-            self.numbers.remove(key);
-            self.free.push(write.key);
-        }
-        passed
     }
 }
 

@@ -213,7 +213,7 @@ impl Log {
     /// Waits while the engine's own threads are behind. The engine would wait as well, but without an end when those
     /// threads have died of a full disk.
     fn wait_for_room(&self) -> fjall::Result<()> {
-        while self.records.sealed_memtable_count() >= 3
+        while self.records.sealed_memtable_count() >= 6
             || self.records.l0_table_count() >= 24
             || self.database.write_buffer_size() > self.most_buffered
         {

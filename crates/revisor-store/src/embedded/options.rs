@@ -117,7 +117,7 @@ pub struct Tuning {
 impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
-            memtable_bytes: 8 << 20,
+            memtable_bytes: 4 << 20,
             queue_bytes: 64 << 20,
             batch_writes: 1024,
             batch_bytes: 4 << 20,

@@ -7,7 +7,7 @@ pub(super) fn seal(transformers: &dyn ResourceTransformers, key: &Key, draft: &D
     let sealed = transformers.transformer_for(key.as_str());
     let sealed = sealed.transform_to_storage(draft.bytes.clone(), key.as_str().as_bytes());
     match sealed {
-        Ok(bytes) => Ok(Draft { bytes, splice_at: draft.splice_at }),
+        Ok(bytes) => Ok(Draft { bytes, splice_at: draft.splice_at, shown_as: None }),
         Err(cause) => Err(StoreError::Transform { key: key.clone(), cause }),
     }
 }
@@ -25,7 +25,7 @@ pub(super) fn unseal(
     if sealed.splice_at.is_some_and(|at| at as usize > plain.bytes.len()) {
         return Err(failed(crate::TransformError::new("the decrypted object is too short")));
     }
-    Ok((Draft { bytes: plain.bytes, splice_at: sealed.splice_at }, plain.is_stale))
+    Ok((Draft { bytes: plain.bytes, splice_at: sealed.splice_at, shown_as: None }, plain.is_stale))
 }
 
 /// The entry that is meant by one that was made of what a record holds; `None` if it is the same.

@@ -66,7 +66,8 @@ pub(crate) struct ExportFlags {
     #[arg(long, value_name = "FILE")]
     store_key_file: Option<PathBuf>,
 
-    /// How built-in kinds are written to etcd: application/vnd.kubernetes.protobuf or application/json
+    /// How built-in kinds are written to etcd: application/vnd.kubernetes.protobuf, application/json or
+    /// application/yaml
     #[arg(long, value_name = "TYPE", default_value = PROTOBUF, value_parser = parse_media_type)]
     storage_media_type: StorageMediaType,
 

@@ -58,6 +58,42 @@ fn told(request: &Value) -> String {
     )
 }
 
+/// What is wrong with a patch is told, also where its webhook may fail; what is unwise about an object is told although it is
+/// refused.
+#[tokio::test]
+async fn refusals_tell_why_and_what_was_unwise() {
+    let server = Server::start(&["--controllers=none"]).await;
+    let client = server.client();
+    let reviewer = Reviewer::start(|_, request| async move {
+        match request["name"].as_str() {
+            Some("remove") => patch(&json!([{"op": "remove", "path": "/nope"}])),
+            Some("test") => patch(&json!([{"op": "test", "path": "/kind", "value": "x"}])),
+            Some("odd") => patch(&json!([{"op": "odd", "path": "/kind"}])),
+            Some("unwise") => deny("not today"),
+            _ => allow(),
+        }
+    })
+    .await;
+    make_pod(&client, "before").await;
+    let more = json!({"failurePolicy": "Ignore"});
+    register(&client, "mutating", "all", &[reviewer.webhook("m", &config_maps(), &more)]).await;
+    let pods = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
+    register(&client, "validating", "all", &[reviewer.webhook("v", &pods, &json!({}))]).await;
+    for (name, wanted) in [
+        ("remove", "error in remove for path: '/nope': Unable to remove nonexistent key: nope: missing value"),
+        ("test", "testing value /kind failed: test failed"),
+        ("odd", "Unexpected kind: odd"),
+    ] {
+        let refused = client.post(CONFIG_MAPS, &config_map(name, "1")).await.fails(500, "InternalError");
+        assert_eq!(refused["message"], format!("Internal error occurred: {wanted}"));
+    }
+    let mut unwise = pod("unwise");
+    unwise["metadata"]["annotations"] = json!({"container.apparmor.security.beta.kubernetes.io/c": "unconfined"});
+    let refused = client.post(PODS, &unwise).await.expect(400);
+    let warnings = refused.warnings();
+    assert!(warnings.iter().any(|text| text.contains("deprecated since v1.30")), "{warnings:?}");
+}
+
 #[tokio::test]
 async fn every_operation_is_told_with_its_objects_and_options() {
     let server = Server::start(&["--controllers=none"]).await;
@@ -121,6 +157,14 @@ async fn every_operation_is_told_with_its_objects_and_options() {
             "CREATE selfsubjectaccessreviews/- SelfSubjectAccessReview - an object no old CreateOptions",
         ]
     );
+    // What is changed or deleted is told with its version.
+    for (at, member) in
+        [(1, "object"), (1, "oldObject"), (2, "object"), (2, "oldObject"), (3, "oldObject"), (8, "object")]
+    {
+        let version = &requests[at][member]["metadata"]["resourceVersion"];
+        assert!(version.as_str().is_some_and(|text| text.parse::<u64>().is_ok()), "{at} {member}: {version}");
+    }
+    assert_eq!(requests[0]["object"]["metadata"]["resourceVersion"], Value::Null);
     assert_eq!(requests[7]["object"]["spec"]["replicas"], 3);
     assert_eq!(
         (&requests[10]["object"]["command"], &requests[10]["object"]["container"]),
@@ -130,6 +174,22 @@ async fn every_operation_is_told_with_its_objects_and_options() {
     assert!(
         requests[0]["userInfo"]["groups"].as_array().is_some_and(|groups| groups.contains(&json!("system:masters")))
     );
+}
+
+#[tokio::test]
+async fn a_review_tells_the_versions_of_the_objects_in_it() {
+    let server = Server::start(&["--controllers=none"]).await;
+    let client = server.client();
+    let reviewer = Reviewer::start(|_, _| async { allow() }).await;
+    register(&client, "validating", "all", &[reviewer.webhook("all", &everything(), &json!({}))]).await;
+    let one = format!("{CONFIG_MAPS}/one");
+    let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    let made = version(&client.post(CONFIG_MAPS, &config_map("one", "1")).await.expect(201).json());
+    let changed = version(&client.patch(&one, MERGE, &json!({"data": {"k": "2"}})).await.expect(200).json());
+    client.delete(&one).await.expect(200);
+    let versions = |review: &Value| [version(&review["object"]), version(&review["oldObject"])];
+    let told: Vec<[Value; 2]> = reviewer.requests("all").iter().map(versions).collect();
+    assert_eq!(told, [[Value::Null, Value::Null], [made.clone(), made], [Value::Null, changed]]);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ pub(crate) type Asked = TlsStream<TcpStream>;
 
 type Answering = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A program that answers one request on each connection, and knows only clients of an authority.
+/// A program that answers one request on each connection, of clients of an authority or of everybody.
 pub(crate) struct Behind {
     pub(crate) address: SocketAddr,
     task: tokio::task::JoinHandle<()>,
@@ -80,14 +80,30 @@ impl Drop for Behind {
 }
 
 impl Behind {
-    /// Answers with what `answer` does with the head of a request and its connection.
+    /// Answers with what `answer` does with the head of a request and its connection, if the client is of the authority.
     pub(crate) async fn start(
         host: &str,
-        (certificate, key): (PathBuf, PathBuf),
+        certificate: (PathBuf, PathBuf),
         clients: &Authority,
         answer: impl Fn(String, Asked) -> Answering + Send + Sync + 'static,
     ) -> Behind {
-        let acceptor = acceptor(&certificate, &key, clients);
+        Behind::serve(host, acceptor(certificate, Some(clients)), answer).await
+    }
+
+    /// The same for everybody.
+    pub(crate) async fn open_to_all(
+        host: &str,
+        certificate: (PathBuf, PathBuf),
+        answer: impl Fn(String, Asked) -> Answering + Send + Sync + 'static,
+    ) -> Behind {
+        Behind::serve(host, acceptor(certificate, None), answer).await
+    }
+
+    async fn serve(
+        host: &str,
+        acceptor: TlsAcceptor,
+        answer: impl Fn(String, Asked) -> Answering + Send + Sync + 'static,
+    ) -> Behind {
         let listener = TcpListener::bind((host, 0)).await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let answer = Arc::new(answer);
@@ -107,17 +123,24 @@ impl Behind {
     }
 }
 
-fn acceptor(certificate: &Path, key: &Path, clients: &Authority) -> TlsAcceptor {
+fn acceptor((certificate, key): (PathBuf, PathBuf), clients: Option<&Authority>) -> TlsAcceptor {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(clients.pem.as_bytes()).expect("a certificate")).expect("an authority");
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
+    let verifier = match clients {
+        Some(clients) => {
+            let mut roots = RootCertStore::empty();
+            let authority = CertificateDer::from_pem_slice(clients.pem.as_bytes()).expect("a certificate");
+            roots.add(authority).expect("an authority");
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
+            verifier.expect("an authority is known")
+        }
+        None => WebPkiClientVerifier::no_client_auth(),
+    };
     let chain = vec![CertificateDer::from_pem_file(certificate).expect("a certificate")];
     let key = PrivateKeyDer::from_pem_file(key).expect("a key");
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("the versions are known")
-        .with_client_cert_verifier(verifier.expect("an authority is known"))
+        .with_client_cert_verifier(verifier)
         .with_single_cert(chain, key)
         .expect("the certificate fits its key");
     TlsAcceptor::from(Arc::new(config))

@@ -378,6 +378,8 @@ fn what_cannot_be_spoken_is_refused_with_a_sentence() {
         ("--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "HTTP/2-required"),
         ("--tls-sni-cert-key=a.crt,a.key:", "empty names list is not allowed"),
         ("--strict-transport-security-directives=forever", "allowed values: max-age=expireTime"),
+        ("--cors-allowed-origins=example.com", "does not pin to start/end of host"),
+        ("--goaway-chance=0.5", "can not be less than 0 or greater than 0.02"),
     ] {
         let output = revisor(&["serve", "--secure-port=0", &data, flag]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -187,7 +187,7 @@ async fn a_control_plane_starts_serves_and_stops_as_envtest_wants_it() {
     let assets = Assets::install();
     // Several at once, as test suites run them.
     let (one, other) = tokio::join!(
-        ControlPlane::start(&assets, &["--goaway-chance=0.001", "--apiserver-count=1", "--v=2"]),
+        ControlPlane::start(&assets, &["--livez-grace-period=1s", "--apiserver-count=1", "--v=2"]),
         ControlPlane::start(&assets, &["--emulated-version=1.34"]),
     );
     for plane in [&one, &other] {
@@ -198,7 +198,7 @@ async fn a_control_plane_starts_serves_and_stops_as_envtest_wants_it() {
     assert_eq!(other.admin.get("/version").await.expect(200).json()["emulationMinor"], "34");
     let log = one.log();
     assert!(log.contains("Flag --apiserver-count has been deprecated"), "{log}");
-    assert!(log.contains("goaway-chance"), "{log}");
+    assert!(log.contains("livez-grace-period"), "{log}");
 
     // Pods need no account, because the plugin is off; tokens are checked with the key of a certificate.
     let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});

@@ -260,7 +260,8 @@ impl Stopped {
         assert!(line.starts_with("KUBECONFIG="), "the server did not start, but said {line:?}");
         let kubeconfig = Arc::new(Kubeconfig::read(&data(folder.path()).join("kubeconfig")));
         let server = Server { process, kubeconfig, flags, folder };
-        let client = server.client();
+        // Which every server speaks.
+        let client = server.client().over_http1();
         eventually(|| async { (client.get("/readyz").await.code == 200).then_some(()) }).await;
         server
     }

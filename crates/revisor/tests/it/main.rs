@@ -56,6 +56,7 @@ mod reviews;
 mod revisor_client;
 mod roles;
 mod runtime_config;
+mod serving;
 mod shared_etcd;
 mod status_pages;
 mod versions;

@@ -45,6 +45,10 @@ impl Strategy for ValidatingAdmissionPolicies {
         reserved_names::warnings(object, old, self.features)
     }
 
+    fn subresource_warnings(&self, object: &Object, old: &Object) -> Vec<String> {
+        self.warnings(object, Some(old))
+    }
+
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         match part {
             Part::Whole => validate_policy(&self.expressions, object, Some(old)),

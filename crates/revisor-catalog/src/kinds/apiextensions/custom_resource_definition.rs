@@ -85,10 +85,6 @@ impl Strategy for CustomResourceDefinitions {
         warnings
     }
 
-    fn subresource_warnings(&self, _: &Object, _: &Object) -> Vec<String> {
-        Vec::new()
-    }
-
     fn marks_deleted(&self) -> bool {
         true
     }

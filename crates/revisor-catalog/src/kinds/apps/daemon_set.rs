@@ -6,7 +6,7 @@ use revisor_object::{
     BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value,
 };
 
-use crate::checks::{immutable, put_back};
+use crate::checks::{immutable, parse_int, put_back};
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
     NOTHING, collisions_forgotten, default_template, fill, mismatch, negative, share, shown, spec, status, template,
@@ -39,6 +39,11 @@ impl Strategy for DaemonSets {
         }
         // Whoever writes the object manages the annotation, although the server says what stands in it.
         set_template_generation(object, template_generation(object));
+    }
+
+    fn unreadable(&self, object: &Object) -> Option<String> {
+        let written = object.at(&["metadata", "annotations", TEMPLATE_GENERATION]).and_then(Value::as_str)?;
+        parse_int(written).err()
     }
 
     fn tracked(&self) -> Places {
@@ -95,7 +100,6 @@ impl Strategy for DaemonSets {
 
 fn template_generation(object: &Object) -> i64 {
     let written = object.at(&["metadata", "annotations", TEMPLATE_GENERATION]).and_then(Value::as_str);
-    // DIFFERENCE: the original answers 400 to a text that is no number; here it counts as absent.
     written.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 

@@ -2,7 +2,7 @@
 
 use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
-use crate::checks::immutable;
+use crate::checks::{immutable, parse_int};
 use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::kinds::workload::{
     NOTHING, available_beyond_ready, beyond_replicas, collisions_forgotten, default_template, fill, given_number,
@@ -31,6 +31,12 @@ impl Strategy for Deployments {
             fill(rolling, "maxSurge", "25%");
         }
         settle_rollback(object);
+    }
+
+    fn unreadable(&self, object: &Object) -> Option<String> {
+        let written = rollback_to(object).filter(|written| !written.is_empty())?;
+        let problem = parse_int(written).err()?;
+        Some(format!("failed to parse annotation[{ROLLBACK_TO}]={written} as int64: {problem}"))
     }
 
     fn tracked(&self) -> Places {
@@ -66,7 +72,7 @@ impl Strategy for Deployments {
 
 /// Writes the revision to roll back to in its one form. An empty one says nothing.
 fn settle_rollback(object: &mut Object) {
-    let Some(written) = object.at(&["metadata", "annotations", ROLLBACK_TO]).and_then(Value::as_str) else { return };
+    let Some(written) = rollback_to(object) else { return };
     let canonical = written.parse::<i64>().ok().map(|revision| revision.to_string());
     if written.is_empty() || canonical.as_deref().is_some_and(|canonical| canonical != written) {
         let metadata = object.object_mut("metadata");
@@ -130,18 +136,13 @@ fn validate_strategy(spec: &Object) -> FieldErrors {
 }
 
 fn validate_rollback(object: &Object) -> Option<FieldError> {
-    let written = object.at(&["metadata", "annotations", ROLLBACK_TO]).and_then(Value::as_str)?;
-    match written.parse::<i64>() {
-        Ok(revision) => {
-            let detail = "must be greater than or equal to 0";
-            (revision < 0).then(|| FieldError::invalid("spec.rollback.version", revision, detail))
-        }
-        // DIFFERENCE: the original answers 400, as it reads the annotation while it decodes the object.
-        Err(_) => {
-            let (metadata, detail) = (FieldPath::root("metadata"), "must be an integer");
-            Some(FieldError::invalid(metadata.child("annotations").key(ROLLBACK_TO), written, detail))
-        }
-    }
+    let revision = rollback_to(object)?.parse::<i64>().ok()?;
+    let detail = "must be greater than or equal to 0";
+    (revision < 0).then(|| FieldError::invalid("spec.rollback.version", revision, detail))
+}
+
+fn rollback_to(object: &Object) -> Option<&str> {
+    object.at(&["metadata", "annotations", ROLLBACK_TO]).and_then(Value::as_str)
 }
 
 fn validate_status(status: &Object, old: &Object) -> FieldErrors {

@@ -31,11 +31,12 @@ impl Strategy for AccessReviews {
         }
         let empty = Object::new();
         let spec = object.object("spec").unwrap_or(&empty);
-        validate_attributes(spec, &mut errors);
+        validate_subject_of_question(spec, &mut errors);
         let names_nobody = spec.str("user").unwrap_or_default().is_empty() && spec.array("groups").is_empty();
         if self.about != About::Oneself && names_nobody {
             errors.push(FieldError::invalid("spec.user", "", "at least one of user or group must be specified"));
         }
+        validate_selectors(spec.object("resourceAttributes"), &mut errors);
         self.validate_metadata(object, &mut errors);
         if self.about == About::SubjectInNamespace {
             validate_namespace(object, spec, &mut errors);
@@ -61,12 +62,18 @@ impl AccessReviews {
     }
 }
 
-fn validate_attributes(spec: &Object, errors: &mut FieldErrors) {
+/// Attributes of a path as they are quoted: by the names that Go calls them by.
+fn quoted(of_path: &Object) -> BadValue {
+    let text = |name| Value::from(of_path.str(name).unwrap_or_default());
+    BadValue::of(&[("Path", text("path")), ("Verb", text("verb"))].into_iter().collect::<Object>())
+}
+
+fn validate_subject_of_question(spec: &Object, errors: &mut FieldErrors) {
     let (of_resource, of_path) = (spec.object("resourceAttributes"), spec.object("nonResourceAttributes"));
     match (of_resource, of_path) {
         (Some(_), Some(of_path)) => {
             let detail = "cannot be specified in combination with resourceAttributes";
-            errors.push(FieldError::invalid("spec.nonResourceAttributes", BadValue::of(of_path), detail));
+            errors.push(FieldError::invalid("spec.nonResourceAttributes", quoted(of_path), detail));
         }
         (None, None) => {
             let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
@@ -74,6 +81,9 @@ fn validate_attributes(spec: &Object, errors: &mut FieldErrors) {
         }
         _ => {}
     }
+}
+
+fn validate_selectors(of_resource: Option<&Object>, errors: &mut FieldErrors) {
     let root = FieldPath::root("spec.resourceAttributes");
     for (name, check) in
         [("fieldSelector", check_field as fn(FieldPath<'_>, &Object, &mut FieldErrors)), ("labelSelector", check_label)]
@@ -146,7 +156,7 @@ fn validate_namespace(object: &Object, spec: &Object, errors: &mut FieldErrors) 
     }
     if let Some(attributes) = spec.object("nonResourceAttributes") {
         let detail = "disallowed on this kind of request";
-        errors.push(FieldError::invalid("spec.nonResourceAttributes", BadValue::of(attributes), detail));
+        errors.push(FieldError::invalid("spec.nonResourceAttributes", quoted(attributes), detail));
     }
 }
 
@@ -191,6 +201,20 @@ mod tests {
         ] {
             check(name, &AccessReviews { about }.validate(&object(question)), want);
         }
+    }
+
+    #[test]
+    fn attributes_of_paths_are_quoted_by_the_names_of_go_and_nobody_is_told_before_selectors() {
+        let question = r#"{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"},
+            "resourceAttributes":{"labelSelector":{}}}}"#;
+        let errors = AccessReviews { about: About::Subject }.validate(&object(question));
+        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told[0],
+            r#"spec.nonResourceAttributes: Invalid value: {"Path":"/","Verb":"get"}: cannot be specified in combination with resourceAttributes"#
+        );
+        let fields: Vec<bool> = told.iter().map(|text| text.starts_with("spec.user")).collect();
+        assert_eq!(fields, [false, true, false]);
     }
 
     #[test]

@@ -319,9 +319,11 @@ fn same_affinity(new: &Value, old: &Value) -> bool {
             new.len() == old.len()
                 && new.iter().all(|(name, value)| {
                     let before = old.get(name);
+                    // A label without a successor has the empty one in the original, so its key may become that; what
+                    // is wrong with an empty key is told by itself.
                     let renamed = || {
                         let before = before.and_then(Value::as_str).and_then(node_selectors::successor);
-                        name == "key" && before.is_some() && before == value.as_str()
+                        name == "key" && value.as_str() == Some(before.unwrap_or_default())
                     };
                     before.is_some_and(|before| same_affinity(value, before)) || renamed()
                 })

@@ -64,7 +64,9 @@ impl Strategy for Pods {
         match part {
             // Old kubelets garble owners, and the garbage collector would act on it.
             Part::STATUS => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
-            _ => &[&["status"]],
+            Part::Whole => &[&["status"]],
+            // They leave nearly all of it, but whoever sends it comes to manage it all the same.
+            Part::Subresource(_) => &[],
         }
     }
 
@@ -182,7 +184,14 @@ fn annotations_of(object: &Object) -> &Object {
 fn keep_all_else(object: &mut Object, old: &Object) {
     keep(object, old, &["spec", "status"]);
     if let Some(metadata) = old.object("metadata") {
-        let kept = ["labels", "annotations", "finalizers", "ownerReferences"];
+        let kept = [
+            "labels",
+            "annotations",
+            "finalizers",
+            "ownerReferences",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+        ];
         keep(object.object_mut("metadata"), metadata, &kept);
     }
 }

@@ -22,6 +22,11 @@ impl Strategy for PriorityClasses {
         object.object_mut("metadata").insert("generation", 1);
     }
 
+    fn refuses_deletion(&self, name: &str) -> Option<&'static str> {
+        let is_system = SYSTEM.iter().any(|(known, _)| *known == name);
+        is_system.then_some("this is a system priority class and cannot be deleted")
+    }
+
     fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = FieldErrors::new();
         let name = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();

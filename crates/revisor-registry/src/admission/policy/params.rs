@@ -110,7 +110,7 @@ impl Write<'_> {
                 }
             }
             Some(_) => {
-                let current = self.registry.read_stored(resource, item.bytes()).await;
+                let current = self.registry.read_stored(resource, item.entry()).await;
                 Arc::new(current.map_err(|error| error.to_string())?.object)
             }
         };

@@ -5,15 +5,18 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use revisor_admission::{
-    AdmissionRequest, GroupVersionKind, GroupVersionResource, Inputs, Matched, RequestValue, Typed,
+    AdmissionRequest, GroupVersionKind, GroupVersionResource, Inputs, Matched, RequestValue, Typed, UserInfo,
 };
 use revisor_catalog::Resource;
-use revisor_object::{Object, Status, Value, compact_json};
+use revisor_object::{Object, Status, Value, compact_json, push_json_text, push_json_value};
+use revisor_schema::is_spelled;
 use revisor_webhook::{AdmissionAnswer, AdmissionQuestion, AdmissionReviewError};
 
 use super::Webhook;
 use crate::admission::{Attributes, Conditioned, ExpressionAuthorizer, Operation, Phase, WebhookCall, resource_of};
+use crate::present::is_shown_as_stored;
 use crate::{Registry, RegistryError};
 
 /// A webhook whose rules name a write, and the version of the resource by which they name it.
@@ -30,7 +33,7 @@ pub(super) struct Versioned<'o> {
     pub(super) object: Option<Cow<'o, Object>>,
     pub(super) old: Option<Cow<'o, Object>>,
     /// Both as JSON with their type.
-    pub(super) encoded: [Option<Vec<u8>>; 2],
+    pub(super) encoded: [Option<Bytes>; 2],
 }
 
 /// Why a webhook does not let a write go on, or could not be asked.
@@ -89,7 +92,10 @@ impl Invocation {
     ) -> Result<Versioned<'o>, RegistryError> {
         let object = self.shown(registry, attributes, object).await?;
         let old = self.shown(registry, attributes, attributes.old).await?;
-        let encoded = [&object, &old].map(|object| object.as_deref().map(|object| self.encode(attributes, object)));
+        let encoded = [
+            object.as_deref().map(|object| self.encode(attributes, object)),
+            old.as_deref().map(|old| self.encode_old(attributes, old)),
+        ];
         Ok(Versioned { object, old, encoded })
     }
 
@@ -104,23 +110,29 @@ impl Invocation {
         shown.map(Some).map_err(|error| RegistryError::Internal(error.to_string()))
     }
 
-    pub(super) fn encode(&self, attributes: &Attributes<'_>, object: &Object) -> Vec<u8> {
+    /// What is there already, as JSON with its type. Most often that is how it is stored.
+    fn encode_old(&self, attributes: &Attributes<'_>, old: &Object) -> Bytes {
+        let is_as_stored = |stored: &&Bytes| {
+            attributes.own_kind.is_none() && is_shown_as_stored(&self.meant, stored) && !is_spelled(stored)
+        };
+        match attributes.stored.filter(is_as_stored) {
+            Some(stored) => stored.clone(),
+            None => self.encode(attributes, old),
+        }
+    }
+
+    pub(super) fn encode(&self, attributes: &Attributes<'_>, object: &Object) -> Bytes {
         if attributes.own_kind.is_none() && self.meant.custom().is_none() {
-            let bytes = self.meant.encode(object).bytes;
-            let compacted = match compact_json(&bytes) {
-                Cow::Owned(compacted) => Some(compacted),
-                Cow::Borrowed(_) => None,
-            };
-            return compacted.unwrap_or(bytes);
+            let bytes = self.meant.encode_as_it_is(object);
+            return if is_spelled(&bytes) { compact_json(&bytes).into_owned() } else { bytes }.into();
         }
         let (api_version, kind) = self.object_type(attributes);
         let mut object = object.clone();
         object.insert("apiVersion", api_version);
         object.insert("kind", kind);
-        match attributes.own_kind {
-            Some(_) => Value::Object(object).to_json().into_bytes(),
-            None => self.meant.encode(&object).bytes,
-        }
+        let mut bytes = Vec::with_capacity(1024);
+        push_json_value(&Value::Object(object), &mut bytes);
+        bytes.into()
     }
 
     /// The API version and kind of the object.
@@ -314,41 +326,61 @@ fn rejection(webhook: &str, result: Option<Status>) -> Box<Status> {
 }
 
 /// The members of a review between its identity and its objects.
-fn about(request: &AdmissionRequest<'_>) -> String {
-    let text = |text: &str| Value::from(text).to_json();
-    let kind = |kind: GroupVersionKind<'_>| {
-        let (group, version, kind) = (text(kind.group), text(kind.version), text(kind.kind));
-        format!(r#"{{"group":{group},"version":{version},"kind":{kind}}}"#)
-    };
-    let resource = |resource: GroupVersionResource<'_>| {
-        let (group, version, resource) = (text(resource.group), text(resource.version), text(resource.resource));
-        format!(r#"{{"group":{group},"version":{version},"resource":{resource}}}"#)
-    };
-    let given = |name: &str, value: &str| match value {
-        "" => String::new(),
-        value => format!(r#""{name}":{},"#, text(value)),
-    };
+fn about(request: &AdmissionRequest<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(512);
+    let AdmissionRequest { kind, resource, request_kind, request_resource, subresource, .. } = *request;
+    push_kind(&mut out, r#""kind":"#, kind);
+    push_resource(&mut out, r#","resource":"#, resource);
+    push_given(&mut out, r#","subResource":"#, subresource);
+    push_kind(&mut out, r#","requestKind":"#, request_kind);
+    push_resource(&mut out, r#","requestResource":"#, request_resource);
+    push_given(&mut out, r#","requestSubResource":"#, subresource);
+    push_given(&mut out, r#","name":"#, request.name);
+    push_given(&mut out, r#","namespace":"#, request.namespace);
+    push_text(&mut out, r#","operation":"#, request.operation.as_str());
+    out.extend_from_slice(br#","userInfo":"#);
+    push_json_value(&Value::Object(user_info(&request.user)), &mut out);
+    out
+}
+
+/// Appends what is written before a text, and the text.
+fn push_text(out: &mut Vec<u8>, before: &str, text: &str) {
+    out.extend_from_slice(before.as_bytes());
+    push_json_text(text, out);
+}
+
+/// The same of a text that may be missing.
+fn push_given(out: &mut Vec<u8>, before: &str, text: &str) {
+    if !text.is_empty() {
+        push_text(out, before, text);
+    }
+}
+
+fn push_kind(out: &mut Vec<u8>, before: &str, kind: GroupVersionKind<'_>) {
+    out.extend_from_slice(before.as_bytes());
+    push_text(out, r#"{"group":"#, kind.group);
+    push_text(out, r#","version":"#, kind.version);
+    push_text(out, r#","kind":"#, kind.kind);
+    out.push(b'}');
+}
+
+fn push_resource(out: &mut Vec<u8>, before: &str, resource: GroupVersionResource<'_>) {
+    out.extend_from_slice(before.as_bytes());
+    push_text(out, r#"{"group":"#, resource.group);
+    push_text(out, r#","version":"#, resource.version);
+    push_text(out, r#","resource":"#, resource.resource);
+    out.push(b'}');
+}
+
+fn user_info(user: &UserInfo<'_>) -> Object {
     let texts = |list: &[String]| Value::from(list.iter().map(|one| Value::from(one.as_str())).collect::<Vec<_>>());
-    let user = &request.user;
-    let mut info = Object::new();
-    info.set("username", (!user.username.is_empty()).then(|| Value::from(user.username)));
-    info.set("uid", (!user.uid.is_empty()).then(|| Value::from(user.uid)));
-    info.set("groups", (!user.groups.is_empty()).then(|| texts(user.groups)));
     let extra: Object = user.extra.iter().map(|(key, values)| (key.as_str(), texts(values))).collect();
+    let mut info = Object::new();
     info.set("extra", (!extra.is_empty()).then(|| Value::from(extra)));
-    format!(
-        r#""kind":{},"resource":{},{}"requestKind":{},"requestResource":{},{}{}{}"operation":"{}","userInfo":{}"#,
-        kind(request.kind),
-        resource(request.resource),
-        given("subResource", request.subresource),
-        kind(request.request_kind),
-        resource(request.request_resource),
-        given("requestSubResource", request.subresource),
-        given("name", request.name),
-        given("namespace", request.namespace),
-        request.operation.as_str(),
-        Value::from(info).to_json(),
-    )
+    info.set("groups", (!user.groups.is_empty()).then(|| texts(user.groups)));
+    info.set("uid", (!user.uid.is_empty()).then(|| Value::from(user.uid)));
+    info.set("username", (!user.username.is_empty()).then(|| Value::from(user.username)));
+    info
 }
 
 /// The object of a write, if its operation has one.

@@ -1,7 +1,7 @@
 //! What becomes of the patch of a mutating webhook: applied to what the webhook was shown, made to fit the type of the
 //! object, and given defaults again.
 
-use revisor_merge::JsonPatch;
+use revisor_merge::{JsonPatch, PatchError};
 use revisor_object::{Object, Value, parse_json};
 use revisor_webhook::AdmissionAnswer;
 
@@ -38,12 +38,19 @@ pub(super) async fn apply(
         why: format!("received undecodable patch in webhook response: {why}"),
         code: 503,
     };
-    let value = parse_json(&answer.patch).map_err(|error| undecodable(error.to_string()))?.value;
+    let mut value = parse_json(&answer.patch).map_err(|error| undecodable(error.to_string()))?.value;
+    value.guard_noncharacters(&answer.patch);
     if matches!(&value, Value::Null) || value.as_array() == Some(&[]) {
         return Ok(None);
     }
-    let patch = JsonPatch::parse(value).map_err(|error| undecodable(error.client_message()))?;
     let internal = |why: String| Failure::Other(RegistryError::Internal(why));
+    let patch = JsonPatch::parse(value).map_err(|error| match error {
+        PatchError::Malformed(why) => {
+            let why = why.strip_prefix("error decoding patch: ").unwrap_or(&why);
+            undecodable(why.replace("[]handlers.jsonPatchOp", "jsonpatch.Patch"))
+        }
+        error => internal(told(&error)),
+    })?;
     let Some(sent) = versioned.encoded[0].as_deref() else {
         let why = "attempted to modify the object, which is not supported for this operation";
         return Err(internal(format!("admission webhook {name:?} {why}")));
@@ -52,7 +59,8 @@ pub(super) async fn apply(
         return Err(Failure::Calling { why: format!("unsupported patch type {:?}", answer.patch_type), code: 400 });
     }
     let mut value = parse_json(sent).map_err(|error| internal(error.to_string()))?.value;
-    patch.apply(&mut value).map_err(|error| internal(error.client_message()))?;
+    value.guard_noncharacters(sent);
+    patch.apply(&mut value).map_err(|error| internal(told(&error)))?;
     let mut shown = fitted(registry, attributes, invocation, value).map_err(internal)?;
     if let (None, Some(before)) = (attributes.own_kind, &versioned.object) {
         invocation.meant.restore_raw(&mut shown, before);
@@ -64,6 +72,14 @@ pub(super) async fn apply(
         attributes.resource.default(&mut object);
     }
     Ok(Some(Patched { object, has_changed }))
+}
+
+/// What is said of a patch that does not fit. Unlike those who send one, webhooks are told why.
+fn told(error: &PatchError) -> String {
+    match error {
+        PatchError::TestFailed { path } => format!("testing value {path} failed: test failed"),
+        error => error.to_string(),
+    }
 }
 
 /// Makes a patched object fit its type. The error is what the original's decoder would say.

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use revisor_object::{BadValue, Value};
+use revisor_object::{BadValue, Value, text_of_bytes};
 
 use super::super::CborError;
 use super::super::head::{BYTES, NEGATIVE, TEXT, UNSIGNED};
-use super::{Reader, lossy, mismatch};
+use super::{Reader, mismatch};
 use crate::Field;
 
 /// How the members of a struct are read.
@@ -107,7 +107,7 @@ impl Reader<'_, '_> {
             TEXT => self.text(),
             BYTES => {
                 self.cursor.head()?;
-                self.cursor.string(head).map(|bytes| lossy(&bytes))
+                self.cursor.string(head).map(|bytes| text_of_bytes(&bytes).into_owned())
             }
             UNSIGNED => {
                 self.cursor.head()?;

@@ -29,6 +29,18 @@ async fn preconditions_decide_whether_an_object_goes() {
 }
 
 #[tokio::test]
+async fn the_systems_own_priority_classes_stay() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let path = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    for name in ["system-node-critical", "system-cluster-critical"] {
+        let refused = client.delete(&format!("{path}/{name}")).await.fails(403, "Forbidden");
+        let why = "is forbidden: this is a system priority class and cannot be deleted";
+        assert_eq!(refused["message"], format!("priorityclasses.scheduling.k8s.io \"{name}\" {why}"));
+    }
+}
+
+#[tokio::test]
 async fn a_finalizer_holds_an_object_that_is_marked() {
     let server = Server::start(&[]).await;
     let client = server.client();

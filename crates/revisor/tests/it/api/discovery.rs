@@ -105,6 +105,8 @@ async fn clients_get_discovery_in_a_form_that_they_accept() {
     for (path, accept, code, kind) in [
         ("/apis", "application/json", 200, "APIGroupList"),
         ("/apis", AGGREGATED, 200, "APIGroupDiscoveryList"),
+        ("/apis/", AGGREGATED, 406, "Status"),
+        ("/apis/", &*plain, 200, "APIGroupList"),
         ("/api", &*plain, 200, "APIGroupDiscoveryList"),
         ("/apis/apps", &*plain, 200, "APIGroup"),
         ("/apis/apps/v1", &*plain, 200, "APIResourceList"),

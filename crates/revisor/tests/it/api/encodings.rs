@@ -209,6 +209,18 @@ async fn that_a_patch_cannot_be_read_is_said_before_that_its_answer_cannot_be_ha
     for (sent, code) in [("text/plain", 415), ("application/merge-patch+json", 406)] {
         client.send(Method::PATCH, &path, &[("content-type", sent), ("accept", "text/html")], "{}").await.expect(code);
     }
+    for (sent, wanted) in [
+        ("text/plain", "415: Unsupported Media Type"),
+        (
+            "application/merge-patch+json,application/json-patch+json",
+            "the body of the request was in an unknown format - accepted media types include: \
+             application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
+             application/apply-patch+yaml",
+        ),
+    ] {
+        let refused = client.send(Method::PATCH, &path, &[("content-type", sent)], "{}").await.expect(415);
+        assert_eq!(refused.json()["message"], wanted, "{sent}");
+    }
 }
 
 /// What only its owner understands keeps its text wherever it is not shown as JSON, also when something else is changed.
@@ -235,6 +247,69 @@ async fn raw_json_keeps_its_blanks_its_order_and_its_numbers() {
     let again = format!("{path}?watch=1&timeoutSeconds=1&resourceVersion=0");
     let watched = get_as(&client, &again, "application/json").await.expect(200);
     assert_eq!(watched.body.iter().filter(|byte| **byte == b'\n').count(), 1, "an event is a line");
+}
+
+/// Texts of protobuf may be any bytes. Who reads JSON sees replacement characters in the place of those that are no text.
+#[tokio::test]
+async fn bytes_that_are_no_text_come_back_to_those_who_read_protobuf() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let odd = b"a\xff\xfeb";
+    let body = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x1b\x0a\x0e\x0a\x01a\x62\x09\x0a\x01n\x12\x04a\xff\xfeb\x12\x09\x0a\x01k\x12\x04a\xff\xfeb";
+    let sent = [("content-type", PROTOBUF), ("accept", "application/json")];
+    let made = client.send(Method::POST, CONFIG_MAPS, &sent, body.to_vec()).await.expect(201);
+    let one = format!("{CONFIG_MAPS}/a");
+    let named = format!("{CONFIG_MAPS}?fieldSelector=metadata.name%3Da");
+    let watch = format!("{named}&watch=1&timeoutSeconds=1");
+    let count = |body: &[u8], wanted: &[u8]| body.windows(wanted.len()).filter(|part| *part == wanted).count();
+    for (path, form, times) in
+        [(&one, "", 2), (&one, METADATA, 1), (&named, "", 2), (&watch, "", 2), (&watch, METADATA, 1)]
+    {
+        let got = get_as(&client, path, &format!("{PROTOBUF}{form}")).await.expect(200);
+        assert_eq!(count(&got.body, odd), times, "{path}{form}: {:?}", String::from_utf8_lossy(&got.body));
+        let got = get_as(&client, path, &format!("application/json{form}")).await.expect(200);
+        assert_eq!(count(&got.body, br#""a\ufffd\ufffdb""#), times, "{path}{form}: {}", got.text());
+    }
+    let table = get_as(&client, &one, "application/json;as=Table;g=meta.k8s.io;v=v1").await.expect(200);
+    assert_eq!(count(&table.body, br#""a\ufffd\ufffdb""#), 1, "{}", table.text());
+    let yaml = get_as(&client, &one, "application/yaml").await.expect(200);
+    assert!(yaml.text().contains("k: a\u{fffd}\u{fffd}b\n"), "{}", yaml.text());
+    let again = client.send(Method::PUT, &one, &sent, body.to_vec()).await.expect(200);
+    assert_eq!(again.json(), made.json(), "nothing changed");
+    let config = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"y"}}"#;
+    for (patch, body, kept) in [
+        ("application/strategic-merge-patch+json", r#"{"data":{"w":"1"}}"#, 2),
+        ("application/apply-patch+yaml", config, 2),
+        ("application/merge-patch+json", r#"{"data":{"z":"1"}}"#, 0),
+    ] {
+        let headers = [("content-type", patch), ("accept", PROTOBUF)];
+        let got = client.send(Method::PATCH, &format!("{one}?fieldManager=me"), &headers, body).await.expect(200);
+        assert_eq!(count(&got.body, odd), kept, "{patch}: {:?}", String::from_utf8_lossy(&got.body));
+    }
+    let odd_name = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x06\x0a\x04\x0a\x02a\xff";
+    let refused = client.send(Method::POST, CONFIG_MAPS, &sent, odd_name.to_vec()).await.expect(422);
+    let message = r#"ConfigMap "a\xff" is invalid: metadata.name: Invalid value: "a\xff": "#;
+    assert!(refused.json()["message"].as_str().is_some_and(|text| text.starts_with(message)), "{}", refused.text());
+    let pair = "\u{fdd8}\u{fde0}";
+    let json = client.post(CONFIG_MAPS, &config_map("pair", pair)).await.expect(201).json();
+    assert_eq!(json["data"]["k"], pair, "what looks like a kept byte is none");
+    let got = get_as(&client, &format!("{CONFIG_MAPS}/pair"), PROTOBUF).await.expect(200);
+    assert_eq!(count(&got.body, pair.as_bytes()), 1);
+}
+
+/// As Go's decoder does: strings are mended, and nothing else is.
+#[tokio::test]
+async fn bytes_of_json_that_are_no_text_are_replaced() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let json = [("content-type", "application/json")];
+    let body = b"{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"a\xff\xe2\x82b\"}}";
+    let made = client.send(Method::POST, CONFIG_MAPS, &json, body.to_vec()).await.expect(201).json();
+    assert_eq!(made["data"]["k"], "a\u{fffd}\u{fffd}\u{fffd}b");
+    let patch = [("content-type", "application/merge-patch+json")];
+    let path = format!("{CONFIG_MAPS}/a");
+    let patched = client.send(Method::PATCH, &path, &patch, b"{\"data\":{\"k\":\"\xff\"}}".to_vec()).await.expect(200);
+    assert_eq!(patched.json()["data"]["k"], "\u{fffd}");
 }
 
 /// Bytes that were found to differ when the same was asked of the original.
@@ -282,6 +357,18 @@ async fn bad_bodies_are_told_in_the_words_of_the_original() {
         ("application/json", b"{", format!("{UNRECOGNIZED}unexpected end of JSON input ({{)")),
         ("application/json", b"a: b", format!("{UNRECOGNIZED}invalid character 'a' looking for beginning of value (613a2062)")),
         ("application/json", b"{} x", format!("{UNRECOGNIZED}invalid character 'x' after top-level value ({{}} x)")),
+        ("application/json", b"{}\xff", format!("{UNRECOGNIZED}invalid character 'ÿ' after top-level value ({{}}\u{fffd})")),
+        ("application/yaml", b"a: \xff", "the object provided is unrecognized (must be of type ConfigMap): yaml: invalid leading UTF-8 octet (613a20ff)".to_owned()),
+        ("application/yaml", b"a: \x7f", "the object provided is unrecognized (must be of type ConfigMap): yaml: control characters are not allowed (613a207f)".to_owned()),
+        ("application/yaml", b"a: b: c", "the object provided is unrecognized (must be of type ConfigMap): yaml: mapping values are not allowed in this context (613a20623a2063)".to_owned()),
+        ("application/yaml", b"a:\n\tb: c", "the object provided is unrecognized (must be of type ConfigMap): yaml: line 2: found character that cannot start any token (613a0a09623a2063)".to_owned()),
+        ("application/yaml", b"a: {~: b}", "the object provided is unrecognized (must be of type ConfigMap): unsupported map key of type: %!s(<nil>), key: <nil>, value: \"b\" (613a207b7e3a20627d)".to_owned()),
+        ("application/json", b"{\"kind\":1}", format!("{UNRECOGNIZED}json: cannot unmarshal number into Go struct field .kind of type string ({{\"kind\":1}})")),
+        ("application/json", b"{\"kind\":\"Deployment\",\"apiVersion\":\"apps/v1\"}", "Deployment in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Deployment) to (core.ConfigMap): unknown conversion".to_owned()),
+        ("application/json", b"{\"kind\":\"Status\",\"apiVersion\":\"v1\"}", "Status in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Status) to (core.ConfigMap): unknown conversion".to_owned()),
+        ("application/json", b"{\"kind\":\"PodList\",\"apiVersion\":\"v1\"}", "PodList in version \"v1\" cannot be handled as a ConfigMap: converting (v1.PodList) to (core.ConfigMap): unknown conversion".to_owned()),
+        ("application/json", b"{\"kind\":\"PodTemplateSpec\",\"apiVersion\":\"v1\"}", "PodTemplateSpec in version \"v1\" cannot be handled as a ConfigMap: no kind \"PodTemplateSpec\" is registered for version \"v1\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"".to_owned()),
+        ("application/json", b"{\"apiVersion\":\"a/b/c\"}", "the object provided is unrecognized (must be of type ConfigMap): unexpected GroupVersion string: a/b/c ({\"apiVersion\":\"a/b/c\"})".to_owned()),
         ("application/json", b"{\"metadata\":{\"name\":1}}", format!("{UNFIT}json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string")),
         (PROTOBUF, b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x02\x08\x01", format!("{UNFIT}proto: wrong wireType = 0 for field ObjectMeta")),
         (PROTOBUF, b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x07\x12\x05\x08\x01\x12\x01v", format!("{UNFIT}unexpected EOF")),

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{DEFINITIONS, anything, causes, define, definition, objects, text, version};
-use crate::client::Client;
+use crate::client::{Client, MERGE};
 use crate::harness::Server;
 use crate::objects::CONFIG_MAPS;
 
@@ -160,4 +160,41 @@ async fn objects_that_are_made_to_hurt_are_refused() {
         .await;
     applied.expect(200);
     server.assert_well().await;
+}
+
+#[tokio::test]
+async fn a_definition_of_a_version_that_is_gone_is_told_so() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let mut old = bad(anything());
+    old["apiVersion"] = "apiextensions.k8s.io/v1beta1".into();
+    assert_eq!(
+        text(&client.post(DEFINITIONS, &old).await.fails(400, "BadRequest")["message"]),
+        "the API version in the data (apiextensions.k8s.io/v1beta1) does not match the expected API version \
+         (apiextensions.k8s.io/v1)"
+    );
+}
+
+#[tokio::test]
+async fn who_is_refused_is_told_too_what_was_wrong_before() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    define(&client, &bad(json!({"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}})))
+        .await;
+    let things = objects(GROUP, "v1", "things");
+    let thing =
+        json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Thing", "metadata": {"name": "a"}, "spec": {"n": 9}});
+    client.post(&things, &thing).await.expect(201);
+    let under = json!([{"rule": "self < 3", "message": "under three"}]);
+    let short = json!([{"rule": "self.size() < 3", "message": "too long"}]);
+    let rules = json!({"spec": {"versions": [version("v1", true, json!({"type": "object", "properties": {
+        "n": {"type": "integer", "x-kubernetes-validations": under},
+        "s": {"type": "string", "x-kubernetes-validations": short}}}))]}});
+    client.patch(&format!("{DEFINITIONS}/things.{GROUP}"), MERGE, &rules).await.expect(200);
+    let told = ["299 - \"spec.n: Invalid value: 9: under three\""];
+    let path = format!("{things}/a");
+    let refused = client.patch(&path, MERGE, &json!({"spec": {"s": "long"}})).await;
+    assert_eq!(refused.warnings(), told);
+    refused.fails(422, "Invalid");
+    assert_eq!(client.patch(&path, MERGE, &json!({"spec": {"s": "ok"}})).await.expect(200).warnings(), told);
 }

@@ -101,12 +101,20 @@ async fn both_versions_are_read_listed_watched_and_written() {
     let status = client.patch(&format!("{v2}/first"), MERGE, &json!({"spec": {"size": {"amount": 0}}})).await;
     assert_eq!(super::causes(&status.fails(422, "Invalid"))[0].0, "spec.size.amount");
 
-    // What was converted once is not converted again for every reader.
+    // What was converted once is not converted again for every list; who wants one object as it is now has it asked for.
     client.get(&v2).await.expect(200);
     let before = converter.asked();
     client.get(&v2).await.expect(200);
-    client.get(&format!("{v2}/first")).await.expect(200);
+    client.get(&format!("{v2}/first?resourceVersion=0")).await.expect(200);
     assert_eq!(converter.asked(), before);
+    for reads in 1..3 {
+        client.get(&format!("{v2}/first")).await.expect(200);
+        assert_eq!(converter.asked(), before + reads);
+    }
+    converter.set(Mood::Away);
+    client.get(&format!("{v2}/first")).await.fails(500, "");
+    assert_eq!(client.get(&v2).await.expect(200).names(), ["first", "second"]);
+    converter.set(Mood::Works);
 
     let deleted = client.delete(&format!("{v2}/second")).await.expect(200);
     assert_eq!(deleted.json()["status"], "Success");

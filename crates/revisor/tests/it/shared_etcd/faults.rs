@@ -49,11 +49,13 @@ async fn when_etcd_is_full_writes_are_refused_and_everything_else_goes_on() {
         assert!(made < 64, "it never is");
     };
     assert_eq!(refused.fails(507, "InsufficientStorage")["status"], "Failure");
-    // The controllers put one of their own beside them.
-    let names = client.get(CONFIG_MAPS).await.expect(200).names();
-    assert_eq!(names.iter().filter(|name| name.starts_with("n-")).count(), made, "{names:?}");
-    for number in 0..made {
-        client.delete(&format!("{CONFIG_MAPS}/n-{number}")).await.expect(200);
+    // The controllers put one of their own beside them. The write that fills it, etcd may keep although it says that there
+    // is no room (`quotaApplierV3.Put`).
+    let mut names = client.get(CONFIG_MAPS).await.expect(200).names();
+    names.retain(|name| name.starts_with("n-"));
+    assert!((made..=made + 1).contains(&names.len()), "{made} were made: {names:?}");
+    for name in &names {
+        client.delete(&format!("{CONFIG_MAPS}/{name}")).await.expect(200);
     }
     // What its keeper does: history is forgotten, its room given back, and the alarm ended.
     let newest = client.get(CONFIG_MAPS).await.expect(200).json()["metadata"]["resourceVersion"].clone();

@@ -134,6 +134,18 @@ async fn a_version_far_ahead_is_a_timeout_that_can_be_retried() {
 
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 
+#[tokio::test]
+async fn a_read_of_one_object_looks_at_a_match_only_where_it_can_be_held_to() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let made = make_config_maps(&client, &["a"]).await[0];
+    for query in ["Exact", "Exact&resourceVersion=0", "NotOlderThan", "bogus", &format!("bogus&resourceVersion={made}")]
+    {
+        let path = format!("{CONFIG_MAPS}/a?resourceVersionMatch={query}");
+        assert_eq!(client.get(&path).await.expect(200).version(), made, "{query}");
+    }
+}
+
 fn secret(name: &str, value: &str) -> Value {
     json!({"metadata": {"name": name}, "stringData": {"k": value}})
 }

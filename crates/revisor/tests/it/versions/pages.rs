@@ -83,6 +83,9 @@ async fn tokens_survive_a_restart_and_nobody_else_can_make_them() {
     let status =
         client.get(&format!("{CONFIG_MAPS}?resourceVersion=1&continue={sealed}")).await.fails(400, "BadRequest");
     assert_eq!(status["message"], "specifying resource version is not allowed when using continue");
+    let status = client.get(&format!("{CONFIG_MAPS}?resourceVersion=1&continue=e30")).await.fails(400, "BadRequest");
+    let message = status["message"].as_str().expect("a text");
+    assert!(message.starts_with("invalid continue token: "), "what is no token is told first: {message}");
 }
 
 #[tokio::test]

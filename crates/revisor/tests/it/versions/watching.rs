@@ -67,6 +67,11 @@ async fn a_watch_can_be_of_one_object_of_a_namespace_or_of_all() {
         }
         assert_eq!(seen, want, "{path} {query}");
     }
+    for field in ["metadata.name%3Da", "metadata.name%21%3Db", "metadata.namespace%3Ddefault"] {
+        let path = format!("/api/v1/watch/namespaces/default/configmaps/b?fieldSelector={field}");
+        let status = client.get(&path).await.fails(400, "BadRequest");
+        assert_eq!(status["message"], "fieldSelector metadata.name doesn't match requested name", "{field}");
+    }
 }
 
 #[tokio::test]

@@ -74,3 +74,15 @@ fn bad_specs_are_refused_with_every_cause() {
         assert_eq!(causes(daemon_sets().validate(&daemon_set(&changes))), want, "{changes}");
     }
 }
+
+#[test]
+fn a_template_generation_that_is_no_number_cannot_be_read() {
+    for (written, want) in [
+        ("7", None),
+        ("", Some(r#"strconv.ParseInt: parsing "": invalid syntax"#)),
+        ("x", Some(r#"strconv.ParseInt: parsing "x": invalid syntax"#)),
+    ] {
+        let annotation = format!(r#"{{"metadata":{{"annotations":{{"{TEMPLATE_GENERATION}":"{written}"}}}}}}"#);
+        assert_eq!(daemon_sets().unreadable(&object(&annotation)).as_deref(), want, "{written}");
+    }
+}

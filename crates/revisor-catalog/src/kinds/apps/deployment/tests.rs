@@ -100,7 +100,6 @@ fn the_revision_to_roll_back_to_has_one_form() {
         ("7", Some("7"), &[]),
         ("+07", Some("7"), &[]),
         ("-1", Some("-1"), &["FieldValueInvalid spec.rollback.version"]),
-        ("x", Some("x"), &["FieldValueInvalid metadata.annotations[deprecated.deployment.rollback.to]"]),
     ] {
         let mut deployment = deployment("{}");
         deployment.object_mut("metadata").object_mut("annotations").insert(ROLLBACK_TO, written);
@@ -133,5 +132,20 @@ fn statuses_add_up() {
         (r#"{"replicas":2,"availableReplicas":1}"#, "{}", &["FieldValueInvalid status.availableReplicas"]),
     ] {
         assert_eq!(causes(validate_status(&object(status), &object(old))), want, "{status}");
+    }
+}
+
+#[test]
+fn a_rollback_to_no_number_cannot_be_read() {
+    let annotation = "deprecated.deployment.rollback.to";
+    for (written, want) in [
+        ("", None),
+        ("7", None),
+        ("x", Some(r#"strconv.ParseInt: parsing "x": invalid syntax"#)),
+        ("9223372036854775808", Some(r#"strconv.ParseInt: parsing "9223372036854775808": value out of range"#)),
+    ] {
+        let annotated = object(&format!(r#"{{"metadata":{{"annotations":{{"{annotation}":"{written}"}}}}}}"#));
+        let want = want.map(|why| format!("failed to parse annotation[{annotation}]={written} as int64: {why}"));
+        assert_eq!(deployments().unreadable(&annotated), want, "{written}");
     }
 }

@@ -99,6 +99,17 @@ fn an_affinity_only_changes_to_newer_labels() {
     assert!(update(&with("kubernetes.io/os", "a")).is_empty());
     assert_eq!(update(&with("kubernetes.io/arch", "a")), ["FieldValueInvalid nodeAffinity"]);
     assert_eq!(update(&with("beta.kubernetes.io/os", "b")), ["FieldValueInvalid nodeAffinity"]);
+    // To a key without a successor, none at all is one; what is wrong with it is told once.
+    let old = with("zone", "a");
+    let told = causes(&volumes().validate_update(&with("", "a"), &old, Part::Whole));
+    assert!(!told.contains(&"FieldValueInvalid nodeAffinity".to_owned()), "{told:?}");
+}
+
+#[test]
+fn a_status_is_stored_without_a_word_about_the_spec() {
+    let volume = volume(r#","nfs":{"server":"s","path":"/p"},"persistentVolumeReclaimPolicy":"Recycle""#);
+    assert_eq!(volumes().warnings(&volume, Some(&volume)).len(), 1);
+    assert_eq!(volumes().subresource_warnings(&volume, &volume), [""; 0]);
 }
 
 #[test]

@@ -365,3 +365,16 @@ fn addresses_that_are_written_oddly_are_warned_of() {
     assert_eq!(pods().subresource_warnings(&new, &old).len(), 1);
     assert_eq!(pods().subresource_warnings(&new, &new).len(), 0);
 }
+
+#[test]
+fn adding_ephemeral_containers_changes_nothing_else() {
+    let (part, now) = (Part::Subresource("ephemeralcontainers"), CIRCUMSTANCES);
+    let old = object(r#"{"metadata":{"name":"p"},"spec":{"nodeName":"n"},"status":{"phase":"Running"}}"#);
+    let mut new = object(
+        r#"{"metadata":{"name":"p","labels":{"a":"b"},"deletionTimestamp":"2026-01-01T00:00:00Z","deletionGracePeriodSeconds":1},"spec":{"ephemeralContainers":[{"name":"e"}]},"status":{"phase":"Failed"}}"#,
+    );
+    pods().prepare_update(&mut new, &old, part, now);
+    let want = r#"{"metadata":{"name":"p"},"spec":{"ephemeralContainers":[{"name":"e"}],"nodeName":"n"},"status":{"phase":"Running"}}"#;
+    assert_eq!(new, object(want));
+    assert!(pods().untouched(part).is_empty(), "who sends more than that manages it all the same");
+}

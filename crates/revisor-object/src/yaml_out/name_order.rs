@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use revisor_object::Value;
+use crate::Value;
 
 /// Members in the order of their names. The comparison is the original's, and it goes in circles over names such as
 /// `1e3`, `9` and `190`. Merging copes with that; the sorting of the standard library may panic.

@@ -1,6 +1,6 @@
 //! What is written, compared with what the original writes.
 
-use revisor_object::parse_json;
+use crate::parse_json;
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn documents_are_written_as_the_original_writes_them() {
     for line in DOCUMENTS.lines() {
         let case = parse_json(line.as_bytes()).expect("JSON").value;
         let case = case.as_object().expect("an object");
-        let written = document(case.get("document").expect("a document"));
+        let written = yaml_document(case.get("document").expect("a document"));
         assert_eq!(written, case.str("yaml").expect("a text"), "{line}");
     }
 }

@@ -8,7 +8,7 @@ mod name_order;
 mod style;
 mod text;
 
-use revisor_object::{Object, Value};
+use crate::{Object, Value};
 
 use self::name_order::sorted;
 use self::style::is_break;
@@ -17,7 +17,7 @@ use self::style::is_break;
 const MAX_SIMPLE_NAME: usize = 128;
 
 /// A value as a YAML document.
-pub(crate) fn document(value: &Value) -> String {
+pub fn yaml_document(value: &Value) -> String {
     let mut writer = Writer::default();
     writer.node(value, 0, Place::Root);
     writer.end_line();
@@ -25,7 +25,7 @@ pub(crate) fn document(value: &Value) -> String {
 }
 
 /// A value as an element of a sequence that is not indented.
-pub(crate) fn element(value: &Value) -> String {
+pub fn yaml_element(value: &Value) -> String {
     let mut writer = Writer::default();
     writer.element(value, 0);
     writer.end_line();
