@@ -13,6 +13,9 @@ use crate::cluster::{ClusterError, Events};
 /// How long the server is asked to keep a short watch open.
 const SHORT: &str = "1";
 
+/// The same for a watch that is left as soon as it has shown what it is to show.
+const LONG: &str = "30";
+
 /// How long the next event or the end of a watch may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -129,7 +132,7 @@ pub(super) async fn streamed_list(probe: &Probe<'_>, listed: &Listed, at: Positi
         ("resourceVersionMatch", "NotOlderThan"),
         ("allowWatchBookmarks", "true"),
         ("resourceVersion", &*now),
-        ("timeoutSeconds", "30"),
+        ("timeoutSeconds", LONG),
     ];
     let path = probe.list_path(&query);
     let mut events = match probe.watch(&query).await {
@@ -213,7 +216,11 @@ fn compare(found: &mut Findings, path: &str, shown: &BTreeMap<String, String>, l
 
 /// Whether a watch from the oldest version shows history, or is refused with 410.
 pub(super) async fn gone(probe: &Probe<'_>, listed: &Listed, found: &mut Findings) -> Result<(), ClusterError> {
-    let query = [("watch", "true"), ("resourceVersion", "1"), ("timeoutSeconds", SHORT)];
+    // All objects that are there were written after version 1, so that history has events of them.
+    let is_quiet = listed.objects.values().all(|version| version == "1");
+    // A busy server may take a while to read history; where nothing is in it, nothing is waited for.
+    let open_for = if is_quiet { SHORT } else { LONG };
+    let query = [("watch", "true"), ("resourceVersion", "1"), ("timeoutSeconds", open_for)];
     let path = probe.list_path(&query);
     let want = "410, as an answer or as an event, or the events since version 1";
     let mut events = match probe.watch(&query).await {
@@ -226,8 +233,6 @@ pub(super) async fn gone(probe: &Probe<'_>, listed: &Listed, found: &mut Finding
             None => return Err(error),
         },
     };
-    // All objects that are there were written after version 1, so that history has events of them.
-    let is_quiet = listed.objects.values().all(|version| version == "1");
     match Event::next(&mut events, PATIENCE).await? {
         Some(event) if event.kind == "ERROR" => {
             found.expect(event.code() == Some(410), path, want, format!("an ERROR event with {:?}", event.code()));
