@@ -381,7 +381,8 @@ impl Checker<'_> {
             (Some(Shape::List), [element]) if two => (Type::Int, element.clone()),
             (Some(Shape::List), [element]) => (element.clone(), Type::Dyn),
             (Some(Shape::Map), [key, value]) => (key.clone(), value.clone()),
-            _ if range.is_dyn_or_error() || matches!(range, Type::Param(_)) => {
+            // As in the original, what may be anything is no range, other than what is dynamic.
+            _ if matches!(range, Type::Dyn | Type::Error | Type::Param(_)) => {
                 self.known.assign(&Type::Dyn, &range);
                 (Type::Dyn, Type::Dyn)
             }

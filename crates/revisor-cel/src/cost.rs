@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use crate::ast::{Call, Comprehension, Element, Entry, Expr, ExprId, ExprKind, Literal, Select};
 use crate::environment::{Program, Reference};
 use crate::macros::OLD_ACCUMULATOR;
-use crate::schema_types::{LARGEST_REQUEST, SchemaType};
+use crate::schema_types::SchemaType;
 use crate::types::{Shape, Type};
 
 use functions::CallCost;
@@ -29,29 +29,27 @@ const NEW_LIST: Range = Range::fixed(10);
 const NEW_MAP: Range = Range::fixed(30);
 const NEW_OBJECT: Range = Range::fixed(40);
 
-/// What is of unknown size is no larger than a request, and clients do not see these costs as numbers: where variables
-/// are given one by one, that is enough to know.
-const ANY_SIZE: Range = Range { min: 0, max: LARGEST_REQUEST as u64 };
-
 /// What a name or a field costs, and also a call of which nothing else is known.
 const ONE: Range = Range::fixed(1);
 
 impl Program {
     /// What the expression costs to evaluate. The sizes of its variables are those of `schema`.
     pub fn estimate_cost(&self, schema: Option<&SchemaType>) -> Range {
-        self.estimate(schema, false)
+        self.estimate(schema, false, None)
     }
 
-    /// What an expression of several variables costs to evaluate: each of them is a field of `variables`.
-    pub fn estimate_cost_of_variables(&self, variables: &SchemaType) -> Range {
-        self.estimate(Some(variables), true)
+    /// What an expression of named variables costs to evaluate: each of them is a field of `variables`. What they say
+    /// nothing about is of the size `otherwise`, or may be as large as there are numbers.
+    pub fn estimate_cost_of_variables(&self, variables: &SchemaType, otherwise: Option<Range>) -> Range {
+        self.estimate(Some(variables), true, otherwise)
     }
 
-    fn estimate(&self, schema: Option<&SchemaType>, has_variables: bool) -> Range {
+    fn estimate(&self, schema: Option<&SchemaType>, has_variables: bool, otherwise: Option<Range>) -> Range {
         let mut estimator = Estimator {
             program: self,
             schema,
             has_variables,
+            otherwise,
             paths: HashMap::new(),
             sizes: HashMap::new(),
             entries: HashMap::new(),
@@ -73,6 +71,14 @@ impl Entries {
     fn or(self, other: Entries) -> Entries {
         Entries { of_list: self.of_list, key: self.key.or(other.key), value: self.value.or(other.value) }
     }
+}
+
+/// What a path leads to, as far as its size is known.
+#[derive(Debug, Clone, Copy)]
+enum Sized<'a> {
+    Value(&'a SchemaType),
+    /// A key of a map, and how long it may be.
+    Key(i64),
 }
 
 /// A variable of a fold.
@@ -103,6 +109,8 @@ struct Estimator<'a> {
     schema: Option<&'a SchemaType>,
     /// Whether variables are fields of what the schema describes, and not each the whole of it.
     has_variables: bool,
+    /// The size of what nothing is known of.
+    otherwise: Option<Range>,
     paths: HashMap<ExprId, Path>,
     /// The sizes that were computed.
     sizes: HashMap<ExprId, Range>,
@@ -338,7 +346,7 @@ impl<'a> Estimator<'a> {
 
     fn node(&mut self, expr: &'a Expr) -> Node<'a> {
         let path = self.path(expr);
-        let size = self.size(expr).or_else(|| self.has_variables.then_some(ANY_SIZE));
+        let size = self.size(expr).or(self.otherwise);
         Node { expr: Some(expr), kind: self.kind(expr).clone(), path, size }
     }
 
@@ -384,7 +392,7 @@ impl<'a> Estimator<'a> {
     }
 
     fn size_or_unknown(&mut self, expr: &'a Expr) -> Range {
-        self.size(expr).unwrap_or(if self.has_variables { ANY_SIZE } else { Range::UNKNOWN })
+        self.size(expr).or(self.otherwise).unwrap_or(Range::UNKNOWN)
     }
 
     fn size(&mut self, expr: &'a Expr) -> Option<Range> {
@@ -413,18 +421,20 @@ impl<'a> Estimator<'a> {
         if path.is_empty() {
             return None;
         }
-        // Of the keys of maps nothing is known, which counts as nothing.
         let skipped = usize::from(!self.has_variables);
-        let end = path.follow(Some(self.schema?), skipped, |at, step| {
-            let at = at?;
+        let end = path.follow(Sized::Value(self.schema?), skipped, |at, step| {
+            let Sized::Value(at) = at else { return None };
             match step {
-                "@items" | "@values" => Some(Some(&**at.element()?)),
-                "@keys" if at.is_map() => Some(None),
-                "@keys" => None,
-                name => Some(Some(&**at.field(name)?)),
+                "@items" | "@values" => Some(Sized::Value(at.element()?)),
+                "@keys" => Some(Sized::Key(at.longest_key()?)),
+                name => Some(Sized::Value(at.sized_field(name)?)),
             }
         })?;
-        Some(Range { min: 0, max: end.map_or(0, |end| end.most as u64) })
+        let most = match end {
+            Sized::Value(value) => value.most,
+            Sized::Key(longest) => longest,
+        };
+        Some(Range { min: 0, max: most as u64 })
     }
 
     fn entries(&self, expr: &Expr) -> Option<Entries> {

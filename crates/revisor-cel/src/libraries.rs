@@ -23,6 +23,8 @@ pub enum Library {
     Bindings,
     /// `jsonpatch.escapeKey(key)`.
     JsonPatch,
+    /// `attribute.includes(value)`, for attributes of devices that may be lists.
+    DeviceAttributes,
 }
 
 impl Library {
@@ -30,6 +32,7 @@ impl Library {
         match self {
             Library::Bindings => "bindings",
             Library::JsonPatch => "kubernetes.jsonpatch",
+            Library::DeviceAttributes => "kubernetes.dra",
         }
     }
 }

@@ -34,7 +34,13 @@ enum SchemaShape {
     Simple(Type),
     List(Arc<SchemaType>),
     /// From strings to these.
-    Map(Arc<SchemaType>),
+    Map {
+        element: Arc<SchemaType>,
+        /// How long a key may be; 0 where that is not counted.
+        longest_key: i64,
+        /// Whether a member that is spoken of as a field has the size of every other.
+        sizes_fields: bool,
+    },
     Object {
         /// The fields by the names that they have in expressions.
         fields: BTreeMap<String, Arc<SchemaType>>,
@@ -73,7 +79,7 @@ impl SchemaType {
                         // A key, its quotes, a colon and a comma.
                         None => (LARGEST_REQUEST - 2) / element.smallest.saturating_add(6),
                     };
-                    Arc::new(SchemaType { shape: SchemaShape::Map(element), most, smallest: 2 })
+                    SchemaType::map_of(element, most)
                 }
                 _ => object(schema, checks, is_resource),
             },
@@ -104,6 +110,28 @@ impl SchemaType {
         BuiltInTypes { types, known: HashMap::new() }.of_struct(id)
     }
 
+    /// What has no parts and `most` characters or elements, where no schema but a program says so.
+    pub fn sized(kind: Type, most: i64) -> Arc<SchemaType> {
+        SchemaType::simple(kind, most, 1)
+    }
+
+    /// A map of `most` members, where no schema but a program says how long its keys may be. With `sizes_fields`, what is
+    /// known of the size of its members is also known of those that are spoken of as fields (`map.member`).
+    pub fn sized_map(longest_key: i64, element: Arc<SchemaType>, most: i64, sizes_fields: bool) -> Arc<SchemaType> {
+        let shape = SchemaShape::Map { element, longest_key, sizes_fields };
+        Arc::new(SchemaType { shape, most, smallest: 2 })
+    }
+
+    /// An object with these fields, by the names that they have in expressions.
+    pub fn sized_object<const N: usize>(fields: [(&str, Arc<SchemaType>); N]) -> Arc<SchemaType> {
+        let fields = fields.into_iter().map(|(name, field)| (name.to_string(), field)).collect();
+        Arc::new(SchemaType { shape: SchemaShape::Object { fields, unnamed: BTreeMap::new() }, most: 0, smallest: 2 })
+    }
+
+    fn map_of(element: Arc<SchemaType>, most: i64) -> Arc<SchemaType> {
+        SchemaType::sized_map(0, element, most, false)
+    }
+
     fn simple(kind: Type, most: i64, smallest: i64) -> Arc<SchemaType> {
         Arc::new(SchemaType { shape: SchemaShape::Simple(kind), most, smallest })
     }
@@ -113,7 +141,9 @@ impl SchemaType {
         match &self.shape {
             SchemaShape::Simple(kind) => kind.clone(),
             SchemaShape::List(element) => Type::list(element.kind(&format!("{name}.{ELEMENT_OF_LIST}"))),
-            SchemaShape::Map(element) => Type::map(Type::String, element.kind(&format!("{name}.{ELEMENT_OF_MAP}"))),
+            SchemaShape::Map { element, .. } => {
+                Type::map(Type::String, element.kind(&format!("{name}.{ELEMENT_OF_MAP}")))
+            }
             SchemaShape::Object { .. } => Type::object(name),
         }
     }
@@ -126,7 +156,9 @@ impl SchemaType {
         let mut at = self;
         for step in path.split('.').skip(1) {
             at = match (&at.shape, step) {
-                (SchemaShape::List(element), ELEMENT_OF_LIST) | (SchemaShape::Map(element), ELEMENT_OF_MAP) => element,
+                (SchemaShape::List(element), ELEMENT_OF_LIST) | (SchemaShape::Map { element, .. }, ELEMENT_OF_MAP) => {
+                    element
+                }
                 (SchemaShape::Object { fields, .. }, step) => fields.get(step)?,
                 _ => return None,
             };
@@ -154,14 +186,25 @@ impl SchemaType {
     /// What is in a list or in a map.
     pub fn element(&self) -> Option<&Arc<SchemaType>> {
         match &self.shape {
-            SchemaShape::List(element) | SchemaShape::Map(element) => Some(element),
+            SchemaShape::List(element) | SchemaShape::Map { element, .. } => Some(element),
             _ => None,
         }
     }
 
-    /// Whether it is a map.
-    pub(crate) fn is_map(&self) -> bool {
-        matches!(self.shape, SchemaShape::Map(_))
+    /// How long the keys of a map may be.
+    pub(crate) fn longest_key(&self) -> Option<i64> {
+        match self.shape {
+            SchemaShape::Map { longest_key, .. } => Some(longest_key),
+            _ => None,
+        }
+    }
+
+    /// What is known of the size of a field: of an object, or of a map whose members are spoken of in this way.
+    pub(crate) fn sized_field(&self, name: &str) -> Option<&Arc<SchemaType>> {
+        match &self.shape {
+            SchemaShape::Map { element, sizes_fields: true, .. } => Some(element),
+            _ => self.field(name),
+        }
     }
 }
 
@@ -211,7 +254,7 @@ impl BuiltInTypes<'_> {
             Shape::Map(element) => {
                 let element = self.of_shape(element);
                 let most = long / element.smallest.saturating_add(6);
-                Arc::new(SchemaType { shape: SchemaShape::Map(element), most, smallest: 2 })
+                SchemaType::map_of(element, most)
             }
             Shape::Struct(id) => self.of_struct(*id),
         }

@@ -4,6 +4,7 @@ use super::path::Path;
 use super::range::Range;
 use super::{Estimator, NEW_LIST, Node, ONE};
 use crate::ast::{ExprKind, Literal};
+use crate::eval::functions::MOST_ATTRIBUTE_VALUES;
 use crate::types::{Shape, Type};
 
 /// What it costs to go through a text, for each character.
@@ -131,6 +132,7 @@ impl<'a> Estimator<'a> {
         let walk = |node: &Node<'a>| self.size_of(node).scaled(PER_CHARACTER);
         match (function, target, args) {
             ("check", ..) => costs(AUTHORIZATION),
+            ("includes", Some(_), _) => costs(Range { min: 0, max: MOST_ATTRIBUTE_VALUES as u64 }),
             (
                 "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name" | "allowed"
                 | "reason" | "error" | "errored",

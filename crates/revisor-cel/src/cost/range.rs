@@ -1,5 +1,7 @@
 //! [`Range`]: a number of which only the bounds are known. Nothing overflows: what is too large is the largest number.
 
+use crate::schema_types::LARGEST_REQUEST;
+
 /// A cost or a size that is between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
@@ -15,6 +17,9 @@ impl Range {
 
     /// Anything.
     pub(crate) const UNKNOWN: Range = Range { min: 0, max: u64::MAX };
+
+    /// The size of anything that can be in a request.
+    pub const IN_REQUEST: Range = Range { min: 0, max: LARGEST_REQUEST as u64 };
 
     /// Exactly this.
     pub(crate) const fn fixed(number: u64) -> Range {

@@ -26,6 +26,7 @@ use super::value::CelValue;
 
 pub(crate) use conversions::{display, double_text};
 pub(crate) use format::quoted;
+pub(crate) use lists::MOST_ATTRIBUTE_VALUES;
 pub(crate) use time::parse_timestamp;
 
 /// What a function may use beside its arguments.
@@ -115,6 +116,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("slice", lists::slice),
     ("first", |_, args| lists::end(args, false)),
     ("last", |_, args| lists::end(args, true)),
+    ("includes", lists::includes),
     ("sets.contains", lists::set_contains),
     ("sets.equivalent", lists::set_equivalent),
     ("sets.intersects", lists::set_intersects),

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use revisor_cel::{Environment, Expr, ExprKind, Literal, Program, SchemaType, Shape, Type};
+use revisor_cel::{Environment, Expr, ExprKind, Literal, Program, Range, SchemaType, Shape, Type};
 use revisor_object::Value;
 use revisor_schema::{JsonType, Structural};
 
@@ -49,7 +49,8 @@ impl<'e> Expressions<'e> {
             let wanted = target.kind.map_or("anything", JsonType::as_str);
             return Err(format!("is of type {}, where its place wants {wanted}", program.output_type()));
         }
-        let cost = program.estimate_cost_of_variables(&variables).max;
+        // Clients do not see this number: that nothing is larger than a request is enough to know.
+        let cost = program.estimate_cost_of_variables(&variables, Some(Range::IN_REQUEST)).max;
         if cost > MAX_COST {
             return Err(format!(
                 "estimated cost {cost} exceeds the limit of {MAX_COST} (try a simpler expression, or maxItems, \

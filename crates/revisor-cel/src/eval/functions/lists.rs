@@ -77,6 +77,35 @@ pub(super) fn sum<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>], zero: Ce
     Ok(sum)
 }
 
+/// How many values an attribute of a device may have (`ResourceSliceMaxAttributeValuesPerDevice`).
+pub(crate) const MOST_ATTRIBUTE_VALUES: usize = 48;
+
+/// Whether an attribute of a device is a value, or has it among its values.
+pub(super) fn includes<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
+    let [attribute, value] = args else { return mismatch() };
+    let CelValue::List(list) = attribute else {
+        let is_value = match equality::equal(attribute, value, scope.budget) {
+            Err(EvalError::OverBudget) => return Err(EvalError::OverBudget),
+            compared => compared.unwrap_or(false),
+        };
+        return Ok(CelValue::Bool(is_value));
+    };
+    for (at, element) in list.iter().enumerate() {
+        if at >= MOST_ATTRIBUTE_VALUES {
+            return Err(EvalError::failed(format!(
+                "'includes' function cannot be applied to lists longer than {MOST_ATTRIBUTE_VALUES} values"
+            )));
+        }
+        match equality::equal(&element?, value, scope.budget) {
+            Ok(true) => return Ok(CelValue::Bool(true)),
+            Err(EvalError::OverBudget) => return Err(EvalError::OverBudget),
+            // What cannot be compared is not the value.
+            Ok(false) | Err(_) => {}
+        }
+    }
+    Ok(CelValue::Bool(false))
+}
+
 pub(super) fn sort<'a>(scope: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> Outcome<'a> {
     match args {
         [CelValue::List(list)] => {
