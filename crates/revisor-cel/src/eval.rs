@@ -10,7 +10,7 @@ mod cost;
 mod equality;
 pub(crate) mod error;
 pub(crate) mod escaping;
-mod functions;
+pub(crate) mod functions;
 mod json;
 pub(crate) mod list;
 pub(crate) mod map;
