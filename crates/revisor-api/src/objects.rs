@@ -34,7 +34,7 @@ use crate::cut_off::CutOff;
 use crate::encoding::Encoding;
 use crate::inflight::WatchHold;
 use crate::list_body::{ListBody, cannot_be_listed, whole_list};
-use crate::query::{Query, SaidOfWrite};
+use crate::query::{ListNumbers, Query, SaidOfWrite};
 use crate::representation::{Answer, ListMetadata, Representation, no_yaml};
 use crate::unread_body::UnreadBody;
 use crate::unread_lists::UnreadList;
@@ -196,6 +196,12 @@ impl Api {
         Ok(self.at_the_bench(user, registry.version_fields_weight(place.name), work).await?)
     }
 
+    /// Which objects a list or watch is about, if what it says of versions goes together.
+    fn selection(&self, route: &ObjectRoute, query: &Query<'_>, is_watch: bool) -> Result<Selection, RegistryError> {
+        let check = || self.options.registry.validate_versions(&query.versions(), is_watch);
+        Selection::parse_between(&route.resource, query.text("labelSelector"), query.text("fieldSelector"), check)
+    }
+
     async fn list(
         &self,
         route: &ObjectRoute,
@@ -204,9 +210,8 @@ impl Api {
     ) -> Result<Response<Body>, Refusal> {
         let query = Query::parse(request.uri().query());
         representation.require(Answer::List)?;
-        let selection = selection(route, &query)?;
-        let limit = query.number("limit")?.unwrap_or_default();
-        query.number("timeoutSeconds")?;
+        let ListNumbers { limit, .. } = query.list_numbers()?;
+        let selection = self.selection(route, &query, false)?;
         let registry = &self.options.registry;
         let wanted_items = ListRequest {
             resource: &route.resource,
@@ -257,12 +262,12 @@ impl Api {
         let query = Query::parse(request.uri().query());
         representation.require(Answer::Events)?;
         let upgrade = request.extensions().get::<OnUpgrade>().filter(|_| web_socket::is_asked_for(request.headers()));
-        let selection = selection(route, &query)?;
-        query.number("limit")?;
+        let numbers = query.list_numbers()?;
+        let selection = self.selection(route, &query, true)?;
         let shape = representation.events(&route.resource)?;
         // As messages, events need no length before them.
         let (is_text, is_prefixed) = (shape.encoding().is_text(), shape.encoding() == Encoding::Protobuf);
-        let lifetime = self.watch_lifetime(query.number("timeoutSeconds")?);
+        let lifetime = self.watch_lifetime(numbers.timeout_seconds);
         let user = request.extensions().get::<Identity>().cloned().unwrap_or_else(Identity::anonymous);
         let place = self.options.inflight.watch(&user)?;
         let hold = request.extensions().get::<WatchHold>().cloned().unwrap_or_default();
@@ -461,7 +466,12 @@ impl Api {
         let deleted =
             self.at_the_bench(write.requester.name, self.options.registry.weight(place(route), 0), work).await?;
         match deleted {
-            Deleted::Marked(bytes) => Ok(representation.object(StatusCode::OK, bytes, None, now())?),
+            Deleted::Marked(bytes) => {
+                // Only who asked in the older way for dependents to go too is told that it has not happened yet.
+                let is_awaited = options.orphan_dependents == Some(false);
+                let code = if is_awaited { StatusCode::ACCEPTED } else { StatusCode::OK };
+                Ok(representation.object(code, bytes, None, now())?)
+            }
             Deleted::Gone { bytes, uid } => match route.resource.rules.delete_answer {
                 DeleteAnswer::Object => Ok(representation.object(StatusCode::OK, bytes, None, now())?),
                 DeleteAnswer::Status => {
@@ -498,9 +508,8 @@ impl Api {
         let (parts, body) = request.into_parts();
         let query = Query::parse(parts.uri.query());
         representation.require(Answer::Object)?;
-        let selection = selection(route, &query)?;
-        let limit = query.number("limit")?.unwrap_or_default();
-        query.number("timeoutSeconds")?;
+        let ListNumbers { limit, .. } = query.list_numbers()?;
+        let selection = self.selection(route, &query, false)?;
         let options = self.delete_options(&parts, body, representation).await?;
         let registry = &self.options.registry;
         let resource = &route.resource;
@@ -683,10 +692,6 @@ fn field_manager<'a>(query: &'a Query<'_>, parts: &'a http::request::Parts) -> &
 
 pub(crate) fn place(route: &ObjectRoute) -> Place<'_> {
     Place { resource: &route.resource, namespace: route.namespace.as_deref(), name: route.name.as_deref() }
-}
-
-fn selection(route: &ObjectRoute, query: &Query<'_>) -> Result<Selection, RegistryError> {
-    Selection::parse(&route.resource, query.text("labelSelector"), query.text("fieldSelector"))
 }
 
 /// What a client is told about a name that no object can have, because it would not be one segment of a path.

@@ -9,6 +9,13 @@ use revisor_registry::{DeleteOptions, FieldValidation, ListVersions, Preconditio
 /// What a query says of every write: whether nothing is to be stored, and what to do about odd fields.
 pub(crate) type SaidOfWrite = (bool, FieldValidation);
 
+/// What a list or watch says in numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListNumbers {
+    pub(crate) timeout_seconds: Option<i64>,
+    pub(crate) limit: i64,
+}
+
 /// The query of a request. Of several values of one name the first counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Query<'a> {
@@ -48,6 +55,13 @@ impl<'a> Query<'a> {
             std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => bad("value out of range"),
             _ => bad("invalid syntax"),
         })
+    }
+
+    /// What a list or watch says in numbers. It is read before what it selects, as in
+    /// `Convert_url_Values_To_v1_ListOptions`, which comes before the selectors are parsed.
+    pub(crate) fn list_numbers(&self) -> Result<ListNumbers, RegistryError> {
+        let timeout_seconds = self.number("timeoutSeconds")?;
+        Ok(ListNumbers { timeout_seconds, limit: self.number("limit")?.unwrap_or_default() })
     }
 
     /// What a list or watch says about versions.

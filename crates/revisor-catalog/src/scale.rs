@@ -84,10 +84,14 @@ impl ScalePaths {
             .chain([&self.observed_replicas])
             .filter_map(|path| count_problem(object, path))
             .collect();
-        if let ScaleSelector::Text(path) = &self.selector
-            && let Some(found) = at(object, path).filter(|found| found.as_str().is_none())
-        {
-            errors.push(FieldError::invalid(dotted(path), "", not_of_type(path, found, "string")));
+        if let ScaleSelector::Text(path) = &self.selector {
+            let problem = match look_up(object, path) {
+                Ok(found) => {
+                    found.filter(|found| found.as_str().is_none()).map(|found| not_of_type(path, found, "string"))
+                }
+                Err(problem) => Some(problem),
+            };
+            errors.extend(problem.map(|problem| FieldError::invalid(dotted(path), "", problem)));
         }
         errors
     }
@@ -107,7 +111,10 @@ impl ScalePaths {
 
 /// What is wrong with a number of replicas.
 fn count_problem(object: &Object, path: &[String]) -> Option<FieldError> {
-    let found = at(object, path)?;
+    let found = match look_up(object, path) {
+        Ok(found) => found?,
+        Err(problem) => return Some(FieldError::invalid(dotted(path), 0_i64, problem)),
+    };
     let Some(count) = found.as_i64() else {
         return Some(FieldError::invalid(dotted(path), 0_i64, not_of_type(path, found, "int64")));
     };
@@ -134,6 +141,20 @@ fn not_of_type(path: &[String], found: &Value, wanted: &str) -> String {
     format!("{} accessor error: {shown} is of the type {kind}, expected {wanted}", dotted(path))
 }
 
+/// What stands at a path, or why nothing can stand there. Upstream: `NestedFieldNoCopy`.
+fn look_up<'o>(object: &'o Object, path: &[String]) -> Result<Option<&'o Value>, String> {
+    let Some((first, rest)) = path.split_first() else { return Ok(None) };
+    let mut found = object.get(first);
+    for (at, name) in rest.iter().enumerate() {
+        found = match found {
+            Some(Value::Object(parent)) => parent.get(name),
+            None | Some(Value::Null) => return Ok(None),
+            Some(other) => return Err(not_of_type(&path[..at + 2], other, "map[string]interface{}")),
+        };
+    }
+    Ok(found)
+}
+
 fn at<'o>(object: &'o Object, path: &[String]) -> Option<&'o Value> {
     let (last, parents) = path.split_last()?;
     let parent = parents.iter().try_fold(object, |object, name| object.object(name))?;
@@ -144,6 +165,27 @@ fn at<'o>(object: &'o Object, path: &[String]) -> Option<&'o Value> {
 mod tests {
     use super::*;
     use crate::kinds::tests::object;
+
+    #[test]
+    fn what_stands_in_the_way_of_a_number_is_told() {
+        let paths = ScalePaths {
+            replicas: ["spec", "replicas"].map(str::to_owned).to_vec(),
+            observed_replicas: ["status", "replicas"].map(str::to_owned).to_vec(),
+            selector: ScaleSelector::Text(["status", "a", "b"].map(str::to_owned).to_vec()),
+        };
+        let problems = paths.problems(&object(r#"{"spec":"x","status":{"a":1}}"#), false);
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                ".spec.replicas: Invalid value: 0: .spec.replicas accessor error: x is of the type string, expected \
+                 map[string]interface{}",
+                ".status.a.b: Invalid value: \"\": .status.a.b accessor error: 1 is of the type int64, expected \
+                 map[string]interface{}",
+            ]
+        );
+        assert!(paths.problems(&object(r#"{"spec":null,"status":{"a":null}}"#), false).is_empty());
+    }
 
     #[test]
     fn a_scale_is_read_from_its_places() {

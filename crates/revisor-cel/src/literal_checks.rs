@@ -5,6 +5,7 @@ use revisor_object::Duration;
 
 use crate::ast::{Call, Expr, ExprId, ExprKind, Literal};
 use crate::environment::{Program, Reference};
+use crate::eval::functions::TIMESTAMP_SECONDS;
 use crate::eval::pattern;
 use crate::libraries::Libraries;
 use crate::source::Issue;
@@ -54,11 +55,14 @@ impl Checks<'_> {
 
     /// Whether what a function will read from its first argument can be read.
     fn readable(&mut self, call: &Call) {
-        let Some(Expr { id, kind: ExprKind::Literal(Literal::String(text)) }) = call.args.first() else { return };
-        let readable = match call.function.as_str() {
-            "duration" => text.parse::<Duration>().is_ok(),
-            "timestamp" => is_timestamp(text),
-            "matches" => is_pattern(text),
+        let Some(Expr { id, kind: ExprKind::Literal(literal) }) = call.args.first() else { return };
+        let readable = match (call.function.as_str(), literal) {
+            ("duration", Literal::String(text)) => text.parse::<Duration>().is_ok(),
+            // The checker lets it pass, but nothing makes a duration of a number.
+            ("duration", Literal::Int(_)) => false,
+            ("timestamp", Literal::String(text)) => is_timestamp(text),
+            ("timestamp", Literal::Int(seconds)) => TIMESTAMP_SECONDS.contains(seconds),
+            ("matches", Literal::String(text)) => is_pattern(text),
             _ => return,
         };
         if !readable {

@@ -237,6 +237,7 @@ fn path(open: &[Open]) -> String {
 fn problem_of(info: &str) -> &str {
     match info {
         _ if info.starts_with("tabs disallowed within this context") => "found character that cannot start any token",
+        "simple key expect ':'" => "could not find expected ':'",
         // What was being parsed is not told.
         _ if info.starts_with("while ") => info.split_once(", ").map_or(info, |(_, problem)| problem),
         _ => info,
@@ -378,6 +379,16 @@ mod tests {
         let text = b"{n: y, no: yes, 'y': n}";
         assert_eq!(parse_yaml_file(text).expect("is YAML").value.to_json(), r#"{"false":true,"n":"y","y":"n"}"#);
         assert_eq!(parse_yaml(text).expect("is YAML").value.to_json(), r#"{"false":true,"y":false}"#);
+    }
+
+    #[test]
+    fn what_is_no_yaml_is_told_in_the_words_of_the_original() {
+        for (text, want) in [
+            ("- a\n0x1- b\n", "yaml: line 3: could not find expected ':'"),
+            (r#"{"a":"\ud83d\ude00"}"#, "yaml: found invalid Unicode character escape code"),
+        ] {
+            assert_eq!(parse_yaml(text.as_bytes()).map_err(|error| error.to_string()).err().as_deref(), Some(want));
+        }
     }
 
     #[test]

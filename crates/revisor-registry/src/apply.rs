@@ -180,7 +180,8 @@ impl Registry {
 }
 
 /// Reads YAML. Most of it is JSON in fact, which is read in a fraction of the time. Only whole numbers that are written
-/// as others are mean something else in YAML: 1.0 is an integer there.
+/// as others are mean something else in YAML: 1.0 is an integer there. And only JSON puts characters together of two
+/// halves that are written by their numbers.
 fn parse(text: &[u8]) -> Result<Parsed, YamlError> {
     fn has_disguised_integers(value: &Value) -> bool {
         match value {
@@ -190,7 +191,9 @@ fn parse(text: &[u8]) -> Result<Parsed, YamlError> {
             _ => false,
         }
     }
-    let may_be_json = text.starts_with(b"{") && is_yaml_text(text);
+    let is_half = |digits: &[u8]| matches!(digits, [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F']);
+    let has_halves = text.contains(&b'\\') && text.windows(4).any(is_half);
+    let may_be_json = text.starts_with(b"{") && !has_halves && is_yaml_text(text);
     let json = may_be_json.then(|| parse_json(text)).and_then(Result::ok);
     json.filter(|parsed| !has_disguised_integers(&parsed.value)).map_or_else(|| parse_yaml(text), Ok)
 }
@@ -293,10 +296,13 @@ mod tests {
             r#"{"a":1.0}"#,
             r#"{"a":[1e3,{"b":-0.0}]}"#,
             r#"{"a":12345678901234567890}"#,
+            r#"{"a":"\ud7ff","b":"\\ud83d"}"#,
         ] {
             let (read, wanted) =
                 (parse(text.as_bytes()).expect("is YAML"), parse_yaml(text.as_bytes()).expect("is YAML"));
             assert_eq!(read.value.to_json(), wanted.value.to_json(), "{text}");
         }
+        assert_eq!(parse(br#"{"a":"\ud83d\ude00"}"#), parse_yaml(br#"{"a":"\ud83d\ude00"}"#));
+        assert!(parse(br#"{"a":"\ud83d\ude00"}"#).is_err());
     }
 }

@@ -115,7 +115,7 @@ impl DeleteOptions {
         let bad = |problem: String| RegistryError::BadRequest(problem);
         let (kind, version) = (
             object.str("kind").filter(|kind| !kind.is_empty()).unwrap_or("DeleteOptions"),
-            object.str("apiVersion").unwrap_or("v1"),
+            object.str("apiVersion").unwrap_or("meta.k8s.io/v1"),
         );
         if kind != "DeleteOptions" {
             return Err(bad(format!(

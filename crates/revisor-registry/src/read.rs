@@ -13,7 +13,7 @@ use crate::component_status::is_found_out;
 use crate::conversion::BATCH;
 use crate::event_stream::EventStream;
 use crate::present::{Presented, show_item_now};
-use crate::read_plan::{invalid_version, parse_version};
+use crate::read_plan::{invalid_version, parse_version, validate_list, validate_watch};
 use crate::version_reports::is_reports;
 use crate::{ListPlan, ListVersions, Registry, RegistryError, Selection, WatchPlan, plan_list, plan_watch};
 
@@ -207,17 +207,24 @@ impl Registry {
 
     /// Reads a collection.
     pub async fn list(&self, request: ListRequest<'_>) -> Result<Listed, RegistryError> {
-        self.list_for(request, Purpose::Show).await
+        self.list_for(request, Purpose::Show, request.limit > 0).await
     }
 
     /// The same of a collection that is to be deleted, without showing it where that may fail: to delete takes no more of
     /// an object than every version has. Only who has to be asked is asked, as in the original.
     pub(crate) async fn list_to_delete(&self, request: ListRequest<'_>) -> Result<Listed, RegistryError> {
         let asks_others = request.resource.custom().is_some_and(Custom::asks_others);
-        self.list_for(request, if asks_others { Purpose::Show } else { Purpose::Delete }).await
+        // The original lists in pages what it deletes, whether or not the client asked for one.
+        self.list_for(request, if asks_others { Purpose::Show } else { Purpose::Delete }, true).await
     }
 
-    async fn list_for(&self, request: ListRequest<'_>, purpose: Purpose) -> Result<Listed, RegistryError> {
+    /// `in_pages`: a version is read as that of a list of which a page is asked for.
+    async fn list_for(
+        &self,
+        request: ListRequest<'_>,
+        purpose: Purpose,
+        in_pages: bool,
+    ) -> Result<Listed, RegistryError> {
         let ListRequest { resource, namespace, selection, versions, limit } = request;
         if is_found_out(resource) {
             return Ok(self.component_statuses(resource, selection).await);
@@ -226,7 +233,10 @@ impl Registry {
             return self.version_reports(resource, selection).await;
         }
         let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
-        let versions = ListVersions { has_limit: limit.is_some(), ..versions };
+        // One name is looked up rather than listed, and a lookup is never of exactly that version (upstream:
+        // `Store.ListPredicate`).
+        let is_lookup = selection.exact_name().is_some() && (namespace.is_some() || !resource.namespaced);
+        let versions = ListVersions { has_limit: in_pages && !is_lookup, ..versions };
         let plan = plan_list(&versions)?;
         let cache = self.cache_of(resource);
         let scope = ListScope::new(&resource.qualified_name(), namespace);
@@ -285,10 +295,10 @@ impl Registry {
             Source::Store(_) => None,
         };
         let filter = SharedFilter(selection.filter(resource));
-        // One more than is wanted, to know whether there is more.
-        let most = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
+        let most = limit.unwrap_or(usize::MAX);
         let select = Select { registry: self, resource, selection, filter: &filter, purpose };
-        let (mut page, all) = match source {
+        // Whether anything stands behind the page. As in the original that need not be anything that is selected.
+        let (mut page, all, goes_on) = match source {
             Source::Memory(snapshot) if limit.is_none() && resource.is_certain() => {
                 let items = ListItems::All { snapshot, prefix, after, filter };
                 return Ok(Listed { revision, items, continue_token: None, remaining: None, footprint });
@@ -302,8 +312,11 @@ impl Registry {
                     (None, None) => snapshot.count(&prefix),
                     (None, Some(after)) => snapshot.range(&prefix, Some(after)).count(),
                 };
-                let all = if page.len() == most && selection.is_everything() { all() } else { page.len() };
-                (page, all)
+                let is_full = page.len() == most;
+                let all = if is_full && selection.is_everything() { all() } else { page.len() };
+                let last = page.last().filter(|_| is_full).map(|presented| presented.item.key().as_str());
+                let goes_on = last.is_some_and(|last| snapshot.range(&prefix, Some(last)).next().is_some());
+                (page, all, goes_on)
             }
             Source::Store(revision) => {
                 let portion = limit.map(|_| if selection.is_everything() { most } else { most.max(PORTION) });
@@ -317,19 +330,20 @@ impl Registry {
                     page.extend(select.from(read.items.into_iter(), most - page.len()).await?);
                     if read.remaining == 0 || page.len() == most {
                         let all = page.len() + read.remaining;
+                        let ends_here =
+                            page.last().is_none_or(|presented| Some(presented.item.key().as_str()) == last.as_deref());
+                        let goes_on = page.len() == most && (read.remaining > 0 || !ends_here);
                         let bytes = page.iter().map(|presented: &Presented| presented.item.bytes().len() as u64);
                         footprint = Some(Footprint::alone(bytes.sum()));
-                        break (page, all);
+                        break (page, all, goes_on);
                     }
                 }
             }
         };
         let items = ListItems::Page(Vec::new());
         let mut listed = Listed { revision, items, continue_token: None, remaining: None, footprint };
-        if let Some(limit) = limit.filter(|limit| page.len() > *limit) {
-            page.truncate(limit);
-            let last = page.last().expect("a limit is not zero");
-            listed.remaining = selection.is_everything().then(|| all.saturating_sub(limit) as u64);
+        if let Some(last) = page.last().filter(|_| goes_on && !is_lookup) {
+            listed.remaining = selection.is_everything().then(|| all.saturating_sub(page.len()) as u64);
             let start_after = last.item.key().as_str()[prefix.len()..].to_owned();
             let token = ContinueToken { revision, start_after, remaining: listed.remaining, scope };
             listed.continue_token = Some(self.sealer.seal(&token));
@@ -339,6 +353,14 @@ impl Registry {
         }
         listed.items = ListItems::Page(page);
         Ok(listed)
+    }
+
+    /// Whether what a list or watch says of versions goes together, which is looked at before anything else is.
+    pub fn validate_versions(&self, versions: &ListVersions<'_>, is_watch: bool) -> Result<(), RegistryError> {
+        match is_watch {
+            true => validate_watch(versions, self.catalog.features().has(Feature::WatchList)),
+            false => validate_list(versions),
+        }
     }
 
     /// Follows the changes of a collection.

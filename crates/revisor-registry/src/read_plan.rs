@@ -66,9 +66,9 @@ pub enum WatchPlan {
     FromNow,
 }
 
-/// Decides which read a list means.
-pub fn plan_list(versions: &ListVersions<'_>) -> Result<ListPlan, RegistryError> {
-    let ListVersions { resource_version, resource_version_match, continue_token, has_limit, .. } = *versions;
+/// Whether what a list says of versions goes together. Upstream: `ValidateListOptions`.
+pub(crate) fn validate_list(versions: &ListVersions<'_>) -> Result<(), RegistryError> {
+    let ListVersions { resource_version, resource_version_match, continue_token, .. } = *versions;
     let mut errors = FieldErrors::new();
     if !resource_version_match.is_empty() {
         if resource_version.is_empty() {
@@ -91,7 +91,13 @@ pub fn plan_list(versions: &ListVersions<'_>) -> Result<ListPlan, RegistryError>
         let path = FieldPath::root("sendInitialEvents");
         errors.push(FieldError::forbidden(path, "sendInitialEvents is forbidden for list"));
     }
-    reject(errors)?;
+    reject(errors)
+}
+
+/// Decides which read a list means.
+pub fn plan_list(versions: &ListVersions<'_>) -> Result<ListPlan, RegistryError> {
+    validate_list(versions)?;
+    let ListVersions { resource_version, resource_version_match, continue_token, has_limit, .. } = *versions;
     if !continue_token.is_empty() {
         return Ok(ListPlan::Continue { beside_version: !matches!(resource_version, "" | "0") });
     }
@@ -109,17 +115,19 @@ pub fn plan_list(versions: &ListVersions<'_>) -> Result<ListPlan, RegistryError>
     })
 }
 
-/// Decides which read a watch means. `can_send_state` is whether clients may ask by a word of its own for the state to
-/// come first; some releases do not know it.
-pub fn plan_watch(versions: &ListVersions<'_>, can_send_state: bool) -> Result<WatchPlan, RegistryError> {
-    let ListVersions { resource_version, mut resource_version_match, continue_token, .. } = *versions;
-    let mut send_initial_events = versions.send_initial_events;
-    let is_legacy = send_initial_events.is_none() && resource_version_match.is_empty();
-    if is_legacy && matches!(resource_version, "" | "0") {
-        // A watch without a start has always begun with the state: it is the older spelling of the newer option.
-        send_initial_events = Some(true);
-        resource_version_match = NOT_OLDER_THAN;
+/// A watch without a start has always begun with the state: it is the older spelling of the newer option.
+fn in_newer_words<'a>(versions: &ListVersions<'a>) -> ListVersions<'a> {
+    let is_legacy = versions.send_initial_events.is_none() && versions.resource_version_match.is_empty();
+    if is_legacy && matches!(versions.resource_version, "" | "0") {
+        return ListVersions { send_initial_events: Some(true), resource_version_match: NOT_OLDER_THAN, ..*versions };
     }
+    *versions
+}
+
+/// Whether what a watch says of versions goes together. `can_send_state` is whether clients may ask by a word of its own
+/// for the state to come first; some releases do not know it. Upstream: `ValidateListOptions`.
+pub(crate) fn validate_watch(versions: &ListVersions<'_>, can_send_state: bool) -> Result<(), RegistryError> {
+    let ListVersions { resource_version_match, continue_token, send_initial_events, .. } = in_newer_words(versions);
     let mut errors = FieldErrors::new();
     if send_initial_events.is_some() && resource_version_match != NOT_OLDER_THAN {
         let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
@@ -142,7 +150,13 @@ pub fn plan_watch(versions: &ListVersions<'_>, can_send_state: bool) -> Result<W
             errors.push(FieldError::forbidden(MATCH, detail));
         }
     }
-    reject(errors)?;
+    reject(errors)
+}
+
+/// Decides which read a watch means, if it [goes together](validate_watch).
+pub fn plan_watch(versions: &ListVersions<'_>, can_send_state: bool) -> Result<WatchPlan, RegistryError> {
+    validate_watch(versions, can_send_state)?;
+    let ListVersions { resource_version, send_initial_events, .. } = in_newer_words(versions);
     // DIFFERENCE: the original answers 500 to a version that is no number here.
     let revision = parse_version(resource_version)
         .map_err(|detail| RegistryError::BadRequest(invalid_version(resource_version, detail)))?;

@@ -53,9 +53,10 @@ impl Registry {
         options: WriteOptions<'_>,
     ) -> Result<Saved, RegistryError> {
         let Decoded { object: mut scale, warnings } = decoded;
+        options.keep_sent(&warnings);
         let metadata = scale.object_mut("metadata");
-        check_address(metadata, place.name.unwrap_or_default())?;
         match_namespace(place.resource, metadata, place.namespace)?;
+        check_address(metadata, place.name.unwrap_or_default())?;
         let is_conditional = named_version(metadata)?.is_some();
         let uid = text_at(&scale, "uid");
         let saved = self.change(place, options, |current| {
@@ -95,6 +96,7 @@ impl Registry {
             let shown = value.clone();
             let fitted = fit(resource, value, repeated, options.validation);
             let Decoded { object: mut scale, warnings } = fitted.map_err(|problem| unfit_patch(&shown, problem))?;
+            options.keep_sent(&warnings);
             let metadata = scale.object_mut("metadata");
             check_address(metadata, place.name.unwrap_or_default())?;
             match_namespace(place.resource, metadata, place.namespace)?;

@@ -24,9 +24,21 @@ pub struct Selection {
 impl Selection {
     /// Reads both selectors; an empty text selects everything.
     pub fn parse(resource: &Resource, labels: &str, fields: &str) -> Result<Selection, RegistryError> {
+        Selection::parse_between(resource, labels, fields, || Ok(()))
+    }
+
+    /// The same, with a check that comes when the selectors are known to be some, and before the fields are known to be
+    /// some of the resource.
+    pub fn parse_between(
+        resource: &Resource,
+        labels: &str,
+        fields: &str,
+        check: impl FnOnce() -> Result<(), RegistryError>,
+    ) -> Result<Selection, RegistryError> {
         let bad = |error: &dyn std::fmt::Display| RegistryError::BadRequest(error.to_string());
         let labels: LabelSelector = labels.parse().map_err(|error| bad(&error))?;
         let fields: FieldSelector = fields.parse().map_err(|error| bad(&error))?;
+        check()?;
         for term in fields.terms() {
             let is_known = match term.field.as_str() {
                 NAME => true,

@@ -119,8 +119,8 @@ impl Registry {
         let metadata = object.object_mut("metadata");
         warnings.extend(repeated_owners(&drop_repeated_owners(metadata), false));
         options.keep_sent(&warnings);
-        check_address(metadata, name)?;
         match_namespace(resource, metadata, namespace)?;
+        check_address(metadata, name)?;
         let uid = metadata.str("uid").unwrap_or_default().to_owned();
         let named = named_version(metadata)?.map(str::to_owned);
         let is_conditional = named.is_some();

@@ -24,7 +24,7 @@ use revisor_object::Duration;
 use super::error::{Budget, EvalError};
 use super::value::CelValue;
 
-pub(crate) use conversions::{display, double_text};
+pub(crate) use conversions::{TIMESTAMP_SECONDS, display, double_text};
 pub(crate) use format::quoted;
 pub(crate) use lists::MOST_ATTRIBUTE_VALUES;
 pub(crate) use time::parse_timestamp;

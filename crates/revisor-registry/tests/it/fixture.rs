@@ -122,8 +122,18 @@ impl Fixture {
     }
 
     pub(crate) async fn list(&self, versions: ListVersions<'_>, limit: i64) -> Result<Listed, RegistryError> {
+        self.list_selected(("", ""), versions, limit).await
+    }
+
+    /// The same of those with such labels and fields.
+    pub(crate) async fn list_selected(
+        &self,
+        (labels, fields): (&str, &str),
+        versions: ListVersions<'_>,
+        limit: i64,
+    ) -> Result<Listed, RegistryError> {
         let resource = self.config_maps();
-        let selection = Selection::parse(&resource, "", "").expect("selects everything");
+        let selection = Selection::parse(&resource, labels, fields)?;
         let request =
             ListRequest { resource: &resource, namespace: Some("default"), selection: &selection, versions, limit };
         self.registry.list(request).await

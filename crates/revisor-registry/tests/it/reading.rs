@@ -34,6 +34,43 @@ async fn all_pages_of_a_list_are_one_snapshot_and_count_down() {
 }
 
 #[tokio::test]
+async fn a_page_of_what_is_selected_goes_on_as_long_as_there_is_anything() {
+    let fixture = Fixture::new().await;
+    for name in ["a", "b", "c"] {
+        let text = format!(r#"{{"metadata":{{"name":"{name}","labels":{{"l":"{name}"}}}}}}"#);
+        fixture.create("configmaps", &text).await.expect("is created");
+    }
+    for (labels, limit, want, goes_on) in [
+        ("l=a", 1, vec!["a"], true),
+        ("l=a", 2, vec!["a"], false),
+        ("l in (a,b)", 2, vec!["a", "b"], true),
+        ("l in (a,c)", 2, vec!["a", "c"], false),
+        ("l=c", 1, vec!["c"], false),
+    ] {
+        let page = fixture.list_selected((labels, ""), ListVersions::default(), limit).await.expect("a page");
+        let said = (names(&page), page.remaining, page.continue_token.is_some());
+        assert_eq!(said, (want.into_iter().map(str::to_owned).collect(), None, goes_on), "{labels} {limit}");
+        if let Some(token) = page.continue_token {
+            let rest = fixture.list_selected((labels, ""), going_on(&token), limit).await.expect("the next page");
+            assert!(names(&rest).is_empty() && rest.continue_token.is_none(), "{labels} {limit}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_name_is_looked_up_in_no_older_a_version() {
+    let fixture = five().await;
+    let first = fixture.list(ListVersions::default(), 1).await.expect("a page");
+    fixture.create("configmaps", r#"{"metadata":{"name":"f"}}"#).await.expect("is created");
+    let version = first.revision.expect("has one").to_string();
+    let versions = ListVersions { resource_version: &version, ..ListVersions::default() };
+    let found = fixture.list_selected(("", "metadata.name=f"), versions, 1).await.expect("a page");
+    assert_eq!((names(&found), found.continue_token), (vec!["f".to_owned()], None));
+    let all = fixture.list(versions, 9).await.expect("a page");
+    assert_eq!(names(&all), ["a", "b", "c", "d", "e"]);
+}
+
+#[tokio::test]
 async fn a_token_whose_snapshot_is_gone_comes_with_one_that_goes_on() {
     let fixture = five().await;
     let first = fixture.list(ListVersions::default(), 2).await.expect("the first page");

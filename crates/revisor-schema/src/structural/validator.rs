@@ -33,8 +33,14 @@ pub struct Validator {
 impl Validator {
     /// Makes a schema ready. `minor` is the release that the server behaves as: it decides which formats are known.
     pub fn compile(schema: &Structural, minor: u32) -> Validator {
-        let mut compiler = Compiler { minor, patterns: HashMap::new(), bytes_left: MAX_PATTERNS_BYTES };
-        Validator { root: compiler.node(schema) }
+        Validator { root: Compiler::new(minor, false).node(schema) }
+    }
+
+    /// The same for the default of a schema, which the original checks in another way: formats count also where they
+    /// are without meaning, and no type stands for integers and texts. Upstream: `ToKubeOpenAPI` of structural schemas,
+    /// without `StripUnsupportedFormatsPostProcessorForVersion`.
+    pub fn compile_for_default(schema: &Structural, minor: u32) -> Validator {
+        Validator { root: Compiler::new(minor, true).node(schema) }
     }
 
     /// What is wrong with `value`, which stands at `path`: nothing precedes the path of a whole object.
@@ -108,15 +114,20 @@ impl Node {
 
 struct Compiler {
     minor: u32,
+    is_for_default: bool,
     /// Schemas repeat their patterns.
     patterns: HashMap<String, Result<Pattern, String>>,
     bytes_left: usize,
 }
 
 impl Compiler {
+    fn new(minor: u32, is_for_default: bool) -> Compiler {
+        Compiler { minor, is_for_default, patterns: HashMap::new(), bytes_left: MAX_PATTERNS_BYTES }
+    }
+
     fn node(&mut self, schema: &Structural) -> Node {
         Node {
-            kinds: Kinds::of(schema),
+            kinds: if self.is_for_default { Kinds::named(schema.kind) } else { Kinds::of(schema) },
             nullable: schema.nullable,
             properties: schema.properties.iter().map(|(name, schema)| (name.clone(), self.node(schema))).collect(),
             additional: schema.additional.as_ref().map(|additional| match additional {
@@ -133,8 +144,11 @@ impl Compiler {
         let checks = schema.checks.as_deref()?;
         let mut nodes = |schemas: &[Structural]| schemas.iter().map(|schema| self.node(schema)).collect();
         let (all_of, any_of, one_of) = (nodes(&checks.all_of), nodes(&checks.any_of), nodes(&checks.one_of));
-        let is_known = is_known_format(schema.kind, schema.is_int_or_string, &checks.format, self.minor);
-        let format = is_known.then(|| (checks.format.as_str().into(), Format::named(&checks.format, self.minor)));
+        let counts = match self.is_for_default {
+            true => !checks.format.is_empty(),
+            false => is_known_format(schema.kind, schema.is_int_or_string, &checks.format, self.minor),
+        };
+        let format = counts.then(|| (checks.format.as_str().into(), Format::named(&checks.format, self.minor)));
         Some(Box::new(Checks {
             numbers: Numbers::of(schema, checks, format.as_ref().map(|(name, _): &(Box<str>, _)| &**name)),
             format,

@@ -77,7 +77,7 @@ impl Walk<'_> {
                 self.by_itself(at_default, default, schema, place.is_resource);
             }
             if self.errors.len() == before {
-                let validator = Validator::compile(schema, self.formats.minor.into());
+                let validator = Validator::compile_for_default(schema, self.formats.minor.into());
                 self.errors.extend(validator.validate(&at_default, default));
             }
             if self.errors.len() == before {

@@ -167,6 +167,9 @@ fn nested_checks(path: FieldPath<'_>, schema: &Object, skips_any_of: bool, error
     if let Some(items) = schema.object("items") {
         nested_checks(path.child("items"), items, false, errors);
     }
+    if let Some(member) = schema.object("additionalProperties") {
+        nested_checks(path.child("additionalProperties"), member, false, errors);
+    }
     let at_properties = path.child("properties");
     for (name, property) in entries(schema, "properties") {
         if let Some(property) = property.as_object() {
@@ -188,7 +191,12 @@ fn nested_checks(path: FieldPath<'_>, schema: &Object, skips_any_of: bool, error
         ("x-kubernetes-map-type", "undefined"),
         ("x-kubernetes-validations", "empty"),
     ] {
-        if !matches!(schema.get(name), None | Some(Value::Bool(false))) {
+        let says_nothing = match schema.get(name) {
+            // As a default, false is a value like any other.
+            Some(Value::Bool(false)) => name != "default",
+            given => given.is_none(),
+        };
+        if !says_nothing {
             errors.push(FieldError::forbidden(path.child(name), format!("must be {wanted} to be structural")));
         }
     }
@@ -279,6 +287,10 @@ mod tests {
             (
                 r#"{"type":"object","properties":{"a":{"x-kubernetes-int-or-string":true,"allOf":[{"anyOf":[{"type":"integer"},{"type":"string"}]},{"pattern":"("}]}}}"#,
                 &["FieldValueInvalid s.properties[a].allOf[1].pattern"],
+            ),
+            (
+                r#"{"type":"object","anyOf":[{"nullable":false,"default":false}]}"#,
+                &["FieldValueForbidden s.anyOf[0].default"],
             ),
             (
                 r#"{"type":"object","anyOf":[{"type":"object","nullable":true,"properties":{"a":{},"metadata":{}}}]}"#,

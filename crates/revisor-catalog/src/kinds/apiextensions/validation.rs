@@ -345,7 +345,10 @@ fn validate_versions(parts: &SharedParts<'_>, demands: &Demands<'_>, errors: &mu
         validate_version(path, version, parts, demands, errors);
     }
     let count = |is_counted: &dyn Fn(&Object) -> bool| parts.versions().filter(|(_, one)| is_counted(one)).count();
-    let shown = || shown::versions(parts.versions().map(|(_, version)| version), &parts.shared);
+    let shown = || match parts.spec.contains("versions") {
+        true => shown::versions(parts.versions().map(|(_, version)| version), &parts.shared),
+        false => shown::given(None),
+    };
     let all = |errors: &mut FieldErrors, detail: &str| {
         errors.push(FieldError::invalid(path, shown(), detail));
     };

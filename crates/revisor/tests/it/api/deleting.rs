@@ -89,6 +89,14 @@ async fn propagation_is_asked_for_by_finalizers() {
         client.delete_with(&one, &json!({"propagationPolicy": "Background"})).await.expect(200);
         client.get(&one).await.fails(404, "NotFound");
     }
+    // Who asks in the older way for dependents to go too is told that it has not happened yet.
+    let held = json!({"metadata": {"name": "a", "finalizers": ["example.com/hold"]}});
+    client.post(CONFIG_MAPS, &held).await.expect(201);
+    let one = format!("{CONFIG_MAPS}/a");
+    client.delete_with(&one, &json!({"orphanDependents": false})).await.expect(202);
+    client.delete(&format!("{one}?orphanDependents=false")).await.expect(202);
+    client.delete_with(&one, &json!({"propagationPolicy": "Background"})).await.expect(200);
+    client.patch(&one, MERGE, &json!({"metadata": {"finalizers": null}})).await.expect(200);
     let bad = json!({"propagationPolicy": "Whatever"});
     client.delete_with(&format!("{CONFIG_MAPS}/a"), &bad).await.fails(422, "Invalid");
 }
