@@ -15,6 +15,9 @@ use crate::query::Query;
 #[derive(Debug)]
 pub(crate) struct RequestInfo<'a> {
     path: Cow<'a, str>,
+    /// What the path is about, where nothing of it is encoded. Otherwise it is read anew where it is asked for, which
+    /// hardly anybody makes necessary.
+    plain: Option<Option<Parts<'a>>>,
     verb: Cow<'static, str>,
     /// The name that a selector asks for.
     selected: Option<String>,
@@ -43,9 +46,17 @@ impl<'a> RequestInfo<'a> {
     pub(crate) fn of<B>(request: &'a Request<B>) -> Result<RequestInfo<'a>, NoResource> {
         // As in the original, an encoded slash separates like any other.
         let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
-        let Some(parts) = Parts::of(&path)? else {
+        let plain = match &path {
+            Cow::Borrowed(path) => Some(Parts::of(path)?),
+            Cow::Owned(_) => None,
+        };
+        let parts = match plain {
+            Some(parts) => parts,
+            None => Parts::of(&path)?,
+        };
+        let Some(parts) = parts else {
             let verb = request.method().as_str().to_ascii_lowercase().into();
-            return Ok(RequestInfo { path, verb, selected: None, selectors: None });
+            return Ok(RequestInfo { path, plain, verb, selected: None, selectors: None });
         };
         let has_name = parts.name.is_some();
         let (mut selected, mut selectors) = (None, None);
@@ -68,14 +79,18 @@ impl<'a> RequestInfo<'a> {
             }
             (None, _) => "".into(),
         };
-        Ok(RequestInfo { path, verb, selected, selectors })
+        Ok(RequestInfo { path, plain, verb, selected, selectors })
+    }
+
+    /// What the path is about; `None` if it is a bare path.
+    fn parts(&self) -> Option<Parts<'_>> {
+        self.plain.unwrap_or_else(|| Parts::of(&self.path).expect("was looked at when the information was made"))
     }
 
     /// Whether it may last as long as its client likes, and so counts neither for seats nor for time (upstream:
     /// `BasicLongRunningRequestCheck`).
     pub(crate) fn is_long_running(&self) -> bool {
-        let parts = Parts::of(&self.path).expect("was looked at when the information was made");
-        let Some(parts) = parts else { return self.path.starts_with("/debug/pprof/") };
+        let Some(parts) = self.parts() else { return self.path.starts_with("/debug/pprof/") };
         let is_long_part = |part: &str| matches!(part, "attach" | "exec" | "proxy" | "log" | "portforward");
         matches!(&*self.verb, "watch" | "proxy") || parts.subresource.is_some_and(is_long_part)
     }
@@ -87,8 +102,7 @@ impl<'a> RequestInfo<'a> {
 
     /// What is asked, if it is `user` who asks.
     pub(crate) fn attributes<'s>(&'s self, user: &'s Identity) -> Attributes<'s> {
-        let parts = Parts::of(&self.path).expect("was looked at when the information was made");
-        let resource = parts.map(|parts| ResourceAttributes {
+        let resource = self.parts().map(|parts| ResourceAttributes {
             group: parts.group,
             version: parts.version,
             resource: parts.resource,

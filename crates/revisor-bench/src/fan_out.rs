@@ -30,7 +30,7 @@ pub(crate) const ROUND: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What comes before a lone event: long enough for what the one before it has set going to have ended.
-const PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
 /// So many watchers tell how long events took to reach them at a steady rate. More would tell the same.
 const TELLERS: u32 = 100;
@@ -114,6 +114,13 @@ impl FanOut {
         outcome.cpu = before.zip(processes.cpu()?).map(|(before, after)| after.saturating_sub(before));
         outcome.operations = (self.writes - first) * u64::from(self.watchers);
         Ok(outcome)
+    }
+
+    /// Single writes with a pause before each, of which nobody is told: what a lone write costs, for what it costs with
+    /// watchers to be held against.
+    pub(crate) async fn unwatched(workers: &mut Vec<Worker>, time: Duration, processes: &Processes) -> Result<Outcome> {
+        let outcome = FanOut::of(0).rounds(workers, 1, time, processes).await?;
+        Ok(Outcome { operations: outcome.latencies.len() as u64, ..outcome })
     }
 
     /// Writes at a steady rate, whether or not events arrive. The latencies are those of events, from the beginning of

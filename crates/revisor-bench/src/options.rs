@@ -79,6 +79,9 @@ pub struct Options {
     /// Writes per second in the fan-out phase, instead of rounds that wait for every watcher
     #[arg(long, value_name = "WRITES", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub event_rate: Option<u32>,
+    /// Nothing but the fan-out phase, once the objects are there
+    #[arg(long, conflicts_with_all = ["scale", "migrate", "cluster"])]
+    pub fan_out: bool,
     /// Length of each phase that is bounded by time
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: u32,
@@ -146,6 +149,8 @@ mod tests {
             ("--streams 100", false),
             ("--watchers 10000 --event-rate 100", true),
             ("--event-rate 0", false),
+            ("--watchers 10000 --event-rate 100 --fan-out", true),
+            ("--fan-out --scale", false),
             ("--kind widgets --conversion rules", true),
             ("--conversion rules", false),
             ("--kind widgets --conversion magic", false),

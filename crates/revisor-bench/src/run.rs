@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::channel::Channels;
 use crate::encoding::Encoding;
 use crate::fan_out::{FanOut, ROUND};
-use crate::limit::Limit;
+use crate::limit::{Limit, Way};
 use crate::objects::{Kind, Namespace};
 use crate::process::Processes;
 use crate::report::{Phase, Report, ServerReport};
@@ -148,6 +148,11 @@ async fn phases(
         }
         None => None,
     };
+
+    if options.fan_out {
+        phases.extend(drive.fan_out(options, progress).await?);
+        return Ok(phases);
+    }
 
     if options.conversion.is_some() {
         // Nothing is remembered yet of what the objects look like in this version.
@@ -357,8 +362,16 @@ impl Drive {
         }
         let event_bytes = fan_out.event_bytes();
         fan_out.close().await;
-        for (name, together) in [("one by one", false), ("a round at once", true)] {
-            let limit = Limit { watchers, encoding: self.namespace.encoding, event_bytes, together, time: time / 2 };
+        if options.event_rate.is_none() {
+            let write = FanOut::unwatched(workers, time / 2, processes).await?;
+            outcomes.push(("a lone write that nobody watches".to_owned(), write));
+        }
+        let mut ways = vec![("one by one", Way::OneByOne), ("a round at once", Way::Together)];
+        if options.event_rate.is_none() {
+            ways.push(("a lone event", Way::Alone));
+        }
+        for (name, way) in ways {
+            let limit = Limit { watchers, encoding: self.namespace.encoding, event_bytes, way, time: time / 2 };
             outcomes.push((format!("limit: a bare loop, {name}"), limit.run().await?));
         }
         outcomes.into_iter().map(|(name, outcome)| self.phase(&name, outcome)).collect()

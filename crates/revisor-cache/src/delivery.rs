@@ -89,6 +89,11 @@ impl Change {
         EVENT_BYTES + self.old.as_ref().map_or(0, |item| item.bytes().len())
     }
 
+    /// The object before the write.
+    pub(crate) fn old_item(&self) -> Option<&Arc<Item>> {
+        self.old.as_ref()
+    }
+
     /// The object after the write.
     pub(crate) fn new_item(&self) -> Option<&Arc<Item>> {
         self.new.as_ref()

@@ -13,6 +13,7 @@ use crate::delivery::Change;
 use crate::layout::Layout;
 use crate::pace::Pace;
 use crate::queue::Queue;
+use crate::trigger::Triggered;
 use crate::{Delivery, EventKind, Filter, Scope};
 
 /// The dispatcher's side of one watcher.
@@ -40,13 +41,15 @@ pub(crate) struct Index {
     /// When something is offered, see [`ResourceCache::dispatch`](crate::ResourceCache).
     pub(crate) pace: Pace,
     all: Row,
+    /// By what they are triggered. Few, and each is asked about every event.
+    triggered: HashMap<&'static str, Triggered>,
     namespaces: HashMap<Box<str>, Row>,
     objects: HashMap<Key, Row>,
 }
 
 /// Seats with the same scope.
 #[derive(Default)]
-struct Row(Vec<Taken>);
+pub(crate) struct Row(Vec<Taken>);
 
 struct Taken {
     /// The watcher has seen events up to here by itself.
@@ -55,8 +58,8 @@ struct Taken {
 }
 
 /// An event on its way along the rows.
-struct Round<'a> {
-    change: &'a Arc<Change>,
+pub(crate) struct Round<'a> {
+    pub(crate) change: &'a Arc<Change>,
     /// Made when the first one wants it, then shared.
     delivery: Option<Arc<Delivery>>,
     wakers: &'a mut Vec<Waker>,
@@ -66,13 +69,16 @@ struct Round<'a> {
 impl Index {
     /// Whether nobody has a seat.
     pub(crate) fn is_empty(&self) -> bool {
-        self.all.0.is_empty() && self.namespaces.is_empty() && self.objects.is_empty()
+        self.all.is_empty() && self.triggered.is_empty() && self.namespaces.is_empty() && self.objects.is_empty()
     }
 
     /// Gives a seat to one who has seen every event up to `after`.
     pub(crate) fn insert(&mut self, seat: &Arc<Seat>, after: Option<Revision>) {
         let row = match &seat.scope {
             Scope::All => &mut self.all,
+            Scope::Triggered(trigger) => {
+                self.triggered.entry(trigger.name).or_insert_with(|| Triggered::new(trigger)).row(trigger)
+            }
             Scope::Namespace(namespace) => self.namespaces.entry(namespace.as_str().into()).or_default(),
             Scope::Object(key) => self.objects.entry(key.clone()).or_default(),
         };
@@ -84,10 +90,18 @@ impl Index {
     pub(crate) fn remove(&mut self, seat: &Arc<Seat>) {
         match &seat.scope {
             Scope::All => self.all.remove(seat),
+            Scope::Triggered(trigger) => {
+                if let Some(triggered) = self.triggered.get_mut(trigger.name) {
+                    triggered.remove(trigger, seat);
+                    if triggered.is_empty() {
+                        self.triggered.remove(trigger.name);
+                    }
+                }
+            }
             Scope::Namespace(namespace) => {
                 if let Some(row) = self.namespaces.get_mut(namespace.as_str()) {
                     row.remove(seat);
-                    if row.0.is_empty() {
+                    if row.is_empty() {
                         self.namespaces.remove(namespace.as_str());
                     }
                 }
@@ -95,7 +109,7 @@ impl Index {
             Scope::Object(key) => {
                 if let Some(row) = self.objects.get_mut(key) {
                     row.remove(seat);
-                    if row.0.is_empty() {
+                    if row.is_empty() {
                         self.objects.remove(key);
                     }
                 }
@@ -108,18 +122,24 @@ impl Index {
     pub(crate) fn offer(&mut self, change: &Arc<Change>, layout: &Layout, wakers: &mut Vec<Waker>) -> usize {
         let mut round = Round { change, delivery: None, wakers, offers: 0 };
         self.all.offer(&mut round);
+        for triggered in self.triggered.values_mut() {
+            triggered.offer(&mut round);
+        }
+        if self.triggered.values().any(Triggered::is_empty) {
+            self.triggered.retain(|_, triggered| !triggered.is_empty());
+        }
         let key = change.key();
         if let Some(namespace) = layout.namespace_of(key.as_str())
             && let Some(row) = self.namespaces.get_mut(namespace)
         {
             row.offer(&mut round);
-            if row.0.is_empty() {
+            if row.is_empty() {
                 self.namespaces.remove(namespace);
             }
         }
         if let Some(row) = self.objects.get_mut(key) {
             row.offer(&mut round);
-            if row.0.is_empty() {
+            if row.is_empty() {
                 self.objects.remove(key);
             }
         }
@@ -131,17 +151,24 @@ impl Index {
     /// all events or has them in the queue.
     pub(crate) fn clear(&mut self, tell: impl Fn(&Queue, Option<Revision>) -> Option<Waker>, wakers: &mut Vec<Waker>) {
         let cursor = self.cursor;
-        let rows = std::iter::once(&mut self.all).chain(self.namespaces.values_mut()).chain(self.objects.values_mut());
+        let triggered = self.triggered.values_mut().flat_map(Triggered::rows);
+        let apart = self.namespaces.values_mut().chain(self.objects.values_mut());
+        let rows = std::iter::once(&mut self.all).chain(triggered).chain(apart);
         for row in rows {
             wakers.extend(row.0.drain(..).filter_map(|taken| tell(&taken.seat.queue, taken.after.max(cursor))));
         }
+        self.triggered.clear();
         self.namespaces.clear();
         self.objects.clear();
     }
 }
 
 impl Row {
-    fn offer(&mut self, round: &mut Round<'_>) {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn offer(&mut self, round: &mut Round<'_>) {
         round.offers += self.0.len();
         let mut number = 0;
         while let Some(taken) = self.0.get(number) {
@@ -153,7 +180,7 @@ impl Row {
         }
     }
 
-    fn remove(&mut self, seat: &Arc<Seat>) {
+    pub(crate) fn remove(&mut self, seat: &Arc<Seat>) {
         let number = seat.number.load(Ordering::Relaxed);
         if self.0.get(number).is_some_and(|taken| Arc::ptr_eq(&taken.seat, seat)) {
             self.remove_at(number);
@@ -205,7 +232,7 @@ mod tests {
     use revisor_store::{Draft, Entry};
 
     use super::*;
-    use crate::Item;
+    use crate::{Item, Trigger, TriggerValue};
 
     fn at(number: u64) -> Revision {
         Revision::new(number).expect("not zero")
@@ -226,14 +253,16 @@ mod tests {
         events.iter().map(|(_, delivery)| delivery.revision().get()).collect()
     }
 
+    /// A seat that is taken from the beginning on.
+    fn seat(index: &mut Index, scope: Scope) -> Arc<Seat> {
+        let seat = Seat::new(scope, None, 8);
+        index.insert(&seat, None);
+        seat
+    }
+
     #[test]
     fn an_event_is_offered_only_to_those_whose_scope_it_is_in() {
         let mut index = Index::default();
-        let seat = |index: &mut Index, scope| {
-            let seat = Seat::new(scope, None, 8);
-            index.insert(&seat, None);
-            seat
-        };
         let all = seat(&mut index, Scope::All);
         let in_a = seat(&mut index, Scope::Namespace("a".into()));
         let in_b = seat(&mut index, Scope::Namespace("b".into()));
@@ -254,6 +283,52 @@ mod tests {
             index.remove(&seat);
         }
         assert!(index.is_empty(), "no row stays behind");
+    }
+
+    #[test]
+    fn events_go_to_those_who_wait_for_the_value_before_or_behind() {
+        let read: TriggerValue = Arc::new(|item| std::str::from_utf8(item.bytes()).expect("a text"));
+        let only = |name, value: &str| Scope::Triggered(Trigger { name, value: value.into(), read: read.clone() });
+        let mut index = Index::default();
+        let filter: Filter = Arc::new(|item| &item.bytes()[..] == b"red");
+        let red = Seat::new(only("colour", "red"), Some(filter), 8);
+        index.insert(&red, None);
+        let blue = seat(&mut index, only("colour", "blue"));
+        let other = seat(&mut index, only("shape", "red"));
+        let everybody = seat(&mut index, Scope::All);
+        let item = |text: &str| {
+            let entry = Entry::new(Key::new("/r/a/x"), at(1), &Draft::opaque(text.as_bytes().to_vec()));
+            Item::new(Arc::new(entry))
+        };
+        for (number, old, new, offers) in [
+            (1, None, Some("red"), 3),
+            (2, Some("red"), Some("red"), 3),
+            (3, Some("red"), Some("blue"), 4),
+            (4, Some("blue"), Some("green"), 2),
+            (5, Some("green"), None, 1),
+        ] {
+            let change = Change::new(at(number), old.map(item), new.map(item));
+            assert_eq!(index.offer(&change, &layout(), &mut Vec::new()), offers, "{old:?} becomes {new:?}");
+        }
+        for (name, seat, want) in [
+            ("red", red, vec![1, 2, 3]),
+            ("blue", blue, vec![3, 4]),
+            ("of another name", other, vec![1, 2, 3]),
+            ("everybody", everybody, vec![1, 2, 3, 4, 5]),
+        ] {
+            assert_eq!(received(&seat), want, "{name}");
+            index.remove(&seat);
+        }
+        assert!(index.is_empty(), "no row stays behind");
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_read_keeps_nothing_from_those_who_wait() {
+        let read: TriggerValue = Arc::new(|_| panic!("as the test wants"));
+        let mut index = Index::default();
+        let seat = seat(&mut index, Scope::Triggered(Trigger { name: "colour", value: "red".into(), read }));
+        index.offer(&change(1, "/r/a/x"), &layout(), &mut Vec::new());
+        assert_eq!(received(&seat), [1]);
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod revision_cell;
 mod snapshot;
 mod stored;
 mod tally;
+mod trigger;
 mod watcher;
 
 pub use cache::{Cache, CacheOptions, NotReached};
@@ -50,4 +51,5 @@ pub use resource::ResourceCache;
 pub use snapshot::{Footprint, Snapshot};
 pub use stored::{PastError, PastPage};
 pub use tally::Classify;
+pub use trigger::{Trigger, TriggerValue};
 pub use watcher::{Filter, Scope, WatchItem, WatchRequest, WatchStart, Watcher};

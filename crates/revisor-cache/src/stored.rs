@@ -92,7 +92,7 @@ impl Scope {
     fn prefix(&self, layout: &Layout) -> String {
         match self {
             Scope::Namespace(namespace) if layout.namespaced => layout.namespace_prefix(namespace),
-            Scope::All | Scope::Namespace(_) => layout.prefix.to_string(),
+            Scope::All | Scope::Triggered(_) | Scope::Namespace(_) => layout.prefix.to_string(),
             Scope::Object(key) => key.to_string(),
         }
     }

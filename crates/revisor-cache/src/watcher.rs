@@ -32,7 +32,7 @@ use crate::layout::Layout;
 use crate::queue::{Queued, Taken};
 use crate::resource::Joined;
 use crate::stored::{Reading, changes};
-use crate::{Delivery, EventKind, Footprint, Item, ResourceCache, Snapshot};
+use crate::{Delivery, EventKind, Footprint, Item, ResourceCache, Snapshot, Trigger};
 
 /// How many objects or events are looked at before others get a turn.
 const LOOK: usize = 512;
@@ -47,6 +47,9 @@ pub type Filter = Arc<dyn Fn(&Item) -> bool + Send + Sync>;
 pub enum Scope {
     /// All of it.
     All,
+    /// The objects that are triggered by one value. The filter has to select them too: what is triggered is found by its
+    /// value where that saves asking, and nowhere else.
+    Triggered(Trigger),
     /// One namespace.
     Namespace(String),
     /// One object.
@@ -54,10 +57,10 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether `key` is in this part.
+    /// Whether `key` is in this part, as far as it can tell.
     pub(crate) fn contains(&self, key: &Key, layout: &Layout) -> bool {
         match self {
-            Scope::All => true,
+            Scope::All | Scope::Triggered(_) => true,
             Scope::Namespace(namespace) => layout.namespace_of(key.as_str()) == Some(namespace.as_str()),
             Scope::Object(object) => object == key,
         }
@@ -371,7 +374,7 @@ impl InitialState {
         let selected = |item: &Item| seat.filter.as_ref().is_none_or(|filter| filter(item));
         let namespace_prefix;
         let prefix = match &seat.scope {
-            Scope::All => &*layout.prefix,
+            Scope::All | Scope::Triggered(_) => &*layout.prefix,
             Scope::Namespace(namespace) if layout.namespaced => {
                 namespace_prefix = layout.namespace_prefix(namespace);
                 &namespace_prefix

@@ -389,15 +389,16 @@ impl Registry {
             },
         };
         let one = name.or(selection.exact_name());
+        // What can be told of an object only when it is shown is told then, and not by the cache.
+        let is_shown_first = !resource.is_certain() && selection.reads_objects();
         let scope = match (one, namespace) {
             (Some(name), _) if namespace.is_some() || !resource.namespaced => {
                 Scope::Object(Key::new(resource.key(namespace, name)))
             }
             (_, Some(namespace)) => Scope::Namespace(namespace.to_owned()),
-            (_, None) => Scope::All,
+            (_, None) if is_shown_first => Scope::All,
+            (_, None) => selection.trigger(resource).map_or(Scope::All, Scope::Triggered),
         };
-        // What can be told of an object only when it is shown is told then, and not by the cache.
-        let is_shown_first = !resource.is_certain() && selection.reads_objects();
         let filter = selection.filter(resource).filter(|_| !is_shown_first);
         match cache.watch(revisor_cache::WatchRequest { scope, filter, start }) {
             Ok(watcher) => {

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use revisor_cache::{Filter, Item, View};
+use revisor_cache::{Filter, Item, Trigger, TriggerValue, View};
 use revisor_catalog::{CustomField, Resource};
-use revisor_object::{FieldSelector, LabelSelector};
+use revisor_object::{FieldOperator, FieldSelector, LabelSelector};
 use sonic_rs::{JsonValueTrait, LazyValue};
 
 use crate::{RegistryError, present_item};
@@ -89,6 +89,20 @@ impl Selection {
         Some(Arc::new(move |item| selection.matches(&resource, item)))
     }
 
+    /// The value that every selected object has of some field, if the selection names one. Of what custom objects show
+    /// there is none, because their versions differ in it.
+    pub(crate) fn trigger(&self, resource: &Arc<Resource>) -> Option<Trigger> {
+        let stored = resource.storage().clone();
+        let mut exact = self.fields.terms().iter().filter(|term| term.operator == FieldOperator::Equals);
+        let (at, value) = exact.find_map(|term| Some((stored_position(resource, &term.field)?, &*term.value)))?;
+        let name = stored.selectable.get(at)?.name;
+        let read: TriggerValue = Arc::new(move |item| {
+            let view = item.view(|bytes| read_view(&stored, bytes));
+            view.fields.get(at).map_or("", |value| &**value)
+        });
+        Some(Trigger { name, value: value.into(), read })
+    }
+
     /// Whether an object of a resource is selected that may show other labels than are stored: by what is shown of it.
     pub(crate) fn admits(&self, resource: &Resource, item: &Item, shown: &Bytes) -> bool {
         let (namespace, name) = place(resource, item.key().as_str());
@@ -122,8 +136,7 @@ impl Selection {
                         // Versions and states of a definition differ in what can be selected, so no view is kept.
                         return custom_value(field, &present_item(resource, item));
                     }
-                    let field = resource.selectable.iter().find(|field| field.name == other)?;
-                    let at = stored.selectable.iter().position(|known| known.paths == field.paths)?;
+                    let at = stored_position(resource, other)?;
                     view().fields.get(at).map(|value| Cow::Borrowed(&**value))
                 }
             });
@@ -138,6 +151,12 @@ fn custom_value<'v>(field: &CustomField, shown: &[u8]) -> Option<Cow<'v, str>> {
 
 fn custom_field<'r>(resource: &'r Resource, name: &str) -> Option<&'r CustomField> {
     resource.custom()?.fields.iter().find(|field| field.name == name)
+}
+
+/// Where the value of a field stands in the view of what is stored.
+fn stored_position(resource: &Arc<Resource>, name: &str) -> Option<usize> {
+    let field = resource.selectable.iter().find(|field| field.name == name)?;
+    resource.storage().selectable.iter().position(|known| known.paths == field.paths)
 }
 
 /// The namespace and name that a key stands for.
@@ -204,6 +223,24 @@ mod tests {
             &*view.fields[at]
         };
         assert_eq!((field("involvedObject.kind"), field("source"), field("reason")), ("Pod", "c", ""));
+    }
+
+    #[test]
+    fn whoever_asks_for_one_value_of_a_field_is_triggered_by_it() {
+        let catalog = Catalog::default();
+        for (group, plural, selector, want) in [
+            ("", "pods", "spec.nodeName=a", Some(("spec.nodeName", "a"))),
+            ("", "pods", "metadata.namespace=b,spec.nodeName==a,status.phase=Running", Some(("spec.nodeName", "a"))),
+            ("", "pods", "spec.nodeName!=a", None),
+            ("", "pods", "metadata.name=a", None),
+            ("", "pods", "", None),
+            ("", "events", "reason=Killing", Some(("reason", "Killing"))),
+        ] {
+            let resource = catalog.resource(group, "v1", plural).expect("is there");
+            let trigger = Selection::parse(resource, "", selector).expect("is known").trigger(resource);
+            let found = trigger.as_ref().map(|trigger| (trigger.name, &*trigger.value));
+            assert_eq!(found, want, "{plural} {selector}");
+        }
     }
 
     #[test]

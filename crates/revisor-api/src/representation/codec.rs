@@ -134,10 +134,7 @@ impl Codec {
 
     /// The message of an object of a built-in resource.
     pub(crate) fn object_message(&self, resource: &Resource, json: &[u8]) -> Bytes {
-        let (types, id) = resource.typed();
-        let mut value = parse_json(json).map(|parsed| parsed.value).unwrap_or_default();
-        types.keep_raw(id, &mut value, json);
-        types.write_protobuf(id, value.as_object().unwrap_or(&Object::new())).into()
+        own_message(resource, json, Value::Object(read(json))).into()
     }
 
     /// The message of an object that shows nothing but these metadata.
@@ -170,11 +167,12 @@ impl Codec {
         let own = resource.filter(|resource| {
             resource.custom().is_none() && resource.kind == kind && resource.api_version == api_version
         });
+        let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
         let bytes = match own {
-            Some(resource) => self.object_message(resource, json).into(),
-            None => self.types.write_protobuf(self.type_of(api_version, kind)?, &object),
+            Some(resource) => own_message(resource, json, Value::Object(object)),
+            None => self.types.write_protobuf(self.type_of(&api_version, &kind)?, &object),
         };
-        Some(Message { api_version: api_version.to_owned(), kind: kind.to_owned(), bytes })
+        Some(Message { api_version, kind, bytes })
     }
 
     /// The type of a kind that is no resource of its own: one of its group, or one that all groups share.
@@ -207,6 +205,13 @@ pub(crate) fn push_typed_cbor(resource: &Resource, part: &[u8], out: &mut Vec<u8
         push_cbor_text(value, out);
     }
     out.extend_from_slice(members);
+}
+
+/// The message of an object of a built-in resource, which was read from its JSON.
+fn own_message(resource: &Resource, json: &[u8], mut object: Value) -> Vec<u8> {
+    let (types, id) = resource.typed();
+    types.keep_raw(id, &mut object, json);
+    types.write_protobuf(id, object.as_object().unwrap_or(&Object::new()))
 }
 
 /// What this server wrote as JSON.

@@ -4,16 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
-use revisor_cache::{CacheOptions, Scope, WatchItem, WatchRequest, WatchStart};
-use revisor_store::{Change, Event};
+use revisor_cache::{CacheOptions, Scope, Trigger, WatchItem, WatchRequest, WatchStart};
+use revisor_store::{Change, Entry, Event};
 use revisor_version::Revision;
 
-use crate::fixture::{Dice, Fixture, PODS, draft, key, look, soon};
+use crate::fixture::{Dice, Fixture, PODS, draft, key, look, soon, text_begins};
 use crate::memory_store::replay;
 
 const WRITERS: u64 = 2;
 const WRITES: u64 = 2500;
 const WATCHERS: u64 = 120;
+
+/// What pods say. It changes, so that they come into selections and leave them.
+const TEXTS: [&str; 3] = ["red", "green", "blue"];
 
 /// What one watcher saw.
 struct Seen {
@@ -30,17 +33,34 @@ fn in_scope(scope: &Scope, event: &Event) -> bool {
         Scope::All => event.key().as_str().starts_with(PODS),
         Scope::Namespace(namespace) => event.key().as_str().starts_with(&format!("{PODS}{namespace}/")),
         Scope::Object(key) => event.key() == key,
+        Scope::Triggered(trigger) => {
+            let mut sides = [&event.old, &event.new].into_iter().flatten();
+            event.key().as_str().starts_with(PODS) && sides.any(|entry| says(entry, &trigger.value))
+        }
     }
+}
+
+fn says(entry: &Entry, text: &str) -> bool {
+    said(entry.bytes()) == text
+}
+
+/// The text of a pod.
+fn said(object: &[u8]) -> &str {
+    let object = std::str::from_utf8(object).expect("it was written as text");
+    TEXTS.into_iter().find(|text| object.contains(&format!(r#""text":"{text}""#))).unwrap_or_default()
 }
 
 /// Watches from some random point on until the last write, which is to the pod `end/end`.
 async fn follow(fixture: Arc<Fixture>, seed: u64) -> Seen {
     let mut dice = Dice::new(seed);
-    let scope = match dice.below(4) {
+    let text = TEXTS[dice.below(3) as usize];
+    let scope = match dice.below(5) {
         0 => Scope::Object(key("1/1")),
         1 => Scope::Namespace("2".to_owned()),
+        2 => Scope::Triggered(Trigger { name: "text", value: text.into(), read: Arc::new(|item| said(item.bytes())) }),
         _ => Scope::All,
     };
+    let filter = matches!(scope, Scope::Triggered(_)).then(|| text_begins(text));
     for _ in 0..dice.below(200) {
         tokio::task::yield_now().await;
     }
@@ -50,7 +70,7 @@ async fn follow(fixture: Arc<Fixture>, seed: u64) -> Seen {
         1 => WatchStart::After(newest),
         _ => WatchStart::After(Revision::new(1 + dice.below(newest.get() + 20)).expect("not zero")),
     };
-    let request = WatchRequest { scope: scope.clone(), filter: None, start };
+    let request = WatchRequest { scope: scope.clone(), filter, start };
     let mut watcher = fixture.pods.watch(request).expect("nothing was compacted");
     let mut state = Vec::new();
     let mut events = Vec::new();
@@ -97,8 +117,10 @@ async fn follow(fixture: Arc<Fixture>, seed: u64) -> Seen {
 fn write(fixture: &Fixture, seed: u64, running: &AtomicUsize) {
     let mut dice = Dice::new(seed);
     for _ in 0..WRITES {
-        let batch =
-            (0..1 + dice.below(3)).map(|_| (key(&format!("{}/{}", dice.below(4), dice.below(9))), draft("text")));
+        let batch = (0..1 + dice.below(3)).map(|_| {
+            let pod = format!("{}/{}", dice.below(4), dice.below(9));
+            (key(&pod), draft(TEXTS[dice.below(3) as usize]))
+        });
         fixture.store.write_all(batch.collect::<Vec<_>>());
         if dice.below(10) == 0 {
             fixture.put_elsewhere();
@@ -142,7 +164,12 @@ async fn each_watcher_sees_every_event_after_its_start_once_and_in_order() {
         assert_eq!(seen.events, want, "{:?} after {}", seen.scope, seen.start);
         if let Some(state) = seen.state {
             let past = replay(log.iter().filter(own).filter(|event| event.revision <= seen.start));
-            let want: Vec<_> = past.values().map(|entry| entry.revision()).collect();
+            let is_selected = |entry: &Entry| match &seen.scope {
+                Scope::Triggered(trigger) => says(entry, &trigger.value),
+                _ => true,
+            };
+            let selected = past.values().filter(|entry| is_selected(entry));
+            let want: Vec<_> = selected.map(|entry| entry.revision()).collect();
             assert_eq!(state, want, "{:?} at {}", seen.scope, seen.start);
         }
     }
