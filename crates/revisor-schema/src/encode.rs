@@ -1,7 +1,7 @@
 //! Writing a value in its canonical form: the fields of a type in the order of the table, names of maps sorted, no
 //! white space. Equal objects have equal bytes, so "did this write change anything" is a comparison of bytes.
 
-use revisor_object::{Object, Value, push_json_text, push_kept_text, push_kept_value};
+use revisor_object::{Object, Value, push_json_text, push_kept_text, push_kept_value, push_plain_name};
 
 use crate::raw::SPELLED;
 use crate::{Alternative, Field, Presence, Shape, StructId, Types};
@@ -75,8 +75,7 @@ impl Writer<'_> {
         if !first {
             self.bytes.push(b',');
         }
-        push_json_text(&field.name, &mut self.bytes);
-        self.bytes.push(b':');
+        push_plain_name(&field.name, &mut self.bytes);
         if presence == Presence::Nullable && value.is_null() {
             self.bytes.extend_from_slice(b"null");
         } else {
