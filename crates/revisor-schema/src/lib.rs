@@ -23,7 +23,7 @@ pub use cbor::{
 };
 pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
-pub use fields::{Fields, Pair};
+pub use fields::{Fields, Member, Pair};
 pub use protobuf::{ENVELOPE_END, Envelope, ProtobufError, envelope_start, push_varint};
 pub use raw::is_spelled;
 pub use structural::canonical::encode_custom_object;
