@@ -34,7 +34,7 @@ impl Types {
         push_json_text(kind, &mut bytes);
         bytes.extend_from_slice(b",\"apiVersion\":");
         push_json_text(api_version, &mut bytes);
-        let mut writer = Writer { types: self, bytes, revision_at: None, in_metadata: false, is_spelled: false };
+        let mut writer = Writer::new(self, bytes);
         self.get(id).fields.for_each(object, |field, value| match &*field.name {
             "kind" | "apiVersion" => {}
             "metadata" => {
@@ -55,17 +55,22 @@ impl Types {
     }
 }
 
-struct Writer<'t> {
+pub(crate) struct Writer<'t> {
     types: &'t Types,
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     revision_at: Option<u32>,
     in_metadata: bool,
     /// Whether there is something in it that is shown otherwise to those who read JSON.
     is_spelled: bool,
 }
 
-impl Writer<'_> {
-    fn field(&mut self, field: &Field, value: Option<&Value>, first: bool) {
+impl<'t> Writer<'t> {
+    /// One that goes on behind these bytes.
+    pub(crate) fn new(types: &'t Types, bytes: Vec<u8>) -> Writer<'t> {
+        Writer { types, bytes, revision_at: None, in_metadata: false, is_spelled: false }
+    }
+
+    pub(crate) fn field(&mut self, field: &Field, value: Option<&Value>, first: bool) {
         let presence = field.presence;
         let value = match value {
             Some(value) => value,

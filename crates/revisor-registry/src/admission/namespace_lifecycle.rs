@@ -17,6 +17,10 @@ impl Admission for NamespaceLifecycle {
         matches!(operation, Operation::Create | Operation::Update | Operation::Delete)
     }
 
+    fn looks_at_deleted(&self, _: &Registry) -> bool {
+        false
+    }
+
     fn admit(&self, registry: &Registry, attributes: &Attributes<'_>, _: &mut Object) -> Result<(), RegistryError> {
         let resource = attributes.resource;
         let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
