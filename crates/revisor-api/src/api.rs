@@ -353,3 +353,18 @@ fn discovered(representation: &Representation, document: Option<bytes::Bytes>) -
     };
     written.unwrap_or_else(|refusal| representation.status(&refusal))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room<F>(_: impl FnOnce(&'static Api, &'static Client, Request<UnreadBody>) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_request_takes_little_room_before_anything_is_known_of_it() {
+        let room = room(|api, client, request| api.answer(client, request));
+        assert!(room <= 12 << 10, "{room} bytes are moved with every request, several times");
+    }
+}

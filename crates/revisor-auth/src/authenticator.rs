@@ -131,7 +131,10 @@ impl Authenticator {
             None => Err(Unauthenticated::Token),
         };
         match verified {
-            Err(Unauthenticated::Token) => self.ask_others(token, &[], now).await.map(|holder| holder.identity),
+            // Boxed: all others would carry the room for it about.
+            Err(Unauthenticated::Token) => {
+                Box::pin(self.ask_others(token, &[], now)).await.map(|holder| holder.identity)
+            }
             done => done,
         }
     }

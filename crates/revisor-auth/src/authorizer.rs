@@ -255,7 +255,8 @@ impl Authorizer {
                 },
                 Step::Abac(policy) if policy.allows(attributes) => return (None, Decision::Allow),
                 Step::Abac(_) => add(Cow::Borrowed("No policy matched.")),
-                Step::Webhook(webhook) => match webhook.authorize(attributes).await {
+                // Boxed, as all that few requests need and much room is for: each would carry it about.
+                Step::Webhook(webhook) => match Box::pin(webhook.authorize(attributes)).await {
                     Answer::Allow(why) => return (Some(told(why)), Decision::Allow),
                     // What is denied is not for others to allow.
                     Answer::Deny(why) => {

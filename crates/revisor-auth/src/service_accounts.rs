@@ -85,7 +85,8 @@ impl TokenSigner {
     async fn keys_with(&self, id: &str) -> Arc<KeySet> {
         match &self.0 {
             Signer::Own(_, keys) => keys.clone(),
-            Signer::External(signer) => signer.keys_with(id).await,
+            // Boxed: every request would carry the room for the call about.
+            Signer::External(signer) => Box::pin(signer.keys_with(id)).await,
         }
     }
 
@@ -286,7 +287,7 @@ impl ServiceAccounts {
             SignedToken::Legacy(claims) => {
                 let ServiceAccountOptions { legacy, metrics, .. } = self.options();
                 let validator = LegacyValidator { tokens: legacy, metrics };
-                validator.validate(token, claims, now, notes).await.map_err(refused)?
+                Box::pin(validator.validate(token, claims, now, notes)).await.map_err(refused)?
             }
         };
         Ok((identity, signed))

@@ -9,7 +9,7 @@ use compact_str::CompactString;
 use revisor_merge::{Comparison, FieldSet, PatchError, strategic_merge_patch};
 use revisor_object::names::NameRule;
 use revisor_object::{BadValue, Object, Shape, Value};
-use revisor_schema::{Encoded, Findings, Mismatch, ProtobufError, StructId, Types};
+use revisor_schema::{Encoded, Findings, Mismatch, Outline, ProtobufError, StructId, Types};
 
 use sha2::{Digest, Sha256};
 
@@ -544,6 +544,13 @@ impl Resource {
             Nature::Custom(custom) => custom.encode(object),
             Nature::BuiltIn(_) => self.types.encode(self.root, &self.kind, &self.api_version, object),
         }
+    }
+
+    /// What `stored` says at its top, without reading the rest. Nothing of what is not stored as it would be today.
+    pub fn outline<'t>(&'t self, stored: &'t [u8]) -> Option<Outline<'t>> {
+        let is_plain = matches!(self.nature, Nature::BuiltIn(BuiltIn::Stored { .. }));
+        let is_current = is_plain && stored.starts_with(self.type_prefix.as_bytes());
+        if is_current { self.types.outline(self.root, stored) } else { None }
     }
 
     /// The same of a built-in object for those who are shown it before it is stored: with the revision that it says itself.

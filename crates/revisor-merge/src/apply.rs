@@ -1,6 +1,7 @@
 //! Who manages which field of an object: [`FieldSet`] is a set of places in it, [`Comparison`] tells which of them a write
 //! changed, and [`ManagedFields`] keeps who last did.
 
+mod additions;
 mod atomics;
 mod compare;
 mod conflict;

@@ -33,19 +33,40 @@ pub fn push_json_text(text: &str, out: &mut Vec<u8>) {
     push_text::<false>(text, out);
 }
 
+/// Appends the name of a member that is known to have nothing to escape, with its quotes and its colon.
+pub fn push_plain_name(name: &str, out: &mut Vec<u8>) {
+    debug_assert_eq!(plain_length(name.as_bytes()), name.len(), "{name} has something to escape");
+    out.reserve(name.len() + 3);
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+}
+
 /// The same for those who read it again: bytes that are not of UTF-8 stay spelled. Answers whether there are any.
 pub fn push_kept_text(text: &str, out: &mut Vec<u8>) -> bool {
     push_text::<true>(text, out)
 }
 
 fn push_text<const KEEPS: bool>(text: &str, out: &mut Vec<u8>) -> bool {
-    let mut has_kept = false;
-    out.reserve(text.len() + 2);
-    out.push(b'"');
     let bytes = text.as_bytes();
+    // Most texts have nothing to escape.
+    let plain = plain_length(bytes);
+    if plain < bytes.len() {
+        return push_escaped::<KEEPS>(bytes, plain, out);
+    }
+    out.reserve(bytes.len() + 2);
+    out.push(b'"');
+    out.extend_from_slice(bytes);
+    out.push(b'"');
+    false
+}
+
+/// Appends a text with something in it that has to be escaped, or may be the start of it, behind so many bytes.
+fn push_escaped<const KEEPS: bool>(bytes: &[u8], plain: usize, out: &mut Vec<u8>) -> bool {
+    let mut has_kept = false;
+    out.reserve(bytes.len() + 2);
+    out.push(b'"');
     let mut done = 0;
-    // Most texts have nothing to escape, and are looked through in steps of a word.
-    let plain = plain_words(bytes);
     let rest = bytes.iter().enumerate().skip(plain);
     for (at, byte) in rest.filter(|(_, byte)| SPECIAL[usize::from(**byte)]) {
         if at < done {
@@ -99,42 +120,52 @@ fn push_shown_bytes(text: &[u8], out: &mut Vec<u8>) -> usize {
     bytes.len() * SPELLED_LENGTH
 }
 
-/// How many bytes at the start, in whole words or all of them, are known not to be [`SPECIAL`].
-fn plain_words(bytes: &[u8]) -> usize {
-    let (words, _) = bytes.as_chunks::<8>();
-    if let Some(at) = words.iter().position(|word| has_special(u64::from_le_bytes(*word))) {
-        return at * 8;
+/// How many bytes at the start, in whole chunks or all of them, are known not to be [`SPECIAL`].
+fn plain_length(bytes: &[u8]) -> usize {
+    let (chunks, rest) = bytes.as_chunks::<CHUNK>();
+    if let Some(at) = chunks.iter().position(has_special) {
+        return at * CHUNK;
     }
-    // The last word may overlap with the one before it, so that no byte is left to be looked at alone.
-    let last = bytes.last_chunk::<8>().map_or_else(|| short_word(bytes), |last| u64::from_le_bytes(*last));
-    if has_special(last) { words.len() * 8 } else { bytes.len() }
+    if rest.is_empty() {
+        return bytes.len();
+    }
+    // The last chunk may overlap with the one before it, so that no byte is left to be looked at alone.
+    let last = bytes.last_chunk::<CHUNK>().copied().unwrap_or_else(|| short_chunk(bytes));
+    if has_special(&last) { bytes.len() - rest.len() } else { bytes.len() }
 }
 
-/// Fewer than eight bytes in one word, some of them more than once: most names are that short.
-fn short_word(bytes: &[u8]) -> u64 {
-    const BLANK: u64 = b' ' as u64;
-    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        (Some(first), Some(last)) => u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32,
-        _ => bytes.iter().fold(u64::MAX / 0xff * BLANK, |word, byte| word << 8 | u64::from(*byte)),
+/// So many bytes are compared at once.
+const CHUNK: usize = 16;
+
+/// Fewer bytes than a chunk in one, some of them more than once: most names are that short.
+fn short_chunk(bytes: &[u8]) -> [u8; CHUNK] {
+    let mut chunk = [b' '; CHUNK];
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        chunk[..8].copy_from_slice(first);
+        chunk[8..].copy_from_slice(last);
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        chunk[..4].copy_from_slice(first);
+        chunk[4..8].copy_from_slice(last);
+    } else {
+        chunk.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
     }
+    chunk
 }
 
-/// Whether one of the eight bytes is [`SPECIAL`]; it may also say so of a few that are not.
-fn has_special(word: u64) -> bool {
-    const EACH: u64 = u64::MAX / 0xff;
-    const HIGH: u64 = EACH * 0x80;
-    let is_zero = |word: u64| word.wrapping_sub(EACH) & !word;
-    let is_byte = |byte: u8| is_zero(word ^ (EACH * u64::from(byte)));
-    let is_control = word.wrapping_sub(EACH * 0x20) & !word;
-    let found = is_control
-        | is_byte(b'"')
-        | is_byte(b'\\')
-        // `<` and `>` differ in one bit.
-        | is_zero((word | (EACH * 2)) ^ (EACH * u64::from(b'>')))
-        | is_byte(b'&')
-        | is_byte(0xe2)
-        | is_byte(0xef);
-    found & HIGH != 0
+/// Whether one of the bytes is [`SPECIAL`]. Written so that the compiler makes vectors of it.
+fn has_special(chunk: &[u8; CHUNK]) -> bool {
+    let mut marks = [0; CHUNK];
+    for (mark, &byte) in marks.iter_mut().zip(chunk) {
+        *mark = u8::from(byte < 0x20)
+            | u8::from(byte == b'"')
+            | u8::from(byte == b'\\')
+            // `<` and `>` differ in one bit.
+            | u8::from((byte | 2) == b'>')
+            | u8::from(byte == b'&')
+            | u8::from(byte == 0xe2)
+            | u8::from(byte == 0xef);
+    }
+    marks != [0; CHUNK]
 }
 
 /// The escape of a character that pages of HTML could take for their own, and how many bytes it stands for.
@@ -360,7 +391,7 @@ mod tests {
             let mut alone = Vec::new();
             push_json_text(&odd.to_string(), &mut alone);
             let escaped = String::from_utf8_lossy(&alone).trim_matches('"').to_owned();
-            for (before, after) in (0..20).flat_map(|before| (0..20).map(move |after| (before, after))) {
+            for (before, after) in (0..36).flat_map(|before| (0..20).map(move |after| (before, after))) {
                 let around = |middle: &str| format!("{}{middle}{}", "x".repeat(before), "~".repeat(after));
                 let mut out = Vec::new();
                 push_json_text(&around(&odd.to_string()), &mut out);

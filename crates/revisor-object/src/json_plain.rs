@@ -243,23 +243,21 @@ fn sorted(members: &mut [(CompactString, Value)]) -> Option<Vec<(CompactString, 
 
 /// How many bytes from the start neither end a text nor have to be looked at more closely.
 fn plain_length(bytes: &[u8]) -> usize {
-    const EACH: u64 = u64::MAX / 0xff;
-    const HIGH: u64 = EACH * 0x80;
-    let (words, _) = bytes.as_chunks::<8>();
-    for (at, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let is_zero = |word: u64| word.wrapping_sub(EACH) & !word;
-        let is_byte = |byte: u8| is_zero(word ^ (EACH * u64::from(byte)));
-        let is_control = word.wrapping_sub(EACH * 0x20) & !word;
-        // What is found behind the first one may be mistaken; nothing before it is.
-        let found = (is_control | is_byte(b'"') | is_byte(b'\\')) & HIGH;
-        if found != 0 {
-            return at * 8 + found.trailing_zeros() as usize / 8;
+    const CHUNK: usize = 16;
+    let (chunks, rest) = bytes.as_chunks::<CHUNK>();
+    for (at, chunk) in chunks.iter().enumerate() {
+        // Written so that the compiler makes vectors of it.
+        let mut marks = [0; CHUNK];
+        for (mark, &byte) in marks.iter_mut().zip(chunk) {
+            *mark = u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
+        }
+        let marks = u128::from_le_bytes(marks);
+        if marks != 0 {
+            return at * CHUNK + marks.trailing_zeros() as usize / 8;
         }
     }
-    let start = words.len() * 8;
     let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-    bytes[start..].iter().position(is_special).map_or(bytes.len(), |at| start + at)
+    rest.iter().position(is_special).map_or(bytes.len(), |at| chunks.len() * CHUNK + at)
 }
 
 #[cfg(test)]

@@ -53,7 +53,9 @@ pub use field_path::FieldPath;
 pub use field_selector::{
     FieldOperator, FieldSelector, FieldSelectorError, FieldTerm, MAX_FIELD_SELECTOR_BYTES, MAX_FIELD_TERMS,
 };
-pub use go_json::{compact_json, escape_html, push_json_text, push_json_value, push_kept_text, push_kept_value};
+pub use go_json::{
+    compact_json, escape_html, push_json_text, push_json_value, push_kept_text, push_kept_value, push_plain_name,
+};
 pub use int_or_string::{IntOrString, ScaleError};
 pub use ip::{
     Cidr, Strictness, cidr_problems, cidr_warnings, interface_address_problems, ip_problems, ip_warnings,

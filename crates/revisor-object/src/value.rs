@@ -256,7 +256,7 @@ impl Object {
     }
 
     /// Makes an object of members that are in the order of their names, each name once.
-    pub(crate) fn from_sorted(members: Vec<(CompactString, Value)>) -> Object {
+    pub fn from_sorted(members: Vec<(CompactString, Value)>) -> Object {
         debug_assert!(members.is_sorted_by(|(one, _), (two, _)| one < two), "members are not in order");
         Object { members }
     }

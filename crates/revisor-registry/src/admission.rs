@@ -104,6 +104,12 @@ pub(crate) trait Admission: Send + Sync {
     /// Whether it has a say in such an operation at all.
     fn handles(&self, operation: Operation) -> bool;
 
+    /// Whether it looks at what is deleted, which has to be read for it as a whole.
+    fn looks_at_deleted(&self, registry: &Registry) -> bool {
+        let _ = registry;
+        self.handles(Operation::Delete)
+    }
+
     /// Completes the object, or refuses it. Of a deletion there is no object, and this one is empty.
     fn admit(
         &self,
@@ -219,6 +225,11 @@ impl Registry {
         }
         self.admission_metrics.stepped(Phase::Validate, operation, validated.is_err(), before - begun);
         validated
+    }
+
+    /// Whether anybody in the chain looks at what is deleted.
+    pub(crate) fn looks_at_deleted(&self) -> bool {
+        self.admission.iter().any(|plugin| plugin.looks_at_deleted(self))
     }
 
     /// How often and for how long the parts of the chain were asked.

@@ -1,6 +1,7 @@
 //! Delete and delete-collection: options, preconditions, and the writes that a [`Plan`] asks for.
 
 pub(crate) mod corrupt;
+mod outline;
 mod plan;
 
 use std::sync::Arc;
@@ -304,7 +305,7 @@ impl Registry {
         let mut preconditions = options.preconditions.clone();
         let mut last_seen: Option<Arc<Entry>> = None;
         // What was marked here is known, and goes in the next round.
-        let mut marked_now: Option<Object> = None;
+        let mut marked_now: Option<Looked> = None;
         let mut attempts = self.attempts_from_cache(resource, namespace, name).await?;
         loop {
             let current = match (attempts.current(), &last_seen) {
@@ -368,14 +369,18 @@ impl Registry {
     ) -> Result<Next, RegistryError> {
         let Round { shown, target: Place { resource, namespace, name }, current, marked, preconditions } = round;
         let name = name.unwrap_or_default();
-        let Current { object: old, beneath } = match marked {
-            Some(object) => Current { object, beneath: Beneath::Nothing },
-            None => self.read_to_delete(resource, current).await?,
+        let Looked { object: old, beneath, is_outline } = match marked.or_else(|| self.outline_of(resource, current)) {
+            Some(looked) => looked,
+            None => {
+                let Current { object, beneath } = self.read_to_delete(resource, current).await?;
+                Looked { object, beneath, is_outline: false }
+            }
         };
         check_preconditions(resource, name, current, &old, preconditions)?;
         if let Some(Request { write, is_collection }) = request {
             let place = Place { resource: shown, namespace, name: (!is_collection).then_some(name) };
-            let attributes = Attributes { stored: Some(current.bytes()), ..write.deletion(place, &old, options) };
+            let stored = Some(current.bytes());
+            let attributes = Attributes { stored, is_outline, ..write.deletion(place, &old, options) };
             self.admit(&attributes, &mut Object::new()).await?;
             self.validate_admission(&attributes, &Object::new()).await?;
             write.in_time()?;
@@ -384,7 +389,8 @@ impl Registry {
             self.refuse_needed(resource, name).await?;
         }
         let uid = uid_of(&old).to_owned();
-        let (removed, object, is_removed) = match plan(resource, old, options, self.environment.now()) {
+        let now = self.environment.now();
+        let (removed, object, is_removed) = match plan(resource, old, options, now) {
             Plan::Nothing => return Ok(Next::Answer(Deleted::Marked(current.bytes().clone()))),
             Plan::Remove(object) => (Some(object), None, true),
             Plan::Mark(object) => (None, Some(object), false),
@@ -393,9 +399,16 @@ impl Registry {
         let mut marked = None;
         let draft = match object {
             // Only built-in kinds are marked and removed in one, and they are stored as they are.
-            Some(object) if is_removed && resource.custom().is_none() => {
-                let draft = encode(resource, &object);
-                marked = Some(object);
+            Some(object) if resource.custom().is_none() && (is_removed || is_outline) => {
+                let draft = match is_outline {
+                    true => outline::marked(resource, current, &object).ok_or(RegistryError::Unreadable)?,
+                    false => encode(resource, &object),
+                };
+                debug_assert!(
+                    !is_outline || outline::is_as_if_read(resource, current, options, now, &draft),
+                    "what was written into a text is not what reading it comes to: {draft:?}"
+                );
+                marked = is_removed.then_some(Looked { object, beneath: Beneath::Nothing, is_outline });
                 Some(draft)
             }
             Some(object) => Some(self.draft(resource, object, &beneath).await?.stored),
@@ -461,8 +474,16 @@ struct Round<'a> {
     target: Place<'a>,
     current: &'a Entry,
     /// The object, if it was marked in the round before.
-    marked: Option<Object>,
+    marked: Option<Looked>,
     preconditions: &'a Preconditions,
+}
+
+/// What was read of an object that is to go.
+struct Looked {
+    object: Object,
+    beneath: Beneath,
+    /// Whether that is only what its deletion depends on.
+    is_outline: bool,
 }
 
 /// What a round of a deletion comes to.
@@ -480,7 +501,7 @@ struct Step {
     /// The object, if it is removed.
     removed: Option<Object>,
     /// The object with its mark, if it is removed right after that.
-    marked: Option<Object>,
+    marked: Option<Looked>,
     change: Change,
     /// Whether it is removed, now or in the next round.
     is_removed: bool,

@@ -1,7 +1,7 @@
 //! Writing a value in its canonical form: the fields of a type in the order of the table, names of maps sorted, no
 //! white space. Equal objects have equal bytes, so "did this write change anything" is a comparison of bytes.
 
-use revisor_object::{Object, Value, push_json_text, push_kept_text, push_kept_value};
+use revisor_object::{Object, Value, push_json_text, push_kept_text, push_kept_value, push_plain_name};
 
 use crate::raw::SPELLED;
 use crate::{Alternative, Field, Presence, Shape, StructId, Types};
@@ -34,7 +34,7 @@ impl Types {
         push_json_text(kind, &mut bytes);
         bytes.extend_from_slice(b",\"apiVersion\":");
         push_json_text(api_version, &mut bytes);
-        let mut writer = Writer { types: self, bytes, revision_at: None, in_metadata: false, is_spelled: false };
+        let mut writer = Writer::new(self, bytes);
         self.get(id).fields.for_each(object, |field, value| match &*field.name {
             "kind" | "apiVersion" => {}
             "metadata" => {
@@ -55,17 +55,22 @@ impl Types {
     }
 }
 
-struct Writer<'t> {
+pub(crate) struct Writer<'t> {
     types: &'t Types,
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     revision_at: Option<u32>,
     in_metadata: bool,
     /// Whether there is something in it that is shown otherwise to those who read JSON.
     is_spelled: bool,
 }
 
-impl Writer<'_> {
-    fn field(&mut self, field: &Field, value: Option<&Value>, first: bool) {
+impl<'t> Writer<'t> {
+    /// One that goes on behind these bytes.
+    pub(crate) fn new(types: &'t Types, bytes: Vec<u8>) -> Writer<'t> {
+        Writer { types, bytes, revision_at: None, in_metadata: false, is_spelled: false }
+    }
+
+    pub(crate) fn field(&mut self, field: &Field, value: Option<&Value>, first: bool) {
         let presence = field.presence;
         let value = match value {
             Some(value) => value,
@@ -75,8 +80,7 @@ impl Writer<'_> {
         if !first {
             self.bytes.push(b',');
         }
-        push_json_text(&field.name, &mut self.bytes);
-        self.bytes.push(b':');
+        push_plain_name(&field.name, &mut self.bytes);
         if presence == Presence::Nullable && value.is_null() {
             self.bytes.extend_from_slice(b"null");
         } else {

@@ -93,6 +93,32 @@ impl Fields {
         })
     }
 
+    /// The same where there is no other object.
+    pub fn members<'f>(&'f self, object: Option<&'f Object>) -> impl Iterator<Item = Member<'f>> {
+        let mut members = object.into_iter().flat_map(Object::iter).map(|(name, value)| (Name::of(name), value));
+        let mut always_written = self.always_written.iter().map(|named| named.name(&self.fields));
+        let (mut next_member, mut next_written) = (members.next(), always_written.next());
+        let mut cursor = self.cursor();
+        std::iter::from_fn(move || {
+            let name = match (&next_member, &next_written) {
+                (Some((member, _)), Some(written)) if written < member => *written,
+                (Some((member, _)), _) => *member,
+                (None, written) => (*written)?,
+            };
+            if next_written == Some(name) {
+                next_written = always_written.next();
+            }
+            let value = match next_member {
+                Some((member, value)) if member == name => {
+                    next_member = members.next();
+                    Some(value)
+                }
+                _ => None,
+            };
+            Some(Member { name: name.text, field: cursor.find_name(name), value })
+        })
+    }
+
     /// The fields that are written although they were not given.
     pub(crate) fn always_written(&self) -> impl Iterator<Item = &Field> {
         self.always_written.iter().map(|named| &self.fields[named.at as usize])
@@ -131,6 +157,17 @@ pub struct Pair<'f> {
     pub old: Option<&'f Value>,
     /// The value in the second one.
     pub new: Option<&'f Value>,
+}
+
+/// What stands under one name in an object.
+#[derive(Debug, Clone, Copy)]
+pub struct Member<'f> {
+    /// The name.
+    pub name: &'f str,
+    /// The field with this name.
+    pub field: Option<&'f Field>,
+    /// The value.
+    pub value: Option<&'f Value>,
 }
 
 /// A name, and its beginning as a number in the same order: names are compared only where their beginnings are the same.
@@ -275,6 +312,13 @@ T,é,string,nonzero,,
             ]
         );
         assert_eq!(pairs(None, None), ["b [1, 0, 0]"]);
+        for object in [Some(&old), Some(&new), None] {
+            let alone: Vec<_> =
+                fields.members(object).map(|found| (found.name, found.field.is_some(), found.value)).collect();
+            let paired: Vec<_> =
+                fields.pairs(None, object).map(|pair| (pair.name, pair.field.is_some(), pair.new)).collect();
+            assert_eq!(alone, paired);
+        }
     }
 
     #[test]

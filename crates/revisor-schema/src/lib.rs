@@ -10,6 +10,7 @@ mod conform;
 mod default;
 mod encode;
 mod fields;
+mod outline;
 mod protobuf;
 mod raw;
 mod structural;
@@ -23,7 +24,8 @@ pub use cbor::{
 };
 pub use conform::{Findings, Mismatch};
 pub use encode::Encoded;
-pub use fields::{Fields, Pair};
+pub use fields::{Fields, Member, Pair};
+pub use outline::Outline;
 pub use protobuf::{ENVELOPE_END, Envelope, ProtobufError, envelope_start, push_varint};
 pub use raw::is_spelled;
 pub use structural::canonical::encode_custom_object;

@@ -250,7 +250,9 @@ impl Api {
         match Impersonated::read(request.headers()) {
             Ok(None) => Ok(user),
             Ok(Some(wanted)) => {
-                let impersonated = self.impersonation.resolve(&wanted, &info.attributes(&user)).await;
+                // Boxed, as what few requests need: all of them are moved with the room for it before they begin.
+                let attributes = info.attributes(&user);
+                let impersonated = Box::pin(self.impersonation.resolve(&wanted, &attributes)).await;
                 let (impersonated, constraint) = impersonated.map_err(|refusal| refused(asked, refusal))?;
                 if let Some(record) = asked.audited.record() {
                     record.impersonates(&impersonated, constraint);
@@ -267,7 +269,7 @@ impl Api {
         if let Some(record) = asked.audited.record() {
             let (decided, reason) = match &decision {
                 // Why somebody may is found out only for those who want to know.
-                Decision::Allow => ("allow", self.options.authorizer.explain(attributes).await.1.into()),
+                Decision::Allow => ("allow", Box::pin(self.options.authorizer.explain(attributes)).await.1.into()),
                 Decision::Forbidden { reason } => ("forbid", reason.clone()),
             };
             record.annotate("authorization.k8s.io/decision", decided);

@@ -7,6 +7,7 @@ use compact_str::{CompactString, format_compact};
 use revisor_object::{Object, Value};
 use revisor_schema::{Field, Pair, Shape, StructId, Types};
 
+use super::additions::additions;
 use super::field_set::{FieldSet, SELF};
 use super::granularity::{Granularity, granularity};
 use super::item_step::item_step;
@@ -27,6 +28,16 @@ pub struct Comparison {
 impl Comparison {
     /// Compares two objects of type `id`.
     pub fn of(types: &Types, id: StructId, old: &Object, new: &Object) -> Comparison {
+        let beside_nothing = if old.is_empty() { additions(types, id, new) } else { None };
+        if let Some((added, has_nameless)) = beside_nothing {
+            let found = Comparison { added, has_nameless, ..Comparison::default() };
+            debug_assert_eq!(found, Comparison::of_both(types, id, old, new), "two ways come to two things");
+            return found;
+        }
+        Comparison::of_both(types, id, old, new)
+    }
+
+    fn of_both(types: &Types, id: StructId, old: &Object, new: &Object) -> Comparison {
         let mut found = Places::default();
         structure(types, id, Some(old), Some(new), &mut found);
         let set = |members| FieldSet::from_tree(Object::from_members(members));
@@ -221,7 +232,7 @@ fn list(types: &Types, field: &Field, shape: &Shape, old: &[Value], new: &[Value
     }
 }
 
-type Item<'v> = (CompactString, &'v Value);
+pub(super) type Item<'v> = (CompactString, &'v Value);
 
 fn value_of<'v>(run: &[Item<'v>]) -> Option<&'v Value> {
     run.first().map(|(_, value)| *value)
@@ -236,7 +247,7 @@ fn take_run<'i, 'v>(items: &mut &'i [Item<'v>], step: &CompactString) -> &'i [It
 }
 
 /// Whether there is something in a value to look at. An object with nothing in it has the fields that are always written.
-fn has_parts(types: &Types, shape: &Shape, value: Option<&Value>) -> bool {
+pub(super) fn has_parts(types: &Types, shape: &Shape, value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => false,
         Some(Value::Array(items)) => !items.is_empty(),
@@ -248,7 +259,7 @@ fn has_parts(types: &Types, shape: &Shape, value: Option<&Value>) -> bool {
     }
 }
 
-fn is_no_object(value: Option<&Value>) -> bool {
+pub(super) fn is_no_object(value: Option<&Value>) -> bool {
     value.is_some_and(|value| !matches!(value, Value::Object(_) | Value::Null))
 }
 
@@ -257,7 +268,7 @@ fn items(value: Option<&Value>) -> &[Value] {
 }
 
 /// The items with their steps, in the order of these. Those with the same step stay in the order of the list.
-fn by_step<'v>(types: &Types, field: &Field, items: &'v [Value]) -> Vec<Item<'v>> {
+pub(super) fn by_step<'v>(types: &Types, field: &Field, items: &'v [Value]) -> Vec<Item<'v>> {
     let mut found: Vec<Item<'v>> =
         items.iter().filter_map(|item| item_step(types, field, item).map(|step| (step, item))).collect();
     found.sort_by(|(one, _), (other, _)| one.cmp(other));

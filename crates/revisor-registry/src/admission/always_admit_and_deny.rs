@@ -20,6 +20,10 @@ impl Admission for AlwaysAdmit {
     fn handles(&self, _: Operation) -> bool {
         true
     }
+
+    fn looks_at_deleted(&self, _: &Registry) -> bool {
+        false
+    }
 }
 
 fn deny(attributes: &Attributes<'_>) -> RegistryError {
@@ -33,6 +37,10 @@ impl Admission for AlwaysDeny {
 
     fn handles(&self, _: Operation) -> bool {
         true
+    }
+
+    fn looks_at_deleted(&self, _: &Registry) -> bool {
+        false
     }
 
     fn admit(&self, _: &Registry, attributes: &Attributes<'_>, _: &mut Object) -> Result<(), RegistryError> {

@@ -39,6 +39,9 @@ pub(crate) struct Attributes<'a> {
     pub(crate) old: Option<&'a Object>,
     /// The bytes in which that is stored, where it was not changed since they were read.
     pub(crate) stored: Option<&'a Bytes>,
+    /// Whether only an outline of that was read, because there was nobody who looks at more. Who is there since then is not
+    /// asked any more.
+    pub(crate) is_outline: bool,
     /// When the time of the request is over.
     pub(crate) deadline: Option<Instant>,
     /// Where to leave what the client and the audit should be told; nowhere for the server's own writes.

@@ -2,7 +2,7 @@
 
 use revisor_object::Object;
 
-use super::{Admission, Attributes, Operation};
+use super::{Admission, Attributes, Operation, read_item};
 use crate::bootstrap::IMMORTAL_NAMESPACES;
 use crate::{Registry, RegistryError};
 
@@ -15,6 +15,10 @@ impl Admission for NamespaceLifecycle {
 
     fn handles(&self, operation: Operation) -> bool {
         matches!(operation, Operation::Create | Operation::Update | Operation::Delete)
+    }
+
+    fn looks_at_deleted(&self, _: &Registry) -> bool {
+        false
     }
 
     fn admit(&self, registry: &Registry, attributes: &Attributes<'_>, _: &mut Object) -> Result<(), RegistryError> {
@@ -34,8 +38,7 @@ impl Admission for NamespaceLifecycle {
         let Some(item) = registry.cache_of(namespaces).get(&namespaces.key(None, namespace)) else {
             return Err(RegistryError::NoSuchNamespace(namespace.to_owned()));
         };
-        // Only whether it is marked is of interest, so that not all of it is read.
-        if sonic_rs::get(&item.bytes()[..], ["metadata", "deletionTimestamp"]).is_ok() {
+        if read_item(&item).is_some_and(|found| found.at(&["metadata", "deletionTimestamp"]).is_some()) {
             let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
             return Err(RegistryError::Forbidden {
                 resource: resource.clone(),

@@ -65,6 +65,10 @@ impl Admission for NamespaceExists {
         matches!(operation, Operation::Create | Operation::Update | Operation::Delete)
     }
 
+    fn looks_at_deleted(&self, _: &Registry) -> bool {
+        false
+    }
+
     fn validate(&self, registry: &Registry, attributes: &Attributes<'_>, _: &Object) -> Result<(), RegistryError> {
         match missing(registry, attributes) {
             None => Ok(()),

@@ -89,7 +89,7 @@ impl Webhooks {
 /// The webhooks of a book whose rules name a write; `None` if there are none, or the server itself writes.
 fn named(registry: &Registry, attributes: &Attributes<'_>, book: &WebhookBook) -> Option<Vec<Invocation>> {
     let mut webhooks = book.read(&registry.expressions)?;
-    if attributes.is_own_write() {
+    if attributes.is_own_write() || attributes.is_outline {
         return None;
     }
     if is_exempt(attributes.resource) {
@@ -108,6 +108,10 @@ impl Admission for MutatingAdmissionWebhook {
 
     fn handles(&self, _: Operation) -> bool {
         true
+    }
+
+    fn looks_at_deleted(&self, registry: &Registry) -> bool {
+        registry.admission_webhooks.mutating.read(&registry.expressions).is_some()
     }
 
     fn admit_waiting<'a>(
@@ -210,6 +214,10 @@ impl Admission for ValidatingAdmissionWebhook {
 
     fn handles(&self, _: Operation) -> bool {
         true
+    }
+
+    fn looks_at_deleted(&self, registry: &Registry) -> bool {
+        registry.admission_webhooks.validating.read(&registry.expressions).is_some()
     }
 
     fn validate_waiting<'a>(

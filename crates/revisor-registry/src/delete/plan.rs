@@ -70,10 +70,11 @@ pub(super) fn plan(resource: &Resource, mut object: Object, options: &DeleteOpti
     if marks(object.object_mut("metadata")) == before { Plan::Nothing } else { Plan::Mark(object) }
 }
 
-/// All that a deletion notes on an object that it does not remove.
+/// All that a deletion notes in the metadata of an object that it does not remove.
+pub(super) const MARKS: [&str; 4] = ["deletionTimestamp", "deletionGracePeriodSeconds", "finalizers", "generation"];
+
 fn marks(metadata: &Object) -> [Option<Value>; 4] {
-    ["deletionTimestamp", "deletionGracePeriodSeconds", "finalizers", "generation"]
-        .map(|name| metadata.get(name).cloned())
+    MARKS.map(|name| metadata.get(name).cloned())
 }
 
 /// Whether nothing holds an object and nothing has to be noted on it, as of most: then nobody needs a copy.

@@ -103,6 +103,7 @@ impl<'a> WriteOptions<'a> {
             requester: self.requester,
             old,
             stored: None,
+            is_outline: false,
             deadline: self.deadline,
             notes: self.notes,
             reinvocation: None,

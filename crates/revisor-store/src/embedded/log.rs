@@ -48,8 +48,9 @@ impl Log {
                 .cache_size(1 << 20)
                 .max_cached_files(Some(128))
                 .max_journaling_size(128 << 20)
-                // One thread writes tables while the other merges them.
-                .worker_threads(2)
+                // One thread writes tables while others merge them. Of two, the engine has one turn in a tight circle for as
+                // long as the other merges, because it hands back what it leaves to others; the third takes that.
+                .worker_threads(3)
                 .manual_journal_persist(true)
                 .open()?;
             let options = || {

@@ -3,10 +3,8 @@
 mod paths;
 mod ports;
 
-use std::collections::HashSet;
-
 use revisor_object::names::label_value;
-use revisor_object::{FieldPath, Object, ip_warnings};
+use revisor_object::{FieldPath, Object, Seen, ip_warnings};
 
 use super::affinity::{PREFERRED, REQUIRED};
 use super::members::{all_containers, number, objects, part, text, texts};
@@ -185,10 +183,10 @@ fn fractions(path: FieldPath<'_>, list: &Object, names: &[&str], found: &mut Vec
 fn of_repetitions(path: FieldPath<'_>, spec: &Object, found: &mut Vec<String>) {
     for (list, key) in [("hostAliases", "ip"), ("imagePullSecrets", "name")] {
         let path = path.child(list);
-        let mut seen = HashSet::new();
+        let mut seen = Seen::default();
         for (at, item) in objects(spec, list) {
             let given = text(item, key);
-            if !seen.insert(given) {
+            if !seen.is_new(given) {
                 found.push(format!("{}: duplicate {key} {given:?}", path.index(at).child(key)));
             }
         }
@@ -241,10 +239,10 @@ fn of_app_armor(path: FieldPath<'_>, annotations: &Object, of_pod: &Object, cont
 
 /// Variables that hide an earlier one without making use of it.
 fn of_variables(path: FieldPath<'_>, container: &Object, found: &mut Vec<String>) {
-    let mut seen = HashSet::new();
+    let mut seen = Seen::default();
     for (at, variable) in objects(container, "env") {
         let name = text(variable, "name");
-        if seen.insert(name) {
+        if seen.is_new(name) {
             continue;
         }
         let reference = format!("$({name})");

@@ -27,13 +27,17 @@ impl Admission for ValidatingAdmissionPolicy {
         true
     }
 
+    fn looks_at_deleted(&self, registry: &Registry) -> bool {
+        registry.policies.validating(&registry.expressions).is_some()
+    }
+
     fn validate_waiting<'a>(
         &'a self,
         registry: &'a Registry,
         attributes: &'a Attributes<'_>,
         object: &'a Object,
     ) -> Option<Waiting<'a>> {
-        let all = registry.policies.validating(&registry.expressions)?;
+        let all = registry.policies.validating(&registry.expressions).filter(|_| !attributes.is_outline)?;
         let hooks = match Say::of(attributes) {
             Say::All => all,
             Say::Static => registry.policies.static_validating()?,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use revisor_object::Object;
+use revisor_object::{Object, Seen};
 
 use super::MOST_WARNINGS;
 use crate::kinds::pod_spec::members::{objects, part, text};
@@ -26,22 +26,25 @@ pub(super) fn of(spec: &Object) -> Vec<String> {
     let mut warnings = Vec::new();
     for (_, volume) in objects(spec, "volumes") {
         let name = text(volume, "name");
-        let mut warn = |what: &str, places: Vec<Place<'_>>| {
-            let shown = |overlap| format!("volume {name:?} ({what}): overlapping paths: {overlap}");
+        let mut warn = |kind: &str, called: Option<&str>, places: Vec<Place<'_>>| {
+            let shown = |overlap| match called {
+                None => format!("volume {name:?} ({kind}): overlapping paths: {overlap}"),
+                Some(called) => format!("volume {name:?} ({kind} {called:?}): overlapping paths: {overlap}"),
+            };
             warnings.extend(overlaps(places).into_iter().map(shown));
         };
         if let Some(source) = volume.object("configMap") {
-            warn(&format!("ConfigMap {:?}", text(source, "name")), places(source, ""));
+            warn("ConfigMap", Some(text(source, "name")), places(source, ""));
         }
         if let Some(source) = volume.object("secret") {
-            warn(&format!("Secret {:?}", text(source, "secretName")), places(source, ""));
+            warn("Secret", Some(text(source, "secretName")), places(source, ""));
         }
         if let Some(source) = volume.object("downwardAPI") {
-            warn("DownwardAPI", places(source, ""));
+            warn("DownwardAPI", None, places(source, ""));
         }
         if let Some(projected) = volume.object("projected") {
             let all = objects(projected, "sources").flat_map(|(_, source)| places_of_source(source)).collect();
-            warn("Projected", all);
+            warn("Projected", None, all);
             // Once is enough, however many of its sources are empty.
             if objects(projected, "sources").any(|(_, source)| source.is_empty()) {
                 warnings.push(format!("volume {name:?} (Projected) has no sources provided"));
@@ -85,6 +88,12 @@ fn places_of_source(source: &Object) -> Vec<Place<'_>> {
 fn overlaps(mut places: Vec<Place<'_>>) -> Vec<String> {
     let mut found = Vec::new();
     places.iter_mut().for_each(|place| place.path = place.path.trim_end_matches('/'));
+    // Nearly always they part at their first steps.
+    let mut firsts = Seen::default();
+    let mut paths = places.iter().map(|place| place.path).filter(|path| !path.is_empty());
+    if paths.all(|path| firsts.is_new(path.split('/').next())) {
+        return found;
+    }
     let mut tree = Tree::default();
     for (at, place) in places.iter().enumerate().filter(|(_, place)| !place.path.is_empty()) {
         for other in tree.insert(place.path, at) {

@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 
-use revisor_object::{FieldPath, Object};
+use revisor_object::{FieldPath, Object, Seen};
 
 use super::MOST_WARNINGS;
 use crate::kinds::pod_spec::members::{all_containers, number, objects, text};
 
 /// What is unwise about the ports of a spec.
 pub(super) fn of(path: FieldPath<'_>, spec: &Object, found: &mut Vec<String>) {
+    if have_nothing_to_do_with_each_other(spec) {
+        return;
+    }
     let mut others: HashMap<(i64, &str), Others<'_>> = HashMap::new();
     let mut names: HashMap<&str, String> = HashMap::new();
     let mut same_names = Vec::new();
@@ -44,6 +47,18 @@ pub(super) fn of(path: FieldPath<'_>, spec: &Object, found: &mut Vec<String>) {
         }
     }
     found.append(&mut same_names);
+}
+
+/// Whether no two ports share a number or a name, and none names an address, as nearly always: then there is nothing to
+/// warn of, and nothing has to be written down of any.
+fn have_nothing_to_do_with_each_other(spec: &Object) -> bool {
+    let (mut numbers, mut names) = (Seen::default(), Seen::default());
+    all_containers(spec).flat_map(|(_, _, container)| objects(container, "ports")).all(|(_, port)| {
+        let name = text(port, "name");
+        text(port, "hostIP").is_empty()
+            && numbers.is_new((number(port, "containerPort"), text(port, "protocol")))
+            && (name.is_empty() || names.is_new(name))
+    })
 }
 
 /// Ports with one number and protocol: their fields, and where those of the host stand among them. Ports are not
