@@ -20,12 +20,12 @@ use revisor_auth::Identity;
 use revisor_cache::Footprint;
 use revisor_catalog::{DeleteAnswer, Feature, Moment, ObjectRoute, Requester, Resource, Verb};
 use revisor_object::names::NameRule;
-use revisor_object::{Object, Status, StatusDetails, Value, parse_json, parse_yaml};
+use revisor_object::{Object, Status, StatusDetails, Value, compact_json, parse_json, parse_yaml};
 use revisor_registry::{
     AdmissionNotes, Decoded, DeleteOptions, Deleted, Format, GetRequest, Got, ListRequest, PatchKind, Place,
     RegistryError, Saved, Selection, SentOptions, WatchRequest, Watched, WriteOptions, is_light,
 };
-use revisor_schema::read_cbor_map;
+use revisor_schema::{is_spelled, read_cbor_map};
 
 pub(crate) use insides::Insides;
 
@@ -375,7 +375,7 @@ impl Api {
         let work = pin!(async {
             if route.is_about("", "serviceaccounts") && route.subresource.as_deref() == Some("token") {
                 // Boxed, as reviews are: all others would carry the room for it about.
-                let saved = Box::pin(self.request_token(route, format, &text, options)).await?;
+                let saved = Box::pin(self.request_token(route, format, &text, options, representation)).await?;
                 return Ok(answer_saved(representation, saved)?);
             }
             let decoded = Decoded::read(&route.resource, format, &text, options.validation)?;
@@ -549,7 +549,7 @@ impl Api {
             return Ok(Query::parse(parts.uri.query()).delete_options()?);
         }
         let format = body_format(&parts.headers, representation)?;
-        note_patch(representation, format == Format::Cbor, &text);
+        note_delete_options(representation, format == Format::Cbor, &text);
         Ok(DeleteOptions::read(self.options.registry.built_in(), format, &text)?)
     }
 
@@ -590,7 +590,7 @@ impl Api {
 }
 
 /// Writes down an object that was sent, with what it means where it says nothing, as the original does.
-fn note_sent(representation: &Representation, resource: &Arc<Resource>, object: &Object) {
+pub(crate) fn note_sent(representation: &Representation, resource: &Arc<Resource>, object: &Object) {
     let Some(record) = representation.record() else { return };
     record.sent_metadata(object);
     if record.wants_request() {
@@ -598,24 +598,41 @@ fn note_sent(representation: &Representation, resource: &Arc<Resource>, object: 
         resource.to_stored(&mut object);
         resource.working().default(&mut object);
         resource.to_shown(&mut object);
-        let api_version = match resource.group.as_str() {
-            "" => resource.version.to_string(),
-            group => format!("{group}/{}", resource.version),
+        let json = if resource.custom().is_none() {
+            let bytes = resource.encode_as_it_is(&object);
+            if is_spelled(&bytes) { compact_json(&bytes).into_owned() } else { bytes }
+        } else {
+            object.insert("apiVersion", resource.api_version.as_str());
+            object.insert("kind", resource.kind.to_string());
+            Value::from(object).to_json().into()
         };
-        object.insert("apiVersion", api_version);
-        object.insert("kind", resource.kind.to_string());
-        record.sent(Value::from(object).to_json().into());
+        record.sent(json.into());
     }
 }
 
-/// Writes down a patch, or options, as they were sent.
+/// Writes down how something is to be deleted, under the name that the original's own type has.
+fn note_delete_options(representation: &Representation, is_cbor: bool, text: &[u8]) {
+    note_json(representation, is_cbor, text, |value| {
+        if let Some(options) = value.as_object_mut() {
+            options.insert("kind", "DeleteOptions");
+            options.insert("apiVersion", "meta.k8s.io/__internal");
+        }
+    });
+}
+
+/// Writes down a patch as it was sent.
 fn note_patch(representation: &Representation, is_cbor: bool, text: &[u8]) {
+    note_json(representation, is_cbor, text, |_| {});
+}
+
+fn note_json(representation: &Representation, is_cbor: bool, text: &[u8], name: impl FnOnce(&mut Value)) {
     let Some(record) = representation.record().filter(|record| record.wants_request()) else { return };
     let value = match is_cbor {
         true => read_cbor_map(text).ok(),
         false => parse_json(text).ok().or_else(|| parse_yaml(text).ok()).map(|parsed| parsed.value),
     };
-    if let Some(value) = value {
+    if let Some(mut value) = value {
+        name(&mut value);
         record.sent(value.to_json().into());
     }
 }

@@ -32,17 +32,14 @@ impl Api {
         let place = Place { resource, namespace: route.namespace.as_deref(), name: name.as_deref() };
         let write = UnstoredWrite { place, own_kind: None, operation: Operation::Create, options };
         let registry = &self.options.registry;
+        registry.record_sender(resource, &mut question, options).await;
         registry.admit_unstored(&write, &mut question).await?;
-        let errors = resource.strategy.validate(&question);
+        let errors = resource.quoting_internal_values(resource.strategy.validate(&question));
         if !errors.is_empty() {
             // As in the original, such a refusal does not name the kind.
             return Err(Box::new(Status::invalid(KindRef { group: &resource.group, kind: "" }, "", &errors)).into());
         }
         registry.validate_unstored(&write, &question).await?;
-        // The other two are answered with an object of the server's own.
-        if !matches!(resource.plural.as_str(), "selfsubjectreviews" | "selfsubjectrulesreviews") {
-            registry.record_sender(resource, &mut question, options).await;
-        }
         let answer = match resource.plural.as_str() {
             "selfsubjectreviews" => self.who_am_i(user),
             "tokenreviews" => self.whose_token(question).await?,

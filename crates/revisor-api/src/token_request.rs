@@ -17,7 +17,8 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::Api;
-use crate::objects::{Refusal, place};
+use crate::objects::{Refusal, note_sent, place};
+use crate::representation::Representation;
 use crate::reviews::take_namespace;
 
 const MIN_SECONDS: i64 = 10 * 60;
@@ -76,6 +77,7 @@ impl Api {
         format: Format,
         text: &[u8],
         options: WriteOptions<'_>,
+        representation: &Representation,
     ) -> Result<Saved, Refusal> {
         let registry = &self.options.registry;
         let part = route.subresource.as_deref().and_then(|name| route.resource.subresource(name));
@@ -86,6 +88,7 @@ impl Api {
         };
         let decoded = Decoded::read(kind, format, text, options.validation)?;
         let warnings = decoded.warnings.clone();
+        note_sent(representation, kind, decoded.object());
         let mut request = decoded.into_object();
         kind.default(&mut request);
         take_namespace(&mut request, route.namespace.as_deref())?;

@@ -10,4 +10,4 @@ pub use coverage::{Escalation, missing_rights};
 pub(crate) use grants::Verdict;
 pub use grants::{Binding, GrantBook, Grants, MissingRoles, RoleKind, RoleRef, Subject};
 pub use rule::PolicyRule;
-pub(crate) use rule::path_covers;
+pub(crate) use rule::{path_covers, quoted_list};

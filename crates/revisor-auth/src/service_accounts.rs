@@ -23,6 +23,7 @@ pub use self::metrics::ServiceAccountMetrics;
 use self::signed_tokens::{SignedToken, SignedTokens};
 use self::token_claims::{Audiences, TokenClaims, user_name};
 pub use self::token_claims::{NewToken, TokenObject, TokenSubject};
+use crate::rbac::quoted_list;
 use crate::token_key::{algorithms, is_signed, json_web_keys, named_key, payload, unverified};
 use crate::{AuthenticationNotes, Identity, SigningKey, Unauthenticated, VerifyingKey};
 
@@ -277,7 +278,8 @@ impl ServiceAccounts {
         }
         let (named, wanted) = (self.named(&signed), self.wanted(audiences));
         if !wanted.iter().any(|audience| named.contains(audience)) {
-            return Err(refused(format!("token audiences {named:?} is invalid for the target audiences {wanted:?}")));
+            let (named, wanted) = (quoted_list(named), quoted_list(wanted));
+            return Err(refused(format!("token audiences {named} is invalid for the target audiences {wanted}")));
         }
         let identity = match &*signed {
             SignedToken::Bound(claims, identity) => {

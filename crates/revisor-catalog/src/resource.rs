@@ -279,8 +279,8 @@ impl Resource {
             return format!("converting ({version}.{kind}) to ({package}.{}): unknown conversion", self.kind);
         }
         let scheme = match package {
-            "apiextensions" => "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
-            "apiregistration" => "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
+            "apiextensions" => "pkg/apiserver/apiserver.go:55",
+            "apiregistration" => "pkg/apiserver/scheme/scheme.go:28",
             _ => "pkg/api/legacyscheme/scheme.go:30",
         };
         let (kind, version) = (BadValue::from(kind), BadValue::from(api_version));

@@ -29,6 +29,9 @@ impl Registry {
             operation: Operation::Create,
             options: WriteOptions { subresource: (place.resource.plural == "pods").then_some("binding"), ..options },
         };
+        if let Some(bindings) = self.catalog.resource("", "v1", "bindings") {
+            self.record_sender(bindings, &mut binding, write.options).await;
+        }
         self.admit_unstored(&write, &mut binding).await?;
         let metadata = binding.object_mut("metadata");
         match_namespace(pods, metadata, namespace)?;

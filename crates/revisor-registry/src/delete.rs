@@ -121,7 +121,7 @@ impl DeleteOptions {
         if kind != "DeleteOptions" {
             return Err(bad(format!(
                 "no kind {kind:?} is registered for version {version:?} in scheme \
-                 \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
+                 \"pkg/apis/meta/internalversion/scheme/register.go:27\""
             )));
         }
         let wrong = |name: &str, value: &Value| {

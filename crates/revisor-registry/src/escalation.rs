@@ -7,6 +7,7 @@ use revisor_auth::{
     why_forbidden,
 };
 use revisor_catalog::Requester;
+use revisor_object::names::path_segment_name;
 use revisor_object::{Object, Value};
 
 use crate::admission::Attributes;
@@ -63,6 +64,15 @@ impl Registry {
                 }
                 if role.kind == RoleKind::Role && attributes.namespace.is_none() {
                     return Err(RegistryError::BadRequest("Namespace parameter required.".to_owned()));
+                }
+                // The original gets the role by its own storage, which refuses such names.
+                if role.name.is_empty() {
+                    return Err(RegistryError::BadRequest("Name parameter required.".to_owned()));
+                }
+                let problems = path_segment_name(&role.name);
+                if !problems.is_empty() {
+                    let why = problems.join(";");
+                    return Err(RegistryError::BadRequest(format!("Name parameter invalid: {:?}: {why}", role.name)));
                 }
                 let rules = self.authorizer.grants().read().role(&role, attributes.namespace).cloned();
                 match rules {

@@ -58,6 +58,16 @@ impl Eviction {
         Ok(Eviction(object))
     }
 
+    /// The kind of what is sent.
+    pub fn kind(registry: &Registry) -> Option<&Arc<Resource>> {
+        registry.catalog.other_kind("policy/v1", KIND)
+    }
+
+    /// What is sent.
+    pub fn object(&self) -> &Object {
+        &self.0
+    }
+
     fn name(&self) -> &str {
         name_of(&self.0)
     }
@@ -88,6 +98,9 @@ impl Registry {
             eviction.0.remove(name);
         }
         match_namespace(pods, eviction.0.object_mut("metadata"), namespace)?;
+        if let Some(kind) = Eviction::kind(self) {
+            self.record_sender(kind, &mut eviction.0, unstored.options).await;
+        }
         self.admit_unstored(&unstored, &mut eviction.0).await?;
         if eviction.name() != name {
             let message = "name in URL does not match name in Eviction object";

@@ -70,6 +70,27 @@ impl Registry {
     }
 }
 
+/// What is wrong with entries that cannot be read (upstream: `DecodeManagedFields`).
+pub(crate) fn why_unreadable(entries: &[Value]) -> String {
+    let empty = Object::new();
+    for (at, entry) in entries.iter().enumerate() {
+        let entry = entry.as_object().unwrap_or(&empty);
+        let text = |name| entry.str(name).unwrap_or_default();
+        if !matches!(text("operation"), "Apply" | "Update") {
+            return "operation must be `Apply` or `Update`".to_owned();
+        }
+        if text("apiVersion").is_empty() {
+            return "apiVersion must not be empty".to_owned();
+        }
+        match text("fieldsType") {
+            "FieldsV1" => {}
+            "" => return format!("missing fieldsType in managed fields entry {at}"),
+            other => return format!("invalid fieldsType {other:?} in managed fields entry {at}"),
+        }
+    }
+    "metadata.managedFields cannot be read".to_owned()
+}
+
 /// The entries of a new object that was applied as it was sent: who applies manages what was said, not the defaults
 /// that come with it nor what is around it.
 pub(crate) fn of_applied(shown: &Resource, config: &Object, options: WriteOptions<'_>, now: &str) -> ManagedFields {

@@ -144,7 +144,9 @@ impl Registry {
             let pending = self.quota_ledger.begin(quotas.key(charges.namespace.as_deref(), &name), &target, &added);
             let charged = self.overwrite(&quotas, charges.namespace.as_deref(), &name, false, |_, quota| {
                 let used = raised(quota, &added).map_err(&refuse)?;
+                let before = quota.clone();
                 quota.object_mut("status").insert("used", shown(&used));
+                self.record_status(&quotas, &before, quota, &self.now());
                 Ok(())
             });
             let charged = charged.await;

@@ -232,7 +232,7 @@ impl Registry {
             if !resource.rules.unconditional_update {
                 return Err(RegistryError::VersionRequired { resource: resource.clone(), name: name.to_owned() });
             }
-            metadata.insert("resourceVersion", version);
+            metadata.remove("resourceVersion");
         } else if named != version {
             return Err(RegistryError::conflict(resource, name, MODIFIED));
         }
@@ -252,10 +252,20 @@ impl Registry {
         resource.forget_empty(&mut object);
         object.object_mut("metadata").set("managedFields", managed.into_value());
         if scale_of(shown, options.subresource).is_some() {
+            object.object_mut("metadata").insert("resourceVersion", version.clone());
             self.admit_scale(&attributes, &mut object).await?;
         } else if self.admit_keeping_managers(&attributes, &mut object).await? {
             restore_metadata(&mut object, &old);
+            // Others may have said anything about where and what the object is.
+            let metadata = object.object_mut("metadata");
+            match_namespace(resource, metadata, namespace)?;
+            let named = metadata.str("resourceVersion").unwrap_or_default();
+            if !matches!(named, "" | "0") && named != version {
+                return Err(RegistryError::conflict(resource, name, MODIFIED));
+            }
         }
+        // As in the original, who does not insist on a version shows none to mutating admission.
+        object.object_mut("metadata").insert("resourceVersion", version);
         if let Some(told) = repeated_owners(&drop_repeated_owners(object.object_mut("metadata")), true) {
             attributes.warn(told);
         }
@@ -289,15 +299,16 @@ impl Registry {
         let has_changed = self.admit(attributes, object).await?;
         if has_changed && may_change {
             let metadata = object.object_mut("metadata");
-            if metadata.get("managedFields") != known.as_ref()
-                && ManagedFields::read(metadata.array("managedFields")).is_none()
-            {
+            let managed = metadata.array("managedFields");
+            if managed.is_empty() {
+                metadata.remove("managedFields");
+            } else if metadata.get("managedFields") != known.as_ref() && ManagedFields::read(managed).is_none() {
+                let why = managed_fields::why_unreadable(managed);
                 metadata.set("managedFields", known);
-                attributes.warn(
+                attributes.warn(format!(
                     ".metadata.managedFields was in an invalid state after admission; this could be caused by an \
-                     outdated mutating admission controller; please fix your requests: metadata.managedFields cannot \
-                     be read",
-                );
+                     outdated mutating admission controller; please fix your requests: {why}"
+                ));
             }
         }
         Ok(has_changed)
@@ -328,7 +339,9 @@ impl Registry {
             shown.strategy.validate_update_warning(&object, old, options.part(), circumstances, &mut warnings);
         errors.extend(validated);
         options.keep_sent_too(&warnings);
-        reject_invalid(resource, name, errors)?;
+        // Admission may have given it another name, by which it is refused.
+        let called = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or(name);
+        reject_invalid(resource, called, errors)?;
         warnings.extend(match options.part() {
             Part::Whole => resource.strategy.warnings(&object, Some(old)),
             Part::Subresource(_) => resource.strategy.subresource_warnings(&object, old),

@@ -166,7 +166,7 @@ fn read(
     if !is_ours || !matches!(kind, "" | KIND) {
         return Err(AdmissionReviewError::Unreadable(format!(
             "no kind {kind:?} is registered for version {api_version:?} in scheme \
-             \"k8s.io/apiserver/pkg/util/webhook/client.go:71\""
+             \"pkg/util/webhook/client.go:71\""
         )));
     }
     if let (false, Some((_, found))) = (is_known(version), api_version.split_once('/')) {
@@ -182,7 +182,7 @@ fn read(
     };
     let answer = answer_of(response)?;
     if version == AdmissionReviewVersion::V1 {
-        let named = text(response, "uid")?;
+        let named = uid_of(response)?;
         if named != uid {
             return Err(invalid(format!("expected response.uid={uid:?}, got {}", BadValue::from(named))));
         }
@@ -248,21 +248,45 @@ fn answer_of(response: &Object) -> Result<AdmissionAnswer, AdmissionReviewError>
     };
     let result = match response.get("status") {
         None | Some(Value::Null) => None,
-        Some(status @ Value::Object(_)) => {
-            let read: Result<Status, _> = serde_json::from_str(&status.to_json());
-            Some(read.map_err(|error| AdmissionReviewError::Unreadable(format!("response.status: {error}")))?)
-        }
+        Some(Value::Object(status)) => Some(status_of(status)?),
         Some(other) => return Err(mismatch(other, &of("status"), "v1.Status")),
     };
     let patch_type = text(response, "patchType")?;
     Ok(AdmissionAnswer { allowed, result, patch, patch_type, audit_annotations, warnings })
 }
 
+/// Why a webhook says no. Its code may be any number of 32 bits; one that is none of HTTP says nothing.
+fn status_of(status: &Object) -> Result<Status, AdmissionReviewError> {
+    for (name, wanted) in [("status", "string"), ("message", "string"), ("reason", "v1.StatusReason")] {
+        text_at(status, name, &format!("Status.response.status.{name}"), wanted)?;
+    }
+    let code = match status.get("code") {
+        None | Some(Value::Null) => 0,
+        Some(code) => {
+            let number = code.as_i64().and_then(|code| i32::try_from(code).ok());
+            number.ok_or_else(|| mismatch(code, "Status.response.status.code", "int32"))?
+        }
+    };
+    let mut readable = status.clone();
+    readable.insert("code", i64::from(u16::try_from(code).unwrap_or_default()));
+    let read: Result<Status, _> = serde_json::from_str(&Value::Object(readable).to_json());
+    read.map_err(|error| AdmissionReviewError::Unreadable(format!("response.status: {error}")))
+}
+
+fn uid_of(response: &Object) -> Result<String, AdmissionReviewError> {
+    text_at(response, "uid", "AdmissionResponse.response.uid", "types.UID")
+}
+
 fn text(object: &Object, name: &str) -> Result<String, AdmissionReviewError> {
+    text_at(object, name, &format!("AdmissionResponse.response.{name}"), "string")
+}
+
+/// The text of a member, which the original calls so and takes for this type.
+fn text_at(object: &Object, name: &str, place: &str, wanted: &str) -> Result<String, AdmissionReviewError> {
     match object.get(name) {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.to_string()),
-        Some(other) => Err(mismatch(other, &format!("AdmissionResponse.response.{name}"), "string")),
+        Some(other) => Err(mismatch(other, place, wanted)),
     }
 }
 
@@ -349,6 +373,22 @@ mod tests {
                 v1(r#""response":{"uid":"u","allowed":"yes"}"#),
                 true,
                 "failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool",
+            ),
+            (v1(r#""response":{"uid":"u","status":{"code":-1,"message":"no"}}"#), true, "denied"),
+            (
+                v1(r#""response":{"uid":"u","status":{"code":"x"}}"#),
+                true,
+                "failed to call webhook: json: cannot unmarshal string into Go struct field Status.response.status.code of type int32",
+            ),
+            (
+                v1(r#""response":{"uid":5}"#),
+                true,
+                "failed to call webhook: json: cannot unmarshal number into Go struct field AdmissionResponse.response.uid of type types.UID",
+            ),
+            (
+                r#"{"apiVersion":"v1","kind":"AdmissionReview"}"#.to_owned(),
+                true,
+                r#"failed to call webhook: no kind "AdmissionReview" is registered for version "v1" in scheme "pkg/util/webhook/client.go:71""#,
             ),
         ] {
             let shown = match read(AdmissionReviewVersion::V1, &object(&review), "u", mutating) {

@@ -119,11 +119,44 @@ pub(crate) fn modes(flags: &ServeFlags) -> anyhow::Result<AuthorizationModes> {
         names.extend(authorizer.str("type").filter(|name| TYPES.contains(name)).filter(|name| !names.contains(name)));
     }
     if names.is_empty() {
+        let typeless = object.array("authorizers").iter().filter_map(Value::as_object).enumerate();
+        let root = FieldPath::root("authorizers");
+        let errors: Vec<FieldError> =
+            typeless.filter_map(|(index, authorizer)| type_problem(&root.index(index), authorizer)).collect();
+        if !errors.is_empty() {
+            bail!("invalid authorization configuration {path:?}: {}", aggregate_message(&errors));
+        }
         bail!(
             "invalid authorization configuration {path:?}: authorizers: Required value: at least one authorization mode must be defined"
         );
     }
     Ok(names.join(",").parse()?)
+}
+
+/// What is wrong with the type of an authorizer.
+fn type_problem(path: &FieldPath<'_>, authorizer: &Object) -> Option<FieldError> {
+    match authorizer.str("type").unwrap_or_default() {
+        "" => Some(FieldError::required(path.child("type"), "")),
+        known if TYPES.contains(&known) => None,
+        other => Some(FieldError::not_supported(path.child("type"), other, &TYPES)),
+    }
+}
+
+/// What all but webhooks must be called (upstream: `GetNameForAuthorizerMode`).
+fn refuse_other_names(object: &Object) -> anyhow::Result<()> {
+    let refused = |authorizer: &Object| {
+        let text = |name| authorizer.str(name).unwrap_or_default();
+        let (kind, name, expected) = (text("type"), text("name"), text("type").to_ascii_lowercase());
+        (kind != "Webhook" && name != expected)
+            .then(|| format!("expected name {expected} for authorizer {kind} instead of {name}"))
+    };
+    let refusals: Vec<String> =
+        object.array("authorizers").iter().filter_map(Value::as_object).filter_map(refused).collect();
+    match &refusals[..] {
+        [] => Ok(()),
+        [only] => bail!("{only}"),
+        several => bail!("[{}]", several.join(", ")),
+    }
 }
 
 /// A file that says who decides, followed while the server runs.
@@ -211,6 +244,7 @@ impl Surroundings {
         let mut reader = Reader { errors: Vec::new(), surroundings: self };
         let steps = reader.steps(&object);
         if reader.errors.is_empty() {
+            refuse_other_names(&object)?;
             return steps;
         }
         bail!("invalid authorization configuration {path:?}: {}", aggregate_message(&reader.errors))
@@ -239,12 +273,8 @@ impl Reader<'_> {
         for (index, authorizer) in authorizers.iter().filter_map(Value::as_object).enumerate() {
             let path = root.index(index);
             let kind = authorizer.str("type").unwrap_or_default();
-            if kind.is_empty() {
-                self.required(&path.child("type"), "");
-                continue;
-            }
-            if !TYPES.contains(&kind) {
-                self.errors.push(FieldError::not_supported(path.child("type"), kind, &TYPES));
+            if let Some(problem) = type_problem(&path, authorizer) {
+                self.errors.push(problem);
                 continue;
             }
             if !types.insert(kind) && kind != "Webhook" {

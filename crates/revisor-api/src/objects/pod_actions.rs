@@ -11,7 +11,7 @@ use revisor_registry::{AdmissionNotes, Decoded, Eviction, RegistryError, WriteOp
 use super::connections::{Connection, forwarded_ports};
 use super::insides::{Destination, SPDY_INSIDE};
 use super::log_options::LogOptions;
-use super::{Refusal, body_format, deletion, place, write_options};
+use super::{Refusal, body_format, deletion, note_sent, place, write_options};
 use crate::query::Query;
 use crate::remote_command::{self, Wanted};
 use crate::representation::{Answer, Representation};
@@ -82,9 +82,13 @@ impl Api {
                         return Err(Box::new(Status::no_such_resource()).into());
                     };
                     let binding = Decoded::read(bindings, format, &text, options.validation)?;
+                    note_sent(representation, bindings, binding.object());
                     registry.bind(place(route), binding, options).await?;
                 } else {
                     let eviction = Eviction::read(registry, format, &text)?;
+                    if let Some(kind) = Eviction::kind(registry) {
+                        note_sent(representation, kind, eviction.object());
+                    }
                     registry.evict(place(route), eviction, options).await?;
                 }
                 let mut done = Status::success(StatusDetails::default());

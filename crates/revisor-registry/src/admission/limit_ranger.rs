@@ -29,8 +29,13 @@ impl Admission for LimitRanger {
 
     fn admit(&self, registry: &Registry, attributes: &Attributes<'_>, pod: &mut Object) -> Result<(), RegistryError> {
         if concerns(attributes) == Some("Pod") {
+            let mut has_filled_in = false;
             for range in ranges(registry, attributes) {
-                fill_in(&range, pod);
+                has_filled_in |= fill_in(&range, pod);
+            }
+            // What containers ask for makes defaults of the pod, which the original finds when it reads what it stored.
+            if has_filled_in {
+                attributes.resource.default(pod);
             }
         }
         Ok(())
@@ -74,8 +79,8 @@ fn limits_of<'a>(range: &'a Object, kind: &str) -> impl Iterator<Item = &'a Obje
     limits.filter(move |limit| text(limit, "type") == kind)
 }
 
-/// Gives containers what they leave out, and notes on the pod what it was.
-fn fill_in(range: &Object, pod: &mut Object) {
+/// Gives containers what they leave out, and notes on the pod what it was. Tells whether there was anything.
+fn fill_in(range: &Object, pod: &mut Object) -> bool {
     let mut defaults = [("limits", Object::new()), ("requests", Object::new())];
     for limit in limits_of(range, "Container") {
         for ((_, amounts), source) in defaults.iter_mut().zip(["default", "defaultRequest"]) {
@@ -87,7 +92,7 @@ fn fill_in(range: &Object, pod: &mut Object) {
         }
     }
     if defaults.iter().all(|(_, amounts)| amounts.is_empty()) {
-        return;
+        return false;
     }
     let mut notes = Vec::new();
     let spec = pod.object_mut("spec");
@@ -110,10 +115,12 @@ fn fill_in(range: &Object, pod: &mut Object) {
             }
         }
     }
-    if !notes.is_empty() {
-        let note = format!("LimitRanger plugin set: {}", notes.join("; "));
-        pod.object_mut("metadata").object_mut("annotations").insert(ANNOTATION, note);
+    if notes.is_empty() {
+        return false;
     }
+    let note = format!("LimitRanger plugin set: {}", notes.join("; "));
+    pod.object_mut("metadata").object_mut("annotations").insert(ANNOTATION, note);
+    true
 }
 
 fn pod_problems(range: &Object, pod: &Object) -> Vec<String> {

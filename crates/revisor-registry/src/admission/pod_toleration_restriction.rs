@@ -82,10 +82,17 @@ fn of_namespace(
     if text.is_empty() {
         return Ok(Some(Vec::new()));
     }
-    let odd = |why: String| RegistryError::Undecided(format!("annotation {annotation}: {why}"));
-    match parse_json(text.as_bytes()).map_err(|error| odd(error.to_string()))?.value {
-        Value::Array(tolerations) if tolerations.iter().all(|it| it.as_object().is_some()) => Ok(Some(tolerations)),
-        _ => Err(odd("it is no list of tolerations".to_owned())),
+    // In the words of Go's decoder.
+    let mismatch = |found: &Value, wanted: &str| {
+        let found = found.type_name();
+        RegistryError::Undecided(format!("json: cannot unmarshal {found} into Go value of type {wanted}"))
+    };
+    match parse_json(text.as_bytes()).map_err(|error| RegistryError::Undecided(error.to_string()))?.value {
+        Value::Array(tolerations) => match tolerations.iter().find(|it| it.as_object().is_none()) {
+            Some(odd) => Err(mismatch(odd, "v1.Toleration")),
+            None => Ok(Some(tolerations)),
+        },
+        odd => Err(mismatch(&odd, "[]v1.Toleration")),
     }
 }
 

@@ -125,7 +125,8 @@ async fn plugins_are_switched_by_flags() {
     let refused = admin.post("/api/v1/namespaces/default/services", &service).await.fails(403, "Forbidden");
     assert_eq!(refused["message"], "services \"s\" is forbidden: Use of external IPs is denied by admission control");
 
-    let rules = json!([{"apiGroups": [""], "resources": ["nodes", "pods", "pods/status"], "verbs": ["*"]}]);
+    let resources = json!(["nodes", "pods", "pods/status", "pods/eviction", "persistentvolumeclaims/status"]);
+    let rules = json!([{"apiGroups": [""], "resources": resources, "verbs": ["*"]}]);
     grant(&admin, "system:node:n", rules).await;
     let as_node = [("impersonate-user", "system:node:n"), ("impersonate-group", "system:nodes")];
     let node = async |method: Method, path: &str, body: Value| {
@@ -149,6 +150,18 @@ async fn plugins_are_switched_by_flags() {
         "pods \"b\" is forbidden: pod does not have \"kubernetes.io/config.mirror\" annotation, node \"n\" can only \
          create mirror pods"
     );
+    let eviction = json!({"metadata": {"name": "none"}});
+    let refused = node(Method::POST, &format!("{PODS}/none/eviction"), eviction).await.fails(404, "NotFound");
+    assert_eq!(refused["message"], "pod \"none\" not found");
+    // A kubelet tells how large a volume has become, and nothing else.
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let claim = json!({"metadata": {"name": "c"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+    let mut claim = admin.post(claims, &claim).await.expect(201).json();
+    claim["status"]["capacity"] = json!({"storage": "1Gi"});
+    let mut claim = node(Method::PUT, &format!("{claims}/c/status"), claim).await.expect(200).json();
+    claim["metadata"]["labels"] = json!({"a": "b"});
+    node(Method::PUT, &format!("{claims}/c/status"), claim).await.fails(403, "Forbidden");
     let flagz = admin.get("/flagz").await.expect(200).text();
     assert!(flagz.contains("disable-admission-plugins: [ServiceAccount,DefaultTolerationSeconds]"), "{flagz}");
 }

@@ -94,6 +94,86 @@ async fn refusals_tell_why_and_what_was_unwise() {
     assert!(warnings.iter().any(|text| text.contains("deprecated since v1.30")), "{warnings:?}");
 }
 
+/// What a webhook makes of an object must still be the one that was written, and in the state that it was.
+#[tokio::test]
+async fn a_changed_object_stays_where_it_is() {
+    let server = Server::start(&["--controllers=none"]).await;
+    let client = server.client();
+    let reviewer = Reviewer::start(|_, request| async move {
+        let set = |path: &str, value: &str| patch(&json!([{"op": "add", "path": path, "value": value}]));
+        match request["object"]["data"]["k"].as_str() {
+            Some("name") => set("/metadata/name", "other"),
+            Some("namespace") => set("/metadata/namespace", "other"),
+            Some("version") => set("/metadata/resourceVersion", "7"),
+            Some("managers") => patch(&json!([{"op": "add", "path": "/metadata/managedFields", "value": []}])),
+            Some("odd managers") => {
+                patch(&json!([{"op": "add", "path": "/metadata/managedFields", "value": [{"manager": "m"}]}]))
+            }
+            Some("shown") if !request["object"]["metadata"]["resourceVersion"].is_null() => deny("it has a version"),
+            _ => allow(),
+        }
+    })
+    .await;
+    client.post(CONFIG_MAPS, &config_map("one", "1")).await.expect(201);
+    register(&client, "mutating", "all", &[reviewer.webhook("m", &config_maps(), &json!({}))]).await;
+    let one = format!("{CONFIG_MAPS}/one");
+    for (word, code, reason, message) in [
+        (
+            "name",
+            422,
+            "Invalid",
+            "ConfigMap \"other\" is invalid: metadata.name: Invalid value: \"other\": field is immutable",
+        ),
+        (
+            "namespace",
+            400,
+            "BadRequest",
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ),
+        (
+            "version",
+            409,
+            "Conflict",
+            "Operation cannot be fulfilled on configmaps \"one\": the object has been modified; please apply your \
+             changes to the latest version and try again",
+        ),
+    ] {
+        let refused = client.put(&one, &config_map("one", word)).await.fails(code, reason);
+        assert_eq!(refused["message"], message, "{word}");
+    }
+    client.put(&one, &config_map("one", "shown")).await.expect(200);
+    let begun_anew = client.put(&one, &config_map("one", "managers")).await.expect(200).json();
+    assert_eq!(begun_anew["metadata"].get("managedFields"), None, "{begun_anew}");
+    let warnings = client.put(&one, &config_map("one", "odd managers")).await.expect(200).warnings();
+    assert!(warnings.iter().any(|text| text.contains("operation must be `Apply` or `Update`")), "{warnings:?}");
+}
+
+/// Who sent what is not stored is told too.
+#[tokio::test]
+async fn webhooks_are_told_who_manages_what_is_not_stored() {
+    let server = Server::start(&["--controllers=none"]).await;
+    let client = server.client();
+    let reviewer = Reviewer::start(|_, request| async move {
+        let manager = &request["object"]["metadata"]["managedFields"][0];
+        match (&request["subResource"], &manager["operation"], &manager["subresource"]) {
+            (part, operation, of) if operation == "Update" && part == of => allow(),
+            _ => deny("nobody manages it"),
+        }
+    })
+    .await;
+    make_pod(&client, "p").await;
+    let parts = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+        "resources": ["pods/binding", "pods/eviction"]});
+    let reviews = json!({"apiGroups": ["authentication.k8s.io"], "apiVersions": ["v1"], "operations": ["CREATE"],
+        "resources": ["selfsubjectreviews"]});
+    let webhooks = [reviewer.webhook("parts", &parts, &json!({})), reviewer.webhook("reviews", &reviews, &json!({}))];
+    register(&client, "validating", "all", &webhooks).await;
+    let binding = json!({"target": {"name": "n"}, "metadata": {"name": "p"}});
+    client.post(&format!("{PODS}/p/binding"), &binding).await.expect(201);
+    client.post(&format!("{PODS}/p/eviction"), &json!({"metadata": {"name": "p"}})).await.expect(201);
+    client.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", &json!({})).await.expect(201);
+}
+
 #[tokio::test]
 async fn every_operation_is_told_with_its_objects_and_options() {
     let server = Server::start(&["--controllers=none"]).await;

@@ -67,6 +67,58 @@ async fn metrics(client: &Client) -> String {
     String::from_utf8_lossy(&client.get("/metrics").await.expect(200).body).into_owned()
 }
 
+/// What is sent has all that it means, and is written down also where it is not stored.
+#[tokio::test]
+async fn what_is_done_to_a_pod_is_written_down_as_it_was_meant() {
+    let policy =
+        "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Request}]\n";
+    let (server, log, _folder) = audited(policy, &["--controllers=none"]).await;
+    let admin = server.client();
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    assert_eq!(send(&admin, "account", Method::POST, accounts, &json!({"metadata": {"name": "default"}})).await, 201);
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let options = json!({"propagationPolicy": "Background"});
+    let nothing = json!({});
+    for (id, method, path, body, code) in [
+        ("pod", Method::POST, pods.to_owned(), &pod, 201),
+        ("bound", Method::POST, format!("{pods}/p/binding"), &json!({"target": {"name": "n"}}), 201),
+        ("evicted", Method::POST, format!("{pods}/p/eviction"), &json!({"metadata": {"name": "p"}}), 201),
+        ("token", Method::POST, format!("{accounts}/default/token"), &json!({"spec": {"audiences": ["x"]}}), 201),
+        ("reviewed", Method::POST, "/apis/authentication.k8s.io/v1/selfsubjectreviews".to_owned(), &nothing, 201),
+        ("deleted", Method::DELETE, format!("{pods}/none"), &options, 404),
+    ] {
+        assert_eq!(send(&admin, id, method, &path, body).await, code, "{id}");
+    }
+    for (id, want) in [
+        ("bound", json!({"kind": "Binding", "apiVersion": "v1", "metadata": {}, "target": {"name": "n"}})),
+        ("evicted", json!({"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": "p"}})),
+        (
+            "token",
+            json!({
+                "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": {},
+                "spec": {"audiences": ["x"], "expirationSeconds": 3600, "boundObjectRef": null},
+                "status": {"token": "", "expirationTimestamp": null},
+            }),
+        ),
+        (
+            "reviewed",
+            json!({
+                "kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "metadata": {},
+                "status": {"userInfo": {}},
+            }),
+        ),
+        (
+            "deleted",
+            json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal", "propagationPolicy": "Background"}),
+        ),
+    ] {
+        assert_eq!(events_of(&log, id, 1).await[0]["requestObject"], want, "{id}");
+    }
+    let sent = &events_of(&log, "pod", 1).await[0]["requestObject"];
+    assert_eq!((&sent["status"], &sent["spec"]["containers"][0]["resources"]), (&json!({}), &json!({})));
+}
+
 #[tokio::test]
 async fn requests_are_written_down_as_the_policy_says() {
     let (server, log, _folder) = audited(POLICY, &[]).await;

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 pub(super) use revisor_admission::Scope;
 use revisor_admission::{AdmissionEnvironment, VariableTypes, output_problem};
-use revisor_cel::Type;
+use revisor_cel::{Program, Type};
 use revisor_object::{FieldError, FieldPath, Object, Value};
 
 use crate::kinds::Terms;
@@ -79,11 +79,14 @@ impl Composition<'_> {
         scope: Scope,
         wanted: &[Type],
     ) -> Option<FieldError> {
-        let problem = match self.compile(expression, scope) {
-            Err(problem) => problem,
-            Ok(found) => output_problem(&found, wanted)?,
+        let program = match self.compile(expression, scope) {
+            Err(problem) => return Some(FieldError::invalid(path, value, problem)),
+            Ok(program) => program,
         };
-        Some(FieldError::invalid(path, value, problem))
+        match output_problem(program.output_type(), wanted) {
+            Some(problem) => Some(FieldError::invalid(path, value, problem)),
+            None => flaw(path, &program),
+        }
     }
 
     /// What is wrong with the expression of a variable. Later expressions can speak of it also if something is.
@@ -96,18 +99,25 @@ impl Composition<'_> {
     ) -> Option<FieldError> {
         let compiled = self.compile(expression, scope);
         if let Some(variables) = &mut self.variables {
-            variables.declare(name, compiled.as_ref().ok());
+            variables.declare(name, compiled.as_ref().ok().map(Program::output_type));
         }
-        compiled.err().map(|problem| FieldError::invalid(path, expression, problem))
+        match compiled {
+            Ok(program) => flaw(path, &program),
+            Err(problem) => Some(FieldError::invalid(path, expression, problem)),
+        }
     }
 
-    /// The type of what comes out of an expression.
-    fn compile(&self, expression: &str, scope: Scope) -> Result<Type, String> {
+    fn compile(&self, expression: &str, scope: Scope) -> Result<Program, String> {
         let is_known = self.known.contains(expression.trim());
         let environment = if is_known { &self.expressions.stored } else { &self.expressions.new };
         let compiled = environment.compile(expression, scope, self.variables.as_ref());
-        compiled.map(|program| program.output_type().clone()).map_err(|issues| format!("compilation failed: {issues}"))
+        compiled.map_err(|issues| format!("compilation failed: {issues}"))
     }
+}
+
+/// What is constant is computed when the program is made, and what cannot be computed is no program.
+fn flaw(path: FieldPath<'_>, program: &Program) -> Option<FieldError> {
+    program.flaw().map(|flaw| FieldError::internal(path, format!("program instantiation failed: {flaw}")))
 }
 
 #[cfg(test)]

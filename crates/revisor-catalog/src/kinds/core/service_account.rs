@@ -4,6 +4,9 @@ use revisor_object::{FieldErrors, Object, Value};
 
 use crate::{Circumstances, Part, Strategy};
 
+/// Makes an account refuse pods that mount other secrets than its own.
+const ENFORCE_MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
+
 pub(crate) struct ServiceAccounts;
 
 impl Strategy for ServiceAccounts {
@@ -14,6 +17,19 @@ impl Strategy for ServiceAccounts {
             *secret = Object::new();
             secret.set("name", name);
         }
+    }
+
+    /// Upstream: `warnIfHasEnforceMountableSecretsAnnotation`.
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let is_enforced =
+            |account: &Object| account.at(&["metadata", "annotations", ENFORCE_MOUNTABLE_SECRETS]).is_some();
+        if !is_enforced(object) || old.is_some_and(is_enforced) {
+            return Vec::new();
+        }
+        vec![format!(
+            "metadata.annotations[{ENFORCE_MOUNTABLE_SECRETS}]: deprecated in v1.32+; prefer separate namespaces to \
+             isolate access to mounted secrets"
+        )]
     }
 
     fn validate(&self, _: &Object) -> FieldErrors {
@@ -30,6 +46,21 @@ mod tests {
     use super::*;
     use crate::Requester;
     use crate::kinds::tests::object;
+
+    #[test]
+    fn only_who_begins_to_enforce_mountable_secrets_is_warned() {
+        let plain = object("{}");
+        let enforcing = object(r#"{"metadata":{"annotations":{"kubernetes.io/enforce-mountable-secrets":""}}}"#);
+        for (object, old, want) in [
+            (&plain, None, 0),
+            (&enforcing, None, 1),
+            (&enforcing, Some(&plain), 1),
+            (&enforcing, Some(&enforcing), 0),
+            (&plain, Some(&enforcing), 0),
+        ] {
+            assert_eq!(ServiceAccounts.warnings(object, old).len(), want, "{object:?} {old:?}");
+        }
+    }
 
     #[test]
     fn of_secrets_only_their_names_are_kept() {

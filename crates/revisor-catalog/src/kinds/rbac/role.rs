@@ -1,7 +1,7 @@
 //! Roles and ClusterRoles: lists of rules. A ClusterRole may also gather the rules of others, and speak of paths.
 
 use revisor_object::{
-    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value,
+    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector,
 };
 
 use crate::{Part, Strategy};
@@ -47,7 +47,9 @@ fn validate_cluster_role(object: &Object, options: LabelSelectorOptions) -> Fiel
         let structured = StructuredLabelSelector::new(selector);
         errors.extend(structured.validate(&path, options));
         if structured.to_selector().is_err() {
-            errors.push(FieldError::invalid(path, BadValue::of(&Value::Null), "invalid label selector."));
+            // The original quotes the selector that could not be made.
+            let quoted = BadValue::Text("null".to_owned());
+            errors.push(FieldError::invalid(path, quoted, "invalid label selector."));
         }
     }
     errors

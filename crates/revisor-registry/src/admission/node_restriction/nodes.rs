@@ -83,6 +83,9 @@ impl Request<'_> {
         let can_recover = self.registry.catalog.features().has(Feature::RecoverVolumeExpansionFailure);
         let bare = |claim: &Object| {
             let mut claim = claim.clone();
+            // What is stored may lack the type, which the original's objects never have.
+            claim.remove("apiVersion");
+            claim.remove("kind");
             let metadata = claim.object_mut("metadata");
             metadata.remove("resourceVersion");
             metadata.remove("managedFields");

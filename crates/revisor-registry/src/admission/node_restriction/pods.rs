@@ -1,7 +1,7 @@
 //! What a kubelet may do with pods: show those that it runs by itself, and report on, evict and delete those that run
 //! on its node.
 
-use revisor_object::{Object, Value};
+use revisor_object::{Object, ResourceRef, Status, Value};
 
 use super::{Request, text_at};
 use crate::RegistryError;
@@ -15,7 +15,7 @@ impl Request<'_> {
         match attributes.operation {
             Operation::Create => self.admit_mirror_pod(),
             Operation::Delete => {
-                let pod = self.found("pods", attributes.namespace, attributes.name)?;
+                let pod = self.listed_pod(attributes.name)?;
                 if text_at(&pod, &["spec", "nodeName"]) != node {
                     let why = format!("node {node:?} can only delete pods with spec.nodeName set to itself");
                     return self.refuse(why);
@@ -100,6 +100,14 @@ impl Request<'_> {
         Ok(())
     }
 
+    /// A pod as the original's lister finds it, which calls the resource by its singular.
+    fn listed_pod(&self, name: &str) -> Result<Object, RegistryError> {
+        self.registry.stored("", "v1", "pods", self.attributes.namespace, name).ok_or_else(|| {
+            let pods = ResourceRef { group: "", resource: "pod" };
+            RegistryError::Denied(Box::new(Status::not_found(pods, name)))
+        })
+    }
+
     pub(super) fn admit_eviction(&self) -> Result<(), RegistryError> {
         let (attributes, node) = (self.attributes, self.node);
         if attributes.operation != Operation::Create {
@@ -110,7 +118,7 @@ impl Request<'_> {
         if name.is_empty() {
             return self.refuse("could not determine pod from request data");
         }
-        let pod = self.found("pods", attributes.namespace, name)?;
+        let pod = self.listed_pod(name)?;
         if text_at(&pod, &["spec", "nodeName"]) != node {
             return self.refuse(format!("node {node} can only evict pods with spec.nodeName set to itself"));
         }
