@@ -114,6 +114,8 @@ impl Strategy for Jobs {
             return status::validate(object, old, self.policy.features);
         }
         let mut errors = validate_whole(object, Some(old), self.policy);
+        // Once as what it is, and once as what takes the place of the old one.
+        errors.extend(validate_whole(object, Some(old), self.policy));
         let (new, old_spec) = (spec_of(object), spec_of(old));
         errors.extend(validate_completions(new, old_spec));
         let frozen = |name| immutable(SPEC.child(name), new.get(name), old_spec.get(name));

@@ -1,7 +1,7 @@
 //! Roles and ClusterRoles: lists of rules. A ClusterRole may also gather the rules of others, and speak of paths.
 
 use revisor_object::{
-    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector, Value,
+    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector,
 };
 
 use crate::{Part, Strategy};
@@ -47,7 +47,7 @@ fn validate_cluster_role(object: &Object, options: LabelSelectorOptions) -> Fiel
         let structured = StructuredLabelSelector::new(selector);
         errors.extend(structured.validate(&path, options));
         if structured.to_selector().is_err() {
-            errors.push(FieldError::invalid(path, BadValue::of(&Value::Null), "invalid label selector."));
+            errors.push(FieldError::invalid(path, BadValue::nothing(), "invalid label selector."));
         }
     }
     errors

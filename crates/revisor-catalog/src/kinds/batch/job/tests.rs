@@ -163,6 +163,8 @@ fn of_a_stored_job_little_may_be_changed() {
             &["FieldValueInvalid spec.completions"],
         ),
         ("{}", r#"{"managedBy":"example.com/x"}"#, &["FieldValueInvalid spec.managedBy"]),
+        // What is wrong in itself is found twice.
+        ("{}", r#"{"parallelism":-1}"#, &["FieldValueInvalid spec.parallelism", "FieldValueInvalid spec.parallelism"]),
         (resting, r#"{"suspend":false}"#, &[]),
     ] {
         let (old, new) = (job(before), job(after));
