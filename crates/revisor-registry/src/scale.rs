@@ -14,7 +14,6 @@ use revisor_version::Revision;
 
 use crate::admission::{Attributes, kind_of};
 use crate::apply;
-use crate::body::fit;
 use crate::patch::{apply_patch, fit_patched, with_type};
 use crate::write::{Proposal, check_address, encode, match_namespace, named_version, other_uid, unlike_stored};
 use crate::{Decoded, GetRequest, Got, PatchKind, Place, Registry, RegistryError, Saved, WriteOptions};
