@@ -67,13 +67,21 @@ impl Resource {
         let BadValue::Json(value @ (Value::Null | Value::Array(_) | Value::Object(_))) = &error.bad_value else {
             return error;
         };
-        // Some rules of volumes name fields of the spec as if they were the object's own.
-        let place = self.place(&error.field).or_else(|| self.place(&format!("spec.{}", error.field)));
         let known = known.get_or_init(internal_types);
-        if let Some(text) = place.and_then(|place| place.quote(&self.types, known, value)) {
+        let quoted = self.places(&error.field, value).find_map(|place| place.quote(&self.types, known, value));
+        if let Some(text) = quoted {
             error.bad_value = BadValue::Text(text);
         }
         error
+    }
+
+    /// What a rule that names this path may quote: what is found there or, of objects, what that is in. Some rules of
+    /// volumes name fields of the spec as if they were the object's own, and one of nodes as if they were of its metadata.
+    fn places<'p>(&'p self, path: &'p str, value: &Value) -> impl Iterator<Item = Place> + 'p {
+        let own = path.strip_prefix("metadata.").unwrap_or(path);
+        let outer = path.rsplit_once('.').map(|(outer, _)| outer).filter(|_| value.is_object());
+        let paths = [Some(path.to_owned()), Some(format!("spec.{own}")), outer.map(str::to_owned)];
+        paths.into_iter().flatten().filter_map(|path| self.place(&path))
     }
 
     /// What is found at a path such as `spec.containers[0].ports[1]`.
@@ -137,6 +145,9 @@ impl Place {
             (Shape::List(element), Value::Object(_)) => element,
             (shape, _) => shape,
         };
+        if value.is_object() && !matches!(shape, Shape::Struct(_) | Shape::Map(_)) {
+            return None;
+        }
         if let (Shape::Struct(id), Value::Object(object)) = (shape, value)
             && !object.keys().all(|name| types.get(*id).field(name).is_some())
         {

@@ -351,6 +351,14 @@ impl Resource {
         }
     }
 
+    /// Converts what does not fit this resource's type as the original does without JSON, after a strategic merge patch.
+    ///
+    /// # Errors
+    /// As [`conform`](Resource::conform), in the words that are used there.
+    pub fn convert_unstructured(&self, value: &mut Value) -> Result<(), String> {
+        self.types.convert_unstructured(self.root, value).map_err(|mismatch| mismatch.to_string())
+    }
+
     /// What came of making a value fit, if it can also be read.
     fn readable(&self, fitted: Result<Findings, Mismatch>, value: &Value) -> Result<Findings, String> {
         let findings = fitted.map_err(|mismatch| mismatch.to_string())?;

@@ -25,6 +25,11 @@ pub enum BadValue {
 }
 
 impl BadValue {
+    /// Says that nothing is there, whatever the type of what might be (in Go an untyped `nil`).
+    pub fn nothing() -> BadValue {
+        BadValue::Text("null".to_owned())
+    }
+
     /// Quotes anything that has a form in JSON.
     pub fn of(value: &impl Serialize) -> BadValue {
         // Only a map whose keys are not strings has no form in JSON. Then there is nothing to show.

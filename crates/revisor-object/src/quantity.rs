@@ -201,14 +201,19 @@ impl Quantity {
         self.amount.is_multiple_of_power(-3)
     }
 
-    /// The number of units, rounded away from zero. At most what an `i64` holds.
+    /// The number of units, rounded away from zero. Where an `i64` has no room for it, it is what the original makes of
+    /// it: nothing, or what is left of its bits, which may be negative.
     pub fn value(&self) -> i64 {
-        self.amount.rounded_up(0).saturated(0)
+        self.counted(0)
     }
 
-    /// The number of thousandths, rounded away from zero. At most what an `i64` holds.
+    /// The number of thousandths, in the same way.
     pub fn milli_value(&self) -> i64 {
-        self.amount.rounded_up(-3).saturated(-3)
+        self.counted(-3)
+    }
+
+    fn counted(&self, scale: i32) -> i64 {
+        self.amount.rounded_up(scale).counted(scale, self.notation == Notation::BinarySi)
     }
 
     /// The sum. It is written as `self` is, or as `other` if `self` is nothing.

@@ -66,7 +66,8 @@ pub use revisor_admission::Operation;
 use revisor_admission::{MatchResources, Unmatched};
 use revisor_cache::Item;
 use revisor_catalog::Resource;
-use revisor_object::{Object, Value};
+use revisor_object::names::path_segment_name;
+use revisor_object::{BadValue, Object, Value};
 use sonic_rs::JsonValueTrait as _;
 
 pub use self::attributes::{AdmissionNotes, AuditAnnotation};
@@ -92,6 +93,19 @@ pub(crate) use self::webhooks::Webhooks;
 pub use crate::quota::LimitedResource;
 
 use crate::{Registry, RegistryError};
+
+/// Whether an object can be asked for by this name at all. The original's plugins ask through a client, and pass on what
+/// that says.
+///
+/// # Errors
+/// Why it cannot.
+pub(crate) fn requestable(name: &str) -> Result<(), String> {
+    let problems = path_segment_name(name);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(format!("invalid resource name {}: [{}]", BadValue::from(name), problems.join(" ")))
+}
 
 /// What a plugin comes to that has to wait for somebody.
 pub(crate) type Waiting<'a> = Pin<Box<dyn Future<Output = Result<(), RegistryError>> + Send + 'a>>;

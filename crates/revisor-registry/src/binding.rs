@@ -21,7 +21,12 @@ impl Registry {
         let Some(pods) = self.known("", "v1", "pods") else { return Err(RegistryError::Unreadable) };
         let Place { namespace, name, .. } = place;
         let mut binding = binding.object;
-        match_namespace(pods, binding.object_mut("metadata"), namespace)?;
+        let metadata = binding.object_mut("metadata");
+        match_namespace(pods, metadata, namespace)?;
+        // Only who binds at the pod can say which one is meant (upstream: `SubresourceObjectMetaPreserver`).
+        if name.is_none() {
+            metadata.remove("uid");
+        }
         let name_in_body = binding.at(&["metadata", "name"]).and_then(Value::as_str).map(str::to_owned);
         let write = UnstoredWrite {
             place: Place { name: name.or(name_in_body.as_deref()), ..place },

@@ -76,17 +76,13 @@ impl Registry {
                 refuse_unversioned(&value, name.unwrap_or_default(), options)?;
             }
             let claimed = CustomType::of(resource, &value);
-            let fitted = fit(resource, value, repeated, options.validation);
-            let Decoded { mut object, warnings } = fitted.map_err(|problem| match kind {
-                PatchKind::Strategic => unfit_strategic_patch(text, problem),
-                _ => {
-                    // What it came to is made again for those few who are shown it.
-                    let mut shown = with_type(resource, current);
-                    resource.to_shown(&mut shown);
-                    let result = patched(resource, kind, text, shown);
-                    unfit_patch(&result.map_or(Value::Null, |(value, _)| value), problem)
-                }
-            })?;
+            let again = || {
+                let mut shown = with_type(resource, current);
+                resource.to_shown(&mut shown);
+                patched(resource, kind, text, shown)
+            };
+            let Decoded { mut object, warnings } =
+                fit_patched(resource, kind, text, (value, repeated), options, again)?;
             options.keep_sent(&warnings);
             claimed.map_or(Ok(()), |claimed| claimed.check(resource))?;
             if let Some(texts) = &texts {
@@ -198,6 +194,29 @@ pub(crate) fn apply_patch(
     Ok(repeated)
 }
 
+/// Fits what a patch came to to the type of its resource. It is made `again` for those few for whom it did not fit.
+pub(crate) fn fit_patched(
+    resource: &Resource,
+    kind: PatchKind,
+    text: &[u8],
+    (value, repeated): (Value, Repeated<'_>),
+    options: WriteOptions<'_>,
+    again: impl FnOnce() -> Result<(Value, Repeated<'static>), RegistryError>,
+) -> Result<Decoded, RegistryError> {
+    let problem = match fit(resource, value, repeated, options.validation) {
+        Ok(decoded) => return Ok(decoded),
+        Err(problem) => problem,
+    };
+    let (mut value, repeated) = again()?;
+    if kind != PatchKind::Strategic {
+        return Err(unfit_patch(&value, problem));
+    }
+    // The original reads this into the type without JSON, in a way of its own.
+    let converted = resource.convert_unstructured(&mut value);
+    let fitted = converted.and_then(|()| fit(resource, value, repeated, options.validation));
+    fitted.map_err(|problem| unfit_strategic_patch(text, problem))
+}
+
 /// What is odd about the text of a patch: members that occur twice, and of an operation also those that it does not have.
 fn odd_in_patch(kind: PatchKind, text: &[u8], patch: &Value, is_repeated: bool) -> Repeated<'static> {
     if kind != PatchKind::Json {
@@ -252,6 +271,9 @@ fn unfit_strategic_patch(text: &[u8], problem: String) -> RegistryError {
     }
 }
 
+/// From here on Go prints numbers with an exponent.
+const MAX_WRITTEN_OUT: f64 = 1e21;
+
 /// Appends a value as Go prints it: `map[a:1 b:[x y] c:<nil>]`.
 fn push_notation(value: &Value, out: &mut String) {
     match value {
@@ -279,6 +301,9 @@ fn push_notation(value: &Value, out: &mut String) {
                 push_notation(item, out);
             }
             out.push(']');
+        }
+        Value::Float(number) if number.fract() == 0.0 && number.abs() < MAX_WRITTEN_OUT => {
+            out.push_str(&format!("{number:.0}"));
         }
         other => out.push_str(&other.to_json()),
     }

@@ -14,8 +14,7 @@ use revisor_version::Revision;
 
 use crate::admission::{Attributes, kind_of};
 use crate::apply;
-use crate::body::fit;
-use crate::patch::{apply_patch, unfit_patch, with_type};
+use crate::patch::{apply_patch, fit_patched, with_type};
 use crate::write::{Proposal, check_address, encode, match_namespace, named_version, other_uid, unlike_stored};
 use crate::{Decoded, GetRequest, Got, PatchKind, Place, Registry, RegistryError, Saved, WriteOptions};
 
@@ -91,11 +90,12 @@ impl Registry {
             if unsaid.is_some() {
                 before.object_mut("spec").insert("replicas", UNSAID);
             }
-            let mut value = Value::Object(with_type(resource, &before));
-            let repeated = apply_patch(resource, kind, text, &mut value)?;
-            let shown = value.clone();
-            let fitted = fit(resource, value, repeated, options.validation);
-            let Decoded { object: mut scale, warnings } = fitted.map_err(|problem| unfit_patch(&shown, problem))?;
+            let patched = || {
+                let mut value = Value::Object(with_type(resource, &before));
+                apply_patch(resource, kind, text, &mut value).map(|repeated| (value, repeated))
+            };
+            let Decoded { object: mut scale, warnings } =
+                fit_patched(resource, kind, text, patched()?, options, patched)?;
             options.keep_sent(&warnings);
             let metadata = scale.object_mut("metadata");
             check_address(metadata, place.name.unwrap_or_default())?;

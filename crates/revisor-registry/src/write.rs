@@ -490,8 +490,10 @@ pub(crate) fn check_updated_metadata(
     let metadata = object.object("metadata").unwrap_or(&empty);
     let old = old.object("metadata").unwrap_or(&empty);
     let own = check_metadata(resource, metadata);
-    // Nearly always there is nothing, and one look is enough: no kind asks for less than what every object is asked.
-    if own.is_empty() && validate_metadata_change(metadata, old).is_empty() {
+    // Nearly always there is nothing, and one look is enough: no rule for names asks for less than what every object is
+    // asked. Where the kind itself checks its names, nothing was asked of them yet.
+    let is_named = resource.rules.names != NameRule::OfKind || metadata.str("generateName").is_none();
+    if is_named && own.is_empty() && validate_metadata_change(metadata, old).is_empty() {
         return own;
     }
     let mut errors = validate_metadata(metadata, resource.namespaced, NameRule::PathSegment);

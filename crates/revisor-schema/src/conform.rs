@@ -28,6 +28,15 @@ pub(crate) fn encode_base64(bytes: &[u8]) -> String {
 #[error("{0}")]
 pub struct Mismatch(String);
 
+impl Mismatch {
+    pub(crate) fn new(text: String) -> Mismatch {
+        Mismatch(text)
+    }
+}
+
+/// The field of metadata that says who manages an object.
+const MANAGERS: &str = "managedFields";
+
 /// How many unknown fields of a built-in type are told of.
 const MAX_UNKNOWN_FIELDS: usize = 100;
 
@@ -148,6 +157,10 @@ impl<'t> Walk<'t> {
             if value.is_null() {
                 return false;
             }
+            // Who sends an object says with an empty list that nobody manages it; of its parts that says nothing.
+            if &*field.name == MANAGERS && is_zero(value) && trail.path() != "metadata" {
+                return false;
+            }
             let holder = Holder { of, field: &field.name, go_type: field.go_type.as_deref() };
             match self.value(&field.shape, value, holder, &trail.field(of, field)) {
                 Ok(()) => {
@@ -238,6 +251,10 @@ impl<'t> Walk<'t> {
     ) -> Result<(), Mismatch> {
         if value.is_null() {
             *value = zero(shape);
+            // A time that is none stays none.
+            if value.is_null() && matches!(shape, Shape::Time | Shape::MicroTime) {
+                return Ok(());
+            }
         }
         self.value(shape, value, holder, trail)
     }

@@ -17,6 +17,7 @@ mod structural;
 mod timestamp;
 mod typed;
 mod types;
+mod unstructured;
 
 pub use cbor::{
     CBOR_TAG, CborError, CborMismatch, ClaimedType, ReadCbor, diagnose_cbor, push_cbor_text, read_cbor_map,

@@ -1,6 +1,5 @@
 //! Points in time as Kubernetes writes them: RFC 3339 in UTC, to the second or to the microsecond.
 
-use revisor_object::BadValue;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -47,6 +46,21 @@ pub(crate) fn is_canonical(text: &str) -> bool {
         && number(17) < 60
 }
 
+/// A text as Go's parser of times quotes it: byte by byte where it is not plain.
+fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            b' '..0x80 => quoted.push(char::from(byte)),
+            _ => quoted.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
 /// What is wrong with a text that is no time, in the words of Go: the first part that it cannot read, or that is out of
 /// range.
 pub(crate) fn timestamp_problem(text: &str, precision: Precision) -> String {
@@ -54,7 +68,6 @@ pub(crate) fn timestamp_problem(text: &str, precision: Precision) -> String {
         Precision::Seconds => ("2006-01-02T15:04:05Z07:00", None),
         Precision::Microseconds => ("2006-01-02T15:04:05.000000Z07:00", Some(".000000")),
     };
-    let quote = |text: &str| BadValue::from(text).to_string();
     let unread = |rest: &str, part: &str| {
         format!("parsing time {} as {}: cannot parse {} as {}", quote(text), quote(layout), quote(rest), quote(part))
     };

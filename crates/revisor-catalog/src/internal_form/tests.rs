@@ -44,7 +44,36 @@ const QUOTED: &[(&str, &str, &str, &str, &str)] = &[
     ("networking.k8s.io", "ingressclasses", "spec.controller", "null", r#""""#),
     // Nothing is nothing where the original can tell.
     ("storage.k8s.io", "storageclasses", "reclaimPolicy", "null", "null"),
-    // A field of the spec that is named as if it were the object's.
+    // The whole, where one of its fields is named.
+    (
+        "flowcontrol.apiserver.k8s.io",
+        "flowschemas",
+        "spec.distinguisherMethod.type",
+        r#"{"type":"a"}"#,
+        r#"{"Type":"a"}"#,
+    ),
+    (
+        "",
+        "pods",
+        "spec.securityContext.seccompProfile.localhostProfile",
+        r#"{"localhostProfile":"a","type":"Unconfined"}"#,
+        r#"{"Type":"Unconfined","LocalhostProfile":"a"}"#,
+    ),
+    (
+        "",
+        "resourcequotas",
+        "spec.scopeSelector.matchExpressions",
+        r#"{"matchExpressions":[{"operator":"Exists","scopeName":"BestEffort"}]}"#,
+        r#"{"MatchExpressions":[{"ScopeName":"BestEffort","Operator":"Exists","Values":null}]}"#,
+    ),
+    // A field of the spec that is named as if it were the object's, or that of its metadata.
+    (
+        "",
+        "nodes",
+        "metadata.taints[1]",
+        r#"{"effect":"NoExecute","key":"a"}"#,
+        r#"{"Key":"a","Value":"","Effect":"NoExecute","TimeAdded":null}"#,
+    ),
     (
         "",
         "persistentvolumes",

@@ -54,6 +54,14 @@ pub(crate) fn basic(path: FieldPath<'_>, quantity: &Quantity) -> Option<FieldErr
     (units < 0).then(|| FieldError::invalid(path, units, "must be a valid resource quantity"))
 }
 
+/// Whether an amount of huge pages is a whole number of pages of the size that the name of the resource says. A size that
+/// there is no room for is nothing, and divides nothing.
+pub(crate) fn is_whole_pages(name: &str, quantity: &Quantity) -> bool {
+    let size = name.strip_prefix("hugepages-").and_then(|size| Quantity::parse(size).ok());
+    let size = size.filter(|size| size.sign() > 0 && size.milli_value() % 1000 == 0);
+    size.and_then(|size| quantity.value().checked_rem(size.value())) == Some(0)
+}
+
 /// An amount of a resource: not negative, and whole where the resource cannot be divided.
 pub(crate) fn of_resource(path: FieldPath<'_>, name: &str, quantity: &Quantity) -> FieldErrors {
     let mut errors: FieldErrors = not_negative(path, quantity).into_iter().collect();
@@ -76,6 +84,21 @@ mod tests {
             let mut object: Object = [("requests", Value::from(list))].into_iter().collect();
             round(&mut object, "requests");
             assert_eq!(object.at(&["requests", "cpu"]).and_then(Value::as_str), Some(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn huge_pages_are_counted_by_their_size() {
+        for (name, text, want) in [
+            ("hugepages-2Mi", "4Mi", true),
+            ("hugepages-2Mi", "3Mi", false),
+            ("hugepages-2Mi", "9223372036854775808", true),
+            ("hugepages-1e30", "1", false),
+            ("hugepages-x", "1", false),
+            ("hugepages-500m", "1", false),
+        ] {
+            let quantity = Quantity::parse(text).expect("a quantity");
+            assert_eq!(is_whole_pages(name, &quantity), want, "{name} {text}");
         }
     }
 

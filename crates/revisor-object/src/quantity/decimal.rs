@@ -8,6 +8,8 @@ use std::cmp::Ordering;
 
 use num_bigint::{BigInt, Sign};
 
+/// Numbers of so many digits the original keeps in an `i64` and an exponent.
+const FEW_DIGITS: u32 = 18;
 /// Beyond so many digits a sum forgets its smaller part.
 const MAX_DIGITS: u32 = 4096;
 
@@ -109,13 +111,28 @@ impl Decimal {
         Decimal::from_big(self.big() / ten_to(excess) + self.sign(), scale)
     }
 
-    /// How many times `10^scale` it is, or as near to it as an `i64` comes. It must be a multiple of that.
-    pub(super) fn saturated(&self, scale: i32) -> i64 {
-        let limit = if self.sign() < 0 { i64::MIN } else { i64::MAX };
-        let Mantissa::Small(number) = self.mantissa else { return limit };
-        let power = 10_i128.checked_pow(self.scale.saturating_sub(scale).unsigned_abs());
-        let exact = power.and_then(|power| number.checked_mul(power)).and_then(|number| i64::try_from(number).ok());
-        if number == 0 { 0 } else { exact.unwrap_or(limit) }
+    /// How many times `10^scale` it is, of which it must be a multiple. What an `i64` has no room for is counted as the
+    /// original counts (`ScaledValue`): few digits come to nothing, and of many the lowest bits are left.
+    pub(super) fn counted(&self, scale: i32, is_binary: bool) -> i64 {
+        let zeros = self.scale.saturating_sub(scale).unsigned_abs();
+        let exact = match self.mantissa {
+            Mantissa::Small(number) => 10_i128.checked_pow(zeros).and_then(|power| number.checked_mul(power)),
+            Mantissa::Big(_) => None,
+        };
+        if let Some(fitting) = exact.and_then(|number| i64::try_from(number).ok()) {
+            return fitting;
+        }
+        if self.digits() <= FEW_DIGITS && !is_binary {
+            return 0;
+        }
+        let lowest = match &self.mantissa {
+            Mantissa::Small(number) => *number as i64,
+            Mantissa::Big(number) => {
+                let magnitude = number.iter_u64_digits().next().unwrap_or_default() as i64;
+                if number.sign() == Sign::Minus { magnitude.wrapping_neg() } else { magnitude }
+            }
+        };
+        lowest.wrapping_mul(10_i64.wrapping_pow(zeros))
     }
 
     /// The sum. A part that is smaller by more than [`MAX_DIGITS`] digits is left out.

@@ -7,7 +7,7 @@ use revisor_object::{Object, Seen, Value, parse_json};
 use revisor_version::Revision;
 
 use super::pod_fields::{MIRROR, annotations, append, objects, objects_mut, spec, text};
-use super::{Admission, Attributes, Operation, Waiting};
+use super::{Admission, Attributes, Operation, Waiting, requestable};
 use crate::{Registry, RegistryError};
 
 const DEFAULT_ACCOUNT: &str = "default";
@@ -153,9 +153,8 @@ fn account_of(registry: &Registry, attributes: &Attributes<'_>, spec: &Object) -
     let name = text(spec, "serviceAccountName");
     registry.read_once("", "v1", "serviceaccounts", attributes.namespace, name).ok_or_else(|| {
         let namespace = attributes.namespace.unwrap_or_default();
-        attributes.forbidden(format!(
-            "error looking up service account {namespace}/{name}: serviceaccount {name:?} not found"
-        ))
+        let why = requestable(name).err().unwrap_or_else(|| format!("serviceaccount {name:?} not found"));
+        attributes.forbidden(format!("error looking up service account {namespace}/{name}: {why}"))
     })
 }
 

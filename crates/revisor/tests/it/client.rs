@@ -29,6 +29,7 @@ use crate::harness::within;
 pub(crate) const MERGE: &str = "application/merge-patch+json";
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
+pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 /// Why there was no answer. Tests that kill servers expect that; all others fail.
 pub(crate) type NoAnswer = Box<dyn std::error::Error + Send + Sync>;

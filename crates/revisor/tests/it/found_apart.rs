@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{MERGE, Reply};
+use crate::client::{MERGE, Reply, STRATEGIC};
 use crate::harness::Server;
 
 const NAMESPACE: &str = "/api/v1/namespaces/default";
@@ -100,4 +100,71 @@ async fn paths_and_tables_are_those_of_the_original() {
         let table = client.send(http::Method::GET, &path, &headers, "").await.expect(200).json();
         assert_eq!(table["rows"], if is_null { Value::Null } else { json!([]) }, "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_strategic_merge_patch_is_read_into_its_type_without_json() {
+    let server = Server::start(&["--controllers=none"]).await;
+    let client = server.client();
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    client.post(deployments, &json!({"metadata": {"name": "d"}, "spec": spec})).await.expect(201);
+    // Numbers are cut to the bits that there are.
+    for (subresource, replicas, want) in
+        [("", json!(3.0), 3), ("", json!(4_294_967_298_i64), 2), ("/scale", json!(2.0), 2)]
+    {
+        let path = format!("{deployments}/d{subresource}?dryRun=All");
+        let changed = client.patch(&path, STRATEGIC, &json!({"spec": {"replicas": replicas}})).await.expect(200).json();
+        assert_eq!(changed["spec"]["replicas"], want, "{changed}");
+    }
+    for (subresource, patch, field, told) in [
+        ("", json!({"spec": {"replicas": 2_147_483_648_i64}}), "spec.replicas", "-2147483648: must be greater than"),
+        ("", json!({"spec": {"replicas": 1.5}}), "patch", "cannot convert float64 to int32"),
+        ("", json!({"spec": {"strategy": "x"}}), "patch", "cannot restore struct from: string"),
+        ("", json!({"metadata": {"labels": {"a": 1}}}), "patch", "cannot convert int64 to string"),
+        ("/scale", json!({"spec": {"replicas": "3"}}), "patch", r#""map[spec:map[replicas:3]]": unrecognized type"#),
+    ] {
+        let path = format!("{deployments}/d{subresource}?dryRun=All");
+        let refused = client.patch(&path, STRATEGIC, &patch).await.expect(422);
+        let cause = &causes(&refused)[0];
+        assert_eq!(cause["field"], field, "{}", refused.text());
+        assert!(cause["message"].as_str().is_some_and(|message| message.contains(told)), "{}", refused.text());
+    }
+}
+
+#[tokio::test]
+async fn what_a_kind_says_of_its_names_is_said_of_what_they_begin_with() {
+    let server = Server::start(&["--controllers=none"]).await;
+    let client = server.client();
+    let services = format!("{NAMESPACE}/services");
+    let addresses = "/apis/networking.k8s.io/v1/ipaddresses";
+    client.post(&services, &json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 1}]}})).await.expect(201);
+    let parent = json!({"resource": "things", "name": "a", "group": "g.example"});
+    let address = |metadata: Value| json!({"metadata": metadata, "spec": {"parentRef": parent}});
+    client.post(addresses, &address(json!({"name": "192.0.2.1"}))).await.expect(201);
+    let named = address(json!({"name": "192.0.2.2", "generateName": "a,b"}));
+    let refused = client.post(addresses, &named).await.expect(422);
+    assert_eq!(causes(&refused)[0]["field"], "metadata.generateName", "{}", refused.text());
+    for (path, prefix, code) in [
+        (format!("{services}/a"), "a/b", 422),
+        (format!("{services}/a"), "A_b", 200),
+        (format!("{addresses}/192.0.2.1"), "a", 422),
+    ] {
+        let change = json!({"metadata": {"generateName": prefix}});
+        client.patch(&format!("{path}?dryRun=All"), MERGE, &change).await.expect(code);
+    }
+}
+
+#[tokio::test]
+async fn who_binds_beside_the_pod_does_not_say_which_one_is_meant() {
+    let server = Server::start(&["--controllers=none"]).await;
+    let client = server.client();
+    let spec = json!({"containers": [{"name": "c", "image": "i"}]});
+    let account = json!({"metadata": {"name": "default"}});
+    client.post(&format!("{NAMESPACE}/serviceaccounts"), &account).await;
+    client.post(&format!("{NAMESPACE}/pods"), &json!({"metadata": {"name": "p"}, "spec": spec})).await.expect(201);
+    let binding = json!({"metadata": {"name": "p", "uid": "other"}, "target": {"name": "n"}});
+    client.post(&format!("{NAMESPACE}/pods/p/binding?dryRun=All"), &binding).await.fails(409, "Conflict");
+    client.post(&format!("{NAMESPACE}/bindings?dryRun=All"), &binding).await.expect(201);
 }

@@ -59,15 +59,25 @@ impl Strategy for ApiServices {
     }
 }
 
-/// The name is made of the version and the group.
+/// The name is made of the version and the group, and so is what it is to begin with.
 fn validate_name(object: &Object, spec: &Object) -> FieldErrors {
     let text = |name| spec.str(name).unwrap_or_default();
-    let name = object.object("metadata").and_then(|metadata| metadata.str("name")).unwrap_or_default();
     let wanted = format!("{}.{}", text("version"), text("group"));
-    // What cannot be a name at all is refused already.
-    let is_other = !name.is_empty() && path_segment_name(name).is_empty() && name != wanted;
-    let detail = || format!("must be `spec.version+\".\"+spec.group`: {wanted:?}");
-    is_other.then(|| FieldError::invalid("metadata.name", name, detail())).into_iter().collect()
+    let path = FieldPath::root("metadata");
+    let mut errors = FieldErrors::new();
+    for member in ["generateName", "name"] {
+        let name = object.object("metadata").and_then(|metadata| metadata.str(member)).unwrap_or_default();
+        let malformed = path_segment_name(name);
+        if !name.is_empty() && malformed.is_empty() && name != wanted {
+            let detail = format!("must be `spec.version+\".\"+spec.group`: {wanted:?}");
+            errors.push(FieldError::invalid(path.child(member), name, detail));
+        }
+        // Of a name that is said already.
+        if member == "generateName" && !name.is_empty() {
+            errors.extend(problems(path.child(member), name, malformed));
+        }
+    }
+    errors
 }
 
 fn validate_spec(spec: &Object, errors: &mut FieldErrors) {

@@ -67,18 +67,7 @@ impl Strategy for StatefulSets {
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {
-        let spec = spec(object);
-        let mut errors = validate_spec(spec, None, Template::Checked, self.policy);
-        let path = SPEC.child("volumeClaimTemplates");
-        for (at, claim) in claims(spec).enumerate() {
-            let claim_spec = claim.object("spec").unwrap_or(NOTHING);
-            errors.extend(claim::validate_claim_spec(path.index(at).child("spec"), claim_spec, self.policy.features));
-        }
-        let service = text(spec, "serviceName");
-        if !service.is_empty() {
-            errors.extend(problems(SPEC.child("serviceName"), service, dns1123_label(service)));
-        }
-        errors
+        validate_spec(spec(object), None, Template::Checked, self.policy)
     }
 
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
@@ -154,9 +143,23 @@ fn validate_spec(spec: &Object, old: Option<&Object>, mode: Template, pods: PodP
             errors.extend(one_of(path.child(name), text(retention, name), &["Retain", "Delete"]));
         }
     }
+    if old.is_none() {
+        let path = SPEC.child("volumeClaimTemplates");
+        for (at, claim) in claims(spec).enumerate() {
+            let claim_spec = claim.object("spec").unwrap_or(NOTHING);
+            errors.extend(claim::validate_claim_spec(path.index(at).child("spec"), claim_spec, pods.features));
+        }
+    }
     errors.extend(negative(SPEC, spec, &["replicas", "minReadySeconds"]));
     let ordinals = spec.object("ordinals").unwrap_or(NOTHING);
     errors.extend(checks::not_negative(SPEC.child("ordinals").child("start"), number(ordinals, "start")));
+    // What cannot be changed is not looked at again.
+    if old.is_none() {
+        let service = text(spec, "serviceName");
+        if !service.is_empty() {
+            errors.extend(problems(SPEC.child("serviceName"), service, dns1123_label(service)));
+        }
+    }
     errors.extend(validate_selector(spec, "statefulset", ""));
     if has_readable_selector(spec) {
         errors.extend(validate_template(spec, old, mode, pods));
@@ -194,22 +197,27 @@ fn validate_strategy(spec: &Object) -> FieldErrors {
     }
 }
 
-/// The template as its pods will be: the controller gives them their host names and the volumes of their claims.
+/// Upstream: `ValidatePodTemplateSpecForStatefulSet`.
 fn validate_template(spec: &Object, old: Option<&Object>, mode: Template, policy: PodPolicy) -> FieldErrors {
     let path = SPEC.child("template");
     let template = template_of(spec);
     let metadata = template.object("metadata").unwrap_or(NOTHING);
-    if mode == Template::Tolerated {
-        let mut errors = checks::labels(path.child("labels"), metadata.object("labels"));
-        errors.extend(checks::annotations(path.child("annotations"), metadata.object("annotations")));
-        errors.extend(pod_spec::validate_annotations(
-            path.child("annotations"),
-            template,
-            old.map(template_of),
-            policy,
-        ));
-        return errors;
-    }
+    let mut errors = match mode {
+        Template::Checked => validate_pods(spec, old, policy),
+        Template::Tolerated => FieldErrors::new(),
+    };
+    // Looked at in any case, and so a second time in a template that is checked.
+    errors.extend(checks::labels(path.child("labels"), metadata.object("labels")));
+    errors.extend(checks::annotations(path.child("annotations"), metadata.object("annotations")));
+    let at_annotations = path.child("annotations");
+    errors.extend(pod_spec::validate_annotations(at_annotations, template, old.map(template_of), policy));
+    errors
+}
+
+/// The template as its pods will be: the controller gives them their host names and the volumes of their claims.
+fn validate_pods(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
+    let path = SPEC.child("template");
+    let template = template_of(spec);
     let old_template = old.map(template_of);
     let pod = template.object("spec").unwrap_or(NOTHING);
     let is_as_it_stands = !pod.contains("subdomain") && !pod.contains("hostname") && claims(spec).next().is_none();

@@ -115,6 +115,9 @@ impl Strategy for Jobs {
         }
         let mut errors = validate_whole(object, Some(old), self.policy);
         let (new, old_spec) = (spec_of(object), spec_of(old));
+        // Once as what it is, and once as what takes the place of the old one.
+        errors.extend(spec::validate(SPEC, new, Some(old_spec), self.policy));
+        errors.extend(spec::validate_selector(new, Some(old_spec)));
         errors.extend(validate_completions(new, old_spec));
         let frozen = |name| immutable(SPEC.child(name), new.get(name), old_spec.get(name));
         errors.extend(frozen("selector"));

@@ -8,7 +8,7 @@ use crate::kinds::core::event::validate_event;
 use crate::{Part, Strategy};
 
 /// What may not be changed, by the names of the core form.
-const FROZEN: [&str; 13] = [
+const FROZEN: [&str; 14] = [
     "involvedObject",
     "reason",
     "message",
@@ -16,6 +16,8 @@ const FROZEN: [&str; 13] = [
     "firstTimestamp",
     "lastTimestamp",
     "count",
+    // Compared twice.
+    "reason",
     "type",
     "eventTime",
     "action",
@@ -138,6 +140,7 @@ mod tests {
         for (change, want) in [
             (r#"{"series":{"count":2,"lastObservedTime":"t"}}"#, &[][..]),
             (r#"{"series":{"count":1,"lastObservedTime":"t"}}"#, &["FieldValueInvalid series.count"]),
+            (r#"{"reason":"S"}"#, &["FieldValueInvalid reason", "FieldValueInvalid reason"]),
             (
                 r#"{"reportingComponent":"a/d","message":"m"}"#,
                 &["FieldValueInvalid reportingController", "FieldValueInvalid message"],

@@ -126,7 +126,7 @@ fn validate_spec(object: &Object, allowances: Allowances) -> FieldErrors {
     let backend = spec.object("defaultBackend");
     if spec.array("rules").is_empty() && backend.is_none() {
         let detail = "either `defaultBackend` or `rules` must be specified";
-        errors.push(FieldError::invalid(SPEC, BadValue::of(&Value::Null), detail));
+        errors.push(FieldError::invalid(SPEC, BadValue::nothing(), detail));
     }
     if let Some(backend) = backend {
         validate_backend(SPEC.child("defaultBackend"), backend, allowances, &mut errors);

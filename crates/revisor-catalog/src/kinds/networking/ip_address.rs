@@ -11,9 +11,13 @@ pub(crate) struct IpAddresses;
 impl Strategy for IpAddresses {
     fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = FieldErrors::new();
+        let metadata = FieldPath::root("metadata");
+        let prefix = object.at(&["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default();
+        if !prefix.is_empty() {
+            errors.extend(problems(metadata.child("generateName"), prefix, ip_problems(prefix)));
+        }
         let name = object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
         if !name.is_empty() {
-            let metadata = FieldPath::root("metadata");
             errors.extend(problems(metadata.child("name"), name, ip_problems(name)));
         }
         let spec = FieldPath::root("spec");

@@ -1,7 +1,7 @@
 //! Runtime classes: which handler of the node runs the containers of a pod, and what that costs.
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Quantity, Seen, Value};
+use revisor_object::{BadValue, ByValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value};
 
 use crate::checks::{self, immutable, problems};
 use crate::kinds::node_selectors::deprecated_label;
@@ -55,7 +55,7 @@ fn validate_overhead(overhead: &Object) -> FieldErrors {
         let quantity = amounts::amount(value);
         errors.extend(container_resource_name(path, name));
         errors.extend(amounts::of_resource(path, name, &quantity));
-        if is_huge_page(name) && !is_divisible(name, &quantity) {
+        if is_huge_page(name) && !amounts::is_whole_pages(name, &quantity) {
             let detail = format!("{quantity} is not positive integer multiple of {name}");
             errors.push(FieldError::invalid(path, quantity.to_string(), detail));
         }
@@ -65,12 +65,6 @@ fn validate_overhead(overhead: &Object) -> FieldErrors {
         errors.push(FieldError::forbidden(OVERHEAD, "HugePages require cpu or memory"));
     }
     errors
-}
-
-/// Whether an amount is so many pages of the size that the name of the resource says.
-fn is_divisible(name: &str, quantity: &Quantity) -> bool {
-    let size = name.strip_prefix("hugepages-").and_then(|size| Quantity::parse(size).ok());
-    size.is_some_and(|size| size.sign() > 0 && size.is_integer() && quantity.value() % size.value() == 0)
 }
 
 fn validate_tolerations(tolerations: &[Value]) -> FieldErrors {

@@ -3,6 +3,9 @@
 
 /// The longest name of a repository.
 const MAX_NAME: usize = 255;
+/// Where images come from that say no host, and in which folder they are there.
+const DEFAULT_HOST: &str = "docker.io/";
+const DEFAULT_FOLDER: &str = "library/";
 /// The longest tag.
 const MAX_TAG: usize = 128;
 
@@ -27,9 +30,15 @@ pub(super) fn is_latest(name: &str) -> bool {
     };
     let is_well_formed = host.is_none_or(is_host)
         && path.split('/').all(is_path_component)
-        && host.map_or(0, |host| host.len() + 1) + path.len() <= MAX_NAME
+        && full_length(host, path) <= MAX_NAME
         && tag.is_none_or(is_tag);
     is_well_formed && (tag == Some("latest") || (tag.is_none() && !digest))
+}
+
+/// How long a name is with what stands for a host and a folder that are not given: the bound is on that.
+fn full_length(host: Option<&str>, path: &str) -> usize {
+    let folder = if path.contains('/') { "" } else { DEFAULT_FOLDER };
+    host.map_or(DEFAULT_HOST.len() + folder.len(), |host| host.len() + 1) + path.len()
 }
 
 /// What stands before the digest, and whether there is one; `None` if it is malformed.
@@ -116,7 +125,12 @@ mod tests {
             ("bad image", false),
             (&"a".repeat(64), false),
             (&"z".repeat(64), true),
-            (&"z".repeat(256), false),
+            (&"z".repeat(237), true),
+            (&"z".repeat(238), false),
+            (&format!("z/{}", "z".repeat(243)), true),
+            (&format!("z/{}", "z".repeat(244)), false),
+            (&format!("a.example/{}", "z".repeat(245)), true),
+            (&format!("a.example/{}", "z".repeat(246)), false),
         ] {
             assert_eq!(is_latest(name), want, "{name}");
         }

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::HashSet;
 
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object};
 
 use super::file_path;
 use super::members::{all_containers, part, text};
@@ -37,8 +37,9 @@ pub(super) fn validate_seccomp(path: FieldPath<'_>, profile: &Object, errors: &m
             errors.push(FieldError::required(at_local, "must be set when seccomp type is Localhost"));
         }
         ("Localhost", Some(local)) => errors.extend(file_path::descending(at_local, local)),
-        (_, Some(local)) => {
-            errors.push(FieldError::invalid(at_local, local, "can only be set when seccomp type is Localhost"));
+        (_, Some(_)) => {
+            let detail = "can only be set when seccomp type is Localhost";
+            errors.push(FieldError::invalid(at_local, BadValue::of(profile), detail));
         }
         (_, None) => {}
     }

@@ -9,7 +9,7 @@ use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Quantity, Value
 use super::members::{entries, objects, part, text};
 use super::resource_list::{is_pod_level, of_container, sum_of_containers};
 use crate::checks::problems;
-use crate::kinds::amounts::{amount, of_resource};
+use crate::kinds::amounts::{amount, is_whole_pages, of_resource};
 use crate::kinds::resource_names::{allows_overcommit, container_resource_name, is_huge_page, resource_name};
 
 const OF_PODS: &[&str] = &["cpu", "hugepages-", "memory"];
@@ -18,11 +18,7 @@ const RESIZE_POLICIES: &[&str] = &["NotRequired", "RestartContainer"];
 
 /// Whether an amount of huge pages is not a whole number of pages.
 pub(super) fn is_partial_huge_page(name: &str, value: &Value) -> bool {
-    let Some(size) = name.strip_prefix("hugepages-") else { return false };
-    match Quantity::parse(size) {
-        Ok(size) if size.sign() > 0 && size.milli_value() % 1000 == 0 => amount(value).value() % size.value() != 0,
-        _ => true,
-    }
+    name.starts_with("hugepages-") && !is_whole_pages(name, &amount(value))
 }
 
 /// What is wrong with the resources of a container.

@@ -47,9 +47,7 @@ fn validate_cluster_role(object: &Object, options: LabelSelectorOptions) -> Fiel
         let structured = StructuredLabelSelector::new(selector);
         errors.extend(structured.validate(&path, options));
         if structured.to_selector().is_err() {
-            // The original quotes the selector that could not be made.
-            let quoted = BadValue::Text("null".to_owned());
-            errors.push(FieldError::invalid(path, quoted, "invalid label selector."));
+            errors.push(FieldError::invalid(path, BadValue::nothing(), "invalid label selector."));
         }
     }
     errors

@@ -126,7 +126,7 @@ fn validate_request(path: FieldPath<'_>, request: &Object, selectors: &Selectors
         }
         (Some(_), false) => {
             let detail = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set";
-            errors.push(FieldError::invalid(path, BadValue::of(&Value::Null), detail));
+            errors.push(FieldError::invalid(path, BadValue::nothing(), detail));
         }
         (Some(exactly), true) => errors.extend(validate_wish(path.child("exactly"), exactly, selectors)),
         (None, false) => {

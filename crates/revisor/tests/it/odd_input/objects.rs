@@ -11,7 +11,7 @@ use revisor_schema::Types;
 use serde_json::json;
 
 use super::{assert_unhurt, check, seed};
-use crate::client::{APPLY, Client, JSON_PATCH, MERGE, Reply};
+use crate::client::{APPLY, Client, JSON_PATCH, MERGE, Reply, STRATEGIC};
 use crate::custom::define;
 use crate::harness::Server;
 
@@ -21,7 +21,6 @@ const EACH: u64 = 2;
 /// How many clients send them.
 const CLIENTS: usize = 4;
 
-const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 

@@ -168,6 +168,9 @@ fn of_a_stored_job_little_may_be_changed() {
         let (old, new) = (job(before), job(after));
         assert_eq!(causes(jobs().validate_update(&new, &old, Part::Whole)), want, "{before} {after}");
     }
+    // What is wrong in itself is found twice.
+    let wrong = job(r#"{"completions":1,"parallelism":-1}"#);
+    assert_eq!(jobs().validate_update(&wrong, &job("{}"), Part::Whole).len(), 2);
 }
 
 #[test]

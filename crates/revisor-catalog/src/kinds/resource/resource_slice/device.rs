@@ -128,7 +128,7 @@ fn validate_nodes(path: FieldPath<'_>, device: &Object, selects_nodes: bool) -> 
         if ["nodeName", "nodeSelector", "allNodes"].iter().any(|name| device.contains(name)) {
             let detail = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is \
                           set to true in the ResourceSlice spec";
-            errors.push(FieldError::invalid(path, BadValue::of(&Value::Null), detail));
+            errors.push(FieldError::invalid(path, BadValue::nothing(), detail));
         }
         return errors;
     }
