@@ -182,10 +182,8 @@ impl StorageCodec {
                 Ok(line(definition_form::to_stored(canonical).as_bytes()))
             }
             (Form::Chosen, StorageMediaType::Protobuf) => {
-                let mut value = parse_json(canonical).map_err(malformed)?.value;
-                self.types.keep_raw(kind.root, &mut value, canonical);
-                let object = value.as_object().ok_or_else(|| malformed("it is no object"))?;
-                let message = self.types.write_protobuf(kind.root, object);
+                let message = self.types.protobuf_of_json(kind.root, canonical);
+                let message = message.ok_or_else(|| malformed("it is no object"))?;
                 let mut value = envelope_start(&kind.api_version, &kind.name, message.len());
                 value.reserve(message.len() + ENVELOPE_END.len());
                 value.extend_from_slice(&message);

@@ -161,7 +161,7 @@ impl<F: Fn(&str) -> Option<Value>> Reader<'_, F> {
     fn string(&mut self) -> Option<Value> {
         let start = self.at + 1;
         let rest = &self.text.as_bytes()[start..];
-        let length = plain_length(rest);
+        let length = plain_text_length(rest);
         if rest.get(length)? == &b'"' {
             self.at = start + length + 1;
             return Some(Value::String(self.text.get(start..start + length)?.into()));
@@ -195,7 +195,7 @@ impl<F: Fn(&str) -> Option<Value>> Reader<'_, F> {
             text.push_str(self.text.get(start + done..start + at)?);
             text.push(character);
             done = at + 2;
-            at = done + plain_length(rest.get(done..)?);
+            at = done + plain_text_length(rest.get(done..)?);
         }
     }
 
@@ -204,7 +204,7 @@ impl<F: Fn(&str) -> Option<Value>> Reader<'_, F> {
         let rest = &self.text.as_bytes()[start..];
         while rest.get(at)? == &b'\\' {
             at += 2;
-            at += plain_length(rest.get(at..)?);
+            at += plain_text_length(rest.get(at..)?);
         }
         self.thoroughly(at + 2)
     }
@@ -242,7 +242,7 @@ fn sorted(members: &mut [(CompactString, Value)]) -> Option<Vec<(CompactString, 
 }
 
 /// How many bytes from the start neither end a text nor have to be looked at more closely.
-fn plain_length(bytes: &[u8]) -> usize {
+pub fn plain_text_length(bytes: &[u8]) -> usize {
     const CHUNK: usize = 16;
     let (chunks, rest) = bytes.as_chunks::<CHUNK>();
     for (at, chunk) in chunks.iter().enumerate() {

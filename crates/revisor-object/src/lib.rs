@@ -63,6 +63,7 @@ pub use ip::{
 };
 pub use json::{JsonError, MAX_DEPTH, Parsed, parse_json};
 pub use json_members::{OddMember, odd_members};
+pub use json_plain::plain_text_length;
 pub use json_problem::json_problem;
 pub use label_selector::{
     LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,

@@ -45,23 +45,31 @@ impl Named {
 impl Fields {
     /// Tells `see` every field, with the value that an object has for it.
     pub fn for_each<'o>(&self, object: &'o Object, mut see: impl FnMut(&Field, Option<&'o Value>)) {
+        self.with_room(|values| {
+            self.gather(object, values);
+            self.fields.iter().zip(values).for_each(|(field, value)| see(field, *value));
+        });
+    }
+
+    /// Gives room for a value of each field, at the place of the field.
+    pub(crate) fn with_room<T: Copy, R>(&self, work: impl FnOnce(&mut [Option<T>]) -> R) -> R {
         let count = self.fields.len();
         // They stay where they are gathered: to hand them out would be to move them, which costs more than to gather them.
-        let (mut usual, mut many) = ([None; USUAL], Vec::new());
-        let values = match usual.get_mut(..count) {
-            Some(usual) => usual,
-            None => {
-                many.resize(count, None);
-                &mut many[..]
-            }
-        };
+        let mut usual = [None; USUAL];
+        match usual.get_mut(..count) {
+            Some(usual) => work(usual),
+            None => work(&mut vec![None; count]),
+        }
+    }
+
+    /// Puts the values that an object has to the places of their fields.
+    pub(crate) fn gather<'o>(&self, object: &'o Object, values: &mut [Option<&'o Value>]) {
         let mut cursor = self.cursor();
         for (name, value) in object.iter() {
             if let Some(at) = cursor.position(Name::of(name)) {
                 values[at] = Some(value);
             }
         }
-        self.fields.iter().zip(values).for_each(|(field, value)| see(field, *value));
     }
 
     /// The fields that an object has, with their values.

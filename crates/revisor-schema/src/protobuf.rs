@@ -3,10 +3,13 @@
 //!
 //! [`Types::read_protobuf`] reads as generously as the original's generated code does, [`Types::write_protobuf`] writes
 //! what that code writes, byte for byte: fields by number, maps by key, what is no pointer always, also when it is empty.
+//! [`Types::protobuf_of_json`] writes the same of an object that lies there as JSON, without making the object.
 
 mod envelope;
 mod layout;
+mod outline;
 mod read;
+mod source;
 mod wire;
 mod write;
 

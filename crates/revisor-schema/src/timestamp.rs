@@ -1,7 +1,10 @@
 //! Points in time as Kubernetes writes them: RFC 3339 in UTC, to the second or to the microsecond.
 
-use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+use time::{Date, Month, OffsetDateTime};
+
+/// The first day of 1970, as [`Date::to_julian_day`] counts.
+const UNIX_EPOCH_DAY: i32 = 2_440_588;
 
 /// How exactly a point in time is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +62,20 @@ fn quote(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// The seconds since 1970 of a time that [is surely canonical](is_canonical).
+pub(crate) fn canonical_seconds(text: &str) -> Option<i64> {
+    if !is_canonical(text) {
+        return None;
+    }
+    let number = |at: usize, digits: usize| {
+        text.bytes().skip(at).take(digits).fold(0, |number, digit| number * 10 + i32::from(digit - b'0'))
+    };
+    let month = u8::try_from(number(5, 2)).ok().and_then(|month| Month::try_from(month).ok())?;
+    let date = Date::from_calendar_date(number(0, 4), month, u8::try_from(number(8, 2)).ok()?).ok()?;
+    let days = i64::from(date.to_julian_day() - UNIX_EPOCH_DAY);
+    Some(days * 86_400 + i64::from(number(11, 2) * 3600 + number(14, 2) * 60 + number(17, 2)))
 }
 
 /// What is wrong with a text that is no time, in the words of Go: the first part that it cannot read, or that is out of

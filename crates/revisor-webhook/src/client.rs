@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
@@ -14,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::call_error::Ends;
 use crate::connection::{Carriage, Connection, Outgoing, Privacy, Unanswered};
-use crate::location::{Dial, Location, exact_path};
+use crate::location::{Dial, exact_path};
 use crate::media_type::media_type;
 use crate::pool::Pool;
 use crate::trust::Trust;
@@ -36,7 +37,8 @@ pub struct Limits {
     pub max_response_bytes: usize,
     /// The most calls to one webhook at a time; others wait, at most until their timeout.
     pub max_calls: usize,
-    /// The most connections to one webhook that are kept for later.
+    /// The most connections to one webhook that are kept for later. Where it is less than `max_calls`, who calls more
+    /// often at a time than that shakes hands for the rest again and again, which costs more than all else of a call.
     pub max_idle_connections: usize,
     /// For how long they are kept.
     pub idle_age: Duration,
@@ -49,7 +51,7 @@ impl Default for Limits {
         Limits {
             max_response_bytes: 32 << 20,
             max_calls: 100,
-            max_idle_connections: 25,
+            max_idle_connections: 100,
             idle_age: Duration::from_secs(90),
             max_webhooks: 200,
         }
@@ -75,15 +77,13 @@ struct Inner {
 
 #[derive(Default)]
 struct Pools {
-    by_config: HashMap<Account, Remembered>,
+    /// One for each who the server is to a webhook; that is hardly ever more than one.
+    by_config: HashMap<ClientConfig, Vec<Remembered>>,
     /// Counts the calls, to tell which webhook was called last.
     calls: u64,
     /// Whether a task looks after connections that grow old.
     is_swept: bool,
 }
-
-/// A webhook, and who the server is to it.
-type Account = (ClientConfig, Option<Arc<Credentials>>);
 
 struct Remembered {
     pool: Arc<Pool>,
@@ -115,7 +115,7 @@ impl WebhookClient {
         timeout: Duration,
         most: usize,
     ) -> Result<Answer, CallError> {
-        self.post_account(&(config.clone(), credentials.cloned()), body, timeout, most).await
+        self.send(config, credentials, Some(body), timeout, most).await
     }
 
     /// The same, for an answer that has no reason to be larger than `most` bytes, whatever the limit.
@@ -126,12 +126,12 @@ impl WebhookClient {
         timeout: Duration,
         most: usize,
     ) -> Result<Answer, CallError> {
-        self.post_account(&(config.clone(), None), body, timeout, most).await
+        self.send(config, None, Some(body), timeout, most).await
     }
 
     /// What is at a URL, not larger than `most` bytes; for documents that say how others can be believed.
     pub async fn get(&self, config: &ClientConfig, timeout: Duration, most: usize) -> Result<Answer, CallError> {
-        self.send(&(config.clone(), None), None, timeout, most).await
+        self.send(config, None, None, timeout, most).await
     }
 
     /// The same for one who shows who they are.
@@ -142,40 +142,33 @@ impl WebhookClient {
         timeout: Duration,
         most: usize,
     ) -> Result<Answer, CallError> {
-        self.send(&(config.clone(), credentials.cloned()), None, timeout, most).await
-    }
-
-    async fn post_account(
-        &self,
-        account: &Account,
-        body: Bytes,
-        timeout: Duration,
-        most: usize,
-    ) -> Result<Answer, CallError> {
-        self.send(account, Some(body), timeout, most).await
+        self.send(config, credentials, None, timeout, most).await
     }
 
     async fn send(
         &self,
-        account: &Account,
+        config: &ClientConfig,
+        credentials: Option<&Arc<Credentials>>,
         body: Option<Bytes>,
         timeout: Duration,
         most: usize,
     ) -> Result<Answer, CallError> {
         let most = most.min(self.inner.limits.max_response_bytes);
-        let pool = self.inner.pool(account)?;
+        let pool = self.inner.pool(config, credentials)?;
         let deadline = Instant::now() + timeout.min(MAX_TIMEOUT);
-        let url = pool.location.url(timeout);
-        let net = |cause| CallError::Net { url: url.clone(), cause };
+        let net = |cause| CallError::Net { url: pool.location.url(timeout), cause };
+        let refuse = |error: http::Error| net(NetError::Protocol(error.to_string()));
         let outgoing = Outgoing {
-            authority: pool.location.authority.clone(),
-            path_and_query: match (&body, &account.0.target) {
+            host: pool.host.clone(),
+            path_and_query: match (&body, &config.target) {
                 // Documents are where their URL says, to the letter.
-                (None, Target::Url(url)) => exact_path(url).to_owned(),
-                _ => pool.location.path_and_query(timeout),
+                (None, Target::Url(url)) => {
+                    PathAndQuery::try_from(exact_path(url)).map_err(|error| refuse(error.into()))?
+                }
+                _ => pool.path_and_query(timeout).map_err(refuse)?,
             },
             user_agent: self.inner.user_agent.clone(),
-            authorization: account.1.as_deref().map_or(Ok(None), Credentials::authorization)?,
+            authorization: credentials.map_or(Ok(None), |credentials| credentials.authorization())?,
             body,
         };
         let timed_out = |_| net(NetError::Timeout);
@@ -184,7 +177,7 @@ impl WebhookClient {
 
         let mut retries = 0;
         loop {
-            let asked = timeout_at(deadline, self.inner.ask(account, &pool, &outgoing)).await.map_err(timed_out)?;
+            let asked = timeout_at(deadline, self.inner.ask(&pool, &outgoing)).await.map_err(timed_out)?;
             let (response, mut connection) = asked.map_err(|failure| match failure {
                 AskError::Config(error) => CallError::Config(error),
                 AskError::Net(cause) => net(cause),
@@ -213,39 +206,56 @@ impl fmt::Debug for WebhookClient {
     }
 }
 
+impl Pools {
+    /// Forgets those that were not called for the longest time, until there are fewer than so many.
+    fn make_room(&mut self, most: usize) {
+        while self.by_config.values().map(Vec::len).sum::<usize>() >= most {
+            let of_one = |(config, known): (&ClientConfig, &Vec<Remembered>)| {
+                known.iter().map(|remembered| remembered.last_call).min().map(|last| (last, config.clone()))
+            };
+            let Some((oldest, config)) = self.by_config.iter().filter_map(of_one).min_by_key(|(last, _)| *last) else {
+                return;
+            };
+            if let Some(known) = self.by_config.get_mut(&config) {
+                known.retain(|remembered| remembered.last_call != oldest);
+                if known.is_empty() {
+                    self.by_config.remove(&config);
+                }
+            }
+        }
+    }
+}
+
 enum AskError {
     Config(ClientConfigError),
     Net(NetError),
 }
 
 impl Inner {
-    /// What is remembered of this webhook.
-    fn pool(&self, account: &Account) -> Result<Arc<Pool>, ClientConfigError> {
+    /// What is remembered of a webhook to which the server is this one.
+    fn pool(
+        &self,
+        config: &ClientConfig,
+        credentials: Option<&Arc<Credentials>>,
+    ) -> Result<Arc<Pool>, ClientConfigError> {
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         pools.calls += 1;
         let last_call = pools.calls;
-        if let Some(remembered) = pools.by_config.get_mut(account) {
+        let is_it = |remembered: &&mut Remembered| remembered.pool.credentials.as_ref() == credentials;
+        if let Some(remembered) = pools.by_config.get_mut(config).and_then(|known| known.iter_mut().find(is_it)) {
             remembered.last_call = last_call;
             return Ok(remembered.pool.clone());
         }
-        let location = Location::of(&account.0.target)?;
-        let pool = Arc::new(Pool::new(location, self.limits.max_calls, self.limits.max_idle_connections));
-        while pools.by_config.len() >= self.limits.max_webhooks.max(1) {
-            let oldest = pools.by_config.iter().min_by_key(|(_, remembered)| remembered.last_call);
-            let Some(oldest) = oldest.map(|(config, _)| config.clone()) else { break };
-            pools.by_config.remove(&oldest);
-        }
-        pools.by_config.insert(account.clone(), Remembered { pool: pool.clone(), last_call });
+        let pool = Pool::new(config, credentials, self.limits.max_calls, self.limits.max_idle_connections)?;
+        let pool = Arc::new(pool);
+        pools.make_room(self.limits.max_webhooks.max(1));
+        let remembered = Remembered { pool: pool.clone(), last_call };
+        pools.by_config.entry(config.clone()).or_default().push(remembered);
         Ok(pool)
     }
 
     /// Sends a request on a connection that waited, or on a new one.
-    async fn ask(
-        &self,
-        account: &Account,
-        pool: &Pool,
-        outgoing: &Outgoing,
-    ) -> Result<(Response<Incoming>, Connection), AskError> {
+    async fn ask(&self, pool: &Pool, outgoing: &Outgoing) -> Result<(Response<Incoming>, Connection), AskError> {
         // Connections that waited may have been hung up meanwhile. Then nothing was sent, and the next one is tried.
         for _ in 0..=self.limits.max_idle_connections {
             let Some(mut connection) = pool.take() else { break };
@@ -255,7 +265,7 @@ impl Inner {
                 Err(Unanswered { error, .. }) => return Err(AskError::Net(error)),
             }
         }
-        let mut connection = self.connect(account, pool).await?;
+        let mut connection = self.connect(pool).await?;
         if let Some(shared) = connection.share() {
             pool.give(shared);
         }
@@ -265,14 +275,14 @@ impl Inner {
         }
     }
 
-    async fn connect(&self, (config, credentials): &Account, pool: &Pool) -> Result<Connection, AskError> {
+    async fn connect(&self, pool: &Pool) -> Result<Connection, AskError> {
         let tls = pool.tls.get_or_try_init(async || {
-            let trust = if config.ca_bundle.is_empty() {
+            let trust = if pool.config.ca_bundle.is_empty() {
                 self.system_trust().await?
             } else {
-                Arc::new(Trust::bundle(&config.ca_bundle)?)
+                Arc::new(Trust::bundle(&pool.config.ca_bundle)?)
             };
-            let identity = credentials.as_deref().map_or(Ok(None), Credentials::identity)?;
+            let identity = pool.credentials.as_deref().map_or(Ok(None), Credentials::identity)?;
             trust.client_config(pool.location.offers_http2, identity).map(Arc::new)
         });
         let tls = tls.await.map_err(AskError::Config)?.clone();
@@ -329,7 +339,8 @@ async fn sweep(inner: Weak<Inner>, age: Duration) {
         tokio::time::sleep(age).await;
         let Some(inner) = inner.upgrade() else { return };
         let mut pools = inner.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = pools.by_config.values().filter(|remembered| remembered.pool.sweep(age)).count();
+        let all = pools.by_config.values().flatten();
+        let waiting = all.filter(|remembered| remembered.pool.sweep(age)).count();
         if waiting == 0 {
             pools.is_swept = false;
             return;

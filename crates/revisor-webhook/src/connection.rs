@@ -118,8 +118,8 @@ pub struct Privacy {
 /// A request that can be sent more than once.
 #[derive(Debug, Clone)]
 pub(crate) struct Outgoing {
-    pub(crate) authority: String,
-    pub(crate) path_and_query: String,
+    pub(crate) host: HeaderValue,
+    pub(crate) path_and_query: PathAndQuery,
     pub(crate) user_agent: HeaderValue,
     pub(crate) authorization: Option<HeaderValue>,
     /// What is posted; nothing if something is to be got.
@@ -273,28 +273,27 @@ impl Connection {
 impl Outgoing {
     fn request(&self, version: Version) -> Result<Request<Whole>, NetError> {
         let refuse = |error: http::Error| NetError::Protocol(error.to_string());
-        let path = PathAndQuery::try_from(self.path_and_query.as_str()).map_err(|error| refuse(error.into()))?;
-        let mut uri = Uri::builder().path_and_query(path);
+        let mut uri = Uri::builder().path_and_query(self.path_and_query.clone());
         let mut request = Request::builder();
         if version == Version::HTTP_2 {
-            let authority = Authority::try_from(self.authority.as_str()).map_err(|error| refuse(error.into()))?;
+            let authority = Authority::try_from(self.host.as_bytes()).map_err(|error| refuse(error.into()))?;
             uri = uri.scheme(Scheme::HTTPS).authority(authority);
         } else {
-            request = request.header(header::HOST, &self.authority);
+            request = request.header(header::HOST, &self.host);
         }
         if let Some(authorization) = &self.authorization {
             request = request.header(header::AUTHORIZATION, authorization);
         }
         let method = if self.body.is_some() { Method::POST } else { Method::GET };
         if self.body.is_some() {
-            request = request.header(header::CONTENT_TYPE, "application/json");
+            request = request.header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         request
             .method(method)
             .uri(uri.build().map_err(refuse)?)
             .version(version)
             .header(header::USER_AGENT, &self.user_agent)
-            .header(header::ACCEPT, "application/json, */*")
+            .header(header::ACCEPT, HeaderValue::from_static("application/json, */*"))
             .body(Full::new(self.body.clone().unwrap_or_default()))
             .map_err(refuse)
     }

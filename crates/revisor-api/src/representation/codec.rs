@@ -134,7 +134,8 @@ impl Codec {
 
     /// The message of an object of a built-in resource.
     pub(crate) fn object_message(&self, resource: &Resource, json: &[u8]) -> Bytes {
-        own_message(resource, json, Value::Object(read(json))).into()
+        let (types, id) = resource.typed();
+        types.protobuf_of_json(id, json).unwrap_or_default().into()
     }
 
     /// The message of an object that shows nothing but these metadata.
@@ -161,18 +162,23 @@ impl Codec {
     }
 
     fn message(&self, resource: Option<&Resource>, json: &[u8]) -> Option<Message> {
+        let built_in = resource.filter(|resource| resource.custom().is_none());
+        let message_of = |api_version: &str, kind: &str, bytes: Vec<u8>| {
+            Some(Message { api_version: api_version.to_owned(), kind: kind.to_owned(), bytes })
+        };
+        // What an object is stands at its beginning, so that it need not be read for that.
+        if let Some(own) = built_in.filter(|resource| begins_as(resource, json)) {
+            return message_of(&own.api_version, &own.kind, self.object_message(own, json).into());
+        }
         let object = read(json);
         let text = |name| object.str(name).unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
-        let own = resource.filter(|resource| {
-            resource.custom().is_none() && resource.kind == kind && resource.api_version == api_version
-        });
-        let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
+        let own = built_in.filter(|resource| resource.kind == kind && resource.api_version == api_version);
         let bytes = match own {
-            Some(resource) => own_message(resource, json, Value::Object(object)),
-            None => self.types.write_protobuf(self.type_of(&api_version, &kind)?, &object),
+            Some(resource) => self.object_message(resource, json).into(),
+            None => self.types.write_protobuf(self.type_of(api_version, kind)?, &object),
         };
-        Some(Message { api_version, kind, bytes })
+        message_of(api_version, kind, bytes)
     }
 
     /// The type of a kind that is no resource of its own: one of its group, or one that all groups share.
@@ -182,6 +188,14 @@ impl Codec {
         let of_group = self.types.id(&format!("{package}.{version}.{kind}"));
         of_group.or_else(|| self.types.id(&format!("meta.v1.{kind}")))
     }
+}
+
+/// Whether a text begins as an object of the resource does.
+fn begins_as(resource: &Resource, json: &[u8]) -> bool {
+    let rest = json.strip_prefix(br#"{"kind":""#).and_then(|rest| rest.strip_prefix(resource.kind.as_bytes()));
+    let rest = rest.and_then(|rest| rest.strip_prefix(br#"","apiVersion":""#));
+    let rest = rest.and_then(|rest| rest.strip_prefix(resource.api_version.as_bytes()));
+    rest.is_some_and(|rest| rest.starts_with(b"\""))
 }
 
 /// The numbers by which encodings are remembered.
@@ -205,13 +219,6 @@ pub(crate) fn push_typed_cbor(resource: &Resource, part: &[u8], out: &mut Vec<u8
         push_cbor_text(value, out);
     }
     out.extend_from_slice(members);
-}
-
-/// The message of an object of a built-in resource, which was read from its JSON.
-fn own_message(resource: &Resource, json: &[u8], mut object: Value) -> Vec<u8> {
-    let (types, id) = resource.typed();
-    types.keep_raw(id, &mut object, json);
-    types.write_protobuf(id, object.as_object().unwrap_or(&Object::new()))
 }
 
 /// What this server wrote as JSON.

@@ -1,4 +1,5 @@
-//! Objects of every kind in every encoding: what JSON says, protobuf and CBOR say too.
+//! Objects of every kind in every encoding: what JSON says, protobuf and CBOR say too, also where protobuf is made of the
+//! text of an object and not of the object.
 
 use revisor_object::{Object, Value};
 use revisor_schema::{diagnose_cbor, read_cbor_type};
@@ -32,7 +33,10 @@ pub(super) fn round_trip(data: &[u8]) {
         let Value::Object(read) = read else { panic!("an object is read as one") };
         read
     };
-    let read = read_back(&types.write_protobuf(id, &object));
+    let message = types.write_protobuf(id, &object);
+    let lying = resource.encode_as_it_is(&object);
+    assert_eq!(types.protobuf_of_json(id, &lying), Some(message.clone()), "{}: made of its text", resource.kind);
+    let read = read_back(&message);
     // From the first reading on: zero has no sign any more then.
     let message = types.write_protobuf(id, &read);
     assert_eq!(types.write_protobuf(id, &read_back(&message)), message, "{}: written again", resource.kind);

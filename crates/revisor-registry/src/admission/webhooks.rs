@@ -265,6 +265,11 @@ async fn validate(
         return Err(RegistryError::TimedOut);
     }
     let ask = |(at, (invocation, versioned))| ask_to_validate(registry, attributes, at, invocation, versioned);
+    if relevant.len() == 1
+        && let Some(only) = relevant.pop()
+    {
+        return ask((0, only)).await;
+    }
     let mut asked: FuturesUnordered<_> = relevant.into_iter().enumerate().map(ask).collect();
     let mut first = Ok(());
     while let Some(answered) = asked.next().await {

@@ -248,3 +248,51 @@ fn what_is_wrong_first_is_told_of() {
         Err(ProtobufError::NegativeLength)
     );
 }
+
+#[test]
+fn a_message_is_made_of_canonical_json_as_it_lies_there() {
+    let table = format!(
+        "{TABLE}T,raw,raw,given,15,\nT,kinds,map:M,nonzero,16,\nT,when,intorstring,given,17,\nT,on,bool,nonzero,18,\nT,cost,double,given,19,\nT,size,quantity,given,20,\nT,wait,duration,given,21,\n"
+    );
+    let types = Types::parse(&table).expect("a good table");
+    let id = types.id("T").expect("is there");
+    let whole = r#"{"meta":{"name":"n\"\u0001é","on":false},"data":{"a":"/wA=","b":""},"parts":[{"name":"x"},{"name":""}],"at":"2024-02-29T23:59:59Z","count":-7,"any":{"x":[1,{"y\n":null}],"z":"a,]}\\"},"seen":"2023-11-14T22:13:20.000001Z","more":{"name":"m"},"some":[{"name":"s"}],"names":["p","q\t"],"ints":[1,-2,9223372036854775807],"inner":"i","raw":{"b":1,"a":1e2},"kinds":{"a":{"name":""},"b":{"name":"2"}},"when":"50%","on":true,"cost":2.5,"size":"500m","wait":"1m30s"}"#;
+    for (text, is_canonical) in [
+        (whole, true),
+        ("{}", true),
+        (
+            r#"{"meta":{"name":""},"at":null,"any":null,"parts":[],"data":{},"more":true,"some":{"name":"s"},"when":-5}"#,
+            false,
+        ),
+        (r#"{"meta":{"name":""},"at":null,"count":0,"any":"text","more":true,"some":{"name":"s"},"when":-5}"#, true),
+        (r#"{"any":12}"#, true),
+        (r#"{"any":[]}"#, true),
+        (r#"{"at":"2024-02-30T00:00:00Z","seen":"2024-02-01T00:00:00Z"}"#, true),
+        // What is not canonical is read thoroughly.
+        (r#" {"raw":{"b": 1}}"#, false),
+        (r#"{"count":1,"meta":{"name":"behind"}}"#, false),
+        (r#"{"meta":{"name":5}}"#, false),
+        (r#"{"meta":[]}"#, false),
+        (r#"{"unknown":1}"#, false),
+        (r#"{"data":{"b":"","a":""}}"#, false),
+        (r#"{"data":{"a\n":""}}"#, false),
+        (r#"{"count":1,"count":2}"#, false),
+        (r#"{"any":{"x": 1}}"#, false),
+    ] {
+        let read = parse_json(text.as_bytes()).expect(text).value;
+        let mut value = read;
+        types.keep_raw(id, &mut value, text.as_bytes());
+        let want = types.write_protobuf(id, value.as_object().expect("an object"));
+        assert_eq!(types.protobuf_of_json(id, text.as_bytes()), Some(want), "{text}");
+        assert_eq!(types.protobuf_of_canonical(id, text.as_bytes()).is_some(), is_canonical, "{text}");
+    }
+    for damaged in
+        ["", "{", "[]", "null", "{\"count\":1", "{\"any\":{", "{\"any\":}", "{\"meta\":{\"name\":\"\\", "{}}"]
+    {
+        assert_eq!(types.protobuf_of_json(id, damaged.as_bytes()), None, "{damaged}");
+    }
+    let deep = format!("{{\"any\":{}{}}}", "[".repeat(300), "]".repeat(300));
+    let value = parse_json(deep.as_bytes()).expect("is not too deep").value;
+    let want = types.write_protobuf(id, value.as_object().expect("an object"));
+    assert_eq!(types.protobuf_of_json(id, deep.as_bytes()), Some(want));
+}

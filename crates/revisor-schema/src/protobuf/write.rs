@@ -1,126 +1,176 @@
 //! Writing messages, from the back to the front: what a message holds is written before its length, so nothing is
 //! measured and nothing is moved.
 
+use std::borrow::Cow;
+
 use base64::Engine;
-use revisor_object::{Object, Value, bytes_of_text, push_json_value};
+use revisor_object::{Object, bytes_of_text, parse_json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::layout::{Content, Layout};
+use super::outline::Outline;
+use super::source::{Source, Tree};
 use super::wire::{BYTES, FIXED64, VARINT};
 use crate::conform::BASE64;
+use crate::fields::Fields;
+use crate::timestamp::canonical_seconds;
 use crate::{Alternative, Field, Presence, Shape, StructId, Types};
 
 impl Types {
     /// The message of an object that conforms to the type `id`.
     pub fn write_protobuf(&self, id: StructId, object: &Object) -> Vec<u8> {
+        Writer { types: self, source: Tree::new() }.message(|writer, out| {
+            let of = self.get(id);
+            writer.structure(&of.fields, self.layout(id), |values| of.fields.gather(object, values), out);
+        })
+    }
+
+    /// The message of an object of the type `id` that lies there as JSON, most often as it is stored; nothing if it is no
+    /// JSON of an object.
+    pub fn protobuf_of_json(&self, id: StructId, json: &[u8]) -> Option<Vec<u8>> {
+        self.protobuf_of_canonical(id, json).or_else(|| {
+            let mut value = parse_json(json).ok()?.value;
+            self.keep_raw(id, &mut value, json);
+            value.as_object().map(|object| self.write_protobuf(id, object))
+        })
+    }
+
+    /// The same, if it is canonical.
+    pub(super) fn protobuf_of_canonical(&self, id: StructId, json: &[u8]) -> Option<Vec<u8>> {
+        let (outline, root) = Outline::of(self, id, std::str::from_utf8(json).ok()?)?;
+        let writer = Writer { types: self, source: outline };
+        Some(writer.message(|writer, out| writer.structure_of(id, Some(root), out)))
+    }
+}
+
+/// Writes values of a source. `None` is the zero value of whatever it stands for.
+struct Writer<'t, S> {
+    types: &'t Types,
+    source: S,
+}
+
+impl<S: Source> Writer<'_, S> {
+    fn message(&self, write: impl FnOnce(&Self, &mut Backwards)) -> Vec<u8> {
         let mut out = Backwards::with_capacity(1024);
-        Writer { types: self }.structure(id, object, &mut out);
+        write(self, &mut out);
         out.finish()
     }
-}
 
-struct Writer<'t> {
-    types: &'t Types,
-}
-
-impl Writer<'_> {
-    fn structure(&self, id: StructId, object: &Object, out: &mut Backwards) {
-        self.layout(self.types.layout(id), &self.types.get(id).fields, object, out);
+    fn structure_of(&self, id: StructId, node: Option<S::Node>, out: &mut Backwards) {
+        let fields = &self.types.get(id).fields;
+        let gather = |values: &mut [Option<S::Node>]| {
+            if let Some(node) = node {
+                self.source.gather(node, fields, values);
+            }
+        };
+        self.structure(fields, self.types.layout(id), gather, out);
     }
 
-    fn layout(&self, layout: &Layout, fields: &[Field], object: &Object, out: &mut Backwards) {
+    fn structure(
+        &self,
+        fields: &Fields,
+        layout: &Layout,
+        gather: impl FnOnce(&mut [Option<S::Node>]),
+        out: &mut Backwards,
+    ) {
+        fields.with_room(|values| {
+            gather(values);
+            self.layout(layout, fields, values, out);
+        });
+    }
+
+    fn layout(&self, layout: &Layout, fields: &[Field], values: &[Option<S::Node>], out: &mut Backwards) {
         for member in layout.members.iter().rev() {
             match &member.content {
-                Content::Field(at) => self.field(member.number, &fields[*at], object, out),
+                Content::Field(at) => self.field(member.number, &fields[*at], values[*at], out),
                 Content::Embedded(layout) => {
-                    out.message(member.number, |out| self.layout(layout, fields, object, out));
+                    out.message(member.number, |out| self.layout(layout, fields, values, out));
                 }
             }
         }
     }
 
-    fn field(&self, number: u32, field: &Field, object: &Object, out: &mut Backwards) {
-        let value = object.get(&field.name).filter(|value| !value.is_null());
+    fn field(&self, number: u32, field: &Field, value: Option<S::Node>, out: &mut Backwards) {
+        let value = value.filter(|value| !self.source.is_null(*value));
         match (&field.shape, value) {
-            (Shape::List(element), Some(Value::Array(items))) => {
-                for item in items.iter().rev() {
-                    self.value(number, element, item, out);
+            // Empty lists, maps and bytes are never written.
+            (Shape::List(element), value) => {
+                for item in value.and_then(|list| self.source.items(list)).into_iter().flatten() {
+                    self.item(number, element, item, out);
                 }
             }
-            (Shape::Map(element), Some(Value::Object(entries))) => {
-                // Members are sorted by their bytes.
-                for (name, value) in entries.iter().rev() {
+            (Shape::Map(element), value) => {
+                for (name, value) in value.and_then(|map| self.source.members(map)).into_iter().flatten() {
                     out.message(number, |out| {
-                        self.value(2, element, value, out);
+                        self.item(2, element, value, out);
                         out.text(1, name);
                     });
                 }
             }
-            // Empty lists, maps and bytes are never written.
-            (Shape::List(_) | Shape::Map(_), _) => {}
-            (Shape::Bytes, Some(Value::String(text))) if text.is_empty() && field.presence != Presence::Given => {}
+            (Shape::Bytes, Some(value))
+                if field.presence != Presence::Given && self.source.text(value).is_some_and(|it| it.is_empty()) => {}
             (Shape::Bytes, None) => {}
-            (shape, Some(value)) => self.value(number, shape, value, out),
+            (shape, Some(value)) => self.value(number, shape, Some(value), out),
             // What is no pointer has a value always.
             (shape, None) if matches!(field.presence, Presence::Always | Presence::NonZero) => {
-                self.value(number, shape, &Value::Null, out);
+                self.value(number, shape, None, out);
             }
             (_, None) => {}
         }
     }
 
-    /// A value with the number of its field before it. `null` is the zero value of its shape.
-    fn value(&self, number: u32, shape: &Shape, value: &Value, out: &mut Backwards) {
+    fn item(&self, number: u32, shape: &Shape, item: S::Node, out: &mut Backwards) {
+        self.value(number, shape, Some(item).filter(|item| !self.source.is_null(*item)), out);
+    }
+
+    /// A value with the number of its field before it.
+    fn value(&self, number: u32, shape: &Shape, value: Option<S::Node>, out: &mut Backwards) {
+        let source = &self.source;
+        let text = || value.and_then(|value| source.text(value));
+        let integer = || value.map_or(0, |value| source.integer(value));
         match shape {
-            Shape::String => out.text(number, value.as_str().unwrap_or_default()),
-            Shape::Bool => out.number(number, u64::from(value.as_bool().unwrap_or_default())),
-            Shape::Int32 | Shape::Int64 => out.number(number, integer(value) as u64),
+            Shape::String => out.text(number, &text().unwrap_or_default()),
+            Shape::Bool => out.number(number, u64::from(value.is_some_and(|value| source.truth(value)))),
+            Shape::Int32 | Shape::Int64 => out.number(number, integer() as u64),
             Shape::Double => {
-                let float = match value {
-                    Value::Float(float) => *float,
-                    other => integer(other) as f64,
-                };
+                let float = value.map_or(0.0, |value| source.float(value));
                 out.push(&float.to_bits().to_le_bytes());
                 out.tag(number, FIXED64);
             }
             Shape::Bytes => {
-                let bytes = BASE64.decode(value.as_str().unwrap_or_default()).unwrap_or_default();
+                let bytes = BASE64.decode(&*text().unwrap_or_default()).unwrap_or_default();
                 out.bytes(number, &bytes);
             }
-            Shape::Time | Shape::MicroTime => out.message(number, |out| time(shape, value, out)),
+            Shape::Time | Shape::MicroTime => {
+                out.message(number, |out| time(shape, &text().unwrap_or_default(), out));
+            }
             Shape::Duration => {
-                let duration: Option<revisor_object::Duration> = value.as_str().and_then(|text| text.parse().ok());
+                let duration: Option<revisor_object::Duration> = text().and_then(|text| text.parse().ok());
                 let nanos = duration.map_or(0, revisor_object::Duration::nanos);
                 out.message(number, |out| out.number(1, nanos as u64));
             }
             Shape::Quantity => {
-                let text = value.as_str().unwrap_or("0");
-                out.message(number, |out| out.text(1, text));
+                let text = text().unwrap_or(Cow::Borrowed("0"));
+                out.message(number, |out| out.text(1, &text));
             }
             Shape::IntOrString => out.message(number, |out| {
-                out.text(3, value.as_str().unwrap_or_default());
-                out.number(2, integer(value) as u64);
-                out.number(1, u64::from(value.as_str().is_some()));
+                let text = text();
+                out.text(3, text.as_deref().unwrap_or_default());
+                out.number(2, integer() as u64);
+                out.number(1, u64::from(text.is_some()));
             }),
-            Shape::Any | Shape::Raw => out.message(number, |out| match value {
-                Value::Null => {}
-                Value::Raw(raw) => out.text(1, raw.text()),
-                value => {
-                    let mut text = Vec::new();
-                    push_json_value(value, &mut text);
-                    out.bytes(1, &text);
+            Shape::Any | Shape::Raw => out.message(number, |out| {
+                if let Some(value) = value {
+                    out.bytes(1, &source.json(value));
                 }
             }),
-            Shape::Struct(id) => out.message(number, |out| match value {
-                Value::Object(object) => self.structure(*id, object, out),
-                _ => self.structure(*id, &Object::new(), out),
-            }),
+            Shape::Struct(id) => out.message(number, |out| self.structure_of(*id, value, out)),
             Shape::Either(alternative, id) => out.message(number, |out| self.either(*alternative, *id, value, out)),
             // A list inside a map or a list is a message with the elements in its first field.
             Shape::List(element) => out.message(number, |out| {
-                for item in value.as_array().unwrap_or_default().iter().rev() {
-                    self.value(1, element, item, out);
+                for item in value.and_then(|list| source.items(list)).into_iter().flatten() {
+                    self.item(1, element, item, out);
                 }
             }),
             // No API type has lists of maps or maps of maps.
@@ -129,40 +179,37 @@ impl Writer<'_> {
     }
 
     /// An object of a type or what may stand in its place is a message with a field for each of them.
-    fn either(&self, alternative: Alternative, id: StructId, value: &Value, out: &mut Backwards) {
+    fn either(&self, alternative: Alternative, id: StructId, value: Option<S::Node>, out: &mut Backwards) {
         let of_type = Shape::Struct(id);
-        match (alternative, value) {
-            (Alternative::Bool, Value::Object(_)) => {
+        let is_object = value.is_some_and(|value| self.source.is_object(value));
+        match alternative {
+            Alternative::Bool if is_object => {
                 self.value(2, &of_type, value, out);
                 out.number(1, 1);
             }
-            (Alternative::Bool, _) => out.number(1, u64::from(value.as_bool().unwrap_or_default())),
-            (_, Value::Object(_)) => self.value(1, &of_type, value, out),
-            (_, Value::Array(items)) => {
+            Alternative::Bool => out.number(1, u64::from(value.is_some_and(|value| self.source.truth(value)))),
+            _ if is_object => self.value(1, &of_type, value, out),
+            _ => {
                 let element = if alternative == Alternative::List { &of_type } else { &Shape::String };
-                for item in items.iter().rev() {
-                    self.value(2, element, item, out);
+                for item in value.and_then(|list| self.source.items(list)).into_iter().flatten() {
+                    self.item(2, element, item, out);
                 }
             }
-            _ => {}
         }
     }
 }
 
-fn integer(value: &Value) -> i64 {
-    match value {
-        Value::Int(number) => *number,
-        Value::Float(number) => *number as i64,
-        _ => 0,
-    }
-}
-
 /// A time is seconds and nanoseconds since 1970, both always written; no time at all is neither.
-fn time(shape: &Shape, value: &Value, out: &mut Backwards) {
-    let Some(time) = value.as_str().and_then(|text| OffsetDateTime::parse(text, &Rfc3339).ok()) else { return };
-    let nanos = if *shape == Shape::MicroTime { time.microsecond() * 1000 } else { 0 };
+fn time(shape: &Shape, text: &str, out: &mut Backwards) {
+    let (seconds, nanos) = match canonical_seconds(text) {
+        Some(seconds) => (seconds, 0),
+        None => {
+            let Ok(time) = OffsetDateTime::parse(text, &Rfc3339) else { return };
+            (time.unix_timestamp(), if *shape == Shape::MicroTime { time.microsecond() * 1000 } else { 0 })
+        }
+    };
     out.number(2, u64::from(nanos));
-    out.number(1, time.unix_timestamp() as u64);
+    out.number(1, seconds as u64);
 }
 
 /// Bytes that are written from the back to the front.

@@ -132,26 +132,31 @@ async fn webhooks_that_were_not_called_for_long_are_forgotten() {
 async fn calls_run_side_by_side() {
     for protocols in [&["h2"][..], &["http/1.1"]] {
         // The webhook answers nobody before it was asked by all.
-        let all = 20;
+        let all = 40;
         let barrier = Arc::new(Barrier::new(all));
         let (hook, config) =
             good(protocols, move |_, body| Reply::Together(barrier.clone(), Response::new(Full::new(body.clone()))))
                 .await;
         let client = client();
-        let calls: Vec<_> = (0..all)
-            .map(|number| {
-                let (client, config) = (client.clone(), config.clone());
-                tokio::spawn(async move {
-                    let body = Bytes::from(format!("{{\"n\":{number}}}"));
-                    (client.post(&config, body.clone(), PATIENCE).await.expect("it answers").body, body)
+        for _ in 0..2 {
+            let calls: Vec<_> = (0..all)
+                .map(|number| {
+                    let (client, config) = (client.clone(), config.clone());
+                    tokio::spawn(async move {
+                        let body = Bytes::from(format!("{{\"n\":{number}}}"));
+                        (client.post(&config, body.clone(), PATIENCE).await.expect("it answers").body, body)
+                    })
                 })
-            })
-            .collect();
-        for call in calls {
-            let (answered, sent) = call.await.expect("no call panics");
-            assert_eq!(answered, sent);
+                .collect();
+            for call in calls {
+                let (answered, sent) = call.await.expect("no call panics");
+                assert_eq!(answered, sent);
+            }
         }
-        assert_eq!(versions(&hook).len(), all);
+        assert_eq!(versions(&hook).len(), 2 * all);
+        if protocols == ["http/1.1"] {
+            assert_eq!(hook.connections(), all, "connections that many needed at a time are used again");
+        }
     }
 }
 
