@@ -10,7 +10,7 @@
 //! of their type ([`DroppedByCode`]).
 
 use std::fmt;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use compact_str::CompactString;
 use revisor_object::{Object, Value};
@@ -20,9 +20,6 @@ use crate::kinds::pod_spec;
 use crate::{Feature, Features};
 
 const TABLE: &str = include_str!("../tables/disabled_fields.csv");
-
-/// The rows of the table.
-static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| TABLE.lines().skip(1).filter_map(Row::parse).collect());
 
 /// What is dropped from the objects of one resource.
 #[derive(Default)]
@@ -76,8 +73,9 @@ impl DisabledFields {
     fn rules(&self) -> &[Rule] {
         let Some((types, kind, features)) = &self.of else { return &[] };
         self.rules.get_or_init(|| {
+            let rows: Vec<Row> = rows().collect();
             let mut gatherer =
-                Gatherer { types, rows: &ROWS, features: *features, around: Vec::new(), rules: Vec::new() };
+                Gatherer { types, rows: &rows, features: *features, around: Vec::new(), rules: Vec::new() };
             gatherer.gather(*kind, &mut Path::new());
             gatherer.rules
         })
@@ -167,6 +165,11 @@ struct Row {
     feature: &'static str,
     fields: &'static str,
     in_use: &'static str,
+}
+
+/// The rows of the table.
+fn rows() -> impl Iterator<Item = Row> {
+    TABLE.lines().skip(1).filter_map(Row::parse)
 }
 
 impl Row {

@@ -140,7 +140,7 @@ impl Environment {
         Environment {
             release,
             extra: Vec::new(),
-            libraries: Libraries::of(release, &[]),
+            libraries: Arc::new(Libraries::of(release, &[])),
             variables: BTreeMap::new(),
             objects: BTreeMap::new(),
             patch_types: false,
@@ -151,7 +151,7 @@ impl Environment {
     /// This environment with a library that no release brings by itself.
     pub fn with_library(mut self, library: Library) -> Environment {
         self.extra.push(library);
-        self.libraries = Libraries::of(self.release, &self.extra);
+        self.libraries = Arc::new(Libraries::of(self.release, &self.extra));
         self
     }
 

@@ -4,7 +4,6 @@
 //! give. What functions do is the evaluator's.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use revisor_version::Release;
 
@@ -61,13 +60,9 @@ pub(crate) struct Libraries {
     pub(crate) format_checks: bool,
 }
 
-/// Those that were asked for, by the libraries that they are made of. There are no more than releases and libraries that
-/// come and go with them, so they stay.
-static SHARED: Mutex<Vec<(Vec<&str>, Arc<Libraries>)>> = Mutex::new(Vec::new());
-
 impl Libraries {
-    /// The libraries of `release` and those that are asked for. All who ask for the same share them.
-    pub(crate) fn of(release: Release, extra: &[Library]) -> Arc<Libraries> {
+    /// The libraries of `release` and those that are asked for.
+    pub(crate) fn of(release: Release, extra: &[Library]) -> Libraries {
         let present: Vec<&str> = LIBRARIES
             .lines()
             .skip(1)
@@ -83,16 +78,6 @@ impl Libraries {
                 there.then_some(name)
             })
             .collect();
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = shared.iter().find(|(known, _)| *known == present) {
-            return known.clone();
-        }
-        let libraries = Arc::new(Libraries::made_of(&present));
-        shared.push((present, libraries.clone()));
-        libraries
-    }
-
-    fn made_of(present: &[&str]) -> Libraries {
         let has = |name: &str| present.contains(&name);
         let mut libraries = Libraries {
             macros: MACROS.iter().filter(|candidate| has(candidate.library)).collect(),

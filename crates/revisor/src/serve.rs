@@ -49,6 +49,7 @@ use crate::own_config_maps::OwnConfigMaps;
 use crate::presence::{Presence, hostname};
 use crate::reload_metrics::ReloadMetrics;
 use crate::service_accounts::OpenedAccounts;
+use crate::spare_memory::Workers;
 use crate::usage_keeper::{UsageKeeper, server_name};
 use crate::{admission_config, authorization, logging, private_folder, service_accounts, spare_memory, version};
 
@@ -71,8 +72,12 @@ pub(crate) fn serve(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyho
     let set_verbosity = logging::start(flags.serving.verbosity, flags.serving.logging_format);
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     threads.enable_all().thread_stack_size(THREAD_STACK).max_blocking_threads(most_threads(&flags));
-    threads.on_thread_park(spare_memory::collect_if_asked);
-    threads.build().context("cannot start threads")?.block_on(run(flags, shown, set_verbosity))
+    let workers = Arc::<Workers>::default();
+    threads.on_thread_park({
+        let workers = workers.clone();
+        move || workers.before_sleep()
+    });
+    threads.build().context("cannot start threads")?.block_on(run(flags, shown, set_verbosity, workers))
 }
 
 /// How many threads may wait at once: those that read from disk, and one for every request that is being served, because an
@@ -83,7 +88,12 @@ fn most_threads(flags: &ServeFlags) -> usize {
     DISK_THREADS + served.min(UNBOUNDED_REQUESTS)
 }
 
-async fn run(flags: ServeFlags, shown: BTreeMap<String, String>, set_verbosity: SetVerbosity) -> anyhow::Result<()> {
+async fn run(
+    flags: ServeFlags,
+    shown: BTreeMap<String, String>,
+    set_verbosity: SetVerbosity,
+    workers: Arc<Workers>,
+) -> anyhow::Result<()> {
     let started = Instant::now();
     let started_at = SystemTime::now();
     let options = flags.catalog_options()?;
@@ -309,7 +319,7 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>, set_verbosity: 
     tracing::info!(%address, controllers = names, elapsed = ?started.elapsed(), "serving");
     // This thread has done nearly all of the start.
     spare_memory::collect();
-    let giving_back = spare_memory::begin();
+    let giving_back = spare_memory::begin(workers);
     let drained = server.run(api, stop_signal).await;
     giving_back.abort();
     advertising.abort();

@@ -5,12 +5,13 @@
 //! the threads let go of what is free when the server serves and whenever it becomes quiet, and the program of its pages
 //! then and while it is quiet. A page that runs again comes out of the system's cache when it is touched.
 
-use std::cell::Cell;
+use std::collections::HashSet;
 use std::ffi::c_void;
 use std::fs;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -27,13 +28,6 @@ const EVERY: Duration = Duration::from_secs(10);
 /// A server whose threads have worked for less than this between two looks is quiet.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// How often threads were asked to let go of what is free.
-static ROUND: AtomicU32 = AtomicU32::new(0);
-
-thread_local! {
-    static SEEN: Cell<u32> = const { Cell::new(0) };
-}
-
 #[allow(unsafe_code)]
 mod allocator {
     unsafe extern "C" {
@@ -42,11 +36,43 @@ mod allocator {
     }
 }
 
-/// For a thread that has nothing to do: gives back what is free on it, if it was asked to since it did so last.
-pub(crate) fn collect_if_asked() {
-    let round = ROUND.load(Ordering::Relaxed);
-    if SEEN.replace(round) != round {
-        collect();
+/// Has each of the threads that work give back what is free on it, once whenever they are asked.
+#[derive(Default)]
+pub(crate) struct Workers {
+    /// How many have not yet done so.
+    left: AtomicUsize,
+    done: Mutex<HashSet<ThreadId>>,
+}
+
+impl Workers {
+    /// For one that is about to sleep.
+    pub(crate) fn before_sleep(&self) {
+        if self.left.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let is_new = {
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_new = self.left.load(Ordering::Relaxed) > 0 && done.insert(thread::current().id());
+            if is_new {
+                self.left.fetch_sub(1, Ordering::Relaxed);
+            }
+            is_new
+        };
+        if is_new {
+            collect();
+        }
+    }
+
+    fn ask(&self) {
+        let count = Handle::current().metrics().num_workers();
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.clear();
+        self.left.store(count, Ordering::Relaxed);
+        drop(done);
+        // Those that sleep wake for a moment: they look when they are about to sleep again.
+        for _ in 0..count {
+            tokio::spawn(async {});
+        }
     }
 }
 
@@ -56,11 +82,11 @@ pub(crate) fn collect() {
 }
 
 /// Looks after it from now on, when the server serves, until it is aborted.
-pub(crate) fn begin() -> JoinHandle<()> {
-    tokio::spawn(async {
+pub(crate) fn begin(workers: Arc<Workers>) -> JoinHandle<()> {
+    tokio::spawn(async move {
         let Ok(program) = tokio::task::spawn_blocking(Program::find).await else { return };
         let program = Arc::new(program);
-        ask_threads();
+        workers.ask();
         give_back(&program).await;
         let mut looks = interval_at(Instant::now() + SETTLED, EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -73,7 +99,7 @@ pub(crate) fn begin() -> JoinHandle<()> {
             let is_busy = worked.saturating_sub(worked_before) > QUIET;
             if !is_busy {
                 if was_busy {
-                    ask_threads();
+                    workers.ask();
                 }
                 give_back(&program).await;
             }
@@ -86,15 +112,6 @@ pub(crate) fn begin() -> JoinHandle<()> {
 fn worked() -> Duration {
     let metrics = Handle::current().metrics();
     (0..metrics.num_workers()).map(|worker| metrics.worker_total_busy_duration(worker)).sum()
-}
-
-/// Has the threads that work give back what is free on them.
-fn ask_threads() {
-    ROUND.fetch_add(1, Ordering::Relaxed);
-    // Those that sleep wake for a moment: they look when they are about to sleep again.
-    for _ in 0..Handle::current().metrics().num_workers() {
-        tokio::spawn(async {});
-    }
 }
 
 /// Gives back the pages of the program, and what threads gave up that are no more.
@@ -193,6 +210,24 @@ Anonymous:             0 kB
         let want = [0x55dd06779000..0x55dd07103000, 0x55dd07103000..0x55dd0901d000];
         assert_eq!(unchanged(MAPPINGS, "/opt/a b/revisor"), want, "neither relocated nor writable, nor of others");
         assert_eq!(unchanged("", "/opt/a b/revisor"), []);
+    }
+
+    #[test]
+    fn each_thread_gives_back_once_whenever_it_is_asked() {
+        let workers = Workers::default();
+        workers.before_sleep();
+        assert!(workers.done.lock().expect("is whole").is_empty(), "nobody asked");
+        let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("threads");
+        for _ in 0..2 {
+            threads.block_on(async { workers.ask() });
+            thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| (workers.before_sleep(), workers.before_sleep()));
+                }
+            });
+            let done = workers.done.lock().expect("is whole").len();
+            assert_eq!((done, workers.left.load(Ordering::Relaxed)), (2, 0), "as many as there are workers");
+        }
     }
 
     #[test]

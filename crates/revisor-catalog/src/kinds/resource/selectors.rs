@@ -1,5 +1,7 @@
 //! The expressions by which devices are selected.
 
+use std::sync::OnceLock;
+
 use revisor_cel::{Environment, Library, ObjectType, RuleEnvironments, Type};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
@@ -10,31 +12,45 @@ use crate::kinds::Terms;
 const MAX_EXPRESSION_BYTES: usize = 10 * 1024;
 
 /// What the expressions of selectors may speak of. New ones must make sense to the release to which a cluster may go
-/// back; those that were there before may use all that this program knows.
+/// back; those that were there before may use all that this program knows. Made when the first selector is written.
 pub(crate) struct Selectors {
-    new: Environment,
-    stored: Environment,
+    libraries: RuleEnvironments,
+    has_consumable_capacity: bool,
+    new: OnceLock<Environment>,
+    stored: OnceLock<Environment>,
 }
 
 impl Selectors {
     pub(crate) fn new(terms: &Terms) -> Selectors {
+        Selectors {
+            libraries: terms.expressions.clone(),
+            has_consumable_capacity: terms.features.has(Feature::DRAConsumableCapacity),
+            new: OnceLock::new(),
+            stored: OnceLock::new(),
+        }
+    }
+
+    /// What a selector may speak of that is new, or `is_stored` already.
+    fn environment(&self, is_stored: bool) -> &Environment {
+        let RuleEnvironments { new, stored } = &self.libraries;
+        let (made, libraries) = if is_stored { (&self.stored, stored) } else { (&self.new, new) };
+        made.get_or_init(|| self.about_device(libraries))
+    }
+
+    fn about_device(&self, libraries: &Environment) -> Environment {
         let by_domain = |kind| Type::map(Type::String, Type::map(Type::String, kind));
         let mut device = ObjectType::new("kubernetes.DRADevice").with_field("driver", Type::String);
-        if terms.features.has(Feature::DRAConsumableCapacity) {
+        if self.has_consumable_capacity {
             device = device.with_field("allowMultipleAllocations", Type::Bool);
         }
         let device = device
             .with_field("attributes", by_domain(Type::Any))
             .with_field("capacity", by_domain(Type::object("kubernetes.Quantity")));
-        let about_device = |environment: &Environment| {
-            environment
-                .clone()
-                .with_library(Library::Bindings)
-                .with_object(device.clone())
-                .with_variable("device", Type::object("kubernetes.DRADevice"))
-        };
-        let RuleEnvironments { new, stored } = &terms.expressions;
-        Selectors { new: about_device(new), stored: about_device(stored) }
+        libraries
+            .clone()
+            .with_library(Library::Bindings)
+            .with_object(device)
+            .with_variable("device", Type::object("kubernetes.DRADevice"))
     }
 
     /// What is wrong with a selector of devices that is new, or `is_stored` already.
@@ -48,8 +64,7 @@ impl Selectors {
         if expression.len() > MAX_EXPRESSION_BYTES {
             return FieldErrors::from([FieldError::too_long(path, MAX_EXPRESSION_BYTES)]);
         }
-        let environment = if is_stored { &self.stored } else { &self.new };
-        let problem = match environment.compile(expression) {
+        let problem = match self.environment(is_stored).compile(expression) {
             Err(issues) => format!("compilation failed: {issues}"),
             // An attribute may well be a boolean.
             Ok(program) if matches!(program.output_type(), Type::Bool | Type::Any) => return FieldErrors::new(),
