@@ -1,5 +1,7 @@
 //! [`AdmissionEnvironment`]: what the expressions of webhooks and policies may speak of.
 
+use std::sync::{Arc, OnceLock};
+
 use revisor_cel::{Environment, Issues, Library, ObjectType, Program, Shape, Type};
 
 /// The name of the type of a policy's own variables.
@@ -10,8 +12,8 @@ const VARIABLES: &str = "kubernetes.variables";
 pub struct AdmissionEnvironment {
     /// The libraries, for those who know more of the variables.
     base: Environment,
-    /// One for each set of variables that there is, by [`Scope::index`].
-    scoped: Box<[Environment; 8]>,
+    /// One for each set of variables that there is, by [`Scope::index`]; made when the first expression is in it.
+    scoped: Arc<[OnceLock<Environment>; 8]>,
 }
 
 /// Where an expression stands, as far as that decides what it may speak of.
@@ -28,6 +30,24 @@ pub struct Scope {
 impl Scope {
     fn index(self) -> usize {
         usize::from(self.params) | usize::from(self.authorizer) << 1 | usize::from(self.patch) << 2
+    }
+
+    /// What expressions here may speak of, with these libraries.
+    fn environment(self, base: &Environment) -> Environment {
+        let mut environment = with_request(with_namespace(base.clone()))
+            .with_variable("object", Type::Dyn)
+            .with_variable("oldObject", Type::Dyn);
+        if self.patch {
+            environment = environment.with_library(Library::JsonPatch).with_patch_types();
+        }
+        if self.params {
+            environment = environment.with_variable("params", Type::Dyn);
+        }
+        if self.authorizer {
+            environment = with_authorizer(environment)
+                .with_variable("authorizer.requestResource", Type::object("kubernetes.authorization.ResourceCheck"));
+        }
+        environment
     }
 }
 
@@ -57,24 +77,7 @@ impl VariableTypes {
 impl AdmissionEnvironment {
     /// The environment of expressions that may use these libraries.
     pub fn new(base: Environment) -> AdmissionEnvironment {
-        let plain = with_request(with_namespace(base.clone()))
-            .with_variable("object", Type::Dyn)
-            .with_variable("oldObject", Type::Dyn);
-        let patch = plain.clone().with_library(Library::JsonPatch).with_patch_types();
-        let scoped = std::array::from_fn(|index| {
-            let mut environment = if index & 4 == 0 { plain.clone() } else { patch.clone() };
-            if index & 1 != 0 {
-                environment = environment.with_variable("params", Type::Dyn);
-            }
-            if index & 2 != 0 {
-                environment = with_authorizer(environment).with_variable(
-                    "authorizer.requestResource",
-                    Type::object("kubernetes.authorization.ResourceCheck"),
-                );
-            }
-            environment
-        });
-        AdmissionEnvironment { base, scoped: Box::new(scoped) }
+        AdmissionEnvironment { base, scoped: Arc::default() }
     }
 
     /// The libraries with all that is known of every write, but not what it is about.
@@ -89,7 +92,7 @@ impl AdmissionEnvironment {
         scope: Scope,
         variables: Option<&VariableTypes>,
     ) -> Result<Program, Issues> {
-        let environment = &self.scoped[scope.index()];
+        let environment = self.scoped[scope.index()].get_or_init(|| scope.environment(&self.base));
         match variables {
             None => environment.compile(expression),
             Some(variables) => variables.declare_in(environment.clone()).compile(expression),

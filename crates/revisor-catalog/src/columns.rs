@@ -4,8 +4,9 @@
 //! Those of other kinds come from their definition. Writing the table down is the API layer's.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use compact_str::CompactString;
 use revisor_object::{Object, Value, parse_json};
 
 use crate::Moment;
@@ -42,17 +43,24 @@ pub struct Column {
 /// How a resource is shown as a table.
 #[derive(Clone)]
 pub struct Columns {
-    columns: Vec<Column>,
-    definitions: String,
+    /// Made when a table is asked for: most resources are never shown as one.
+    header: OnceLock<Header>,
     cells: Cells,
     completion: Option<fn(&Object) -> Option<Completion>>,
     rank: Option<fn(&Object) -> i64>,
 }
 
-/// Where the cells of a row come from.
+/// What stands above a table.
+#[derive(Clone)]
+struct Header {
+    columns: Vec<Column>,
+    definitions: String,
+}
+
+/// Where the header and the cells of a row come from.
 #[derive(Clone)]
 enum Cells {
-    BuiltIn(Printer),
+    BuiltIn { group: CompactString, plural: CompactString, printer: Printer },
     Custom(Arc<[PrinterColumn]>),
 }
 
@@ -68,20 +76,11 @@ pub struct Completion {
 impl Columns {
     /// The columns of a built-in resource.
     pub fn of(group: &str, plural: &str) -> Columns {
-        let of_resource = |line: &&str| {
-            let rest = line.strip_prefix(group).and_then(|rest| rest.strip_prefix(','));
-            rest.and_then(|rest| rest.strip_prefix(plural)).is_some_and(|rest| rest.starts_with(','))
-        };
-        let mut columns: Vec<Column> = TABLE.lines().skip(1).filter(of_resource).map(Column::of_line).collect();
-        if columns.is_empty() {
-            columns = USUAL.map(Column::usual).to_vec();
-        }
         let is_pods = group.is_empty() && plural == "pods";
         let is_flow_schemas = group == "flowcontrol.apiserver.k8s.io" && plural == "flowschemas";
         Columns {
-            definitions: definitions(&columns),
-            columns,
-            cells: Cells::BuiltIn(printers::of(group, plural)),
+            header: OnceLock::new(),
+            cells: Cells::BuiltIn { group: group.into(), plural: plural.into(), printer: printers::of(group, plural) },
             completion: is_pods.then_some(printers::pod_completion),
             rank: is_flow_schemas.then_some(printers::flow_schema_rank),
         }
@@ -89,31 +88,36 @@ impl Columns {
 
     /// The columns of a custom resource: its name, and those that its definition asks for.
     pub fn of_custom(asked: &[PrinterColumn]) -> Columns {
-        let name = USUAL.into_iter().take(1).map(Column::usual);
-        let columns: Vec<Column> = name.chain(asked.iter().map(|asked| asked.column.clone())).collect();
-        Columns {
-            definitions: definitions(&columns),
-            columns,
-            cells: Cells::Custom(asked.into()),
-            completion: None,
-            rank: None,
-        }
+        Columns { header: OnceLock::new(), cells: Cells::Custom(asked.into()), completion: None, rank: None }
+    }
+
+    fn header(&self) -> &Header {
+        self.header.get_or_init(|| {
+            let columns = match &self.cells {
+                Cells::BuiltIn { group, plural, .. } => built_in(group, plural),
+                Cells::Custom(asked) => {
+                    let name = USUAL.into_iter().take(1).map(Column::usual);
+                    name.chain(asked.iter().map(|asked| asked.column.clone())).collect()
+                }
+            };
+            Header { definitions: definitions(&columns), columns }
+        })
     }
 
     /// The columns, from left to right.
     pub fn columns(&self) -> &[Column] {
-        &self.columns
+        &self.header().columns
     }
 
     /// The columns as a JSON array, as tables show them.
     pub fn definitions(&self) -> &str {
-        &self.definitions
+        &self.header().definitions
     }
 
     /// What stands in the columns for this object.
     pub fn cells(&self, object: &Object, now: Moment) -> Vec<Value> {
         match &self.cells {
-            Cells::BuiltIn(printer) => printer(object, now),
+            Cells::BuiltIn { printer, .. } => printer(object, now),
             Cells::Custom(columns) => custom_columns::cells(columns, object, now),
         }
     }
@@ -130,8 +134,8 @@ impl Columns {
 
     /// Whether they are those that the original shows where nobody chose any (upstream: `NewDefaultTableConvertor`).
     pub fn are_default(&self) -> bool {
-        let is_built_in = matches!(self.cells, Cells::BuiltIn(_));
-        is_built_in && self.columns.last().is_some_and(|column| column.name == "Created At")
+        let is_built_in = matches!(self.cells, Cells::BuiltIn { .. });
+        is_built_in && self.columns().last().is_some_and(|column| column.name == "Created At")
     }
 
     /// Whether rows have an order of their own.
@@ -158,6 +162,16 @@ impl Column {
     pub(crate) fn of_creation() -> String {
         described(CREATED)
     }
+}
+
+/// What the table of columns says of a built-in resource.
+fn built_in(group: &str, plural: &str) -> Vec<Column> {
+    let of_resource = |line: &&str| {
+        let rest = line.strip_prefix(group).and_then(|rest| rest.strip_prefix(','));
+        rest.and_then(|rest| rest.strip_prefix(plural)).is_some_and(|rest| rest.starts_with(','))
+    };
+    let columns: Vec<Column> = TABLE.lines().skip(1).filter(of_resource).map(Column::of_line).collect();
+    if columns.is_empty() { USUAL.map(Column::usual).to_vec() } else { columns }
 }
 
 /// What a description of the table says: itself, or what the documentation says of the field that it names.

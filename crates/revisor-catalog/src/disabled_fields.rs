@@ -9,6 +9,9 @@
 //! Fields that leave more behind than a hole when they go (the mounts of a volume, an empty hook) are dropped by the code
 //! of their type ([`DroppedByCode`]).
 
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
 use compact_str::CompactString;
 use revisor_object::{Object, Value};
 use revisor_schema::{Shape, Struct, StructId, Types};
@@ -19,9 +22,13 @@ use crate::{Feature, Features};
 const TABLE: &str = include_str!("../tables/disabled_fields.csv");
 
 /// What is dropped from the objects of one resource.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct DisabledFields {
-    rules: Vec<Rule>,
+    /// Of what the rules are made; custom resources have none.
+    of: Option<(Arc<Types>, StructId, Features)>,
+    /// Made when the first object is written: to find them is to go through everything that a kind is made of, and most
+    /// kinds are never written.
+    rules: OnceLock<Vec<Rule>>,
 }
 
 /// What is dropped of one feature.
@@ -59,16 +66,24 @@ enum Step {
 
 impl DisabledFields {
     /// What is off in the objects of a kind.
-    pub(crate) fn of(types: &Types, kind: StructId, features: Features) -> DisabledFields {
-        let rows: Vec<Row> = rows().collect();
-        let mut gatherer = Gatherer { types, rows: &rows, features, around: Vec::new(), rules: Vec::new() };
-        gatherer.gather(kind, &mut Path::new());
-        DisabledFields { rules: gatherer.rules }
+    pub(crate) fn of(types: &Arc<Types>, kind: StructId, features: Features) -> DisabledFields {
+        DisabledFields { of: Some((types.clone(), kind, features)), rules: OnceLock::new() }
+    }
+
+    fn rules(&self) -> &[Rule] {
+        let Some((types, kind, features)) = &self.of else { return &[] };
+        self.rules.get_or_init(|| {
+            let rows: Vec<Row> = rows().collect();
+            let mut gatherer =
+                Gatherer { types, rows: &rows, features: *features, around: Vec::new(), rules: Vec::new() };
+            gatherer.gather(*kind, &mut Path::new());
+            gatherer.rules
+        })
     }
 
     /// Drops it from an object, new or in place of the old one.
     pub(crate) fn drop(&self, object: &mut Object, old: Option<&Object>) {
-        for rule in &self.rules {
+        for rule in self.rules() {
             match rule {
                 Rule::Fields { fields, in_use } => {
                     if !old.is_some_and(|old| in_use.iter().any(|path| is_given(old, path))) {
@@ -84,6 +99,12 @@ impl DisabledFields {
                 }
             }
         }
+    }
+}
+
+impl fmt::Debug for DisabledFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DisabledFields").field("rules", &self.rules).finish_non_exhaustive()
     }
 }
 
@@ -164,7 +185,8 @@ impl Row {
 
     /// Whether it is about this type, in any version.
     fn is_about(&self, of: &Struct) -> bool {
-        of.short_name() == self.name && of.name.split('.').next() == Some(self.package)
+        let inside = of.name.strip_prefix(self.package).and_then(|rest| rest.strip_suffix(self.name));
+        inside.is_some_and(|version| version.starts_with('.') && version.ends_with('.'))
     }
 
     /// The rule for a value of its type at this place.

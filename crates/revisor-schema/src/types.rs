@@ -208,7 +208,28 @@ impl Inside {
     }
 }
 
+/// A row of a table.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    line: usize,
+    of: StructId,
+    text: &'a str,
+    /// What stands behind the name of the type.
+    rest: &'a str,
+}
+
 impl Struct {
+    fn without_fields(name: &str) -> Struct {
+        Struct {
+            name: name.into(),
+            fields: Fields::default(),
+            is_atomic: false,
+            others: None,
+            is_open: false,
+            inside: Inside::default(),
+        }
+    }
+
     /// The last part of the name: `Pod`.
     pub fn short_name(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or(&self.name)
@@ -252,34 +273,25 @@ impl Types {
     /// Reads a table. Its first line names the columns.
     pub fn parse(table: &str) -> Result<Types, TableError> {
         let mut types = Types::default();
-        let rows = || {
-            table.lines().enumerate().skip(1).filter_map(|(at, row)| (!row.trim().is_empty()).then_some((at + 1, row)))
-        };
-        for (_, row) in rows() {
-            let name = row.split(',').next().unwrap_or_default();
-            if !types.by_name.contains_key(name) {
-                types.by_name.insert(name.into(), StructId(types.structs.len() as u32));
-                types.structs.push(Struct {
-                    name: name.into(),
-                    fields: Fields::default(),
-                    is_atomic: false,
-                    others: None,
-                    is_open: false,
-                    inside: Inside::default(),
-                });
-            }
+        let lines = table.lines().enumerate().skip(1);
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        for (at, text) in lines.filter(|(_, text)| !text.trim().is_empty()) {
+            let name = text.split(',').next().unwrap_or_default();
+            // The rows of a type stand together, nearly always.
+            let before = rows.last().map(|row| row.of).filter(|of| *types.get(*of).name == *name);
+            let of = before.or_else(|| types.id(name)).unwrap_or_else(|| types.push(Struct::without_fields(name)));
+            rows.push(Row { line: at + 1, of, text, rest: &text[name.len()..] });
         }
         let mut fields_of: Vec<Vec<Field>> = vec![Vec::new(); types.structs.len()];
-        for (line, row) in rows() {
-            let id = types.by_name[row.split(',').next().unwrap_or_default()];
-            if row.split(',').skip(1).all(str::is_empty) {
+        for &Row { line, of: id, text, rest } in &rows {
+            if rest.bytes().all(|byte| byte == b',') {
                 continue;
             }
-            if row.split(',').skip(1).eq(["*", "", "", "", "", "atomic", "", ""]) {
+            if rest == ",*,,,,,atomic,," {
                 types.structs[id.0 as usize].is_atomic = true;
                 continue;
             }
-            let field = types.field(row).map_err(|problem| TableError { line, problem })?;
+            let field = types.field(text).map_err(|problem| TableError { line, problem })?;
             let (of, fields) = (&types.structs[id.0 as usize].name, &mut fields_of[id.0 as usize]);
             let is_known =
                 |known: &Field| known.name == field.name || (field.number.is_some() && known.number == field.number);
@@ -292,8 +304,8 @@ impl Types {
         for (of, fields) in types.structs.iter_mut().zip(fields_of) {
             of.fields = fields.into();
         }
-        for (line, row) in rows() {
-            types.check_key(row).map_err(|problem| TableError { line, problem })?;
+        for &Row { line, of, text, .. } in &rows {
+            types.check_key(of, text).map_err(|problem| TableError { line, problem })?;
         }
         types.find_insides();
         types.layouts = types.structs.iter().map(|of| Layout::of(&of.fields)).collect();
@@ -449,14 +461,13 @@ impl Types {
 
     /// Checks that the elements of a merged list have the field that tells them apart. Types may stand in any order,
     /// so this waits until all are read.
-    fn check_key(&self, row: &str) -> Result<(), String> {
-        let mut columns = row.split(',');
-        let field = columns.next().and_then(|of| self.id(of)).zip(columns.next());
-        let Some(Field { shape: Shape::List(element), merge: Merge::ByKey(key), .. }) =
-            field.and_then(|(of, name)| self.get(of).field(name))
-        else {
+    fn check_key(&self, of: StructId, row: &str) -> Result<(), String> {
+        // Few rows speak of keys.
+        if !row.contains(",merge:") {
             return Ok(());
-        };
+        }
+        let field = row.split(',').nth(1).and_then(|name| self.get(of).field(name));
+        let Some(Field { shape: Shape::List(element), merge: Merge::ByKey(key), .. }) = field else { return Ok(()) };
         match &**element {
             Shape::Struct(id) if self.get(*id).field(key).is_some() => Ok(()),
             _ => Err(format!("the elements have no field {key:?}")),

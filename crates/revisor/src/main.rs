@@ -57,6 +57,7 @@ mod reload_metrics;
 mod reports;
 mod serve;
 mod service_accounts;
+mod spare_memory;
 mod usage_keeper;
 mod version;
 mod webhook_users;

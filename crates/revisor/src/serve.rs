@@ -49,8 +49,9 @@ use crate::own_config_maps::OwnConfigMaps;
 use crate::presence::{Presence, hostname};
 use crate::reload_metrics::ReloadMetrics;
 use crate::service_accounts::OpenedAccounts;
+use crate::spare_memory::Workers;
 use crate::usage_keeper::{UsageKeeper, server_name};
-use crate::{admission_config, authorization, logging, private_folder, service_accounts, version};
+use crate::{admission_config, authorization, logging, private_folder, service_accounts, spare_memory, version};
 
 /// The stack of each thread. What is sent may nest, a write may lead to another one, and frames that were not optimised are
 /// ten times the size of real ones; memory is only taken for as much of it as was ever used.
@@ -71,7 +72,12 @@ pub(crate) fn serve(flags: ServeFlags, shown: BTreeMap<String, String>) -> anyho
     let set_verbosity = logging::start(flags.serving.verbosity, flags.serving.logging_format);
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     threads.enable_all().thread_stack_size(THREAD_STACK).max_blocking_threads(most_threads(&flags));
-    threads.build().context("cannot start threads")?.block_on(run(flags, shown, set_verbosity))
+    let workers = Arc::<Workers>::default();
+    threads.on_thread_park({
+        let workers = workers.clone();
+        move || workers.before_sleep()
+    });
+    threads.build().context("cannot start threads")?.block_on(run(flags, shown, set_verbosity, workers))
 }
 
 /// How many threads may wait at once: those that read from disk, and one for every request that is being served, because an
@@ -82,11 +88,14 @@ fn most_threads(flags: &ServeFlags) -> usize {
     DISK_THREADS + served.min(UNBOUNDED_REQUESTS)
 }
 
-async fn run(flags: ServeFlags, shown: BTreeMap<String, String>, set_verbosity: SetVerbosity) -> anyhow::Result<()> {
+async fn run(
+    flags: ServeFlags,
+    shown: BTreeMap<String, String>,
+    set_verbosity: SetVerbosity,
+    workers: Arc<Workers>,
+) -> anyhow::Result<()> {
     let started = Instant::now();
     let started_at = SystemTime::now();
-    // It takes as long as all of the tables, and keys wait for it.
-    drop(tokio::task::spawn_blocking(seed_random_numbers));
     let options = flags.catalog_options()?;
     let catalog = Arc::new(Catalog::build(&options)?);
     warn_about(&options);
@@ -308,7 +317,11 @@ async fn run(flags: ServeFlags, shown: BTreeMap<String, String>, set_verbosity: 
     let outward = tokio::spawn(outward.run());
     let names = flags.controllers.enabled().iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",");
     tracing::info!(%address, controllers = names, elapsed = ?started.elapsed(), "serving");
+    // This thread has done nearly all of the start.
+    spare_memory::collect();
+    let giving_back = spare_memory::begin(workers);
     let drained = server.run(api, stop_signal).await;
+    giving_back.abort();
     advertising.abort();
     if let Err(error) = advertiser.withdraw(advertised).await {
         tracing::warn!(error = &error as &dyn std::error::Error, "the server is still advertised");
@@ -481,12 +494,6 @@ async fn keep_advertising(registry: Arc<Registry>, advertised: Advertised) {
             tracing::warn!(error = &error as &dyn std::error::Error, "cannot advertise the server");
         }
     }
-}
-
-/// Has the generator of random numbers seeded, which happens once, when it is first asked. Whether it can be, those are
-/// told who need a number.
-fn seed_random_numbers() {
-    let _ = revisor_auth::crypto_provider().secure_random.fill(&mut [0; 16]);
 }
 
 fn certificates(flags: &ServeFlags) -> anyhow::Result<LiveCertificates> {

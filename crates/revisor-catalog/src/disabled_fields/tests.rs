@@ -4,12 +4,12 @@ use super::*;
 use crate::kinds::tests::{object, terms};
 use crate::rows::FIELDS;
 
-fn types() -> Types {
-    Types::parse(FIELDS).expect("is well formed")
+fn types() -> Arc<Types> {
+    Arc::new(Types::parse(FIELDS).expect("is well formed"))
 }
 
 /// What becomes of an object of a kind with only this feature off.
-fn dropped(types: &Types, kind: &str, feature: Feature, given: &str, old: Option<&str>) -> Object {
+fn dropped(types: &Arc<Types>, kind: &str, feature: Feature, given: &str, old: Option<&str>) -> Object {
     let all = Feature::ALL.iter().fold(terms().features, |features, feature| features.with(*feature));
     let kind = types.id(kind).expect("is a kind");
     let old = old.map(object);

@@ -1,5 +1,7 @@
 //! What the tests of kinds share.
 
+use std::sync::Arc;
+
 use revisor_cel::{Environment, RuleEnvironments};
 use revisor_object::{FieldError, Object, Value, parse_json};
 use revisor_schema::Types;
@@ -32,7 +34,7 @@ pub(crate) fn object(text: &str) -> Object {
 
 /// Drops the fields of an object of a kind (`core.v1.Pod`) whose feature is off.
 pub(crate) fn drop_disabled_fields(kind: &str, object: &mut Object, old: Option<&Object>, features: Features) {
-    let types = Types::parse(FIELDS).expect("is well formed");
+    let types = Arc::new(Types::parse(FIELDS).expect("is well formed"));
     let kind = types.id(kind).expect("is a kind");
     DisabledFields::of(&types, kind, features).drop(object, old);
 }

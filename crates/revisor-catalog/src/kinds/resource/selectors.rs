@@ -1,8 +1,8 @@
 //! The expressions by which devices are selected.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use revisor_cel::{Environment, Library, ObjectType, RuleEnvironments, SchemaType, Type};
+use revisor_cel::{Environment, Library, ObjectType, Program, RuleEnvironments, SchemaType, Type};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use crate::Feature;
@@ -24,36 +24,56 @@ const MAX_ATTRIBUTE: i64 = 64;
 const MAX_ATTRIBUTES: i64 = 32;
 
 /// What the expressions of selectors may speak of. New ones must make sense to the release to which a cluster may go
-/// back; those that were there before may use all that this program knows.
+/// back; those that were there before may use all that this program knows. Made when the first selector is written.
 pub(crate) struct Selectors {
-    new: Environment,
-    stored: Environment,
-    /// How large a device and its parts may be.
-    variables: Arc<SchemaType>,
+    libraries: RuleEnvironments,
+    has_consumable_capacity: bool,
     /// Whether attributes may be lists, which shows only when a device is at hand.
     has_list_attributes: bool,
+    new: OnceLock<Environment>,
+    stored: OnceLock<Environment>,
+    /// How large a device and its parts may be.
+    variables: OnceLock<Arc<SchemaType>>,
 }
 
 impl Selectors {
     pub(crate) fn new(terms: &Terms) -> Selectors {
-        let has_list_attributes = terms.features.has(Feature::DRAListTypeAttributes);
+        Selectors {
+            libraries: terms.expressions.clone(),
+            has_consumable_capacity: terms.features.has(Feature::DRAConsumableCapacity),
+            has_list_attributes: terms.features.has(Feature::DRAListTypeAttributes),
+            new: OnceLock::new(),
+            stored: OnceLock::new(),
+            variables: OnceLock::new(),
+        }
+    }
+
+    /// What a selector may speak of that is new, or `is_stored` already.
+    fn environment(&self, is_stored: bool) -> &Environment {
+        let RuleEnvironments { new, stored } = &self.libraries;
+        let (made, libraries) = if is_stored { (&self.stored, stored) } else { (&self.new, new) };
+        made.get_or_init(|| self.about_device(libraries))
+    }
+
+    fn about_device(&self, libraries: &Environment) -> Environment {
         let by_domain = |kind| Type::map(Type::String, Type::map(Type::String, kind));
         let mut device = ObjectType::new("kubernetes.DRADevice").with_field("driver", Type::String);
-        if terms.features.has(Feature::DRAConsumableCapacity) {
+        if self.has_consumable_capacity {
             device = device.with_field("allowMultipleAllocations", Type::Bool);
         }
         let device = device
-            .with_field("attributes", by_domain(if has_list_attributes { Type::Dyn } else { Type::Any }))
+            .with_field("attributes", by_domain(if self.has_list_attributes { Type::Dyn } else { Type::Any }))
             .with_field("capacity", by_domain(Type::object("kubernetes.Quantity")));
-        let about_device = |environment: &Environment| {
-            let environment = environment.clone().with_library(Library::Bindings);
-            let environment =
-                if has_list_attributes { environment.with_library(Library::DeviceAttributes) } else { environment };
-            environment.with_object(device.clone()).with_variable("device", Type::object("kubernetes.DRADevice"))
-        };
-        let RuleEnvironments { new, stored } = &terms.expressions;
-        let (new, stored) = (about_device(new), about_device(stored));
-        Selectors { new, stored, variables: variables(), has_list_attributes }
+        let mut environment = libraries.clone().with_library(Library::Bindings);
+        if self.has_list_attributes {
+            environment = environment.with_library(Library::DeviceAttributes);
+        }
+        environment.with_object(device).with_variable("device", Type::object("kubernetes.DRADevice"))
+    }
+
+    /// What an expression may cost to evaluate.
+    fn cost(&self, program: &Program) -> u64 {
+        program.estimate_cost_of_variables(self.variables.get_or_init(variables), None).max
     }
 
     /// What is wrong with a selector of devices that is new, or `is_stored` already.
@@ -67,8 +87,7 @@ impl Selectors {
         if expression.len() > MAX_EXPRESSION_BYTES {
             return FieldErrors::from([FieldError::too_long(path, MAX_EXPRESSION_BYTES)]);
         }
-        let environment = if is_stored { &self.stored } else { &self.new };
-        let program = match environment.compile(expression) {
+        let program = match self.environment(is_stored).compile(expression) {
             Ok(program) => program,
             Err(issues) => {
                 let problem = format!("compilation failed: {issues}");
@@ -84,7 +103,7 @@ impl Selectors {
                 return FieldErrors::from([FieldError::invalid(path, expression, problem)]);
             }
         }
-        if program.estimate_cost_of_variables(&self.variables, None).max > MAX_COST {
+        if self.cost(&program) > MAX_COST {
             return FieldErrors::from([FieldError::forbidden(path, "too complex, exceeds cost limit")]);
         }
         FieldErrors::new()
@@ -119,8 +138,7 @@ mod tests {
         let features = terms().features.with(Feature::DRAListTypeAttributes);
         let lists = Selectors::new(&Terms { features, ..terms() });
         let cost = |selectors: &Selectors, expression: &str| {
-            let program = selectors.new.compile(expression).expect(expression);
-            program.estimate_cost_of_variables(&selectors.variables, None).max
+            selectors.cost(&selectors.environment(false).compile(expression).expect(expression))
         };
         for (expression, want) in [
             ("device.attributes.all(d, device.attributes[d].all(k, device.attributes[d][k] == 'a'))", 10_499),
@@ -160,7 +178,7 @@ mod tests {
             ("[1,2].includes(1)", 58),
         ] {
             assert_eq!(cost(&lists, expression), want, "{expression}");
-            assert!(plain.new.compile(expression).is_err(), "{expression} is for lists");
+            assert!(plain.environment(false).compile(expression).is_err(), "{expression} is for lists");
         }
     }
 
