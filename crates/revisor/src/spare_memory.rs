@@ -209,7 +209,7 @@ Anonymous:             0 kB
     fn only_what_is_as_the_program_has_it_is_let_go_of() {
         let want = [0x55dd06779000..0x55dd07103000, 0x55dd07103000..0x55dd0901d000];
         assert_eq!(unchanged(MAPPINGS, "/opt/a b/revisor"), want, "neither relocated nor writable, nor of others");
-        assert_eq!(unchanged("", "/opt/a b/revisor"), []);
+        assert!(unchanged("", "/opt/a b/revisor").is_empty());
     }
 
     #[test]

@@ -144,7 +144,8 @@ async fn a_changed_object_stays_where_it_is() {
     client.put(&one, &config_map("one", "shown")).await.expect(200);
     let begun_anew = client.put(&one, &config_map("one", "managers")).await.expect(200).json();
     assert_eq!(begun_anew["metadata"].get("managedFields"), None, "{begun_anew}");
-    let warnings = client.put(&one, &config_map("one", "odd managers")).await.expect(200).warnings();
+    let answer = client.put(&one, &config_map("one", "odd managers")).await.expect(200);
+    let warnings = answer.warnings();
     assert!(warnings.iter().any(|text| text.contains("operation must be `Apply` or `Update`")), "{warnings:?}");
 }
 
