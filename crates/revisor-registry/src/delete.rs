@@ -324,7 +324,7 @@ impl Registry {
             // (upstream: `origStateIsCurrent` in `conditionalDelete`).
             let Step { uid, removed, marked, change, is_removed } =
                 match self.prepare_deletion(round, options, asked).await {
-                    Ok(Next::Write(step)) => step,
+                    Ok(Next::Write(step)) => *step,
                     Ok(Next::Answer(deleted)) if self.is_current(&mut attempts).await? => return Ok(deleted),
                     Err(error) if self.is_current(&mut attempts).await? => return Err(error),
                     Ok(Next::Answer(_)) | Err(_) => continue,
@@ -419,7 +419,7 @@ impl Registry {
             return Ok(Next::Answer(if is_removed { Deleted::Gone { bytes, uid } } else { Deleted::Marked(bytes) }));
         }
         let change = draft.map_or(Change::Delete, Change::Mark);
-        Ok(Next::Write(Step { uid, removed, marked, change, is_removed }))
+        Ok(Next::Write(Box::new(Step { uid, removed, marked, change, is_removed })))
     }
 
     /// Deletes every object of a collection that is selected, or the first ones, if the request has a limit; answers
@@ -491,7 +491,7 @@ enum Next {
     /// There is nothing to write.
     Answer(Deleted),
     /// There is.
-    Write(Step),
+    Write(Box<Step>),
 }
 
 /// What is written so that an object goes.

@@ -176,7 +176,7 @@ S,parts,list:string,nonzero,,
             ] {
                 let changed = object(changed);
                 let marked = whole.object_mut("metadata");
-                fields.iter().for_each(|name| marked.set(*name, changed.get(name).cloned()));
+                fields.iter().for_each(|name| marked.set(name, changed.get(name).cloned()));
                 let want = types.encode(id, "T", "v1", &whole);
                 assert_eq!(outline.encode_with(fields, &changed), Some(want), "{fields:?} of {metadata}");
                 whole = object(std::str::from_utf8(&shown).expect("is text"));
