@@ -29,8 +29,9 @@ async fn every_phase_does_its_work() {
     let names: Vec<&str> = phases.iter().map(|(name, _)| *name).collect();
     let events = "events to 3 watchers";
     let lists = ["list", "list as a table", "list, pages of 500"];
-    let limits = ["limit: a bare loop, one by one", "limit: a bare loop, a round at once"];
-    let told = [&[events, "a lone event to 3 watchers"], &limits[..]].concat();
+    let lone = ["a lone event to 3 watchers", "a lone write that nobody watches"];
+    let limits = ["one by one", "a round at once", "a lone event"].map(|limit| format!("limit: a bare loop, {limit}"));
+    let told: Vec<&str> = [events].into_iter().chain(lone).chain(limits.iter().map(String::as_str)).collect();
     assert_eq!(names, [&["create", "get", "update", "apply"], &lists[..], &told[..], &["delete"]].concat());
     for (name, operations) in &phases {
         match *name {

@@ -198,7 +198,14 @@ fn quantities_as_integers() {
         let quantity = quantity(text);
         assert_eq!((quantity.value(), quantity.milli_value()), (value, milli), "{text}");
         assert_eq!((quantity.is_integer(), quantity.is_whole_millis()), (integer, whole), "{text}");
-        assert_eq!(quantity.sign(), if text.starts_with('-') { -1 } else { 1 }, "{text}");
+        let sign = if text == "0" {
+            0
+        } else if text.starts_with('-') {
+            -1
+        } else {
+            1
+        };
+        assert_eq!(quantity.sign(), sign, "{text}");
     }
 }
 

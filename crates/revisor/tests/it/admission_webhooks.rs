@@ -171,7 +171,8 @@ async fn webhooks_are_told_who_manages_what_is_not_stored() {
     register(&client, "validating", "all", &webhooks).await;
     let binding = json!({"target": {"name": "n"}, "metadata": {"name": "p"}});
     client.post(&format!("{PODS}/p/binding"), &binding).await.expect(201);
-    client.post(&format!("{PODS}/p/eviction"), &json!({"metadata": {"name": "p"}})).await.expect(201);
+    let eviction = json!({"metadata": {"name": "p"}, "deleteOptions": {"gracePeriodSeconds": 0}});
+    client.post(&format!("{PODS}/p/eviction"), &eviction).await.expect(201);
     client.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", &json!({})).await.expect(201);
 }
 

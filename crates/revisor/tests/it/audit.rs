@@ -80,9 +80,10 @@ async fn what_is_done_to_a_pod_is_written_down_as_it_was_meant() {
     let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
     let options = json!({"propagationPolicy": "Background"});
     let nothing = json!({});
+    let binding = json!({"metadata": {"name": "p"}, "target": {"name": "n"}});
     for (id, method, path, body, code) in [
         ("pod", Method::POST, pods.to_owned(), &pod, 201),
-        ("bound", Method::POST, format!("{pods}/p/binding"), &json!({"target": {"name": "n"}}), 201),
+        ("bound", Method::POST, format!("{pods}/p/binding"), &binding, 201),
         ("evicted", Method::POST, format!("{pods}/p/eviction"), &json!({"metadata": {"name": "p"}}), 201),
         ("token", Method::POST, format!("{accounts}/default/token"), &json!({"spec": {"audiences": ["x"]}}), 201),
         ("reviewed", Method::POST, "/apis/authentication.k8s.io/v1/selfsubjectreviews".to_owned(), &nothing, 201),
@@ -91,7 +92,7 @@ async fn what_is_done_to_a_pod_is_written_down_as_it_was_meant() {
         assert_eq!(send(&admin, id, method, &path, body).await, code, "{id}");
     }
     for (id, want) in [
-        ("bound", json!({"kind": "Binding", "apiVersion": "v1", "metadata": {}, "target": {"name": "n"}})),
+        ("bound", json!({"kind": "Binding", "apiVersion": "v1", "metadata": {"name": "p"}, "target": {"name": "n"}})),
         ("evicted", json!({"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": "p"}})),
         (
             "token",
