@@ -165,15 +165,16 @@ async fn webhooks_are_told_who_manages_what_is_not_stored() {
     make_pod(&client, "p").await;
     let parts = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
         "resources": ["pods/binding", "pods/eviction"]});
-    let reviews = json!({"apiGroups": ["authentication.k8s.io"], "apiVersions": ["v1"], "operations": ["CREATE"],
-        "resources": ["selfsubjectreviews"]});
+    let reviews = json!({"apiGroups": ["authorization.k8s.io"], "apiVersions": ["v1"], "operations": ["CREATE"],
+        "resources": ["subjectaccessreviews"]});
     let webhooks = [reviewer.webhook("parts", &parts, &json!({})), reviewer.webhook("reviews", &reviews, &json!({}))];
     register(&client, "validating", "all", &webhooks).await;
     let binding = json!({"target": {"name": "n"}, "metadata": {"name": "p"}});
     client.post(&format!("{PODS}/p/binding"), &binding).await.expect(201);
     let eviction = json!({"metadata": {"name": "p"}, "deleteOptions": {"gracePeriodSeconds": 0}});
     client.post(&format!("{PODS}/p/eviction"), &eviction).await.expect(201);
-    client.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", &json!({})).await.expect(201);
+    let review = json!({"spec": {"user": "u", "nonResourceAttributes": {"verb": "get", "path": "/"}}});
+    client.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await.expect(201);
 }
 
 #[tokio::test]
