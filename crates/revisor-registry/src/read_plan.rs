@@ -153,7 +153,7 @@ pub(crate) fn validate_watch(versions: &ListVersions<'_>, can_send_state: bool) 
     reject(errors)
 }
 
-/// Decides which read a watch means, if it [goes together](validate_watch).
+/// Decides which read a watch means, if it goes together (`validate_watch`).
 pub fn plan_watch(versions: &ListVersions<'_>, can_send_state: bool) -> Result<WatchPlan, RegistryError> {
     validate_watch(versions, can_send_state)?;
     let ListVersions { resource_version, send_initial_events, .. } = in_newer_words(versions);
