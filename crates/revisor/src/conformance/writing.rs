@@ -18,8 +18,8 @@ const OBJECTS: &str = include_str!("../../tables/conformance_objects.yaml");
 /// Where namespaces are.
 const NAMESPACES: &str = "/api/v1/namespaces";
 
-/// What the objects that are made are called.
-const NAME: &str = "revisor-conformance";
+/// How the names of the objects that are made begin.
+const NAME_PREFIX: &str = "revisor-conformance-";
 
 /// The label that the writes change.
 const LABEL: &str = "revisor.dev/conformance";
@@ -80,10 +80,16 @@ impl Ground {
         let Ok(Value::Object(mut object)) = parse_yaml(text.as_bytes()).map(|parsed| parsed.value) else { return None };
         object.insert("apiVersion", served.api_version());
         object.insert("kind", &*served.kind);
-        let metadata: Object = [("name", Value::from(NAME))].into_iter().collect();
+        let metadata: Object = [("name", Value::from(name_for(served)))].into_iter().collect();
         object.insert("metadata", metadata);
         Some(object)
     }
+}
+
+/// What the object of a resource is called. Resources are tried side by side, so no two share a name: whoever deletes a
+/// Service also deletes the Endpoints that are called as it is.
+fn name_for(served: &Served) -> String {
+    format!("{NAME_PREFIX}{}", served.plural)
 }
 
 /// Whether writes have later versions, and whether reads, lists and watches know them.
@@ -114,9 +120,10 @@ pub(super) async fn writes(probe: &Probe<'_>, ground: &Ground) -> Result<Finding
         }
         Err(error) => return Err(error),
     };
-    let done = Writing { probe, found: &mut found, start }.run(object).await?;
+    let name = name_for(probe.served);
+    let done = Writing { probe, name: &name, found: &mut found, start }.run(object).await?;
     if let Some(written) = done {
-        follow(&mut events, Order::after(probe.list_path(&watched), start), &written, &mut found).await;
+        follow(&mut events, &name, Order::after(probe.list_path(&watched), start), &written, &mut found).await;
     }
     Ok(found)
 }
@@ -129,6 +136,7 @@ struct Written {
 
 struct Writing<'w, 'c> {
     probe: &'w Probe<'c>,
+    name: &'w str,
     found: &'w mut Findings,
     start: Position,
 }
@@ -136,7 +144,7 @@ struct Writing<'w, 'c> {
 impl Writing<'_, '_> {
     /// Makes, changes and deletes the object; `None` if it could not be made.
     async fn run(&mut self, object: Object) -> Result<Option<Written>, ClusterError> {
-        let (collection, path) = (self.probe.list_path(&[]), self.probe.object_path(NAME, &[]));
+        let (collection, path) = (self.probe.list_path(&[]), self.probe.object_path(self.name, &[]));
         let cluster = self.probe.cluster;
         let made = Reply::of(cluster.send(Method::POST, &collection, Some(&Value::Object(object))).await)?;
         let made = match made {
@@ -192,8 +200,8 @@ impl Writing<'_, '_> {
     async fn known(&mut self, written: Position, label: Option<&str>) -> Result<(), ClusterError> {
         let version = written.to_string();
         let query = [("resourceVersion", &*version)];
-        let path = self.probe.object_path(NAME, &query);
-        match self.probe.get(NAME, &query).await? {
+        let path = self.probe.object_path(self.name, &query);
+        match self.probe.get(self.name, &query).await? {
             Reply::Object(object) => {
                 at_least(self.found, &path, &object, written);
                 let shown = label_of(&object);
@@ -210,7 +218,7 @@ impl Writing<'_, '_> {
         match self.probe.list(query).await? {
             Reply::Object(list) => {
                 at_least(self.found, &self.probe.list_path(query), &list, written);
-                let shown = item(&list).is_some();
+                let shown = item(&list, self.name).is_some();
                 self.found.expect(
                     shown,
                     self.probe.list_path(query),
@@ -226,7 +234,7 @@ impl Writing<'_, '_> {
     /// Whether a write that changes nothing leaves the version as it is.
     async fn changes_nothing(&mut self, path: &str) -> Result<(), ClusterError> {
         for tried in 1..=TRIES {
-            let Reply::Object(before) = self.probe.get(NAME, &[]).await? else { return Ok(()) };
+            let Reply::Object(before) = self.probe.get(self.name, &[]).await? else { return Ok(()) };
             let Reply::Object(after) = Reply::of(self.probe.cluster.merge(path, &labelled("changed", None)).await)?
             else {
                 return Ok(());
@@ -263,7 +271,7 @@ impl Writing<'_, '_> {
         match self.probe.list(query).await? {
             Reply::Object(list) => {
                 exactly(self.found, &path, &list, created);
-                let shown = item(&list).map(text_of).unwrap_or_default().to_owned();
+                let shown = item(&list, self.name).map(text_of).unwrap_or_default().to_owned();
                 self.found.expect(
                     shown == version,
                     &path,
@@ -279,7 +287,7 @@ impl Writing<'_, '_> {
 }
 
 /// Whether a watch that began before the writes shows each of them, with its version and in order.
-async fn follow(events: &mut Events, mut order: Order, written: &Written, found: &mut Findings) {
+async fn follow(events: &mut Events, name: &str, mut order: Order, written: &Written, found: &mut Findings) {
     let asked = "the watch over the writes";
     let (mut saw_created, mut saw_changed) = (false, false);
     loop {
@@ -289,7 +297,7 @@ async fn follow(events: &mut Events, mut order: Order, written: &Written, found:
             Err(error) => return found.fault(asked, "the event DELETED", error),
         };
         order.check(&event, found);
-        if event.object.at(&["metadata", "name"]).and_then(Value::as_str) != Some(NAME) {
+        if event.object.at(&["metadata", "name"]).and_then(Value::as_str) != Some(name) {
             continue;
         }
         let position = Position::of(&event.object).ok();
@@ -321,9 +329,9 @@ fn label_of(object: &Object) -> Option<&str> {
 }
 
 /// The object in a list.
-fn item(list: &Object) -> Option<&Object> {
+fn item<'l>(list: &'l Object, name: &str) -> Option<&'l Object> {
     let mut items = list.array("items").iter().filter_map(Value::as_object);
-    items.find(|item| item.at(&["metadata", "name"]).and_then(Value::as_str) == Some(NAME))
+    items.find(|item| item.at(&["metadata", "name"]).and_then(Value::as_str) == Some(name))
 }
 
 #[cfg(test)]
