@@ -65,14 +65,16 @@ pub(crate) async fn measure(
     size: ClusterSize,
     progress: &mut dyn FnMut(&str),
 ) -> Result<ServerReport> {
-    let mut report = ServerReport { name: name.to_owned(), idle_bytes: processes.resident()?, ..Default::default() };
+    progress(&format!("{name}: at rest"));
+    let idle_bytes = processes.resident_at_rest(options.rest).await?;
+    let mut report = ServerReport { name: name.to_owned(), idle_bytes, ..Default::default() };
     let mut cluster = Cluster::open(endpoint).await.with_context(|| format!("{name} cannot be set up"))?;
     let time = Duration::from_secs(options.seconds.into());
     let mut size = size;
     for step in 0..MOST_SIZES {
         progress(&format!("{name}: setting up {size}"));
         tokio::time::timeout(SETUP, cluster.grow_to(size)).await.context("the cluster is not set up in time")??;
-        report.loaded_bytes = processes.resident()?;
+        report.loaded_bytes = processes.resident_at_rest(options.rest).await?;
         report.objects = size.pods;
         progress(&format!("{name}: {size}"));
         let phases = cluster.run(size, time, &processes).await?;

@@ -85,6 +85,9 @@ pub struct Options {
     /// Length of each phase that is bounded by time
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub seconds: u32,
+    /// How many seconds a server is left alone before it is looked how much memory it holds
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(0..=600))]
+    pub rest: u32,
     /// Longest time for a phase that is bounded by count, such as creating all objects
     #[arg(long, default_value_t = 900, value_parser = clap::value_parser!(u32).range(1..=7200))]
     pub limit_seconds: u32,

@@ -27,6 +27,20 @@ impl Processes {
         self.sum("status", resident_bytes)
     }
 
+    /// The same while nobody asks for anything: the mean over so many seconds, since a server at rest goes on with its own
+    /// work and gives memory back in between.
+    pub(crate) async fn resident_at_rest(&self, seconds: u32) -> Result<Option<u64>> {
+        if seconds == 0 || self.0.is_empty() {
+            return self.resident();
+        }
+        let mut sum = 0;
+        for _ in 0..seconds {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            sum += self.resident()?.unwrap_or_default();
+        }
+        Ok(Some(sum / u64::from(seconds)))
+    }
+
     fn sum(&self, file: &str, read: impl Fn(&str) -> Option<u64>) -> Result<Option<u64>> {
         if self.0.is_empty() {
             return Ok(None);

@@ -76,9 +76,9 @@ pub struct ServerReport {
     pub name: String,
     /// From its start on an empty folder until it was ready, if it was started here.
     pub ready_seconds: Option<f64>,
-    /// Memory before any object was there.
+    /// Memory at rest, before any object was there.
     pub idle_bytes: Option<u64>,
-    /// Memory with the objects.
+    /// Memory at rest with the objects.
     pub loaded_bytes: Option<u64>,
     /// How many objects those were; zero if they were not counted this way.
     pub objects: u32,
@@ -154,9 +154,9 @@ impl Report {
             }
         };
         row("ready on an empty folder, ms".into(), |server| server.ready_seconds.map(|seconds| seconds * 1e3));
-        row("memory when idle, MiB".into(), |server| server.idle_bytes.map(mebibytes));
+        row("memory at rest, empty, MiB".into(), |server| server.idle_bytes.map(mebibytes));
         let objects = self.servers.first().map(|server| server.objects).unwrap_or_default();
-        row(format!("memory with {objects} objects, MiB"), |server| server.loaded_bytes.map(mebibytes));
+        row(format!("memory at rest with {objects} objects, MiB"), |server| server.loaded_bytes.map(mebibytes));
         table
     }
 }
@@ -291,8 +291,8 @@ mod tests {
 | server | revisor |
 |---|--:|
 | ready on an empty folder, ms | 50.0 |
-| memory when idle, MiB | 10.0 |
-| memory with 100 objects, MiB | 40.0 |
+| memory at rest, empty, MiB | 10.0 |
+| memory at rest with 100 objects, MiB | 40.0 |
 
 | revisor | ops/s | p50 ms | p99 ms | CPU µs/op | MB/s | CPU ms/MB | memory MiB |
 |---|--:|--:|--:|--:|--:|--:|--:|

@@ -105,11 +105,13 @@ async fn measure(
     if let Some(size) = options.cluster {
         return cluster::measure(name, endpoint, processes, options, size, progress).await;
     }
+    progress(&format!("{name}: at rest"));
+    let idle_bytes = processes.resident_at_rest(options.rest).await?;
     let mut drive = tokio::time::timeout(SETUP, Drive::open(endpoint.clone(), processes, options))
         .await
         .with_context(|| format!("{name} does not answer"))?
         .with_context(|| format!("{name} cannot be set up"))?;
-    let mut report = ServerReport { name: name.to_owned(), idle_bytes: drive.resident()?, ..ServerReport::default() };
+    let mut report = ServerReport { name: name.to_owned(), idle_bytes, ..ServerReport::default() };
     let phases = if options.scale {
         scale::phases(&mut drive, options, &mut |line| progress(&format!("{name}: {line}"))).await
     } else if options.migrate {
@@ -136,7 +138,8 @@ async fn phases(
     progress("create");
     let created = drive.fill(options.objects, options).await?;
     phases.push(drive.phase("create", created)?);
-    report.loaded_bytes = drive.resident()?;
+    progress("at rest");
+    report.loaded_bytes = drive.processes.resident_at_rest(options.rest).await?;
     report.objects = options.objects;
 
     let beside = match ours.filter(|ours| ours.is_shared) {

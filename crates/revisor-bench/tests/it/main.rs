@@ -12,7 +12,8 @@ use revisor_bench::{Options, Report, run};
 async fn bench(server: &MemoryServer, more: &[&str]) -> anyhow::Result<Report> {
     let url = server.url();
     let pid = std::process::id().to_string();
-    let arguments = ["bench", "--server", &url, "--token", memory_server::TOKEN, "--pid", &pid, "--seconds", "1"];
+    let arguments =
+        ["bench", "--server", &url, "--token", memory_server::TOKEN, "--pid", &pid, "--seconds", "1", "--rest", "0"];
     let options = Options::try_parse_from(arguments.iter().chain(more)).expect("the flags are right");
     run(&options, &mut |_| ()).await
 }
