@@ -189,7 +189,8 @@ impl EmbeddedStore {
     }
 
     fn open_blocking(options: EmbeddedOptions) -> Result<EmbeddedStore, OpenError> {
-        let EmbeddedOptions { folder: path, history: limits, share_of, clock, transformers, cipher, tuning } = options;
+        let EmbeddedOptions { folder: path, history: limits, share_of, clock, transformers, cipher, tuning, at_rest } =
+            options;
         let folder = Folder::lock(&path)?;
         let head = folder.prepare(cipher.is_some())?;
         if head != Head::Creating && !folder.engine().is_dir() {
@@ -250,6 +251,7 @@ impl EmbeddedStore {
             limits,
             clock,
             tuning,
+            at_rest,
             last_time,
         };
         let thread = thread::Builder::new().name("store-sequencer".to_owned()).spawn({

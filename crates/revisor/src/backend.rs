@@ -19,7 +19,7 @@ use crate::encryption_config::EncryptionFile;
 use crate::etcd_flags::EtcdFlags;
 use crate::etcd_overrides::OwnEtcd;
 use crate::flags::ServeFlags;
-use crate::machine;
+use crate::{machine, spare_memory};
 
 /// For how long a server is believed to be there that said so below this key (upstream: `DefaultEndpointReconcilerTTL`).
 const MASTER_LEASES: (&str, Duration) = ("/registry/masterleases/", Duration::from_secs(15));
@@ -208,6 +208,7 @@ async fn open_folder(flags: &ServeFlags, transformers: Arc<dyn ResourceTransform
         bytes: flags.history_bytes,
         ..HistoryLimits::default()
     };
+    options.at_rest = spare_memory::collect;
     Ok(EmbeddedStore::open(options).await?)
 }
 

@@ -23,10 +23,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 const SETTLED: Duration = Duration::from_secs(1);
 
 /// How often it is looked.
-const EVERY: Duration = Duration::from_secs(10);
+const EVERY: Duration = Duration::from_secs(2);
 
 /// A server whose threads have worked for less than this between two looks is quiet.
-const QUIET: Duration = Duration::from_millis(200);
+const QUIET: Duration = Duration::from_millis(100);
+
+/// As long as it stays quiet, one look of so many has it let go again of what its own work has brought back.
+const LOOKS_BETWEEN: u32 = 5;
 
 #[allow(unsafe_code)]
 mod allocator {
@@ -92,18 +95,19 @@ pub(crate) fn begin(workers: Arc<Workers>) -> JoinHandle<()> {
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut worked_before = worked();
         // The start was work.
-        let mut was_busy = true;
+        let mut quiet_looks: u32 = 0;
         loop {
             looks.tick().await;
             let worked = worked();
             let is_busy = worked.saturating_sub(worked_before) > QUIET;
-            if !is_busy {
-                if was_busy {
-                    workers.ask();
-                }
+            quiet_looks = if is_busy { 0 } else { quiet_looks.wrapping_add(1) };
+            if quiet_looks == 1 {
+                workers.ask();
+            }
+            if quiet_looks % LOOKS_BETWEEN == 1 {
                 give_back(&program).await;
             }
-            (worked_before, was_busy) = (worked, is_busy);
+            worked_before = worked;
         }
     })
 }

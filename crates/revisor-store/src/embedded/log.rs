@@ -24,6 +24,10 @@ use super::mark::Mark;
 use super::record::{Record, told_place};
 
 const MARK: &[u8] = b"mark";
+/// From so many buffers that wait to be written on, the engine has its writers sleep for a tenth of a second at a time.
+const STALLING_BUFFERS: usize = 4;
+/// From so many tables that wait to be merged on, it has them turn in circles.
+const STALLING_TABLES: usize = 20;
 /// About how many bytes are encrypted anew in one batch.
 const RESEALED_AT_ONCE: usize = 4 << 20;
 
@@ -211,11 +215,11 @@ impl Log {
         self.attempt(|| self.database.persist(PersistMode::Buffer))
     }
 
-    /// Waits while the engine's own threads are behind. The engine would wait as well, but without an end when those
-    /// threads have died of a full disk.
+    /// Waits while the engine's own threads are behind. The engine would wait as well, but longer than it has to, and
+    /// without an end when those threads have died of a full disk; so it is never let come to that.
     fn wait_for_room(&self) -> fjall::Result<()> {
-        while self.records.sealed_memtable_count() >= 6
-            || self.records.l0_table_count() >= 24
+        while self.records.sealed_memtable_count() + 1 >= STALLING_BUFFERS
+            || self.records.l0_table_count() + 2 >= STALLING_TABLES
             || self.database.write_buffer_size() > self.most_buffered
         {
             // Says so if the engine has failed.

@@ -33,6 +33,9 @@ pub struct EmbeddedOptions {
     pub cipher: Option<Arc<dyn RecordCipher>>,
     /// Sizes that trade memory for speed.
     pub tuning: Tuning,
+    /// Called on the thread that writes whenever nothing was asked of the store for as long as between two rounds of
+    /// housekeeping: here an allocator may be told to give back what this thread has freed.
+    pub at_rest: fn(),
 }
 
 impl EmbeddedOptions {
@@ -46,6 +49,7 @@ impl EmbeddedOptions {
             transformers: Arc::new(Identity),
             cipher: None,
             tuning: Tuning::default(),
+            at_rest: || {},
         }
     }
 }

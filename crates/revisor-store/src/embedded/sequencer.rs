@@ -59,6 +59,8 @@ pub(super) struct Sequencer {
     pub(super) limits: HistoryLimits,
     pub(super) clock: Clock,
     pub(super) tuning: Tuning,
+    /// What is to be done on this thread when it is at rest.
+    pub(super) at_rest: fn(),
     /// Times of commits never run backwards, whatever the clock does.
     pub(super) last_time: SystemTime,
 }
@@ -78,9 +80,17 @@ impl Sequencer {
     pub(super) fn run(mut self) {
         self.keep_house();
         let mut kept_house = Instant::now();
+        let mut is_at_rest = false;
         loop {
             match self.commands.recv_timeout(self.tuning.housekeeping) {
-                Ok(command) => self.handle(command),
+                Ok(command) => {
+                    is_at_rest = false;
+                    self.handle(command);
+                }
+                Err(RecvTimeoutError::Timeout) if !is_at_rest => {
+                    is_at_rest = true;
+                    (self.at_rest)();
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.abandon(),
             }

@@ -47,6 +47,24 @@ async fn records_that_history_no_longer_needs_leave_the_disk() {
 }
 
 #[tokio::test]
+async fn who_is_to_know_when_the_store_is_at_rest_is_told_on_the_thread_that_writes() {
+    static RESTED: tokio::sync::Notify = tokio::sync::Notify::const_new();
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let mut options = EmbeddedOptions::new(folder.path());
+    options.tuning.housekeeping = Duration::from_millis(20);
+    options.at_rest = || {
+        if std::thread::current().name() == Some("store-sequencer") {
+            RESTED.notify_one();
+        }
+    };
+    let store = EmbeddedStore::open(options).await.expect("the store can be opened");
+    let rested = || tokio::time::timeout(Duration::from_secs(60), RESTED.notified());
+    rested().await.expect("nobody has written yet");
+    write(&store, 0, Change::Put(Draft::opaque("x"))).await;
+    rested().await.expect("nobody writes any more");
+}
+
+#[tokio::test]
 async fn what_an_abandoned_sweep_left_is_swept_at_the_next_opening() {
     let folder = TempDir::new().expect("a temporary folder can be made");
     let options = EmbeddedOptions::new(folder.path());
