@@ -78,7 +78,7 @@ pub use read_plan::{ListPlan, ListVersions, WatchPlan, plan_list, plan_watch};
 pub use registry::{Registry, RegistryOptions};
 pub use rehearsal::{Rehearsal, RehearsalEffect, RehearsalFinding, SeenRequests, Stored, ToCome};
 pub use revisor_admission::GroupVersionKind;
-pub use rewrite::MigrationStage;
+pub use rewrite::{MigrationStage, Rewrite};
 pub use selection::Selection;
 pub use server_identity::{KnownServer, ServerIdentity};
 pub use service_addresses::ServiceStanding;

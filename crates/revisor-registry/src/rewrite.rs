@@ -35,6 +35,12 @@ pub enum MigrationStage<'a> {
     Failed,
 }
 
+/// What is to be stored anew of an object, if anything is.
+#[derive(Debug)]
+pub struct Rewrite {
+    write: Option<Write>,
+}
+
 impl MigrationStage<'_> {
     fn condition(self) -> Condition {
         let (status, reason, message) = match self {
@@ -59,40 +65,47 @@ impl Registry {
         }
     }
 
-    /// Stores an object as it would be stored if somebody wrote it now. What is stored so already, or gone, is left
-    /// alone.
-    pub async fn rewrite(&self, resource: &Arc<Resource>, item: &Item) -> Result<(), RegistryError> {
-        let mut entry = Some(item.entry().clone());
+    /// Makes of an object what would be stored if somebody wrote it now, for [`rewrite`](Registry::rewrite). What is
+    /// stored so already, or gone, is left alone.
+    pub async fn draft_rewrite(&self, resource: &Arc<Resource>, item: &Item) -> Result<Rewrite, RegistryError> {
+        self.draft_anew(resource, item.entry()).await.map(|write| Rewrite { write })
+    }
+
+    /// Stores what was drafted of an object. If somebody else has written it meanwhile, it is drafted anew.
+    pub async fn rewrite(&self, resource: &Arc<Resource>, item: &Item, drafted: Rewrite) -> Result<(), RegistryError> {
+        let mut drafted = drafted.write;
         for _ in 0..MAX_ATTEMPTS {
-            let Some(current) = entry else { return Ok(()) };
-            // Asked for each time: a definition may have changed meanwhile.
-            let storage = self.storage_of(resource);
-            let mut work = pin!(self.write_anew(&storage, &current));
-            let written = if is_light(current.bytes().len()) {
-                work.await
-            } else {
-                poll_fn(|context| off_the_workers(|| work.as_mut().poll(context))).await
-            };
-            match written {
-                Ok(()) => return Ok(()),
-                Err(RegistryError::Store(StoreError::Conflict { current, .. })) => entry = current,
-                Err(error) => return Err(error),
+            let Some(write) = drafted else { return Ok(()) };
+            match self.cache.write(write).await {
+                Ok(_) => return Ok(()),
+                Err(StoreError::Conflict { current: None, .. }) => return Ok(()),
+                Err(StoreError::Conflict { current: Some(current), .. }) => {
+                    drafted = self.draft_anew(resource, &current).await?;
+                }
+                Err(error) => return Err(error.into()),
             }
         }
         let (_, name) = item.key().as_str().rsplit_once('/').unwrap_or_default();
         Err(RegistryError::Contended { resource: resource.clone(), name: name.to_owned() })
     }
 
-    async fn write_anew(&self, storage: &Arc<Resource>, current: &Entry) -> Result<(), RegistryError> {
-        let Current { object, beneath } = self.read_stored(storage, current).await?;
-        let drafted = self.draft(storage, object, &beneath).await?;
+    async fn draft_anew(&self, resource: &Arc<Resource>, current: &Entry) -> Result<Option<Write>, RegistryError> {
+        // Asked for each time: a definition may have changed meanwhile.
+        let storage = self.storage_of(resource);
+        let mut work = pin!(async {
+            let Current { object, beneath } = self.read_stored(&storage, current).await?;
+            self.draft(&storage, object, &beneath).await
+        });
+        let drafted = if is_light(current.bytes().len()) {
+            work.await?
+        } else {
+            poll_fn(|context| off_the_workers(|| work.as_mut().poll(context))).await?
+        };
         if current.same_content(&drafted.stored) && !self.cache.is_stale(current).await? {
-            return Ok(());
+            return Ok(None);
         }
         let change = Change::Put(drafted.stored);
-        let write = Write { key: current.key().clone(), expect: Expect::At(current.revision()), change };
-        self.cache.write(write).await?;
-        Ok(())
+        Ok(Some(Write { key: current.key().clone(), expect: Expect::At(current.revision()), change }))
     }
 
     /// Says in the status of a definition how far its objects have been stored anew; of what is not defined there is

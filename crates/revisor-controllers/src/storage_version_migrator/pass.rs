@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use revisor_cache::{Item, Snapshot};
 use revisor_catalog::{Custom, Resource};
-use revisor_registry::{Registry, RegistryError, off_the_workers};
+use revisor_registry::{Registry, RegistryError, Rewrite, off_the_workers};
 use revisor_store::StoreError;
 use revisor_version::Revision;
 
@@ -101,7 +101,10 @@ impl Pass {
             }
             clock.sleep_until(due).await;
             due = (due + PORTION_TIME).max(clock.uptime());
-            let rewrites: Vec<_> = portion.iter().map(|item| self.rewrite(item.clone())).collect();
+            let drafts: Vec<_> = portion.iter().map(|item| self.draft(item.clone())).collect();
+            let drafts: Vec<_> = stream::iter(drafts).buffered(PORTION).collect().await;
+            // All at once, so that they do share a sync: others wait for the disk as seldom as can be.
+            let rewrites = drafts.into_iter().map(|(item, drafted)| self.rewrite(item, drafted));
             let mut rewritten = stream::iter(rewrites).buffered(PORTION);
             while let Some((item, done)) = rewritten.next().await {
                 match done {
@@ -127,10 +130,22 @@ impl Pass {
         }
     }
 
-    async fn rewrite(&self, item: Arc<Item>) -> (Arc<Item>, Result<(), RegistryError>) {
+    async fn draft(&self, item: Arc<Item>) -> (Arc<Item>, Result<Rewrite, RegistryError>) {
         // Others get their turn between two objects.
         tokio::task::yield_now().await;
-        let rewritten = self.registry.rewrite(&self.resource, &item).await;
+        let drafted = self.registry.draft_rewrite(&self.resource, &item).await;
+        (item, drafted)
+    }
+
+    async fn rewrite(
+        &self,
+        item: Arc<Item>,
+        drafted: Result<Rewrite, RegistryError>,
+    ) -> (Arc<Item>, Result<(), RegistryError>) {
+        let rewritten = match drafted {
+            Ok(drafted) => self.registry.rewrite(&self.resource, &item, drafted).await,
+            Err(error) => Err(error),
+        };
         (item, rewritten)
     }
 
