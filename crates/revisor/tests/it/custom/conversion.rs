@@ -101,6 +101,16 @@ async fn both_versions_are_read_listed_watched_and_written() {
     let status = client.patch(&format!("{v2}/first"), MERGE, &json!({"spec": {"size": {"amount": 0}}})).await;
     assert_eq!(super::causes(&status.fails(422, "Invalid"))[0].0, "spec.size.amount");
 
+    let mut told = async |kinds: &[&str]| {
+        for kind in kinds {
+            let event = events.event().await;
+            assert_eq!((&*event.kind, &event.object["apiVersion"]), (*kind, &json!("yard.example/v2")));
+            assert!(event.object["spec"]["size"]["amount"].is_i64(), "{event:?}");
+        }
+    };
+    // The watch has what it asks for converted too, so its questions are over before questions are counted.
+    told(&["ADDED", "MODIFIED", "MODIFIED"]).await;
+
     // What was converted once is not converted again for every list; who wants one object as it is now has it asked for.
     client.get(&v2).await.expect(200);
     let before = converter.asked();
@@ -118,12 +128,7 @@ async fn both_versions_are_read_listed_watched_and_written() {
 
     let deleted = client.delete(&format!("{v2}/second")).await.expect(200);
     assert_eq!(deleted.json()["status"], "Success");
-    let kinds = ["ADDED", "MODIFIED", "MODIFIED", "DELETED"];
-    for kind in kinds {
-        let event = events.event().await;
-        assert_eq!((&*event.kind, &event.object["apiVersion"]), (kind, &json!("yard.example/v2")));
-        assert!(event.object["spec"]["size"]["amount"].is_i64(), "{:?}", event);
-    }
+    told(&["DELETED"]).await;
 }
 
 #[tokio::test]
