@@ -43,7 +43,7 @@ fn steps(workspace: &Workspace, report: &mut Report) -> Result<()> {
     // One build for all tests. It makes the `revisor` binary too, because whole-program tests belong to its package;
     // a build of the binary alone would choose other features and compile the dependencies a second time.
     report.step("build of the tests", || workspace::run(&mut test("test --workspace --no-run --quiet")))?;
-    report.step("tests", || workspace::run(&mut test("test --workspace")))?;
+    report.step("tests", || workspace::run(&mut test("test --workspace --no-fail-fast")))?;
     report.step("docs", || {
         // The metadata of the dependencies is there already: clippy left it.
         workspace::run(cargo("doc --workspace --no-deps --quiet").env("RUSTDOCFLAGS", "-D warnings"))
