@@ -154,18 +154,18 @@ fn short_chunk(bytes: &[u8]) -> [u8; CHUNK] {
 
 /// Whether one of the bytes is [`SPECIAL`]. Written so that the compiler makes vectors of it.
 fn has_special(chunk: &[u8; CHUNK]) -> bool {
-    let mut marks = [0; CHUNK];
-    for (mark, &byte) in marks.iter_mut().zip(chunk) {
-        *mark = u8::from(byte < 0x20)
+    let found = chunk.iter().fold(0, |found, &byte| {
+        found
+            | u8::from(byte < 0x20)
             | u8::from(byte == b'"')
             | u8::from(byte == b'\\')
             // `<` and `>` differ in one bit.
             | u8::from((byte | 2) == b'>')
             | u8::from(byte == b'&')
             | u8::from(byte == 0xe2)
-            | u8::from(byte == 0xef);
-    }
-    marks != [0; CHUNK]
+            | u8::from(byte == 0xef)
+    });
+    found != 0
 }
 
 /// The escape of a character that pages of HTML could take for their own, and how many bytes it stands for.
@@ -209,6 +209,8 @@ fn push_value<const KEEPS: bool>(value: &Value, out: &mut Vec<u8>) -> bool {
             }
             out.push(b']');
         }
+        // Sets of fields are made of objects with nothing in them.
+        Value::Object(object) if object.is_empty() => out.extend_from_slice(b"{}"),
         Value::Object(object) => has_kept = push_object::<KEEPS>(object, out),
         Value::Raw(raw) if raw.problem().is_some() => out.extend_from_slice(b"null"),
         Value::Raw(raw) => out.extend_from_slice(&compact_json(raw.text().as_bytes())),

@@ -15,8 +15,9 @@ use crate::{Object, Value};
 /// How deep objects and arrays may nest here.
 const DEPTH: usize = 128;
 
-/// Up to so many members are sorted by the beginnings of their names.
-const FEW: usize = 48;
+/// For the order of up to so many members, few or many, there is room on the stack.
+const FEW: usize = 8;
+const MANY: usize = 48;
 
 /// Room on the stack for what is gathered; few objects have more in one place.
 const ROOM: usize = 64;
@@ -219,15 +220,18 @@ impl<F: Fn(&str) -> Option<Value>> Reader<'_, F> {
 
 /// Takes members out into the order of their names; nothing if two have the same.
 fn sorted(members: &mut [(CompactString, Value)]) -> Option<Vec<(CompactString, Value)>> {
-    let mut few = [(0, 0); FEW];
-    let mut many = Vec::new();
-    let order = match few.get_mut(..members.len()) {
-        Some(few) => few,
-        None => {
-            many.resize(members.len(), (0, 0));
-            &mut many[..]
-        }
-    };
+    match members.len() {
+        count @ ..=FEW => sorted_with(&mut [(0, 0); FEW][..count], members),
+        count @ ..=MANY => sorted_with(&mut [(0, 0); MANY][..count], members),
+        count => sorted_with(&mut vec![(0, 0); count], members),
+    }
+}
+
+/// The same with room for their order.
+fn sorted_with(
+    order: &mut [(u64, usize)],
+    members: &mut [(CompactString, Value)],
+) -> Option<Vec<(CompactString, Value)>> {
     for (at, ((name, _), place)) in members.iter().zip(order.iter_mut()).enumerate() {
         *place = (name_prefix(name), at);
     }
@@ -243,21 +247,25 @@ fn sorted(members: &mut [(CompactString, Value)]) -> Option<Vec<(CompactString, 
 
 /// How many bytes from the start neither end a text nor have to be looked at more closely.
 pub fn plain_text_length(bytes: &[u8]) -> usize {
-    const CHUNK: usize = 16;
-    let (chunks, rest) = bytes.as_chunks::<CHUNK>();
-    for (at, chunk) in chunks.iter().enumerate() {
-        // Written so that the compiler makes vectors of it.
-        let mut marks = [0; CHUNK];
-        for (mark, &byte) in marks.iter_mut().zip(chunk) {
-            *mark = u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
-        }
-        let marks = u128::from_le_bytes(marks);
-        if marks != 0 {
-            return at * CHUNK + marks.trailing_zeros() as usize / 8;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let special = special_in_word(u64::from_le_bytes(*word));
+        if special != 0 {
+            return at * 8 + special.trailing_zeros() as usize / 8;
         }
     }
     let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-    rest.iter().position(is_special).map_or(bytes.len(), |at| chunks.len() * CHUNK + at)
+    rest.iter().position(is_special).map_or(bytes.len(), |at| words.len() * 8 + at)
+}
+
+/// Marks the bytes of a word that are special by their highest bits. Of several only the lowest mark is sure to be true:
+/// what is borrowed for it is missing above it.
+#[inline]
+fn special_in_word(word: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 0xff;
+    let less = |bytes: u64, than: u8| bytes.wrapping_sub(ONES * u64::from(than)) & !bytes;
+    let equal = |bytes: u64, to: u8| less(bytes ^ (ONES * u64::from(to)), 1);
+    (less(word, 0x20) | equal(word, b'"') | equal(word, b'\\')) & (ONES << 7)
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@ use revisor_object::{Object, Value, push_json_text, push_kept_text, push_kept_va
 use crate::raw::SPELLED;
 use crate::{Alternative, Field, Presence, Shape, StructId, Types};
 
+/// Room for a usual object with its managed fields.
+const USUAL_BYTES: usize = 4096;
+
 /// The canonical JSON of an object and the offsets that the server needs to know in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded {
@@ -29,7 +32,7 @@ impl Types {
     }
 
     fn write(&self, id: StructId, [kind, api_version]: [&str; 2], object: &Object, splices_revision: bool) -> Encoded {
-        let mut bytes = Vec::with_capacity(1024);
+        let mut bytes = Vec::with_capacity(USUAL_BYTES);
         bytes.extend_from_slice(b"{\"kind\":");
         push_json_text(kind, &mut bytes);
         bytes.extend_from_slice(b",\"apiVersion\":");
@@ -90,6 +93,7 @@ impl<'t> Writer<'t> {
 
     fn value(&mut self, shape: &Shape, value: &Value) {
         match (shape, value) {
+            (_, Value::String(text)) => self.is_spelled |= push_kept_text(text, &mut self.bytes),
             (Shape::Struct(id) | Shape::Either(_, id), Value::Object(object)) => self.structure(*id, object),
             (Shape::Either(Alternative::List, id), Value::Array(items)) => {
                 self.list(items, |writer, item| writer.value(&Shape::Struct(*id), item));
