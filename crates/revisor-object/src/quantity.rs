@@ -19,6 +19,9 @@ use decimal::Decimal;
 /// The longest text that is read. Any sensible amount fits many times over, and the work to read one stays small.
 pub const MAX_QUANTITY_BYTES: usize = 1024;
 
+/// How many digits a text has at most of which it is told at a glance how it is written.
+const SURE_DIGITS: usize = 4;
+
 /// The smallest unit. What is finer is rounded away from zero, so that who asks for a little gets a little.
 const NANO: i32 = -9;
 
@@ -111,6 +114,26 @@ impl Quantity {
             return Err(QuantityError::Number);
         }
         Ok(Quantity::read_unusual(&parts, suffix))
+    }
+
+    /// Whether a text is surely written again as it is. Nearly all are of a few digits and a usual suffix, of which that
+    /// can be told without reading them.
+    pub fn is_surely_canonical(text: &str) -> bool {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        if !(1..=SURE_DIGITS).contains(&digits) || text.starts_with('0') {
+            return false;
+        }
+        let number = text.bytes().take(digits).fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
+        let is_canonical = match &text.as_bytes()[digits..] {
+            b"" | b"m" | b"k" | b"M" | b"G" => number % 1000 != 0,
+            b"Ki" | b"Mi" | b"Gi" => number % 1024 != 0,
+            _ => return false,
+        };
+        debug_assert!(
+            !is_canonical || Quantity::parse(text).is_ok_and(|read| read.to_string() == text),
+            "{text} is written otherwise"
+        );
+        is_canonical
     }
 
     /// Reads the quantity that a field holds: a text, around which blanks are ignored, or a number. `null` is nothing.

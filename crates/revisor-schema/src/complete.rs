@@ -39,8 +39,12 @@ impl Types {
         if !of.inside.always_written {
             return;
         }
-        for (field, value) in of.fields.values_mut(object) {
-            self.complete_within(&field.shape, value);
+        // Most members hold nothing else, and need not be looked up.
+        let mut cursor = of.fields.cursor();
+        for (name, value) in object.iter_mut().filter(|(_, value)| holds_others(value)) {
+            if let Some(field) = cursor.find(name) {
+                self.complete_within(&field.shape, value);
+            }
         }
         for field in of.fields.always_written() {
             if !object.contains(&field.name)
@@ -60,6 +64,9 @@ impl Types {
         }
         let mut cursor = of.fields.cursor();
         object.retain(|name, value| {
+            if !holds_others(value) && !value.is_null() {
+                return true;
+            }
             let Some(field) = cursor.find(name) else { return true };
             if field.is_shown_as_null_if_empty() && is_zero(value) {
                 return false;
@@ -110,6 +117,11 @@ impl Types {
             _ => {}
         }
     }
+}
+
+/// Whether there may be other values in a value.
+fn holds_others(value: &Value) -> bool {
+    matches!(value, Value::Array(_) | Value::Object(_))
 }
 
 fn holds_objects(shape: &Shape) -> bool {

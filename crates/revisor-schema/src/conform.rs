@@ -9,7 +9,7 @@ use revisor_object::{Duration, DurationError, FieldNames, Object, Quantity, RawJ
 
 use self::trail::Trail;
 use crate::timestamp::{Precision, is_canonical, parse_timestamp, timestamp_problem};
-use crate::{Alternative, Presence, Shape, StructId, Types};
+use crate::{Alternative, Presence, Shape, Struct, StructId, Types};
 
 pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
@@ -70,7 +70,7 @@ impl Types {
 
     fn walk(&self, id: StructId, value: &mut Value, keeps_empty: bool) -> (Findings, Result<(), Mismatch>) {
         let mut walk = Walk { types: self, findings: Findings::default(), keeps_empty };
-        let holder = Holder { of: self.get(id).short_name(), field: "", go_type: None };
+        let holder = Holder { of: self.get(id), field: "", go_type: None };
         let fits = walk.structure(id, value, holder, &Trail::ROOT);
         (walk.findings, fits)
     }
@@ -101,7 +101,7 @@ const EMBEDDED: [(&str, &[&str]); 17] = [
 /// The type and field whose value is looked at, for messages.
 #[derive(Clone, Copy)]
 struct Holder<'a> {
-    of: &'a str,
+    of: &'a Struct,
     field: &'a str,
     /// The original's name for the type of the value, where its shape does not tell.
     go_type: Option<&'a str>,
@@ -140,7 +140,6 @@ impl<'t> Walk<'t> {
         let Value::Object(object) = value else {
             return Err(mismatch(value, holder, &go_struct_name(&structure.name), trail));
         };
-        let of = structure.short_name();
         let mut cursor = structure.fields.cursor();
         let mut failure = None;
         object.retain(|name, value| {
@@ -161,8 +160,8 @@ impl<'t> Walk<'t> {
             if &*field.name == MANAGERS && is_zero(value) && trail.path() != "metadata" {
                 return false;
             }
-            let holder = Holder { of, field: &field.name, go_type: field.go_type.as_deref() };
-            match self.value(&field.shape, value, holder, &trail.field(of, field)) {
+            let holder = Holder { of: structure, field: &field.name, go_type: field.go_type.as_deref() };
+            match self.value(&field.shape, value, holder, &trail.field(structure, field)) {
                 Ok(()) => {
                     let is_kept = self.keeps_empty && field.is_shown_as_null_if_empty();
                     !value.is_null() && (is_kept || !is_lost(&field.shape, field.presence, value))
@@ -294,6 +293,7 @@ fn scalar_value(shape: &Shape, value: &mut Value, holder: Holder<'_>, trail: &Tr
         (Shape::IntOrString, Value::Int(_) | Value::Float(_)) => {
             Err(misplaced(&format!("number {}", value.to_json()), holder, "int32", trail))
         }
+        (Shape::Quantity, Value::String(text)) if Quantity::is_surely_canonical(text) => Ok(()),
         // Whatever it is, its text is read (upstream: `Quantity.UnmarshalJSON`).
         (Shape::Quantity, _) => {
             let text = match &*value {
@@ -323,7 +323,7 @@ fn misplaced(found: &str, holder: Holder<'_>, wanted: &str, trail: &Trail<'_>) -
     Mismatch(if holder.field.is_empty() {
         format!("json: cannot unmarshal {found} into Go value of type {wanted}")
     } else {
-        let (of, path) = (holder.of, trail.go_path());
+        let (of, path) = (holder.of.short_name(), trail.go_path());
         format!("json: cannot unmarshal {found} into Go struct field {of}.{path} of type {wanted}")
     })
 }

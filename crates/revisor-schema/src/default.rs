@@ -4,14 +4,14 @@
 use revisor_object::{Object, Value};
 
 use crate::conform::is_zero;
-use crate::{Field, Presence, Shape, StructId, Types};
+use crate::{Presence, Shape, StructId, Types};
 
 impl Types {
     /// Gives every absent field of `object`, a conforming value of type `id`, its default, at any depth. Doing it again
     /// changes nothing.
     pub fn fill_defaults(&self, id: StructId, object: &mut Object) {
-        let may_default = |field: &&Field| field.default.is_some() || self.may_default(&field.shape);
-        for field in self.get(id).fields.iter().filter(may_default) {
+        let of = self.get(id);
+        for field in of.defaulted.iter().map(|place| &of.fields[*place as usize]) {
             // What is always written cannot be told from its zero value, so that is a field that was not given.
             let is_given = |value: &Value| !(field.presence == Presence::Always && is_zero(value));
             match object.get_mut(&field.name) {
@@ -60,7 +60,8 @@ impl Types {
         }
     }
 
-    fn may_default(&self, shape: &Shape) -> bool {
+    /// Whether there may be something with a default in values of this shape.
+    pub(crate) fn may_default(&self, shape: &Shape) -> bool {
         match shape {
             Shape::Struct(id) => self.get(*id).inside.defaults,
             Shape::List(element) | Shape::Map(element) => self.may_default(element),

@@ -72,15 +72,6 @@ impl Fields {
         }
     }
 
-    /// The fields that an object has, with their values.
-    pub(crate) fn values_mut<'f, 'o>(
-        &'f self,
-        object: &'o mut Object,
-    ) -> impl Iterator<Item = (&'f Field, &'o mut Value)> {
-        let mut cursor = self.cursor();
-        object.iter_mut().filter_map(move |(name, value)| Some((cursor.find(name)?, value)))
-    }
-
     /// Goes through the members of two objects in the order of their names, and through the fields that are always
     /// written.
     pub fn pairs<'f>(&'f self, old: Option<&'f Object>, new: Option<&'f Object>) -> impl Iterator<Item = Pair<'f>> {

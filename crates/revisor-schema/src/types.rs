@@ -173,6 +173,8 @@ pub struct Struct {
     pub is_open: bool,
     /// What is found in it.
     pub(crate) inside: Inside,
+    /// The places of the fields that have a default, or hold something that has one.
+    pub(crate) defaulted: Box<[u32]>,
 }
 
 /// What a type has among its fields or those of the types that it is made of, so that nobody looks for it in the others.
@@ -227,6 +229,7 @@ impl Struct {
             others: None,
             is_open: false,
             inside: Inside::default(),
+            defaulted: Box::default(),
         }
     }
 
@@ -395,6 +398,11 @@ impl Types {
                 changed |= inside != self.structs[at].inside;
                 self.structs[at].inside = inside;
             }
+        }
+        for at in 0..self.structs.len() {
+            let fields = self.structs[at].fields.iter().zip(0_u32..);
+            let defaulted = fields.filter(|(field, _)| field.default.is_some() || self.may_default(&field.shape));
+            self.structs[at].defaulted = defaulted.map(|(_, place)| place).collect();
         }
     }
 

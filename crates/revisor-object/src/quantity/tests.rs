@@ -252,3 +252,23 @@ proptest! {
         let _ = Quantity::parse(&text);
     }
 }
+
+#[test]
+fn it_is_told_at_a_glance_what_is_written_as_it_is() {
+    for text in ["1", "100m", "1500m", "128Mi", "1023Gi", "2500k", "9999", "1025Ki"] {
+        assert!(Quantity::is_surely_canonical(text), "{text}");
+    }
+    for text in
+        ["", "0", "01", "1000", "1000m", "1024Mi", "2048Ki", "-1", "1.5", "1e3", "1Kib", "12345", " 1", "1 ", "m"]
+    {
+        assert!(!Quantity::is_surely_canonical(text), "{text}");
+    }
+    for number in 0..=99_999 {
+        for suffix in ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "e3", "K"] {
+            let text = format!("{number}{suffix}");
+            if Quantity::is_surely_canonical(&text) {
+                assert_eq!(quantity(&text).to_string(), text);
+            }
+        }
+    }
+}

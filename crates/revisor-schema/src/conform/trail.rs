@@ -1,7 +1,7 @@
 //! [`Trail`]: where in an object a value is. Nearly always nobody asks, so it becomes a text only for those who do.
 
 use super::{EMBEDDED, push};
-use crate::Field;
+use crate::{Field, Struct};
 
 /// The way from the root to a value: a chain through the frames that walk it.
 #[derive(Clone, Copy)]
@@ -13,9 +13,9 @@ pub(super) struct Trail<'t> {
 #[derive(Clone, Copy)]
 enum Step<'t> {
     Root,
-    /// A field of a struct, which is known by its short name.
+    /// A field of a struct.
     Field {
-        of: &'t str,
+        of: &'t Struct,
         field: &'t Field,
     },
     /// An item of a list.
@@ -27,7 +27,7 @@ enum Step<'t> {
 impl<'t> Trail<'t> {
     pub(super) const ROOT: Trail<'static> = Trail { before: None, step: Step::Root };
 
-    pub(super) fn field(&'t self, of: &'t str, field: &'t Field) -> Trail<'t> {
+    pub(super) fn field(&'t self, of: &'t Struct, field: &'t Field) -> Trail<'t> {
         Trail { before: Some(self), step: Step::Field { of, field } }
     }
 
@@ -57,7 +57,7 @@ impl<'t> Trail<'t> {
         if let Step::Field { of, field } = self.step {
             let depth = field.number.as_ref().map_or(0, |number| number.0.len().saturating_sub(1));
             if depth > 0
-                && let Some((_, embedded)) = EMBEDDED.iter().find(|(name, _)| *name == of)
+                && let Some((_, embedded)) = EMBEDDED.iter().find(|(name, _)| *name == of.short_name())
             {
                 embedded.iter().take(depth).for_each(|name| push(&mut path, name));
             }

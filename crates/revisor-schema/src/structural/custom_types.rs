@@ -89,6 +89,7 @@ impl Builder<'_> {
             others: others.map(Box::new),
             is_open: schema.kind.is_none() && !is_root,
             inside: Inside::default(),
+            defaulted: Box::default(),
         })
     }
 
@@ -103,6 +104,7 @@ impl Builder<'_> {
                     others: None,
                     is_open: true,
                     inside: Inside::default(),
+                    defaulted: Box::default(),
                 };
                 let id = self.types.push(of);
                 self.types.get_mut(id).others = Some(Box::new(field("", Shape::Struct(id), Topology::Usual)));
