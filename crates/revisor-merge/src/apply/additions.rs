@@ -1,13 +1,13 @@
 //! [`additions`]: which places a new object adds, where there is no old one to compare it with. It comes to what
 //! [`Comparison`](super::compare::Comparison) finds beside an empty object, in a walk along one object.
 
-use compact_str::format_compact;
 use revisor_object::{Object, Value};
 use revisor_schema::{Field, Member, Shape, StructId, Types};
 
 use super::compare::{Steps, by_step, has_parts, is_no_object};
 use super::field_set::{FieldSet, SELF};
 use super::granularity::{Granularity, granularity};
+use super::item_step::member_step;
 
 /// The places that `new` has and an empty object of type `id` has not, and whether an element of a list lacks what tells
 /// it apart from others. `None` where more than that is to be said.
@@ -38,7 +38,7 @@ impl Walk<'_> {
                 let below = self.field(member, old, value?)?;
                 push(&mut steps, below, || match field {
                     Some(field) => field.step.clone(),
-                    None => format_compact!("f:{name}"),
+                    None => member_step(name),
                 });
             }
         }
@@ -66,7 +66,7 @@ impl Walk<'_> {
                 let mut steps = begin(members.map_or(0, Object::len), is_added);
                 for (name, value) in members.into_iter().flat_map(Object::iter) {
                     let below = self.element(element, value)?;
-                    push(&mut steps, (true, below), || format_compact!("f:{name}"));
+                    push(&mut steps, (true, below), || member_step(name));
                 }
                 end(steps)
             }

@@ -3,14 +3,14 @@
 //! Objects are compared as they are encoded: a field that is always written is there with its zero value even if nobody
 //! gave it. So a new deployment adds `spec.replicas`, but not `spec`, which an empty one has too.
 
-use compact_str::{CompactString, format_compact};
+use compact_str::CompactString;
 use revisor_object::{Object, Value};
 use revisor_schema::{Field, Pair, Shape, StructId, Types};
 
 use super::additions::additions;
 use super::field_set::{FieldSet, SELF};
 use super::granularity::{Granularity, granularity};
-use super::item_step::item_step;
+use super::item_step::{item_step, member_step};
 
 /// What is different between two objects of one type.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -135,7 +135,7 @@ fn structure(types: &Types, id: StructId, old: Option<&Object>, new: Option<&Obj
             let change = compare_field(types, member, old, new, &mut below);
             match field {
                 Some(field) => found.take(&field.step, change, below),
-                None => found.take(&format_compact!("f:{name}"), change, below),
+                None => found.take(&member_step(name), change, below),
             }
         }
     }
@@ -184,7 +184,7 @@ fn map(types: &Types, shape: &Shape, old: Option<&Object>, new: Option<&Object>,
     let mut compare = |name: &str, old: Option<&Value>, new: Option<&Value>| {
         let mut below = Places::default();
         let change = element(types, shape, old, new, &mut below);
-        found.take(&format_compact!("f:{name}"), change, below);
+        found.take(&member_step(name), change, below);
     };
     for (name, value) in old.into_iter().flat_map(Object::iter) {
         compare(name, Some(value), new.and_then(|new| new.get(name)));

@@ -1,8 +1,11 @@
 //! The step to an item of a list: by its keys, or by its value.
 
-use compact_str::{CompactString, format_compact};
+use compact_str::CompactString;
 use revisor_object::{Object, Value, push_json_value};
 use revisor_schema::{Field, Shape, Topology, Types};
+
+/// Room for a step; few take more.
+const USUAL_STEP: usize = 64;
 
 /// The step to an item of the list `field`; `None` if the item has no value under a key, or the list is seen as one.
 pub(crate) fn item_step(types: &Types, field: &Field, item: &Value) -> Option<CompactString> {
@@ -17,7 +20,13 @@ pub(crate) fn item_step(types: &Types, field: &Field, item: &Value) -> Option<Co
             if let [key] = &keys[..]
                 && let Some(value) = item.get(key)
             {
-                return Some(format_compact!("k:{{\"{key}\":{}}}", step_by("", value)));
+                let mut json = Vec::with_capacity(USUAL_STEP);
+                json.extend_from_slice(b"k:{\"");
+                json.extend_from_slice(key.as_bytes());
+                json.extend_from_slice(b"\":");
+                push_json_value(value, &mut json);
+                json.push(b'}');
+                return Some(CompactString::from_utf8_lossy(&json));
             }
             for key in keys {
                 let default = || types.key_default(id, key);
@@ -32,9 +41,17 @@ pub(crate) fn item_step(types: &Types, field: &Field, item: &Value) -> Option<Co
     }
 }
 
+/// The step to a member of an object or a map.
+pub(crate) fn member_step(name: &str) -> CompactString {
+    let mut step = CompactString::const_new("f:");
+    step.push_str(name);
+    step
+}
+
 /// A step by a value, which is written as Go's encoder writes it: what HTML minds is escaped.
 pub(crate) fn step_by(kind: &str, value: &Value) -> CompactString {
-    let mut json = kind.as_bytes().to_vec();
+    let mut json = Vec::with_capacity(USUAL_STEP);
+    json.extend_from_slice(kind.as_bytes());
     push_json_value(value, &mut json);
     CompactString::from_utf8_lossy(&json)
 }

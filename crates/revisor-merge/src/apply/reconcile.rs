@@ -21,8 +21,9 @@ fn structure(types: &Types, id: StructId, set: &mut Object) {
         return;
     }
     for (step, below) in set.iter_mut() {
-        let Some(name) = step.strip_prefix("f:") else { continue };
-        if let (Some(field), Some(below)) = (of.member(name), inner(below)) {
+        // Most places have nothing below them, and then nobody needs to know their fields.
+        let (Some(name), Some(below)) = (step.strip_prefix("f:"), inner(below)) else { continue };
+        if let Some(field) = of.member(name) {
             place(types, field, below);
         }
     }
