@@ -128,10 +128,24 @@ impl Value {
     /// Puts replacement characters in the place of bytes that are not of UTF-8, as those do who write JSON and read it
     /// again.
     pub fn replace_stray_bytes(&mut self) {
+        // Most objects are of ASCII alone, which is seen in much less time.
+        if self.is_ascii() {
+            return;
+        }
         self.each_text(&|text| match shown_text(text) {
             Cow::Owned(shown) => Some(text_of_bytes(shown.as_bytes()).into_owned()),
             Cow::Borrowed(_) => None,
         });
+    }
+
+    /// Whether all texts are of ASCII, but for those of what is kept as its text.
+    fn is_ascii(&self) -> bool {
+        match self {
+            Value::String(text) => is_ascii(text),
+            Value::Array(items) => items.iter().all(Value::is_ascii),
+            Value::Object(object) => object.iter().all(|(name, value)| is_ascii(name) && value.is_ascii()),
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Raw(_) => true,
+        }
     }
 
     fn each_text(&mut self, change: &impl Fn(&str) -> Option<String>) {
@@ -155,12 +169,24 @@ impl Value {
     }
 }
 
+/// Whether a text is of ASCII. Most are short, and two words that may overlap have all of them.
+fn is_ascii(text: &str) -> bool {
+    const HIGHEST: u64 = 0x80 * (u64::MAX / 0xff);
+    let bytes = text.as_bytes();
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) if bytes.len() <= 16 => {
+            (u64::from_le_bytes(*first) | u64::from_le_bytes(*last)) & HIGHEST == 0
+        }
+        _ => bytes.is_ascii(),
+    }
+}
+
 /// Whether a text of JSON or YAML may have characters of those that spell bytes, as they are or escaped.
 fn may_have_noncharacters(source: &[u8]) -> bool {
     // Most texts have nothing that could begin them, which is found out in steps of many bytes.
-    let has =
-        |wanted: u8| source.chunks(64).any(|part| part.iter().fold(false, |found, byte| found | (*byte == wanted)));
-    if !has(LEAD[0]) && !has(b'\\') {
+    let is_there = source.iter().fold(false, |found, byte| found | (*byte == LEAD[0]));
+    let pairs = source.iter().zip(source.get(1..).unwrap_or_default());
+    if !is_there && !pairs.fold(false, |found, (byte, next)| found | ((*byte == b'\\') & (*next | 0x20 == b'u'))) {
         return false;
     }
     let is_escape = |rest: &[u8]| matches!(rest, [b'\\', b'u' | b'U', rest @ ..] if is_noncharacter(rest));
