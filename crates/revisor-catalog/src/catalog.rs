@@ -404,10 +404,17 @@ impl Catalog {
     }
 
     /// The resource with this name in paths.
-    pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
-        self.versions_of(group).filter(|known| known.version == version).find_map(|known| {
-            let at = known.resources.binary_search_by(|known| known.plural.as_str().cmp(plural)).ok()?;
-            Some(&known.resources[at])
+    pub fn resource<'c>(&'c self, group: &str, version: &str, plural: &str) -> Option<&'c Arc<Resource>> {
+        let find_in = |versions: &'c [Arc<GroupVersion>]| {
+            versions.iter().filter(|known| known.version == version && known.group == group).find_map(|known| {
+                let at = known.resources.binary_search_by(|known| known.plural.as_str().cmp(plural)).ok()?;
+                Some(&known.resources[at])
+            })
+        };
+        // Nearly always it is a built-in one.
+        find_in(&self.group_versions[..self.built_in]).or_else(|| {
+            let (before, after) = self.custom(group);
+            find_in(&self.group_versions[before..after])
         })
     }
 

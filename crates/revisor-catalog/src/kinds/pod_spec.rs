@@ -81,7 +81,7 @@ pub(crate) fn validate_template(
     // The paths of labels and annotations are the original's, which leaves metadata out.
     let mut errors = checks::labels(path.child("labels"), metadata.object("labels"));
     errors.extend(checks::annotations(path.child("annotations"), metadata.object("annotations")));
-    annotations::validate(path.child("annotations"), metadata, spec, options, &mut errors);
+    annotations::validate(path.child("annotations"), metadata, spec, || options, &mut errors);
     errors.extend(spec::validate(at_spec, spec, None, options));
     errors.extend(profiles::validate_agreement(at_spec, part(metadata, "annotations"), spec));
     if !spec.array("ephemeralContainers").is_empty() {
@@ -110,8 +110,10 @@ pub(crate) fn validate_annotations(
     policy: PodPolicy,
 ) -> FieldErrors {
     let spec = part(pod, "spec");
-    let options = Options::new(true, spec, old.map(|old| part(old, "spec")), policy)
-        .with_metadata(old.map(|old| part(old, "metadata")));
+    let options = || {
+        let options = Options::new(true, spec, old.map(|old| part(old, "spec")), policy);
+        options.with_metadata(old.map(|old| part(old, "metadata")))
+    };
     let mut errors = FieldErrors::new();
     annotations::validate(path, part(pod, "metadata"), spec, options, &mut errors);
     errors

@@ -49,10 +49,11 @@ impl Admission for DefaultTolerationSeconds {
             (!is_tolerated).then_some((taint, seconds))
         });
         for (taint, seconds) in missing.into_iter().flatten() {
+            // In the order of their names.
             let toleration = Object::from_iter([
+                ("effect", Value::from("NoExecute")),
                 ("key", Value::from(taint)),
                 ("operator", Value::from("Exists")),
-                ("effect", Value::from("NoExecute")),
                 ("tolerationSeconds", Value::from(seconds)),
             ]);
             append(spec, "tolerations", toleration);

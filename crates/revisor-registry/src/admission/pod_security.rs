@@ -14,8 +14,8 @@ use super::pod_fields::{labels, objects, text};
 use super::{Admission, Attributes, Operation, SecuredWrite};
 use crate::{Registry, RegistryError};
 
-/// What the names of notes for audits begin with.
-const AUDIT_PREFIX: &str = "pod-security.kubernetes.io/";
+/// What the labels of a namespace begin with, and the names of notes for audits.
+const PREFIX: &str = "pod-security.kubernetes.io/";
 
 /// So many pods are looked at when the level of a namespace is raised.
 const MAX_PODS: usize = 3000;
@@ -115,8 +115,12 @@ impl Policy {
         let metadata = FieldPath::root("metadata");
         let path = metadata.child("labels");
         let mut errors = FieldErrors::new();
+        let is_labelled = labels.iter().any(|(label, _)| label.starts_with(PREFIX));
         let mut read = |mode: &str| {
-            let label = format!("pod-security.kubernetes.io/{mode}");
+            if !is_labelled {
+                return (None, None);
+            }
+            let label = format!("{PREFIX}{mode}");
             let level = labels.str(&label).map(|name| {
                 let level = Level::named(name);
                 if level.is_none() {
@@ -223,21 +227,21 @@ impl Admission for PodSecurity {
         };
         if let Some(dimension) = config.exemption(attributes, pod) {
             metrics.exempted_from_security(write);
-            attributes.annotate(format!("{AUDIT_PREFIX}exempt"), dimension);
+            attributes.annotate(format!("{PREFIX}exempt"), dimension);
             return Ok(());
         }
         let Some(policy) = policy_of(registry, attributes, config) else { return Ok(()) };
         if policy.demands_nothing() {
             if is_pod {
                 metrics.undemanding(write);
-                attributes.annotate(format!("{AUDIT_PREFIX}enforce-policy"), policy.enforce.to_string());
+                attributes.annotate(format!("{PREFIX}enforce-policy"), policy.enforce.to_string());
             }
             return Ok(());
         }
         if !policy.errors.is_empty() {
             metrics.failed_security(write);
             let note = format!("Failed to parse policy: {}", aggregate_message(&policy.errors));
-            attributes.annotate(format!("{AUDIT_PREFIX}error"), note);
+            attributes.annotate(format!("{PREFIX}error"), note);
         }
         let evaluate = |level: LevelVersion, mode: &str, is_counted: bool| {
             let found = violations(level.level, level.minor, pod);
@@ -250,7 +254,7 @@ impl Admission for PodSecurity {
         let mut refused = Ok(());
         // Templates are only warned about: their pods are refused when they are made.
         if is_pod {
-            attributes.annotate(format!("{AUDIT_PREFIX}enforce-policy"), policy.enforce.to_string());
+            attributes.annotate(format!("{PREFIX}enforce-policy"), policy.enforce.to_string());
             let found = evaluate(policy.enforce, "enforce", true);
             if !found.is_empty() {
                 let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, detailed(&found));
@@ -260,7 +264,7 @@ impl Admission for PodSecurity {
         let found = evaluate(policy.audit, "audit", false);
         if !found.is_empty() {
             let note = format!("would violate PodSecurity \"{}\": {}", policy.audit, detailed(&found));
-            attributes.annotate(format!("{AUDIT_PREFIX}audit-violations"), note);
+            attributes.annotate(format!("{PREFIX}audit-violations"), note);
         }
         // Who is refused need not be warned.
         if refused.is_ok() {

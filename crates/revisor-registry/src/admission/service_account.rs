@@ -1,6 +1,6 @@
 //! ServiceAccount: every pod runs as an account of its namespace, and gets the account's token and pull secrets.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use revisor_object::{Object, Seen, Value, parse_json};
@@ -21,10 +21,13 @@ const ENFORCE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
 /// Where the token, the certificates to trust and the name of the namespace come from. The odd second tells those who
 /// count how long tokens are used that nobody asked for this one by itself.
-const TOKEN_SOURCES: &str = r#"{"defaultMode":420,"sources":[
+static TOKEN_SOURCES: LazyLock<Value> = LazyLock::new(|| {
+    let sources = r#"{"defaultMode":420,"sources":[
     {"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},
     {"configMap":{"name":"kube-root-ca.crt","items":[{"key":"ca.crt","path":"ca.crt"}]}},
     {"downwardAPI":{"items":[{"path":"namespace","fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"}}]}}]}"#;
+    parse_json(sources.as_bytes()).expect("a constant that is JSON").value
+});
 
 pub(crate) struct ServiceAccount;
 
@@ -170,17 +173,18 @@ fn mount_token(registry: &Registry, spec: &mut Object) {
             if objects(container, "volumeMounts").any(|mount| text(mount, "mountPath") == MOUNT_PATH) {
                 continue;
             }
+            // In the order of their names.
             let mount = Object::from_iter([
+                ("mountPath", Value::from(MOUNT_PATH)),
                 ("name", Value::from(name.as_str())),
                 ("readOnly", Value::from(true)),
-                ("mountPath", Value::from(MOUNT_PATH)),
             ]);
             append(container, "volumeMounts", mount);
             is_mounted = true;
         }
     }
     if is_mounted && !has_volume {
-        let sources = parse_json(TOKEN_SOURCES.as_bytes()).expect("a constant that is JSON").value;
+        let sources = TOKEN_SOURCES.clone();
         append(spec, "volumes", Object::from_iter([("name", Value::from(name)), ("projected", sources)]));
     }
 }

@@ -23,12 +23,13 @@ pub(super) fn has_sound_deletion_cost(metadata: &Object) -> bool {
     is_canonical && cost.parse::<i32>().is_ok()
 }
 
-/// What is wrong with the annotations of a pod or a template.
+/// What is wrong with the annotations of a pod or a template. How strictly they are looked at is asked only where that
+/// matters, because it takes a look at all of the old spec.
 pub(super) fn validate(
     path: FieldPath<'_>,
     metadata: &Object,
     spec: &Object,
-    options: Options,
+    options: impl Fn() -> Options,
     errors: &mut FieldErrors,
 ) {
     let Some(annotations) = metadata.object("annotations") else { return };
@@ -44,7 +45,7 @@ pub(super) fn validate(
             Ok(Value::Null) => {}
             Ok(Value::Array(list)) => {
                 let path = path.child(TOLERATIONS);
-                errors.extend(validate_tolerations(path, &list, options.comparing_tolerations));
+                errors.extend(validate_tolerations(path, &list, options().comparing_tolerations));
             }
             Ok(other) => {
                 let kind = other.type_name();
@@ -54,7 +55,7 @@ pub(super) fn validate(
             Err(detail) => errors.push(FieldError::invalid(path, TOLERATIONS, detail)),
         }
     }
-    if !options.any_deletion_cost && !has_sound_deletion_cost(metadata) {
+    if !has_sound_deletion_cost(metadata) && !options().any_deletion_cost {
         let cost = text(annotations, DELETION_COST);
         errors.push(FieldError::invalid(path.key(DELETION_COST), cost, "must be a 32bit integer"));
     }

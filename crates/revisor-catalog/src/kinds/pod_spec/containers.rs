@@ -1,10 +1,10 @@
 //! The containers of a spec, of all three sorts: those that do the work, those that prepare it, and those that look
 //! inside.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Seen, Value};
 
 use super::members::{objects, part, text};
 use super::mounts::{self, Volumes};
@@ -43,12 +43,12 @@ pub(super) fn validate(path: FieldPath<'_>, around: &Surroundings<'_>, errors: &
         errors.push(FieldError::required(path, ""));
         return;
     }
-    let mut names = HashSet::new();
+    let mut names = Seen::default();
     for (at, container) in objects(around.spec, "containers") {
         let path = path.index(at);
         validate_common(path, container, around, errors);
         let name = text(container, "name");
-        if !names.insert(name) {
+        if !names.is_new(name) {
             errors.push(FieldError::duplicate(path.child("name"), name));
         }
         handlers::validate(path, container, around.spec, around.options, errors);
@@ -59,17 +59,17 @@ pub(super) fn validate(path: FieldPath<'_>, around: &Surroundings<'_>, errors: &
 
 /// What is wrong with the containers that prepare the work.
 pub(super) fn validate_init(path: FieldPath<'_>, around: &Surroundings<'_>, errors: &mut FieldErrors) {
-    let mut names: HashSet<&str> = objects(around.spec, "containers").map(|(_, other)| text(other, "name")).collect();
+    let mut names: Seen<&str> = objects(around.spec, "containers").map(|(_, other)| text(other, "name")).collect();
     for (at, container) in objects(around.spec, "initContainers") {
         let list_path = path;
         let path = path.index(at);
         validate_common(path, container, around, errors);
         restart_rules::validate_init(path, container, around.options.restart_rules, errors);
         let name = text(container, "name");
-        if names.contains(name) {
+        if names.has(&name) {
             errors.push(FieldError::duplicate(path.child("name"), name));
         } else if !name.is_empty() {
-            names.insert(name);
+            names.is_new(name);
         }
         // They run one after the other, so each is looked at by itself, as if it were the first.
         ports::validate_host_ports(list_path, std::iter::once((0, container)), errors);
@@ -109,18 +109,18 @@ pub(super) fn validate_ephemeral(
     errors: &mut FieldErrors,
 ) {
     let others = objects(around.spec, "containers").chain(objects(around.spec, "initContainers"));
-    let others: HashSet<&str> = others.map(|(_, other)| text(other, "name")).collect();
+    let others: Seen<&str> = others.map(|(_, other)| text(other, "name")).collect();
     let mut names = others.clone();
     for (at, container) in objects(containers, "ephemeralContainers") {
         let path = path.index(at);
         validate_common(path, container, around, errors);
         errors.extend(validate_image_padding(path.child("image"), container));
         let name = text(container, "name");
-        if !names.insert(name) {
+        if !names.is_new(name) {
             errors.push(FieldError::duplicate(path.child("name"), name));
         }
         let target = text(container, "targetContainerName");
-        if !target.is_empty() && !others.contains(target) {
+        if !target.is_empty() && !others.has(&target) {
             errors.push(FieldError::not_found(path.child("targetContainerName"), target));
         }
         let detail = "cannot be set for an Ephemeral Container";

@@ -1,8 +1,8 @@
 //! Where the volumes of a pod appear in a container: as directories and as block devices.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Seen};
 
 use super::file_path;
 use super::members::{is_true, objects, part, text};
@@ -16,7 +16,7 @@ pub(super) type Volumes<'a> = HashMap<&'a str, &'a Object>;
 
 /// What is wrong with the directories of one container.
 pub(super) fn validate(path: FieldPath<'_>, container: &Object, volumes: &Volumes<'_>, errors: &mut FieldErrors) {
-    let mut places = HashSet::new();
+    let mut places = Seen::default();
     let [devices, device_places] = members(container, "volumeDevices", ["name", "devicePath"]);
     for (at, mount) in objects(container, "volumeMounts") {
         let at_mount = path.index(at);
@@ -26,14 +26,14 @@ pub(super) fn validate(path: FieldPath<'_>, container: &Object, volumes: &Volume
             errors.push(FieldError::not_found(at_mount.child("name"), name));
         }
         errors.extend(required(at_mount.child("mountPath"), place));
-        if !places.insert(place) {
+        if !places.is_new(place) {
             errors.push(FieldError::invalid(at_mount.child("mountPath"), place, "must be unique"));
         }
-        if devices.contains(name) {
+        if devices.has(&name) {
             let detail = "must not already exist in volumeDevices";
             errors.push(FieldError::invalid(at_mount.child("name"), name, detail));
         }
-        if device_places.contains(place) {
+        if device_places.has(&place) {
             let detail = "must not already exist as a path in volumeDevices";
             errors.push(FieldError::invalid(at_mount.child("mountPath"), place, detail));
         }
@@ -54,7 +54,7 @@ pub(super) fn validate(path: FieldPath<'_>, container: &Object, volumes: &Volume
 }
 
 /// What the elements of a list have in each of two members.
-fn members<'a>(container: &'a Object, list: &str, names: [&str; 2]) -> [HashSet<&'a str>; 2] {
+fn members<'a>(container: &'a Object, list: &str, names: [&str; 2]) -> [Seen<&'a str>; 2] {
     names.map(|name| objects(container, list).map(|(_, element)| text(element, name)).collect())
 }
 
@@ -89,8 +89,7 @@ pub(super) fn validate_devices(
     volumes: &Volumes<'_>,
     errors: &mut FieldErrors,
 ) {
-    let mut names = HashSet::new();
-    let mut places = HashSet::new();
+    let (mut names, mut places) = (Seen::default(), Seen::default());
     if container.array("volumeDevices").is_empty() {
         return;
     }
@@ -99,7 +98,7 @@ pub(super) fn validate_devices(
         let path = path.index(at);
         let (name, place) = (text(device, "name"), text(device, "devicePath"));
         errors.extend(required(path.child("name"), name));
-        if names.contains(name) {
+        if names.has(&name) {
             errors.push(FieldError::invalid(path.child("name"), name, "must be unique"));
         }
         match volumes.get(name) {
@@ -111,23 +110,23 @@ pub(super) fn validate_devices(
             }
         }
         errors.extend(required(path.child("devicePath"), place));
-        if places.contains(place) {
+        if places.has(&place) {
             errors.push(FieldError::invalid(path.child("devicePath"), place, "must be unique"));
         }
         if file_path::steps_back(place) {
             errors.push(FieldError::invalid(path.child("devicePath"), place, "can not contain backsteps ('..')"));
         } else {
-            places.insert(place);
+            places.is_new(place);
         }
-        if mounts.contains(name) {
+        if mounts.has(&name) {
             errors.push(FieldError::invalid(path.child("name"), name, "must not already exist in volumeMounts"));
         }
-        if mount_places.contains(place) {
+        if mount_places.has(&place) {
             let detail = "must not already exist as a path in volumeMounts";
             errors.push(FieldError::invalid(path.child("devicePath"), place, detail));
         }
         if !name.is_empty() {
-            names.insert(name);
+            names.is_new(name);
         }
     }
 }

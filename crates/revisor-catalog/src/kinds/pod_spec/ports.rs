@@ -1,9 +1,7 @@
 //! The ports of containers.
 
-use std::collections::HashSet;
-
 use revisor_object::names::port_name;
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Seen};
 
 use super::members::{is_true, number, objects, text};
 use crate::checks::{self, problems};
@@ -12,7 +10,7 @@ const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
 /// What is wrong with the ports of one container.
 pub(super) fn validate(path: FieldPath<'_>, container: &Object, errors: &mut FieldErrors) {
-    let mut names = HashSet::new();
+    let mut names = Seen::default();
     for (at, port) in objects(container, "ports") {
         let path = path.index(at);
         let name = text(port, "name");
@@ -20,7 +18,7 @@ pub(super) fn validate(path: FieldPath<'_>, container: &Object, errors: &mut Fie
             let found = port_name(name);
             if !found.is_empty() {
                 errors.extend(problems(path.child("name"), name, found));
-            } else if !names.insert(name) {
+            } else if !names.is_new(name) {
                 errors.push(FieldError::duplicate(path.child("name"), name));
             }
         }
@@ -42,14 +40,14 @@ pub(super) fn validate_host_ports<'a>(
     containers: impl Iterator<Item = (usize, &'a Object)>,
     errors: &mut FieldErrors,
 ) {
-    let mut taken = HashSet::new();
+    let mut taken = Seen::default();
     for (at, container) in containers {
         let path = path.index(at);
         let path = path.child("ports");
         for (at, port) in objects(container, "ports") {
             let outer = number(port, "hostPort");
             let key = (text(port, "protocol"), text(port, "hostIP"), outer);
-            if outer != 0 && !taken.insert(key) {
+            if outer != 0 && !taken.is_new(key) {
                 let path = path.index(at);
                 errors.push(FieldError::duplicate(path.child("hostPort"), format!("{}/{}/{}", key.0, key.1, key.2)));
             }

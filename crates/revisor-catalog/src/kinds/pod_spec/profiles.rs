@@ -110,8 +110,9 @@ pub(super) fn validate_agreement(path: FieldPath<'_>, annotations: &Object, spec
     }
     for (list, at, container) in all_containers(spec) {
         let profile = part(container, "securityContext").object("seccompProfile");
-        let annotation = annotations.str(&format!("{SECCOMP_OF_CONTAINER}{}", text(container, "name")));
-        if let (Some(profile), Some(annotation)) = (profile, annotation) {
+        if let Some(profile) = profile
+            && let Some(annotation) = annotations.str(&format!("{SECCOMP_OF_CONTAINER}{}", text(container, "name")))
+        {
             let path = path.child(list);
             let path = path.index(at);
             let path = path.child("securityContext");
@@ -124,8 +125,9 @@ pub(super) fn validate_agreement(path: FieldPath<'_>, annotations: &Object, spec
     for (list, at, container) in all_containers(spec) {
         let profile = part(container, "securityContext").object("appArmorProfile");
         let profile = profile.or_else(|| context.object("appArmorProfile"));
-        let annotation = annotations.str(&format!("{APP_ARMOR}{}", text(container, "name")));
-        if let (Some(profile), Some(annotation)) = (profile, annotation) {
+        if let Some(profile) = profile
+            && let Some(annotation) = annotations.str(&format!("{APP_ARMOR}{}", text(container, "name")))
+        {
             let path = path.child(list);
             let path = path.index(at);
             let path = path.child("securityContext");

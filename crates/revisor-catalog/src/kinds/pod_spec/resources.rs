@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use revisor_object::names::dns1123_label;
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Quantity, Value, clip_joined};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Quantity, Seen, Value, clip_joined};
 
 use super::members::{entries, objects, part, text};
 use super::resource_list::{is_pod_level, of_container, sum_of_containers};
@@ -157,10 +157,10 @@ pub(super) fn validate_resize_policy(
     restart_policy: &str,
     errors: &mut FieldErrors,
 ) {
-    let mut seen = HashSet::new();
+    let mut seen = Seen::default();
     for (at, policy) in objects(container, "resizePolicy") {
         let (resource, restart) = (text(policy, "resourceName"), text(policy, "restartPolicy"));
-        if !seen.insert(resource) {
+        if !seen.is_new(resource) {
             errors.push(FieldError::duplicate(path.index(at), resource));
         }
         errors.extend(crate::checks::required_one_of(path, resource, RESIZABLE));

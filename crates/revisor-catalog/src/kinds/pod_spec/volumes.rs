@@ -7,7 +7,7 @@ mod storage;
 use std::collections::HashSet;
 
 use revisor_object::names::{dns1123_label, dns1123_subdomain};
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::containers::validate_pull_policy;
 use super::file_path;
@@ -100,10 +100,17 @@ pub(super) fn validate<'a>(
     sound
 }
 
-fn validate_source(path: FieldPath<'_>, volume: &Object, pod: &str, options: Options, errors: &mut FieldErrors) {
+fn validate_source<'v>(path: FieldPath<'_>, volume: &'v Object, pod: &str, options: Options, errors: &mut FieldErrors) {
+    // A volume has one source, so its members are looked for among the sources, and not all of these in the volume.
+    let source = |(name, value): (&str, &'v Value)| {
+        let at = SOURCES.iter().position(|(source, _)| *source == name)?;
+        value.as_object().map(|source| (at, source))
+    };
+    let mut given: Vec<(usize, &'v Object)> = volume.iter().filter_map(source).collect();
+    given.sort_unstable_by_key(|(at, _)| *at);
     let mut is_first = true;
-    for (name, refused_as) in SOURCES {
-        let Some(source) = volume.object(name) else { continue };
+    for (at, source) in given {
+        let (name, refused_as) = &SOURCES[at];
         if !is_first {
             let detail = "may not specify more than 1 volume type";
             errors.push(FieldError::forbidden(path.child(refused_as), detail));

@@ -62,13 +62,14 @@ pub(super) fn of(path: FieldPath<'_>, is_template: bool, template: &Object, feat
     of_repetitions(at_spec, spec, found);
     fractions(at_spec.child("overhead"), part(spec, "overhead"), &["memory", "ephemeral-storage"], found);
     let context = part(spec, "securityContext");
+    let has_profiles = names_profiles(annotations);
     if !context.contains("seccompProfile") && annotations.contains(SECCOMP_OF_POD) {
         found.push(format!("{}: {OLD_SECCOMP}", at_annotations.key(SECCOMP_OF_POD)));
     }
     for (list, at, container) in all_containers(spec) {
         let at_list = at_spec.child(list);
         let path = at_list.index(at);
-        if !annotations.is_empty() {
+        if has_profiles {
             of_profiles(at_annotations, is_template, annotations, context, container, found);
         }
         let at_resources = path.child("resources");
@@ -199,6 +200,11 @@ fn of_repetitions(path: FieldPath<'_>, spec: &Object, found: &mut Vec<String>) {
     }
 }
 
+/// Whether there are annotations for the profiles of containers.
+fn names_profiles(annotations: &Object) -> bool {
+    annotations.iter().any(|(key, _)| key.starts_with(SECCOMP_OF_CONTAINER) || key.starts_with(APP_ARMOR))
+}
+
 fn of_profiles(
     path: FieldPath<'_>,
     is_template: bool,
@@ -221,6 +227,9 @@ fn of_profiles(
 
 /// The annotations of a pod as it was sent that stand where a field should.
 pub(super) fn of_app_armor_annotations(path: FieldPath<'_>, annotations: &Object, spec: &Object) -> Vec<String> {
+    if !names_profiles(annotations) {
+        return Vec::new();
+    }
     let of_pod = part(spec, "securityContext");
     let of = |(_, _, container)| of_app_armor(path, annotations, of_pod, container);
     all_containers(spec).filter_map(of).collect()

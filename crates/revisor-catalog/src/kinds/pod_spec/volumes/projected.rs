@@ -1,10 +1,8 @@
 //! Projected volumes: files from several sources in one directory.
 
-use std::collections::HashSet;
-
 use revisor_object::names::{dns1123_subdomain, domain_prefixed_key};
 use revisor_object::{
-    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, StructuredLabelSelector,
+    BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, Seen, StructuredLabelSelector,
 };
 
 use super::files;
@@ -26,13 +24,13 @@ const MOST_KUBERNETES_CERTIFICATE_SECONDS: i64 = 24 * 3600;
 /// The places of files that are taken, and where to say so when one is wanted twice.
 struct Places<'a, 'p> {
     path: FieldPath<'p>,
-    taken: HashSet<&'a str>,
+    taken: Seen<&'a str>,
 }
 
 impl<'a> Places<'a, '_> {
     /// Takes a place; the clash is shown with `source`.
     fn take(&mut self, place: &'a str, source: &str, errors: &mut FieldErrors) {
-        if !self.taken.insert(place) {
+        if !self.taken.is_new(place) {
             errors.push(FieldError::invalid(self.path, source, "conflicting duplicate paths"));
         }
     }
@@ -41,7 +39,7 @@ impl<'a> Places<'a, '_> {
 /// What is wrong with a projected volume.
 pub(super) fn validate(path: FieldPath<'_>, volume: &Object, options: Options, errors: &mut FieldErrors) {
     errors.extend(files::validate_mode(path, "defaultMode", volume));
-    let mut places = Places { path, taken: HashSet::new() };
+    let mut places = Places { path, taken: Seen::default() };
     let at_sources = path.child("sources");
     for (at, source) in objects(volume, "sources") {
         let at_source = at_sources.index(at);

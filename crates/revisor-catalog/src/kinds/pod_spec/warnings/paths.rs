@@ -8,16 +8,29 @@ use super::MOST_WARNINGS;
 use crate::kinds::pod_spec::members::{objects, part, text};
 
 /// The place of a file, and what it comes from.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Place<'a> {
     path: &'a str,
-    source: String,
+    source: Source<'a>,
+}
+
+/// What a file comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Source<'a> {
+    /// The only source of the volume.
+    Only,
+    Kind(&'static str),
+    Named(&'static str, &'a str),
 }
 
 impl std::fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.path)?;
-        if self.source.is_empty() { Ok(()) } else { write!(f, " ({})", self.source) }
+        match self.source {
+            Source::Only => Ok(()),
+            Source::Kind(kind) => write!(f, " ({kind})"),
+            Source::Named(kind, name) => write!(f, " ({kind} {name:?})"),
+        }
     }
 }
 
@@ -34,13 +47,13 @@ pub(super) fn of(spec: &Object) -> Vec<String> {
             warnings.extend(overlaps(places).into_iter().map(shown));
         };
         if let Some(source) = volume.object("configMap") {
-            warn("ConfigMap", Some(text(source, "name")), places(source, ""));
+            warn("ConfigMap", Some(text(source, "name")), places(source, Source::Only));
         }
         if let Some(source) = volume.object("secret") {
-            warn("Secret", Some(text(source, "secretName")), places(source, ""));
+            warn("Secret", Some(text(source, "secretName")), places(source, Source::Only));
         }
         if let Some(source) = volume.object("downwardAPI") {
-            warn("DownwardAPI", None, places(source, ""));
+            warn("DownwardAPI", None, places(source, Source::Only));
         }
         if let Some(projected) = volume.object("projected") {
             let all = objects(projected, "sources").flat_map(|(_, source)| places_of_source(source)).collect();
@@ -54,32 +67,33 @@ pub(super) fn of(spec: &Object) -> Vec<String> {
     warnings
 }
 
-fn places<'a>(holder: &'a Object, source: &str) -> Vec<Place<'a>> {
-    objects(holder, "items").map(|(_, item)| Place { path: text(item, "path"), source: source.to_owned() }).collect()
+fn places<'a>(holder: &'a Object, source: Source<'a>) -> Vec<Place<'a>> {
+    objects(holder, "items").map(|(_, item)| Place { path: text(item, "path"), source }).collect()
 }
 
 fn places_of_source(source: &Object) -> Vec<Place<'_>> {
     let has_items = |name: &str| !part(source, name).array("items").is_empty();
-    let named = |kind: &str, member: &str| format!("{kind} {:?}", text(part(source, member), "name"));
-    let one = |path, source: String| vec![Place { path, source }];
+    let named = |kind, member: &str| Source::Named(kind, text(part(source, member), "name"));
+    let one = |path, source| vec![Place { path, source }];
     if has_items("configMap") {
-        places(part(source, "configMap"), &named("ConfigMap", "configMap"))
+        places(part(source, "configMap"), named("ConfigMap", "configMap"))
     } else if has_items("secret") {
-        places(part(source, "secret"), &named("Secret", "secret"))
+        places(part(source, "secret"), named("Secret", "secret"))
     } else if has_items("downwardAPI") {
-        places(part(source, "downwardAPI"), "DownwardAPI")
+        places(part(source, "downwardAPI"), Source::Kind("DownwardAPI"))
     } else if let Some(token) = source.object("serviceAccountToken") {
-        one(text(token, "path"), "ServiceAccountToken".to_owned())
+        one(text(token, "path"), Source::Kind("ServiceAccountToken"))
     } else if let Some(bundle) = source.object("clusterTrustBundle") {
         let name = bundle.str("name").or_else(|| bundle.str("signerName")).unwrap_or_default();
-        one(text(bundle, "path"), format!("ClusterTrustBundle {name:?}"))
+        one(text(bundle, "path"), Source::Named("ClusterTrustBundle", name))
     } else if let Some(certificate) = source.object("podCertificate") {
-        let files =
-            [("certificateChainPath", "chain"), ("keyPath", "key"), ("credentialBundlePath", "credential bundle")];
+        let files = [
+            ("certificateChainPath", "PodCertificate chain"),
+            ("keyPath", "PodCertificate key"),
+            ("credentialBundlePath", "PodCertificate credential bundle"),
+        ];
         let given = files.into_iter().filter(|(member, _)| !text(certificate, member).is_empty());
-        given
-            .map(|(member, what)| Place { path: text(certificate, member), source: format!("PodCertificate {what}") })
-            .collect()
+        given.map(|(member, kind)| Place { path: text(certificate, member), source: Source::Kind(kind) }).collect()
     } else {
         Vec::new()
     }
