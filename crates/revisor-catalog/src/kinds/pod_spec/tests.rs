@@ -228,6 +228,14 @@ fn volumes_have_one_sound_source() {
                 "Required V.projected.sources[1].podCertificate",
             ],
         ),
+        (
+            r#""projected":{"sources":[{"clusterTrustBundle":{"name":"a.b:c:d","path":"p"}},{"clusterTrustBundle":{"name":":d","path":"q"}},
+                {"clusterTrustBundle":{"name":"a.b/c:d","path":"r"}}]}"#,
+            vec![
+                "Invalid V.projected.sources[1].clusterTrustBundle.name",
+                "Invalid V.projected.sources[2].clusterTrustBundle.name",
+            ],
+        ),
         (r#""persistentVolumeClaim":{}"#, vec!["Required V.persistentVolumeClaim.claimName"]),
         (
             r#""csi":{"driver":"a_b","nodePublishSecretRef":{}}"#,
