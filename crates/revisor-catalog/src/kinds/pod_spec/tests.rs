@@ -275,7 +275,7 @@ fn the_rest_of_a_spec_is_held_to_its_rules() {
         (r#""restartPolicy":"x","dnsPolicy":"None""#, vec!["NotSupported restartPolicy", "Required dnsConfig"]),
         (
             r#""nodeName":"A","hostname":"a.b","activeDeadlineSeconds":0"#,
-            vec!["Invalid nodeName", "Invalid hostname", "Invalid activeDeadlineSeconds"],
+            vec!["Invalid nodeName", "Invalid activeDeadlineSeconds", "Invalid hostname"],
         ),
         (r#""hostUsers":false,"hostNetwork":true,"hostPID":true"#, vec!["Forbidden hostNetwork", "Forbidden HostPID"]),
         (r#""hostnameOverride":"a","hostNetwork":true"#, vec!["Forbidden hostnameOverride"]),
