@@ -226,7 +226,7 @@ impl Representation {
             }
             (Form::Metadata(version), _) => {
                 let mut out = BytesMut::with_capacity(json.len());
-                table::push_metadata(version, &json, &mut out);
+                table::push_metadata(version, resource, &json, &mut out);
                 let metadata = out.freeze();
                 self.note(&metadata);
                 self.codec.document(encoding, is_pretty, None, metadata)?

@@ -3,6 +3,7 @@
 //! To print an object costs far more than to copy it. So the row of an object of the cache is printed once and remembered
 //! beside it, for each shape in which it is shown; what changes in it as time goes by, the ages, is filled in when it is written.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -73,7 +74,7 @@ pub(crate) fn of_one(rows: Rows, resource: &Resource, object: &[u8], with_column
     table.put_slice(head.as_bytes());
     table.put_u8(b'[');
     table.put_slice(front(columns, &parsed, rows.now).as_bytes());
-    rows.push_object(object, metadata, ends_initial_events(&parsed), &mut table);
+    rows.push_object(resource, object, metadata, ends_initial_events(&parsed), &mut table);
     table.put_slice(b"]}");
     table
 }
@@ -84,7 +85,7 @@ impl Rows {
         let metadata = raw_json::member(object, "metadata");
         let parsed = parse(object, metadata.clone());
         out.put_slice(front(&resource.columns, &parsed, self.now).as_bytes());
-        self.push_object(object, metadata, ends_initial_events(&parsed), out);
+        self.push_object(resource, object, metadata, ends_initial_events(&parsed), out);
     }
 
     /// Appends the row of an object of the cache.
@@ -97,26 +98,35 @@ impl Rows {
         if let Some(Some(row)) = item.recall::<Option<Row>>(resource.shape)
             && row.is_of(shown)
         {
-            return self.push_row(row, shown, out);
+            return self.push_row(resource, row, shown, out);
         }
         match item.remember(resource.shape, || Row::of(resource, shown)).as_deref() {
-            Some(Some(row)) if row.is_of(shown) => self.push_row(row, shown, out),
+            Some(Some(row)) if row.is_of(shown) => self.push_row(resource, row, shown, out),
             _ => self.push(resource, shown, out),
         }
     }
 
-    fn push_row(&self, row: &Row, shown: &[u8], out: &mut BytesMut) {
+    fn push_row(&self, resource: &Resource, row: &Row, shown: &[u8], out: &mut BytesMut) {
         // Writing to memory does not fail.
         let _ = row.front.write(self.now, out);
-        self.push_object(shown, row.metadata.clone(), row.ends_initial_events, out);
+        self.push_object(resource, shown, row.metadata.clone(), row.ends_initial_events, out);
     }
 
     /// Appends the end of a row: what it includes of its object.
-    fn push_object(&self, object: &[u8], metadata: Option<Range<usize>>, ends_events: bool, out: &mut BytesMut) {
+    fn push_object(
+        &self,
+        resource: &Resource,
+        object: &[u8],
+        metadata: Option<Range<usize>>,
+        ends_events: bool,
+        out: &mut BytesMut,
+    ) {
         match self.include {
             Include::Object => out.put_slice(object),
             Include::Nothing if !ends_events => out.put_slice(b"null"),
-            Include::Nothing | Include::Metadata => push_metadata_at(self.version, object, metadata, out),
+            Include::Nothing | Include::Metadata => {
+                push_metadata_at(self.version, Some(resource), object, metadata, out);
+            }
         }
         out.put_slice(b"}");
     }
@@ -183,16 +193,48 @@ fn ends_initial_events(object: &Object) -> bool {
 }
 
 /// Appends an object that shows nothing but the metadata of this one.
-pub(crate) fn push_metadata(version: MetaVersion, object: &[u8], out: &mut BytesMut) {
-    push_metadata_at(version, object, raw_json::member(object, "metadata"), out);
+pub(crate) fn push_metadata(version: MetaVersion, resource: Option<&Resource>, object: &[u8], out: &mut BytesMut) {
+    push_metadata_at(version, resource, object, raw_json::member(object, "metadata"), out);
 }
 
-fn push_metadata_at(version: MetaVersion, object: &[u8], metadata: Option<Range<usize>>, out: &mut BytesMut) {
+/// The metadata in the text of an object, where nothing else is shown of it.
+pub(crate) fn metadata_of<'a>(resource: Option<&Resource>, object: &'a [u8]) -> Cow<'a, [u8]> {
+    match raw_json::member(object, "metadata") {
+        Some(metadata) => alone(resource, &object[metadata]),
+        None => Cow::Borrowed(b"{}"),
+    }
+}
+
+/// Metadata without the annotations that only the whole object shows.
+fn alone<'a>(resource: Option<&Resource>, metadata: &'a [u8]) -> Cow<'a, [u8]> {
+    let mut shown = Cow::Borrowed(metadata);
+    for name in resource.map(Resource::converted_annotations).unwrap_or_default() {
+        let Some(annotations) = raw_json::member(&shown, "annotations") else { break };
+        if let Some(rest) = raw_json::without(&shown, annotations, name) {
+            shown = Cow::Owned(rest);
+        }
+    }
+    let is_empty = |text: &[u8]| raw_json::member(text, "annotations").is_some_and(|at| &text[at] == b"{}");
+    match shown {
+        Cow::Owned(text) if is_empty(&text) => {
+            Cow::Owned(raw_json::without(&text, 0..text.len(), "annotations").unwrap_or(text))
+        }
+        shown => shown,
+    }
+}
+
+fn push_metadata_at(
+    version: MetaVersion,
+    resource: Option<&Resource>,
+    object: &[u8],
+    metadata: Option<Range<usize>>,
+    out: &mut BytesMut,
+) {
     out.put_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
     out.put_slice(version.api_version().as_bytes());
     out.put_slice(b"\",\"metadata\":");
     match metadata {
-        Some(metadata) => out.put_slice(&object[metadata]),
+        Some(metadata) => out.put_slice(&alone(resource, &object[metadata])),
         None => out.put_slice(b"{}"),
     }
     out.put_slice(b"}");
@@ -269,6 +311,36 @@ mod tests {
         let table = of_one(rows(Include::Nothing), config_maps, end.as_bytes(), false);
         let want = r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"columnDefinitions":null,"rows":[{"cells":["",0,"\u003cunknown\u003e"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}}]}"#;
         assert_eq!(std::str::from_utf8(&table), Ok(want));
+    }
+
+    #[test]
+    fn metadata_alone_lack_annotations_that_stand_for_fields() {
+        let catalog = Catalog::default();
+        let daemon_sets = catalog.resource("apps", "v1", "daemonsets").expect("is served");
+        for (annotations, want) in [
+            (r#""annotations":{"deprecated.daemonset.template.generation":"1"},"#, ""),
+            (
+                r#""annotations":{"a":"b","deprecated.daemonset.template.generation":"1","z":"y"},"#,
+                r#""annotations":{"a":"b","z":"y"},"#,
+            ),
+            (r#""annotations":{"a":"b"},"#, r#""annotations":{"a":"b"},"#),
+            ("", ""),
+        ] {
+            let object =
+                format!(r#"{{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{{{annotations}"name":"a"}}}}"#);
+            let metadata = format!(r#"{{{want}"name":"a"}}"#);
+            let shown = metadata_of(Some(daemon_sets), object.as_bytes());
+            assert_eq!(std::str::from_utf8(&shown), Ok(metadata.as_str()));
+            let mut row = BytesMut::new();
+            rows(Include::Metadata).push(daemon_sets, object.as_bytes(), &mut row);
+            let end = format!(
+                r#""object":{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{metadata}}}}}"#
+            );
+            assert!(row.ends_with(end.as_bytes()), "{annotations}");
+            let mut whole = BytesMut::new();
+            rows(Include::Object).push(daemon_sets, object.as_bytes(), &mut whole);
+            assert!(whole.ends_with(format!("{object}}}").as_bytes()), "{annotations}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use revisor_object::{BadValue, FieldError, FieldErrors, MAX_TEXT_BYTES, push_json_text};
+use revisor_object::{BadValue, FieldError, FieldErrors, MAX_TEXT_BYTES, clip, push_json_text, unified_diff};
 use revisor_schema::{Field, Presence, Shape, StructId, Types};
 use serde_json::{Map, Value};
 
@@ -53,6 +53,24 @@ fn internal_types() -> InternalTypes {
 /// How much of a value is written: more than of any text is told. Zeros take far more room than nothing does.
 const ENOUGH: usize = 2 * MAX_TEXT_BYTES;
 
+/// Of a value that changed all is written, or nothing: as much as whole pods take, and no more lines than can be compared.
+const MOST_OF_CHANGED: usize = 16 * MAX_TEXT_BYTES;
+const MOST_LINES_OF_CHANGED: usize = 2000;
+
+/// Where changes of the source of a volume are told. It is no field: its members stand in the spec, beside these.
+const SOURCE_OF_VOLUME: &str = "spec.persistentvolumesource";
+const BESIDE_SOURCE: [&str; 9] = [
+    "Capacity",
+    "AccessModes",
+    "ClaimRef",
+    "PersistentVolumeReclaimPolicy",
+    "StorageClassName",
+    "MountOptions",
+    "VolumeMode",
+    "NodeAffinity",
+    "VolumeAttributesClassName",
+];
+
 impl Resource {
     /// The errors with the values that they quote in the original's form.
     pub fn quoting_internal_values(&self, errors: FieldErrors) -> FieldErrors {
@@ -64,6 +82,11 @@ impl Resource {
     }
 
     fn quoting_internal_value(&self, mut error: FieldError, known: &OnceCell<InternalTypes>) -> FieldError {
+        if let Some(change) = error.change() {
+            let difference = self.difference(&error.field, change, known.get_or_init(internal_types));
+            let detail = clip(format!("{}\n{}", error.detail, difference.unwrap_or_default()));
+            return FieldError { detail, bad_value: BadValue::Omitted, ..error };
+        }
         let BadValue::Json(value @ (Value::Null | Value::Array(_) | Value::Object(_))) = &error.bad_value else {
             return error;
         };
@@ -73,6 +96,16 @@ impl Resource {
             error.bad_value = BadValue::Text(text);
         }
         error
+    }
+
+    /// What is different between two values of what stands at a path, line by line (upstream: `diff.Diff`); `None` if it
+    /// is too much to be compared.
+    fn difference(&self, path: &str, change: [&Value; 2], known: &InternalTypes) -> Option<String> {
+        let (path, without): (_, &[&str]) =
+            if path == SOURCE_OF_VOLUME { ("spec", &BESIDE_SOURCE) } else { (path, &[]) };
+        let place = self.place(path)?;
+        let [old, new] = change.map(|value| place.lines(&self.types, known, without, value));
+        Some(unified_diff(&old?, &new?))
     }
 
     /// What a rule that names this path may quote: what is found there or, of objects, what that is in. Some rules of
@@ -153,10 +186,72 @@ impl Place {
         {
             return None;
         }
-        let mut quote = Quote { types, known, text: Vec::new() };
+        let mut quote = Quote { types, known, text: Vec::new(), without: &[], enough: ENOUGH };
         quote.value(shape, Some(value), &Map::new());
         String::from_utf8(quote.text).ok()
     }
+
+    /// The value as the original writes it in lines, without some of its members.
+    fn lines(&self, types: &Types, known: &InternalTypes, without: &[&str], value: &Value) -> Option<Vec<String>> {
+        let shape: &Shape = match (&self.shape, value) {
+            (Shape::List(element), Value::Object(_)) => element,
+            (shape, _) => shape,
+        };
+        let mut quote = Quote { types, known, text: Vec::new(), without, enough: MOST_OF_CHANGED };
+        quote.value(shape, Some(value), &Map::new());
+        let lines = (quote.text.len() <= MOST_OF_CHANGED).then(|| lines(&quote.text))?;
+        (lines.len() <= MOST_LINES_OF_CHANGED).then_some(lines)
+    }
+}
+
+/// Compact JSON in lines, as Go's `json.Indent` writes it with one blank for each level.
+fn lines(compact: &[u8]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = Vec::new();
+    let mut depth = 0;
+    let mut bytes = compact.iter().copied().peekable();
+    let mut is_in_text = false;
+    let mut finish = |line: &mut Vec<u8>, depth: usize| {
+        lines.push(String::from_utf8_lossy(line).into_owned());
+        line.clear();
+        line.resize(depth, b' ');
+    };
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => {
+                is_in_text = !is_in_text;
+                line.push(byte);
+            }
+            b'\\' if is_in_text => {
+                line.push(byte);
+                line.extend(bytes.next());
+            }
+            _ if is_in_text => line.push(byte),
+            b'{' | b'[' => {
+                line.push(byte);
+                match bytes.next_if(|next| matches!(next, b'}' | b']')) {
+                    Some(end) => line.push(end),
+                    None => {
+                        depth += 1;
+                        finish(&mut line, depth);
+                    }
+                }
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                finish(&mut line, depth);
+                line.push(byte);
+            }
+            b',' => {
+                line.push(byte);
+                finish(&mut line, depth);
+            }
+            b':' => line.extend(*b": "),
+            other => line.push(other),
+        }
+    }
+    finish(&mut line, 0);
+    lines
 }
 
 fn can_be_nil(field: &Field) -> bool {
@@ -168,6 +263,10 @@ struct Quote<'t> {
     types: &'t Types,
     known: &'t InternalTypes,
     text: Vec<u8>,
+    /// Members of the value itself that are left out.
+    without: &'t [&'t str],
+    /// From so many bytes on, lists and maps are not written to their end.
+    enough: usize,
 }
 
 impl Quote<'_> {
@@ -179,7 +278,7 @@ impl Quote<'_> {
             (Shape::List(element), Some(Value::Array(items))) => {
                 self.text.push(b'[');
                 for (at, item) in items.iter().enumerate() {
-                    if self.text.len() > ENOUGH {
+                    if self.text.len() > self.enough {
                         break;
                     }
                     self.comma(at > 0);
@@ -190,7 +289,7 @@ impl Quote<'_> {
             (Shape::Map(element), Some(Value::Object(members))) => {
                 self.text.push(b'{');
                 for (at, (name, member)) in members.iter().enumerate() {
-                    if self.text.len() > ENOUGH {
+                    if self.text.len() > self.enough {
                         break;
                     }
                     self.comma(at > 0);
@@ -221,20 +320,7 @@ impl Quote<'_> {
         if SHOWN_AS_SENT.contains(&group) {
             self.as_sent(id, object);
         } else if let Some(members) = self.known.get(&*format!("{group}.{short_name}")) {
-            for member in members {
-                match *member {
-                    Member::Own { name, json } => {
-                        let field = of.fields.iter().find(|field| field.name.eq_ignore_ascii_case(json));
-                        self.member(begin, name, field, object, object);
-                    }
-                    Member::Outer { name, json } => {
-                        // It is a member of the pod's spec, wherever that stands.
-                        let spec = types.id("core.v1.PodSpec").map(|id| types.get(id));
-                        self.member(begin, name, spec.and_then(|spec| spec.field(json)), outer, outer);
-                    }
-                    Member::Metadata => self.metadata(of.field("metadata"), object),
-                }
-            }
+            self.members(id, members, object, outer);
         } else {
             for field in &of.fields {
                 let mut letters = field.name.chars();
@@ -244,6 +330,29 @@ impl Quote<'_> {
             }
         }
         self.text.push(b'}');
+    }
+
+    /// Writes the members of a type that has others inside.
+    fn members(&mut self, id: StructId, members: &[Member], object: &Map<String, Value>, outer: &Map<String, Value>) {
+        let types = self.types;
+        let of = types.get(id);
+        let begin = self.text.len();
+        let without = std::mem::take(&mut self.without);
+        for member in members {
+            match *member {
+                Member::Own { name, .. } if without.contains(&name) => {}
+                Member::Own { name, json } => {
+                    let field = of.fields.iter().find(|field| field.name.eq_ignore_ascii_case(json));
+                    self.member(begin, name, field, object, object);
+                }
+                Member::Outer { name, json } => {
+                    // It is a member of the pod's spec, wherever that stands.
+                    let spec = types.id("core.v1.PodSpec").map(|id| types.get(id));
+                    self.member(begin, name, spec.and_then(|spec| spec.field(json)), outer, outer);
+                }
+                Member::Metadata => self.metadata(of.field("metadata"), object),
+            }
+        }
     }
 
     fn member(

@@ -13,6 +13,7 @@ mod catalog;
 mod checks;
 mod columns;
 mod conversion;
+mod converted_annotations;
 mod custom;
 mod custom_columns;
 mod disabled_fields;

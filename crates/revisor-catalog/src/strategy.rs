@@ -189,6 +189,11 @@ pub trait Strategy: Send + Sync + 'static {
         false
     }
 
+    /// Whether objects can have others that they own, which something may have to become of.
+    fn may_own(&self) -> bool {
+        true
+    }
+
     /// What a client is told that deletes an object without saying what becomes of those that it owns.
     fn warns_of_orphans(&self) -> Option<&'static str> {
         None

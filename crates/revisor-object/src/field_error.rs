@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::bad_value::{BadValue, Quoted};
 use crate::clip::{self, clip, clip_joined, clip_shown};
 use crate::status::StatusCause;
@@ -134,6 +136,29 @@ impl FieldError {
     /// A value is missing.
     pub fn required(field: impl fmt::Display, detail: impl Into<String>) -> FieldError {
         FieldError::new(FieldErrorKind::Required, field, BadValue::Omitted, detail)
+    }
+
+    /// A value may not change as it did. How it did belongs to the text; who knows the type of the value adds it, from
+    /// [`change`](FieldError::change).
+    pub fn changed(
+        field: impl fmt::Display,
+        old: &impl Serialize,
+        new: &impl Serialize,
+        detail: impl Into<String>,
+    ) -> FieldError {
+        let pair = serde_json::to_value((old, new)).map_or(BadValue::Omitted, BadValue::Json);
+        FieldError { bad_value: pair, ..FieldError::forbidden(field, detail) }
+    }
+
+    /// The value before and after a change that is not allowed, as long as the text does not tell of it.
+    pub fn change(&self) -> Option<[&serde_json::Value; 2]> {
+        match (self.kind, &self.bad_value) {
+            (FieldErrorKind::Forbidden, BadValue::Json(serde_json::Value::Array(pair))) => match pair.as_slice() {
+                [old, new] => Some([old, new]),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// A value is malformed or out of bounds.

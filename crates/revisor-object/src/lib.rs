@@ -31,6 +31,7 @@ mod status;
 mod stray_bytes;
 mod structured_label_selector;
 mod time_zone;
+mod unified_diff;
 mod url;
 mod value;
 mod warnings;
@@ -77,6 +78,7 @@ pub use status::{CONTINUE_EXPIRED, KindRef, ResourceRef, Status, StatusCause, St
 pub use stray_bytes::{bytes_of_text, has_stray_bytes, shown_text, text_of_bytes};
 pub use structured_label_selector::{LabelSelectorOptions, StructuredLabelSelector, StructuredSelectorError};
 pub use time_zone::{is_time_zone, time_zone_problems};
+pub use unified_diff::unified_diff;
 pub use url::{Url, unescape_query};
 pub use value::{Object, Value};
 pub use warnings::Warnings;

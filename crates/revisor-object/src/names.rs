@@ -62,12 +62,15 @@ const SUBDOMAIN_MAX: usize = 253;
 
 const AT_MOST_63_CHARACTERS: &str = "must be no more than 63 characters";
 const AT_MOST_253_CHARACTERS: &str = "must be no more than 253 characters";
+const AT_MOST_253_BYTES: &str = "must be no more than 253 bytes";
 
 /// The rule that the names of one kind follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NameRule {
     /// [`dns1123_subdomain`], the rule of most kinds.
     Dns1123Subdomain,
+    /// The same where the original asks by its newer rules: they look at finished names only, and count bytes.
+    LongName,
     /// [`dns1123_label`], where the name becomes one segment of a DNS name.
     Dns1123Label,
     /// [`dns1035_label`], where it must begin with a letter too.
@@ -85,6 +88,7 @@ impl NameRule {
     pub fn check(self, name: &str) -> Problems {
         match self {
             NameRule::Dns1123Subdomain => dns1123_subdomain(name),
+            NameRule::LongName => subdomain_problems(name, AT_MOST_253_BYTES),
             NameRule::Dns1123Label => dns1123_label(name),
             NameRule::Dns1035Label => dns1035_label(name),
             NameRule::PathSegment => path_segment_name(name),
@@ -100,6 +104,7 @@ impl NameRule {
     pub fn check_prefix(self, prefix: &str) -> Problems {
         match self {
             NameRule::PathSegment => return path_segment_prefix(prefix),
+            NameRule::LongName => return Problems::new(),
             // A dash may stand at its end anyway.
             NameRule::ConfigMapKey => return config_map_key(prefix),
             _ => {}
@@ -152,9 +157,13 @@ pub fn dns1123_label(text: &str) -> Problems {
 /// assert_eq!(dns1123_subdomain("Example.com").len(), 1);
 /// ```
 pub fn dns1123_subdomain(text: &str) -> Problems {
+    subdomain_problems(text, AT_MOST_253_CHARACTERS)
+}
+
+fn subdomain_problems(text: &str, too_long: &'static str) -> Problems {
     let mut problems = Problems::new();
     if text.len() > SUBDOMAIN_MAX {
-        problems.push(AT_MOST_253_CHARACTERS);
+        problems.push(too_long);
     }
     if !is_dns1123_subdomain(text) {
         problems.push(subdomain_breach!());

@@ -198,6 +198,9 @@ impl DeleteOptions {
             let finalizers = metadata.array("finalizers").iter().filter_map(Value::as_str);
             finalizers.into_iter().any(|name| [ORPHAN, FOREGROUND].contains(&name))
         };
+        if !resource.strategy.may_own() {
+            return Some(None);
+        }
         match (self.orphan_dependents, self.propagation_policy.as_deref()) {
             (Some(true), _) | (_, Some("Orphan")) => Some(Some(ORPHAN)),
             (_, Some("Foreground")) => Some(Some(FOREGROUND)),

@@ -9,7 +9,6 @@ use revisor_object::{Status, escape_html};
 use revisor_schema::{CBOR_TAG, push_cbor_text, push_varint, start_cbor_map};
 
 use super::codec::{Codec, as_json, enveloped, whole_cbor};
-use super::list_shape::metadata_of;
 use crate::encoding::Encoding;
 use crate::negotiate::MetaVersion;
 use crate::table::{self, Include, Rows};
@@ -125,7 +124,7 @@ impl EventShape {
                 Some(enveloped(&self.resource.api_version, &self.resource.kind, &message))
             }
             (Encoding::Protobuf, EventForm::Metadata(version)) => {
-                let message = self.codec.metadata_message(metadata_of(&object));
+                let message = self.codec.metadata_message(&table::metadata_of(Some(&self.resource), &object));
                 Some(enveloped(version.api_version(), "PartialObjectMetadata", &message))
             }
             (Encoding::Cbor, EventForm::Whole) => {
@@ -137,13 +136,13 @@ impl EventShape {
             }
             (Encoding::Cbor, EventForm::Metadata(version)) => {
                 let mut json = BytesMut::new();
-                table::push_metadata(version, &object, &mut json);
+                table::push_metadata(version, Some(&self.resource), &object, &mut json);
                 self.codec.document(self.encoding, false, None, json.freeze()).ok()
             }
             (_, EventForm::Whole) => Some(object),
             (_, EventForm::Metadata(version)) => {
                 let mut out = BytesMut::with_capacity(object.len());
-                table::push_metadata(version, &object, &mut out);
+                table::push_metadata(version, Some(&self.resource), &object, &mut out);
                 Some(out.freeze())
             }
             (_, EventForm::Table { version, include, has_columns }) => {

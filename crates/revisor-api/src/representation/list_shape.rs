@@ -15,7 +15,6 @@ use revisor_schema::{
 use super::codec::{Codec, as_json, push_typed_cbor};
 use crate::encoding::Encoding;
 use crate::negotiate::MetaVersion;
-use crate::raw_json;
 use crate::table::{self, Rows};
 
 /// How a list is written: a head, items, a foot.
@@ -217,7 +216,7 @@ impl ListShape {
                 out.put_slice(&start);
             }
             let mut json = BytesMut::new();
-            table::push_metadata(version, object, &mut json);
+            table::push_metadata(version, Some(&self.resource), object, &mut json);
             return out.put_slice(&self.codec.plain_cbor(&json));
         }
         let part = match item {
@@ -237,7 +236,9 @@ impl ListShape {
         match (self.items, item) {
             (Items::Whole, Some(item)) => self.codec.item_message(&self.resource, item, object),
             (Items::Whole, None) => self.codec.object_message(&self.resource, object),
-            (Items::Metadata(_) | Items::Rows(_), _) => self.codec.metadata_message(metadata_of(object)),
+            (Items::Metadata(_) | Items::Rows(_), _) => {
+                self.codec.metadata_message(&table::metadata_of(Some(&self.resource), object))
+            }
         }
     }
 
@@ -285,7 +286,7 @@ impl ListShape {
                 }
                 None => out.put_slice(object),
             },
-            Items::Metadata(version) => table::push_metadata(version, object, out),
+            Items::Metadata(version) => table::push_metadata(version, Some(&self.resource), object, out),
             Items::Rows(rows) => rows.push(&self.resource, object, out),
         }
     }
@@ -319,11 +320,6 @@ impl ListShape {
 
 /// Nothing, in CBOR.
 const CBOR_NULL: u8 = 0xf6;
-
-/// The metadata in the text of an object.
-pub(super) fn metadata_of(object: &[u8]) -> &[u8] {
-    raw_json::member(object, "metadata").map_or(b"{}", |metadata| &object[metadata])
-}
 
 /// How many bytes an item takes with the tag and the length before it.
 fn field_length(length: usize) -> usize {

@@ -134,3 +134,37 @@ fn no_more_is_written_than_is_told() {
     let Some(BadValue::Text(text)) = quoted.iter().next().map(|error| &error.bad_value) else { panic!("is quoted") };
     assert!((MAX_TEXT_BYTES..4 * MAX_TEXT_BYTES).contains(&text.len()), "{} bytes", text.len());
 }
+
+#[test]
+fn changes_are_told_line_by_line() {
+    let catalog = Catalog::default();
+    let value = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
+    for (plural, path, old, new, want) in [
+        (
+            "pods",
+            "spec.ephemeralContainers",
+            r#"{"name":"e","image":"i"}"#,
+            r#"{"name":"e","image":"j"}"#,
+            "@@ -1,6 +1,6 @@\n {\n  \"Name\": \"e\",\n- \"Image\": \"i\",\n+ \"Image\": \"j\",\n  \"Command\": null,\n  \"Args\": null,\n  \"WorkingDir\": \"\",\n",
+        ),
+        (
+            "persistentvolumes",
+            "spec.persistentvolumesource",
+            r#"{"capacity":{"storage":"1Gi"},"hostPath":{"path":"/x","type":""},"volumeMode":"Filesystem"}"#,
+            r#"{"capacity":{"storage":"2Gi"},"hostPath":{"path":"/y","type":""},"volumeMode":"Filesystem"}"#,
+            "@@ -2,7 +2,7 @@\n  \"GCEPersistentDisk\": null,\n  \"AWSElasticBlockStore\": null,\n  \"HostPath\": {\n-  \"Path\": \"/x\",\n+  \"Path\": \"/y\",\n   \"Type\": \"\"\n  },\n  \"Glusterfs\": null,\n",
+        ),
+    ] {
+        let resource = catalog.resource("", "v1", plural).expect("is served");
+        let error = FieldError::changed(path, &value(old), &value(new), "may not change");
+        let told = resource.quoting_internal_values(FieldErrors::from([error]));
+        let texts: Vec<String> = told.iter().map(|error| error.detail.clone()).collect();
+        assert_eq!(texts, [format!("may not change\n{want}")], "{plural}");
+    }
+    // More than can be compared is not told.
+    let pods = catalog.resource("", "v1", "pods").expect("is served");
+    let many = |image: &str| serde_json::json!({ "containers": vec![serde_json::json!({ "image": image }); 500] });
+    let error = FieldError::changed("spec", &many("a"), &many("b"), "may not change");
+    let told = pods.quoting_internal_values(FieldErrors::from([error]));
+    assert_eq!(told.iter().map(|error| error.detail.as_str()).collect::<Vec<_>>(), ["may not change\n"]);
+}

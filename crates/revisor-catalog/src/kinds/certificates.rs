@@ -9,6 +9,7 @@ mod signer_name;
 
 use revisor_object::names::NameRule;
 
+pub(crate) use self::cluster_trust_bundle::name_problems as trust_bundle_name_problems;
 pub(crate) use self::signer_name::validate_signer_name;
 use super::{Kind, USUAL, field};
 use crate::{Rules, SelectableField};

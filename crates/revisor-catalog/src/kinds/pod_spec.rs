@@ -32,6 +32,7 @@ mod windows;
 
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
 
+use crate::kinds::taints;
 use crate::{Features, checks};
 use members::part;
 use options::Options;
@@ -117,6 +118,17 @@ pub(crate) fn validate_annotations(
     let mut errors = FieldErrors::new();
     annotations::validate(path, part(pod, "metadata"), spec, options, &mut errors);
     errors
+}
+
+/// The error that the name of an image has white space around it.
+pub(crate) fn validate_image_padding(path: FieldPath<'_>, container: &Object) -> Option<FieldError> {
+    containers::validate_image_padding(path, container)
+}
+
+/// What is wrong with the tolerations of the spec of a pod in place of the old one.
+pub(crate) fn validate_tolerations(path: FieldPath<'_>, spec: &Object, old: &Object, policy: PodPolicy) -> FieldErrors {
+    let options = Options::new(true, spec, Some(old), policy);
+    taints::validate_tolerations(path, spec.array("tolerations"), options.comparing_tolerations)
 }
 
 /// Where the profiles that confine a pod (`{metadata, spec}`) are given both as fields and as annotations and do not

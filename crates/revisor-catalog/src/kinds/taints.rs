@@ -1,12 +1,73 @@
-//! Taints, which keep pods away, and tolerations, which let them come all the same.
+//! Taints, which keep pods away, and tolerations, which let them come all the same. Both once stood in annotations.
 
 use revisor_object::names::{label_value, qualified_name};
-use revisor_object::{FieldError, FieldErrors, FieldPath, Seen, Value};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Seen, Value, parse_json};
 
 use crate::checks::{self, parse_int, problems};
 use crate::kinds::members::text;
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/// What an annotation holds a list of: the name of its type in the original, and its members with theirs.
+pub(crate) struct Annotated {
+    name: &'static str,
+    members: &'static [(&'static str, &'static str, &'static str)],
+}
+
+pub(crate) const TAINTS: Annotated = Annotated {
+    name: "Taint",
+    members: &[("key", "Key", "string"), ("value", "Value", "string"), ("effect", "Effect", "core.TaintEffect")],
+};
+
+pub(crate) const TOLERATIONS: Annotated = Annotated {
+    name: "Toleration",
+    members: &[
+        ("key", "Key", "string"),
+        ("operator", "Operator", "core.TolerationOperator"),
+        ("value", "Value", "string"),
+        ("effect", "Effect", "core.TaintEffect"),
+        ("tolerationSeconds", "TolerationSeconds", "int64"),
+    ],
+};
+
+impl Annotated {
+    /// The list in an annotation, or why it is none, as Go says it. The case of members does not matter to it.
+    pub(crate) fn read(&self, text: &str) -> Result<Vec<Value>, String> {
+        match parse_json(text.as_bytes()).map_err(|error| error.to_string())?.value {
+            Value::Null => Ok(Vec::new()),
+            Value::Array(items) => items.iter().map(|item| self.read_one(item)).collect(),
+            other => {
+                Err(format!("json: cannot unmarshal {} into Go value of type []core.{}", other.type_name(), self.name))
+            }
+        }
+    }
+
+    fn read_one(&self, item: &Value) -> Result<Value, String> {
+        let members = match item {
+            Value::Null => return Ok(Value::from(Object::new())),
+            Value::Object(members) => members,
+            other => {
+                let kind = other.type_name();
+                return Err(format!("json: cannot unmarshal {kind} into Go value of type core.{}", self.name));
+            }
+        };
+        let mut read = Object::new();
+        for (given, value) in members.iter().filter(|(_, value)| !value.is_null()) {
+            let known = self.members.iter().find(|(name, ..)| name.eq_ignore_ascii_case(given));
+            let Some((name, field, kind)) = known else { continue };
+            let fits = if *kind == "int64" { value.as_i64().is_some() } else { value.as_str().is_some() };
+            if !fits {
+                let found = value.type_name();
+                return Err(format!(
+                    "json: cannot unmarshal {found} into Go struct field {}.{field} of type {kind}",
+                    self.name
+                ));
+            }
+            read.insert(name, value.clone());
+        }
+        Ok(Value::from(read))
+    }
+}
 
 /// What is wrong with the taints of a node.
 pub(crate) fn validate_taints(path: FieldPath<'_>, taints: &[Value]) -> FieldErrors {
@@ -87,4 +148,29 @@ fn validate_number(path: FieldPath<'_>, value: &str) -> FieldErrors {
         errors.push(FieldError::invalid(path, value, problem));
     }
     errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn annotations_are_read_as_go_reads_them() {
+        for (text, want) in [
+            ("null", Ok("[]")),
+            (r#"[{"key":"a","TOLERATIONSECONDS":5,"other":{}},null]"#, Ok(r#"[{"key":"a","tolerationSeconds":5},{}]"#)),
+            ("{}", Err("json: cannot unmarshal object into Go value of type []core.Toleration")),
+            ("[1]", Err("json: cannot unmarshal number into Go value of type core.Toleration")),
+            (
+                r#"[{"operator":1}]"#,
+                Err(
+                    "json: cannot unmarshal number into Go struct field Toleration.Operator of type core.TolerationOperator",
+                ),
+            ),
+            ("{", Err("unexpected end of JSON input")),
+        ] {
+            let read = TOLERATIONS.read(text).map(|list| Value::from(list).to_json());
+            assert_eq!(read, want.map(str::to_owned).map_err(str::to_owned), "{text}");
+        }
+    }
 }

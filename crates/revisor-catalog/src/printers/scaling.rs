@@ -93,7 +93,7 @@ fn target(spec: &Object, status: Option<&Object>) -> String {
         };
         let (current, wanted_text) = match average {
             Some(average) => {
-                let current = current.map(|current| amount(current_average(&current).as_ref()));
+                let current = current.map(|current| given(current_average(&current).as_ref()));
                 (current.unwrap_or_else(unknown), amount(Some(average)))
             }
             None => {
@@ -106,8 +106,8 @@ fn target(spec: &Object, status: Option<&Object>) -> String {
         return format!("{}: {current}/{wanted_text}", text(wanted, "name"));
     }
     if source == "pods" {
-        let current = current.map(|current| amount(current_average(&current).as_ref()));
-        return format!("{}/{}", current.unwrap_or_else(unknown), amount(average));
+        let current = current.map(|current| given(current_average(&current).as_ref()));
+        return format!("{}/{}", current.unwrap_or_else(unknown), given(average));
     }
     match average {
         Some(average) => {
@@ -115,9 +115,14 @@ fn target(spec: &Object, status: Option<&Object>) -> String {
             format!("{}/{} (avg)", current.unwrap_or_else(unknown), amount(Some(average)))
         }
         None => {
-            let of = |place: &Object, paths: [&str; 2]| amount(paths.iter().find_map(|path| value(place, path)));
+            let of = |place: &Object, paths: [&str; 2]| given(paths.iter().find_map(|path| value(place, path)));
             let current = current.map(|current| of(current, ["current.value", "currentValue"]));
             format!("{}/{}", current.unwrap_or_else(unknown), of(wanted, ["target.value", "targetValue"]))
         }
     }
+}
+
+/// An amount; one that is not there as Go prints it.
+fn given(value: Option<&Value>) -> String {
+    value.map_or_else(|| "<nil>".to_owned(), |value| amount(Some(value)))
 }

@@ -177,6 +177,7 @@ fn prefixes_of_generated_names() {
 fn rules_name_their_checks() {
     for (rule, accepts, refuses) in [
         (NameRule::Dns1123Subdomain, "1.a", "A"),
+        (NameRule::LongName, "1.a", "A"),
         (NameRule::Dns1123Label, "1a", "1.a"),
         (NameRule::Dns1035Label, "a1", "1a"),
         (NameRule::PathSegment, "A b", "a/b"),
@@ -184,6 +185,15 @@ fn rules_name_their_checks() {
         assert_eq!(rule.check(accepts), Problems::new(), "{rule:?}");
         assert_ne!(rule.check(refuses), Problems::new(), "{rule:?}");
     }
+}
+
+#[test]
+fn newer_rules_count_bytes_and_leave_beginnings_alone() {
+    let long = "a".repeat(254);
+    assert_eq!(NameRule::Dns1123Subdomain.check(&long), ["must be no more than 253 characters"]);
+    assert_eq!(NameRule::LongName.check(&long), ["must be no more than 253 bytes"]);
+    assert_eq!(NameRule::Dns1123Subdomain.check_prefix("A_"), [SUBDOMAIN]);
+    assert_eq!(NameRule::LongName.check_prefix("A_"), Problems::new());
 }
 
 proptest! {

@@ -253,4 +253,18 @@ mod tests {
         let removed = plan(config_maps, object(&orphaning), &background, now);
         assert!(matches!(removed, Plan::Remove(_)), "finalizers of before go: {removed:?}");
     }
+
+    #[test]
+    fn nothing_becomes_of_what_an_event_owns() {
+        let catalog = Catalog::default();
+        let now = OffsetDateTime::UNIX_EPOCH;
+        for (group, policy) in [("", "Orphan"), ("", "Foreground"), ("events.k8s.io", "Orphan")] {
+            let events = catalog.resource(group, "v1", "events").expect("is served");
+            let options = DeleteOptions { propagation_policy: Some(policy.to_owned()), ..DeleteOptions::default() };
+            for metadata in ["{}".to_owned(), format!(r#"{{"finalizers":["{ORPHAN}"]}}"#)] {
+                let plan = plan(events, object(&format!(r#"{{"metadata":{metadata}}}"#)), &options, now);
+                assert_eq!(shown(&plan), "remove", "{group} {policy} {metadata}");
+            }
+        }
+    }
 }

@@ -112,8 +112,9 @@ fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> Fiel
     let mut errors = validate_selector(spec, old);
     errors.extend(pod_spec::validate_template(SPEC.child("template"), template(spec), old.map(template), policy));
     errors.extend(validate_lasting_pods(spec, "DaemonSet"));
-    errors.extend(negative(SPEC, spec, &["minReadySeconds", "revisionHistoryLimit"]));
+    errors.extend(negative(SPEC, spec, &["minReadySeconds"]));
     errors.extend(validate_strategy(spec));
+    errors.extend(negative(SPEC, spec, &["revisionHistoryLimit"]));
     errors
 }
 

@@ -85,7 +85,7 @@ fn settle_rollback(object: &mut Object) {
 
 fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
     let spec = spec(object);
-    let mut errors = negative(SPEC, spec, &["replicas", "minReadySeconds", "revisionHistoryLimit"]);
+    let mut errors = negative(SPEC, spec, &["replicas"]);
     errors.extend(validate_selector(spec, "deployment", "invalid label selector"));
     if has_readable_selector(spec) {
         errors.extend(pod_spec::validate_template(SPEC.child("template"), template(spec), old.map(template), policy));
@@ -93,6 +93,7 @@ fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Fi
         errors.extend(validate_lasting_pods(spec, "ReplicaSet"));
     }
     errors.extend(validate_strategy(spec));
+    errors.extend(negative(SPEC, spec, &["minReadySeconds", "revisionHistoryLimit"]));
     errors.extend(validate_rollback(object));
     if let Some(deadline) = given_number(spec, "progressDeadlineSeconds") {
         errors.extend(negative(SPEC, spec, &["progressDeadlineSeconds"]));

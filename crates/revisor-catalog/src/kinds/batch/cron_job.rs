@@ -82,13 +82,12 @@ fn job_spec(object: &Object) -> &Object {
 
 fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
     let (spec, old_spec) = (spec_of(object), old.map(spec_of));
+    let count = |name| given_number(spec, name).and_then(|count| not_negative(SPEC.child(name), count));
     let mut errors = validate_schedule(spec, old_spec);
+    errors.extend(count("startingDeadlineSeconds"));
     let is_same_zone = old_spec.is_some_and(|old| old.get("timeZone") == spec.get("timeZone"));
     if let Some(zone) = spec.str("timeZone").filter(|_| !is_same_zone) {
         errors.extend(problems(SPEC.child("timeZone"), zone, time_zone_problems(zone)));
-    }
-    for name in ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
-        errors.extend(given_number(spec, name).and_then(|count| not_negative(SPEC.child(name), count)));
     }
     let policies = ["Allow", "Forbid", "Replace"];
     errors.extend(required_one_of(SPEC.child("concurrencyPolicy"), text(spec, "concurrencyPolicy"), &policies));
@@ -103,6 +102,7 @@ fn validate_spec(object: &Object, old: Option<&Object>, policy: PodPolicy) -> Fi
     if job.get("manualSelector").and_then(Value::as_bool) == Some(true) {
         errors.push(FieldError::not_supported(path.child("manualSelector"), true, &["nil", "false"]));
     }
+    errors.extend(["successfulJobsHistoryLimit", "failedJobsHistoryLimit"].into_iter().filter_map(count));
     errors
 }
 

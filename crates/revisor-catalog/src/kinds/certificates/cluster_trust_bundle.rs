@@ -62,7 +62,8 @@ fn validate_names(object: &Object) -> FieldErrors {
     errors
 }
 
-fn name_problems(signer: &str, name: &str, is_prefix: bool) -> Vec<String> {
+/// What is wrong with the name of a bundle of this signer; of none in particular if it is empty.
+pub(crate) fn name_problems(signer: &str, name: &str, is_prefix: bool) -> Vec<String> {
     let rest = if signer.is_empty() {
         if name.contains(':') {
             return vec!["ClusterTrustBundle without signer name must not have \":\" in its name".to_owned()];

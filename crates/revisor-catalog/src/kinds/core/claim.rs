@@ -65,7 +65,8 @@ impl Allowances {
         let has_allocated = ALLOCATED.iter().any(|name| old.at(&["status", name]).is_some());
         let empty = Object::new();
         let spec = old.object("spec").unwrap_or(&empty);
-        let names_group = |name| spec.object(name).is_some_and(|source| source.contains("apiGroup"));
+        // What names no group says so.
+        let names_group = |name| spec.object(name).is_some_and(|source| source.str("apiGroup").is_some());
         let selector_errors =
             |selector| StructuredLabelSelector::new(selector).validate(&SPEC, LabelSelectorOptions::default());
         Allowances {
@@ -226,7 +227,7 @@ fn validate_sources(path: FieldPath<'_>, spec: &Object, allowances: Allowances) 
     }
     if let (Some(source), Some(reference)) = (spec.object("dataSource"), spec.object("dataSourceRef")) {
         // The value that the original shows is a path, which has no text.
-        let path_value = || BadValue::of(&Value::from(Object::new()));
+        let path_value = || BadValue::Text("{}".to_owned());
         if !reference.str("namespace").unwrap_or_default().is_empty() {
             let detail = "may not be specified when dataSourceRef.namespace is specified";
             errors.push(FieldError::invalid(path, path_value(), detail));

@@ -13,6 +13,10 @@ const MAX_MESSAGE: usize = 1024;
 pub(crate) struct Events;
 
 impl Strategy for Events {
+    fn may_own(&self) -> bool {
+        false
+    }
+
     fn validate(&self, object: &Object) -> FieldErrors {
         validate_event(object, "reportingComponent")
     }

@@ -169,16 +169,9 @@ fn validate_annotations(object: &Object) -> FieldErrors {
     let annotation = |name| object.at(&["metadata", "annotations", name]).and_then(Value::as_str).unwrap_or_default();
     let taints = annotation(TAINTS_ANNOTATION);
     if !taints.is_empty() {
-        match parse_json(taints.as_bytes()).map(|parsed| parsed.value) {
-            Ok(Value::Array(items)) if items.iter().all(|item| item.as_object().is_some()) => {
-                errors.extend(taints::validate_taints(path.child(TAINTS_ANNOTATION), &items));
-            }
-            Ok(Value::Null) => {}
-            Ok(other) => {
-                let detail = format!("json: cannot unmarshal {} into Go value of type []v1.Taint", other.type_name());
-                errors.push(FieldError::invalid(path, TAINTS_ANNOTATION, detail));
-            }
-            Err(error) => errors.push(FieldError::invalid(path, TAINTS_ANNOTATION, error.to_string())),
+        match taints::TAINTS.read(taints) {
+            Ok(list) => errors.extend(taints::validate_taints(path.child(TAINTS_ANNOTATION), &list)),
+            Err(detail) => errors.push(FieldError::invalid(path, TAINTS_ANNOTATION, detail)),
         }
     }
     let avoid = annotation(AVOID_PODS_ANNOTATION);

@@ -288,7 +288,8 @@ fn validate_change(object: &Object, old: &Object, features: Features) -> FieldEr
     let (spec, old_spec) = (object.object("spec").unwrap_or(&empty), old.object("spec").unwrap_or(&empty));
     if !sources::same(spec, old_spec) {
         let detail = "spec.persistentvolumesource is immutable after creation";
-        errors.push(FieldError::forbidden("spec.persistentvolumesource", detail));
+        let changed = sources::without_added_secret(spec, old_spec);
+        errors.push(FieldError::changed("spec.persistentvolumesource", old_spec, &changed, detail));
     }
     errors.extend(immutable(FieldPath::root("volumeMode"), spec.get("volumeMode"), old_spec.get("volumeMode")));
     let affinity = spec.get("nodeAffinity");

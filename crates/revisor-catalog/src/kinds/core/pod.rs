@@ -127,7 +127,7 @@ impl Strategy for Pods {
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         match part {
             Part::Whole => update::validate(object, old, self.policy),
-            Part::STATUS => status::validate(object, old, self.policy.features),
+            Part::STATUS => status::validate(object, old, self.policy),
             Part::Subresource("ephemeralcontainers") => validate_ephemeral_containers(object, old, self.policy),
             Part::Subresource(_) => resize::validate(object, old, self.policy),
         }
@@ -222,11 +222,7 @@ fn validate_metadata_and_spec(object: &Object, old: Option<&Object>, policy: Pod
     for list in ["containers", "initContainers"] {
         let path = SPEC.child(list);
         for (at, container) in objects(spec, list).enumerate() {
-            let image = container.str("image").unwrap_or_default();
-            if image.trim() != image {
-                let detail = "must not have leading or trailing whitespace";
-                errors.push(FieldError::invalid(path.index(at).child("image"), image, detail));
-            }
+            errors.extend(pod_spec::validate_image_padding(path.index(at).child("image"), container));
         }
     }
     errors
@@ -242,7 +238,7 @@ fn validate_ephemeral_containers(object: &Object, old: &Object, policy: PodPolic
         return FieldErrors::from([FieldError::forbidden("[]", "static pods do not support ephemeral containers")]);
     }
     let mut errors = validate_metadata_and_spec(object, Some(old), policy);
-    errors.extend(update::validate_annotations(object, old));
+    errors.extend(update::validate_annotations(object, old, policy));
     let path = SPEC.child("ephemeralContainers");
     for before in objects(spec_of(old), "ephemeralContainers") {
         let name = before.str("name").unwrap_or_default();
@@ -253,9 +249,8 @@ fn validate_ephemeral_containers(object: &Object, old: &Object, policy: PodPolic
                 errors.push(FieldError::forbidden(path, detail));
             }
             Some(now) if now != before => {
-                let difference = update::difference(before, now);
-                let detail = format!("existing ephemeral containers {name:?} may not be changed\n{difference}");
-                errors.push(FieldError::forbidden(path, detail));
+                let detail = format!("existing ephemeral containers {name:?} may not be changed");
+                errors.push(FieldError::changed(path, before, now, detail));
             }
             Some(_) => {}
         }

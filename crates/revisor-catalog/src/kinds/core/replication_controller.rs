@@ -19,7 +19,7 @@ const NOT_CONVERTED: &str = "non-convertible.kubernetes.io";
 
 pub(super) fn kind(policy: PodPolicy) -> Kind {
     Kind {
-        rules: Rules { names: NameRule::Dns1123Subdomain, ..USUAL },
+        rules: Rules { names: NameRule::LongName, ..USUAL },
         selectable: vec![field("status.replicas", &[&["status", "replicas"]])],
         ..Kind::usual(ReplicationControllers { policy })
     }
@@ -81,11 +81,12 @@ impl Strategy for ReplicationControllers {
 }
 
 fn validate_spec(spec: &Object, old: Option<&Object>, policy: PodPolicy) -> FieldErrors {
-    let mut errors = negative(SPEC, spec, &["minReadySeconds", "replicas"]);
+    let mut errors = negative(SPEC, spec, &["minReadySeconds"]);
     let selector = spec.object("selector").filter(|selector| !selector.is_empty());
     if selector.is_none() {
         errors.push(FieldError::required(SPEC.child("selector"), ""));
     }
+    errors.extend(negative(SPEC, spec, &["replicas"]));
     let Some(template) = spec.object("template") else {
         errors.push(FieldError::required(SPEC.child("template"), ""));
         return errors;

@@ -35,6 +35,10 @@ const REPORTER: &str = "reportingController";
 pub(crate) struct StrictEvents;
 
 impl Strategy for StrictEvents {
+    fn may_own(&self) -> bool {
+        false
+    }
+
     fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_event(object, REPORTER);
         errors.extend(validate_series(object));

@@ -1,11 +1,11 @@
 //! Annotations that mean something to the server: of pods and of their templates.
 
-use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value, parse_json};
+use revisor_object::{FieldError, FieldErrors, FieldPath, Object};
 
 use super::members::{part, text};
 use super::options::Options;
 use super::profiles;
-use crate::kinds::taints::validate_tolerations;
+use crate::kinds::taints;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const TOLERATIONS: &str = "scheduler.alpha.kubernetes.io/tolerations";
@@ -41,16 +41,10 @@ pub(super) fn validate(
     }
     let given = text(annotations, TOLERATIONS);
     if !given.is_empty() {
-        match parse_json(given.as_bytes()).map_err(|error| error.to_string()).map(|parsed| parsed.value) {
-            Ok(Value::Null) => {}
-            Ok(Value::Array(list)) => {
+        match taints::TOLERATIONS.read(given) {
+            Ok(list) => {
                 let path = path.child(TOLERATIONS);
-                errors.extend(validate_tolerations(path, &list, options().comparing_tolerations));
-            }
-            Ok(other) => {
-                let kind = other.type_name();
-                let detail = format!("json: cannot unmarshal {kind} into Go value of type []core.Toleration");
-                errors.push(FieldError::invalid(path, TOLERATIONS, detail));
+                errors.extend(taints::validate_tolerations(path, &list, options().comparing_tolerations));
             }
             Err(detail) => errors.push(FieldError::invalid(path, TOLERATIONS, detail)),
         }

@@ -16,15 +16,8 @@ const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
 const DNS_POLICIES: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const PREEMPTION_POLICIES: &[&str] = &["PreemptLowerPriority", "Never"];
 
-/// Single names, and the rule of each.
+/// The rule of a single name.
 type NameCheck = fn(&str) -> Vec<&'static str>;
-const NAMES: &[(&str, NameCheck)] = &[
-    ("serviceAccountName", dns1123_subdomain),
-    ("nodeName", dns1123_subdomain),
-    ("hostname", dns1123_label),
-    ("subdomain", dns1123_label),
-    ("priorityClassName", dns1123_subdomain),
-];
 
 /// What is wrong with a spec. Metadata are given if it is that of a pod.
 pub(super) fn validate(path: FieldPath<'_>, spec: &Object, metadata: Option<&Object>, options: Options) -> FieldErrors {
@@ -55,10 +48,23 @@ pub(super) fn validate(path: FieldPath<'_>, spec: &Object, metadata: Option<&Obj
     windows::validate_host_processes(path, spec, options, errors);
     security_context::validate_user_namespace(path, spec, options, errors);
     dns::validate_override(path, spec, errors);
-    validate_values(path, spec, errors);
+    validate_name(path, spec, "serviceAccountName", dns1123_subdomain, errors);
+    validate_name(path, spec, "nodeName", dns1123_subdomain, errors);
+    if let Some(seconds) = given_number(spec, "activeDeadlineSeconds") {
+        errors.extend(in_range(path.child("activeDeadlineSeconds"), seconds, 1, i32::MAX.into()));
+    }
+    validate_name(path, spec, "hostname", dns1123_label, errors);
+    validate_name(path, spec, "subdomain", dns1123_label, errors);
     let may_compare = options.comparing_tolerations;
     errors.extend(validate_tolerations(path.child("tolerations"), spec.array("tolerations"), may_compare));
     dns::validate_aliases(path.child("hostAliases"), spec, options, errors);
+    validate_name(path, spec, "priorityClassName", dns1123_subdomain, errors);
+    if let Some(name) = spec.str("runtimeClassName") {
+        errors.extend(problems(path.child("runtimeClassName"), name, dns1123_subdomain(name)));
+    }
+    if let Some(policy) = spec.str("preemptionPolicy") {
+        errors.extend(required_one_of(path.child("preemptionPolicy"), policy, PREEMPTION_POLICIES));
+    }
     if let Some(overhead) = spec.object("overhead") {
         resources::validate_overhead(path.child("overhead"), overhead, options.partial_huge_pages, errors);
     }
@@ -134,21 +140,10 @@ fn validate_gates(path: FieldPath<'_>, spec: &Object, errors: &mut FieldErrors) 
     }
 }
 
-fn validate_values(path: FieldPath<'_>, spec: &Object, errors: &mut FieldErrors) {
-    for (member, rule) in NAMES {
-        let name = text(spec, member);
-        if !name.is_empty() {
-            errors.extend(problems(path.child(member), name, rule(name)));
-        }
-    }
-    if let Some(name) = spec.str("runtimeClassName") {
-        errors.extend(problems(path.child("runtimeClassName"), name, dns1123_subdomain(name)));
-    }
-    if let Some(seconds) = given_number(spec, "activeDeadlineSeconds") {
-        errors.extend(in_range(path.child("activeDeadlineSeconds"), seconds, 1, i32::MAX.into()));
-    }
-    if let Some(policy) = spec.str("preemptionPolicy") {
-        errors.extend(required_one_of(path.child("preemptionPolicy"), policy, PREEMPTION_POLICIES));
+fn validate_name(path: FieldPath<'_>, spec: &Object, member: &str, rule: NameCheck, errors: &mut FieldErrors) {
+    let name = text(spec, member);
+    if !name.is_empty() {
+        errors.extend(problems(path.child(member), name, rule(name)));
     }
 }
 

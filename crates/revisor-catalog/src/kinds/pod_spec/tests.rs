@@ -228,6 +228,14 @@ fn volumes_have_one_sound_source() {
                 "Required V.projected.sources[1].podCertificate",
             ],
         ),
+        (
+            r#""projected":{"sources":[{"clusterTrustBundle":{"name":"a.b:c:d","path":"p"}},{"clusterTrustBundle":{"name":":d","path":"q"}},
+                {"clusterTrustBundle":{"name":"a.b/c:d","path":"r"}}]}"#,
+            vec![
+                "Invalid V.projected.sources[1].clusterTrustBundle.name",
+                "Invalid V.projected.sources[2].clusterTrustBundle.name",
+            ],
+        ),
         (r#""persistentVolumeClaim":{}"#, vec!["Required V.persistentVolumeClaim.claimName"]),
         (
             r#""csi":{"driver":"a_b","nodePublishSecretRef":{}}"#,
@@ -267,7 +275,7 @@ fn the_rest_of_a_spec_is_held_to_its_rules() {
         (r#""restartPolicy":"x","dnsPolicy":"None""#, vec!["NotSupported restartPolicy", "Required dnsConfig"]),
         (
             r#""nodeName":"A","hostname":"a.b","activeDeadlineSeconds":0"#,
-            vec!["Invalid nodeName", "Invalid hostname", "Invalid activeDeadlineSeconds"],
+            vec!["Invalid nodeName", "Invalid activeDeadlineSeconds", "Invalid hostname"],
         ),
         (r#""hostUsers":false,"hostNetwork":true,"hostPID":true"#, vec!["Forbidden hostNetwork", "Forbidden HostPID"]),
         (r#""hostnameOverride":"a","hostNetwork":true"#, vec!["Forbidden hostnameOverride"]),

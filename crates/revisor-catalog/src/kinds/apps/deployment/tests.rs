@@ -60,6 +60,15 @@ fn bad_specs_are_refused_with_every_cause() {
             &["FieldValueInvalid spec.replicas", "FieldValueInvalid spec.minReadySeconds"],
         ),
         (
+            r#"{"revisionHistoryLimit":-1,"minReadySeconds":-1,"replicas":-1,"strategy":{"type":"Odd"}}"#,
+            &[
+                "FieldValueInvalid spec.replicas",
+                "FieldValueNotSupported spec.strategy",
+                "FieldValueInvalid spec.minReadySeconds",
+                "FieldValueInvalid spec.revisionHistoryLimit",
+            ],
+        ),
+        (
             r#"{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"0%","maxUnavailable":0}}}"#,
             &["FieldValueInvalid spec.strategy.rollingUpdate.maxUnavailable"],
         ),

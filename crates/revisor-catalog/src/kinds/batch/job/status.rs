@@ -68,16 +68,26 @@ pub(super) fn validate(object: &Object, old: &Object, features: Features) -> Fie
     let change = Change { spec: spec_of(object), new, old, now: Verdict::of(new), before: Verdict::of(old) };
     let mut errors = negative(STATUS, new, &["active", "succeeded", "failed", "ready", "terminating"]);
     errors.extend(validate_uncounted(new));
-    validate_conditions(&change, features, &mut errors);
-    if !features.has(Feature::JobManagedBy) {
-        // Only where others may write it is the status held to all of this.
-        return errors;
+    // Only where others may write it is the status held to all of this.
+    let is_shared = features.has(Feature::JobManagedBy);
+    if is_shared {
+        validate_completion(&change, &mut errors);
+        validate_finished(&change, &mut errors);
+        validate_indexes(&change, &mut errors);
+        validate_pods(&change, &mut errors);
     }
-    validate_times(&change, &mut errors);
-    validate_finished(&change, &mut errors);
-    validate_indexes(&change, &mut errors);
-    validate_progress(&change, &mut errors);
+    validate_success(&change, features, &mut errors);
+    if is_shared {
+        validate_progress(&change, &mut errors);
+    }
+    validate_lasting_success(&change, &mut errors);
     errors
+}
+
+/// One error for each of these statements about conditions that is true.
+fn conditions<const N: usize>(broken: [(bool, &str); N]) -> impl Iterator<Item = FieldError> {
+    let broken = broken.into_iter().filter(|(is_broken, _)| *is_broken);
+    broken.map(|(_, detail)| FieldError::invalid(STATUS.child("conditions"), BadValue::Omitted, detail))
 }
 
 fn uncounted<'o>(status: &'o Object, list: &str) -> &'o [Value] {
@@ -102,17 +112,36 @@ fn validate_uncounted(status: &Object) -> FieldErrors {
     errors
 }
 
-/// Conditions that exclude each other or need each other, and those that cannot be taken back.
-fn validate_conditions(change: &Change<'_>, features: Features, errors: &mut FieldErrors) {
-    let (now, before) = (change.now, change.before);
+/// Conditions that exclude each other or need each other, and when a job was complete.
+fn validate_completion(change: &Change<'_>, errors: &mut FieldErrors) {
+    let (now, before, new) = (change.now, change.before, change.new);
     let completes = now.complete != before.complete;
     let fails = now.failed != before.failed;
-    let of_others = [
+    errors.extend(conditions([
         ((completes || fails) && now.complete && now.failed, "cannot set Complete=True and Failed=true conditions"),
         (
             (completes || now.failure_target != before.failure_target) && now.complete && now.failure_target,
             "cannot set Complete=True and FailureTarget=true conditions",
         ),
+    ]));
+    let (start, completion) = (new.str("startTime"), new.str("completionTime"));
+    let path = STATUS.child("completionTime");
+    let invalid = |detail: &str| FieldError::invalid(path, shown(new, "completionTime"), detail);
+    if completes || change.differs("completionTime") {
+        match (completion, now.complete) {
+            (Some(_), false) => {
+                errors.push(invalid("cannot set completionTime when there is no Complete=True condition"));
+            }
+            (None, true) => errors.push(FieldError::required(path, "completionTime is required for Complete jobs")),
+            _ => {}
+        }
+    }
+    // Times are kept in one form, so that their texts are in their order.
+    let is_early = start.zip(completion).is_some_and(|(start, completion)| completion < start);
+    if is_early && (change.differs("startTime") || change.differs("completionTime")) {
+        errors.push(invalid("must be equal to or after `startTime`"));
+    }
+    errors.extend(conditions([
         (
             (fails || change.differs("failedIndexes")) && now.failed && !now.failure_target,
             "cannot set Failed=True condition without the FailureTarget=true condition",
@@ -123,21 +152,19 @@ fn validate_conditions(change: &Change<'_>, features: Features, errors: &mut Fie
                 && !now.success_criteria_met,
             "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
         ),
-        (before.failed && !now.failed, "cannot disable the terminal Failed=True condition"),
-        (before.complete && !now.complete, "cannot disable the terminal Complete=True condition"),
-        (before.failure_target && !now.failure_target, "cannot disable the terminal FailureTarget=True condition"),
-    ];
+    ]));
+}
+
+/// What the condition that enough has succeeded goes together with.
+fn validate_success(change: &Change<'_>, features: Features, errors: &mut FieldErrors) {
+    let (now, before) = (change.now, change.before);
     let is_limited = !features.has(Feature::JobManagedBy)
         && !features.has(Feature::JobPodReplacementPolicy)
         && !before.success_criteria_met;
-    let of_all = [
+    errors.extend(conditions([
         (
             is_limited && now.success_criteria_met && !is_indexed(change.spec),
             "cannot set SuccessCriteriaMet to NonIndexed Job",
-        ),
-        (
-            is_limited && now.success_criteria_met && !change.spec.contains("successPolicy"),
-            "cannot set SuccessCriteriaMet=True for Job without SuccessPolicy",
         ),
         (now.success_criteria_met && now.failed, "cannot set SuccessCriteriaMet=True and Failed=true conditions"),
         (
@@ -145,9 +172,20 @@ fn validate_conditions(change: &Change<'_>, features: Features, errors: &mut Fie
             "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
         ),
         (
+            is_limited && now.success_criteria_met && !change.spec.contains("successPolicy"),
+            "cannot set SuccessCriteriaMet=True for Job without SuccessPolicy",
+        ),
+        (
             change.spec.contains("successPolicy") && now.complete && !now.success_criteria_met,
             "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True",
         ),
+    ]));
+}
+
+/// That enough has succeeded can neither be taken back nor be said too late.
+fn validate_lasting_success(change: &Change<'_>, errors: &mut FieldErrors) {
+    let (now, before) = (change.now, change.before);
+    errors.extend(conditions([
         (
             before.success_criteria_met && !now.success_criteria_met,
             "cannot disable the SuccessCriteriaMet=True condition",
@@ -156,44 +194,7 @@ fn validate_conditions(change: &Change<'_>, features: Features, errors: &mut Fie
             before.complete && !before.success_criteria_met && now.success_criteria_met,
             "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
         ),
-    ];
-    let of_others = of_others.into_iter().filter(|_| features.has(Feature::JobManagedBy));
-    let broken = of_others.chain(of_all).filter(|(is_broken, _)| *is_broken);
-    let path = STATUS.child("conditions");
-    errors.extend(broken.map(|(_, detail)| FieldError::invalid(path, BadValue::Omitted, detail)));
-}
-
-fn validate_times(change: &Change<'_>, errors: &mut FieldErrors) {
-    let (new, old) = (change.new, change.old);
-    let (start, completion) = (new.str("startTime"), new.str("completionTime"));
-    let at_completion = STATUS.child("completionTime");
-    let invalid = |path, name, detail: &str| FieldError::invalid(path, shown(new, name), detail);
-    if change.now.complete != change.before.complete || change.differs("completionTime") {
-        match (completion, change.now.complete) {
-            (Some(_), false) => {
-                let detail = "cannot set completionTime when there is no Complete=True condition";
-                errors.push(invalid(at_completion, "completionTime", detail));
-            }
-            (None, true) => {
-                errors.push(FieldError::required(at_completion, "completionTime is required for Complete jobs"));
-            }
-            _ => {}
-        }
-    }
-    // Times are kept in one form, so that their texts are in their order.
-    let is_early = start.zip(completion).is_some_and(|(start, completion)| completion < start);
-    if is_early && (change.differs("startTime") || change.differs("completionTime")) {
-        errors.push(invalid(at_completion, "completionTime", "must be equal to or after `startTime`"));
-    }
-    if completion.is_some() && old.contains("completionTime") && change.differs("completionTime") {
-        errors.push(invalid(at_completion, "completionTime", "field is immutable"));
-    }
-    let is_suspended = change.spec.get("suspend").and_then(Value::as_bool) == Some(true);
-    let resumes = has_condition(old, "Suspended", "True") && has_condition(new, "Suspended", "False");
-    if old.contains("startTime") && change.differs("startTime") && !resumes && !is_suspended {
-        let detail = "field is immutable for unsuspended job once set";
-        errors.push(invalid(STATUS.child("startTime"), "startTime", detail));
-    }
+    ]));
 }
 
 /// A job that is finished has nothing going on any more.
@@ -202,13 +203,7 @@ fn validate_finished(change: &Change<'_>, errors: &mut FieldErrors) {
     if !change.now.finished() {
         return;
     }
-    for name in ["active", "terminating"] {
-        let count = number(new, name);
-        if count > 0 && change.is_finished_or_differs(name) {
-            let detail = format!("{name}>0 is invalid for finished job");
-            errors.push(FieldError::invalid(STATUS.child(name), count, detail));
-        }
-    }
+    errors.extend(going_on(change, "active"));
     let never_had_to_start =
         spec.get("suspend").and_then(Value::as_bool) == Some(true) && given_number(spec, "completions") == Some(0);
     if !new.contains("startTime") && change.is_finished_or_differs("startTime") && !never_had_to_start {
@@ -222,33 +217,33 @@ fn validate_finished(change: &Change<'_>, errors: &mut FieldErrors) {
     }
 }
 
+/// The error that a finished job still has pods that this member counts.
+fn going_on(change: &Change<'_>, name: &str) -> Option<FieldError> {
+    let count = number(change.new, name);
+    let is_wrong = count > 0 && change.now.finished() && change.is_finished_or_differs(name);
+    is_wrong.then(|| FieldError::invalid(STATUS.child(name), count, format!("{name}>0 is invalid for finished job")))
+}
+
 fn validate_indexes(change: &Change<'_>, errors: &mut FieldErrors) {
     let (new, spec) = (change.new, change.spec);
     let (completed, failed) = (text(new, "completedIndexes"), new.str("failedIndexes"));
     let (at_completed, at_failed) = (STATUS.child("completedIndexes"), STATUS.child("failedIndexes"));
     let completions = given_number(spec, "completions");
     let has_limit = spec.contains("backoffLimitPerIndex");
-    if change.differs("completedIndexes") {
-        if let Some(Err(problem)) = completions.map(|completions| indexes::count(completed, completions)) {
-            let detail = format!("error parsing completedIndexes: {problem}");
-            errors.push(FieldError::invalid(at_completed, completed, detail));
-        }
-        if !completed.is_empty() && !is_indexed(spec) {
-            let detail = "cannot set non-empty completedIndexes when non-indexed completion mode";
-            errors.push(FieldError::invalid(at_completed, completed, detail));
-        }
+    let wrongly_listed = |name: &str, list: &str| {
+        let problem = completions.filter(|_| change.differs(name)).map(|bound| indexes::count(list, bound))?.err()?;
+        Some(FieldError::invalid(STATUS.child(name), list, format!("error parsing {name}: {problem}")))
+    };
+    errors.extend(wrongly_listed("completedIndexes", completed));
+    errors.extend(failed.filter(|_| has_limit).and_then(|failed| wrongly_listed("failedIndexes", failed)));
+    if change.differs("completedIndexes") && !completed.is_empty() && !is_indexed(spec) {
+        let detail = "cannot set non-empty completedIndexes when non-indexed completion mode";
+        errors.push(FieldError::invalid(at_completed, completed, detail));
     }
     let Some(failed) = failed else { return };
-    if change.differs("failedIndexes") {
-        let counted = completions.filter(|_| has_limit).map(|completions| indexes::count(failed, completions));
-        if let Some(Err(problem)) = counted {
-            let detail = format!("error parsing failedIndexes: {problem}");
-            errors.push(FieldError::invalid(at_failed, failed, detail));
-        }
-        if !has_limit {
-            let detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
-            errors.push(FieldError::invalid(at_failed, failed, detail));
-        }
+    if change.differs("failedIndexes") && !has_limit {
+        let detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
+        errors.push(FieldError::invalid(at_failed, failed, detail));
     }
     if change.differs("failedIndexes") || change.differs("completedIndexes") {
         let shared = completions.and_then(|completions| indexes::overlap(completed, failed, completions));
@@ -256,14 +251,26 @@ fn validate_indexes(change: &Change<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Counters go up, and no more pods are ready than there are.
-fn validate_progress(change: &Change<'_>, errors: &mut FieldErrors) {
-    let (new, old, spec) = (change.new, change.old, change.spec);
+/// No pods are left of a finished job, and no more are ready than there are.
+fn validate_pods(change: &Change<'_>, errors: &mut FieldErrors) {
+    let new = change.new;
+    errors.extend(going_on(change, "terminating"));
     if let Some(ready) = given_number(new, "ready").filter(|ready| *ready > number(new, "active"))
         && (change.differs("ready") || change.differs("active"))
     {
         errors.push(FieldError::invalid(STATUS.child("ready"), ready, "cannot set more ready pods than active"));
     }
+}
+
+/// What happened cannot be taken back: verdicts stay, counters go up, and times are set once.
+fn validate_progress(change: &Change<'_>, errors: &mut FieldErrors) {
+    let (new, old, spec) = (change.new, change.old, change.spec);
+    let (now, before) = (change.now, change.before);
+    errors.extend(conditions([
+        (before.failed && !now.failed, "cannot disable the terminal Failed=True condition"),
+        (before.complete && !now.complete, "cannot disable the terminal Complete=True condition"),
+        (before.failure_target && !now.failure_target, "cannot disable the terminal FailureTarget=True condition"),
+    ]));
     // An elastic job may be made smaller, and then has fewer successes.
     let is_elastic = is_indexed(spec) && spec.get("completions") == spec.get("parallelism");
     for (name, is_bound) in [("failed", true), ("succeeded", !is_elastic)] {
@@ -272,6 +279,16 @@ fn validate_progress(change: &Change<'_>, errors: &mut FieldErrors) {
             let detail = format!("cannot decrease the {name} counter");
             errors.push(FieldError::invalid(STATUS.child(name), count, detail));
         }
+    }
+    if new.contains("completionTime") && old.contains("completionTime") && change.differs("completionTime") {
+        let shown = shown(new, "completionTime");
+        errors.push(FieldError::invalid(STATUS.child("completionTime"), shown, "field is immutable"));
+    }
+    let is_suspended = spec.get("suspend").and_then(Value::as_bool) == Some(true);
+    let resumes = has_condition(old, "Suspended", "True") && has_condition(new, "Suspended", "False");
+    if old.contains("startTime") && change.differs("startTime") && !resumes && !is_suspended {
+        let detail = "field is immutable for unsuspended job once set";
+        errors.push(FieldError::invalid(STATUS.child("startTime"), shown(new, "startTime"), detail));
     }
 }
 

@@ -77,6 +77,19 @@ fn sources_are_brought_in_line() {
 }
 
 #[test]
+fn groups_are_only_let_pass_where_one_was_named() {
+    let with = |source: &str| claim(&GOOD.replacen('{', &format!("{{\"dataSourceRef\":{source},"), 1), "{}");
+    let odd = with(r#"{"apiGroup":"A_","kind":"K","name":"n"}"#);
+    let (named, unnamed) = (
+        with(r#"{"apiGroup":"a.b","kind":"K","name":"n"}"#),
+        with(r#"{"apiGroup":null,"kind":"PersistentVolumeClaim","name":"n"}"#),
+    );
+    let wrong = "FieldValueInvalid spec.dataSourceRef.apiGroup".to_owned();
+    assert!(!causes(&claims().validate_update(&odd, &named, Part::Whole)).contains(&wrong));
+    assert!(causes(&claims().validate_update(&odd, &unnamed, Part::Whole)).contains(&wrong));
+}
+
+#[test]
 fn only_some_of_a_spec_changes() {
     let bound = r#"{"phase":"Bound","capacity":{"storage":"1Gi"}}"#;
     let size = |size: &str| GOOD.replace("2Gi", size);

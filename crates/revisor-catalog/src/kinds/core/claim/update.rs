@@ -36,7 +36,8 @@ pub(super) fn validate(object: &Object, old: &Object, allowances: Allowances, fe
     if !same_spec(object, spec, old_spec, class) {
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
                       bound claims";
-        errors.push(FieldError::forbidden(SPEC, detail));
+        let (old_spec, spec) = compared_specs(object, spec, old_spec, class);
+        errors.push(FieldError::changed(SPEC, &old_spec, &spec, detail));
     }
     let storage = |spec: &Object| amount_of(requests(spec), "storage").unwrap_or(Quantity::ZERO);
     let size = storage(spec);
@@ -117,6 +118,28 @@ fn same_spec(object: &Object, spec: &Object, old: &Object, class: ClassChange) -
         && (same("volumeAttributesClassName") || is_bound)
         && same_requests
         && same_amounts(limits(spec).as_ref(), limits(old).as_ref())
+}
+
+/// The specs as they are compared, without what may change.
+fn compared_specs(object: &Object, spec: &Object, old: &Object, class: ClassChange) -> (Object, Object) {
+    let (mut spec, mut old) = (spec.clone(), old.clone());
+    let is_bound = object.at(&["status", "phase"]).and_then(Value::as_str) == Some("Bound");
+    if !old.contains("volumeName") {
+        old.set("volumeName", spec.get("volumeName").cloned());
+    }
+    if class != ClassChange::Other {
+        spec.set("storageClassName", old.get("storageClassName").cloned());
+    }
+    if is_bound {
+        spec.set("volumeAttributesClassName", old.get("volumeAttributesClassName").cloned());
+        let size = requests(&old).and_then(|requests| requests.get("storage")).cloned();
+        let asked = spec.get_mut("resources").and_then(Value::as_object_mut);
+        if let Some(requests) = asked.and_then(|resources| resources.get_mut("requests")).and_then(Value::as_object_mut)
+        {
+            requests.set("storage", size);
+        }
+    }
+    (old, spec)
 }
 
 /// A class that was once applied cannot be taken back.

@@ -63,12 +63,19 @@ pub(super) fn validate(path: FieldPath<'_>, spec: &Object, volume: &str, has_aff
             }
             _ => is_given = true,
         }
-        errors.extend((source.validate)(path.child(source.path), value));
+        let found = (source.validate)(path.child(source.path), value);
+        if source.field == "iscsi" {
+            // What comes first is whether there is a portal at all.
+            let (missing, rest): (Vec<_>, Vec<_>) =
+                found.into_iter().partition(|error| error.field.ends_with(".targetPortal"));
+            errors.extend(missing);
+            errors.extend(portal_length(path.child("iscsi"), value, volume));
+            errors.extend(rest);
+        } else {
+            errors.extend(found);
+        }
         if source.field == "local" && !has_affinity {
             errors.push(FieldError::required(path.child("nodeAffinity"), "Local volume requires node affinity"));
-        }
-        if source.field == "iscsi" {
-            errors.extend(portal_length(path.child("iscsi"), value, volume));
         }
     }
     if !is_given {
@@ -79,21 +86,20 @@ pub(super) fn validate(path: FieldPath<'_>, spec: &Object, volume: &str, has_aff
 
 /// Whether two volumes have the same source. A driver's secret for expansion may be added later.
 pub(super) fn same(spec: &Object, old: &Object) -> bool {
-    SOURCES.iter().all(|source| {
-        let (new, old) = (spec.object(source.field), old.object(source.field));
-        if new == old {
-            return true;
-        }
-        let secret = "controllerExpandSecretRef";
-        match (new, old) {
-            (Some(new), Some(old)) if source.field == "csi" && !old.contains(secret) => {
-                let mut without = new.clone();
-                without.remove(secret);
-                without == *old
-            }
-            _ => false,
-        }
-    })
+    let spec = without_added_secret(spec, old);
+    SOURCES.iter().all(|source| spec.object(source.field) == old.object(source.field))
+}
+
+/// The spec of a volume without the secret for expansion, if both have a driver and the old one no such secret.
+pub(super) fn without_added_secret(spec: &Object, old: &Object) -> Object {
+    let secret = "controllerExpandSecretRef";
+    let mut spec = spec.clone();
+    if old.object("csi").is_some_and(|csi| !csi.contains(secret))
+        && let Some(csi) = spec.get_mut("csi").and_then(Value::as_object_mut)
+    {
+        csi.remove(secret);
+    }
+    spec
 }
 
 /// Whether a path is that of the root folder, however it is written.

@@ -11,6 +11,7 @@ use revisor_object::{
 use super::{container_status, objects, spec_of, update};
 use crate::checks::{immutable, problems};
 use crate::kinds::amounts::amount;
+use crate::kinds::pod_spec::PodPolicy;
 use crate::kinds::{addresses, pod_spec};
 use crate::{Feature, Features};
 
@@ -65,12 +66,13 @@ fn keep_observed_generations(status: &mut Object, before: &Object) {
 }
 
 /// What is wrong with the status of a pod in place of the old one.
-pub(super) fn validate(pod: &Object, old: &Object, features: Features) -> FieldErrors {
+pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> FieldErrors {
+    let features = policy.features;
     let empty = Object::new();
     let status = pod.object("status").unwrap_or(&empty);
     let before = old.object("status").unwrap_or(&empty);
     let spec = spec_of(pod);
-    let mut errors = update::validate_annotations(pod, old);
+    let mut errors = update::validate_annotations(pod, old, policy);
     errors.extend(validate_conditions(status));
     errors.extend(validate_nomination(status, before, spec, features));
     let generation = status.get("observedGeneration").and_then(Value::as_i64).unwrap_or_default();
@@ -255,11 +257,14 @@ fn validate_addresses(list: &str, status: &Object, before: &Object, features: Fe
         }
     }
     if ips.len() > 1 {
-        let parsed: Vec<IpAddr> = ips.iter().filter_map(|ip| parse_ip_sloppy(ip)).collect();
-        if parsed.len() != ips.len() {
-            errors.push(FieldError::internal(path, "failed to check for dual stack with error: invalid IP"));
+        let parsed: Vec<Option<IpAddr>> = ips.iter().map(|ip| parse_ip_sloppy(ip)).collect();
+        let bad = parsed.iter().zip(&ips).enumerate().find(|(_, (parsed, _))| parsed.is_none());
+        if let Some((at, (_, ip))) = bad {
+            let detail = format!("failed to check for dual stack with error:invalid IP[{at}]: {ip}");
+            errors.push(FieldError::internal(path, detail));
         }
-        let is_dual = parsed.iter().any(IpAddr::is_ipv4) && parsed.iter().any(IpAddr::is_ipv6);
+        let has = |is_of_family: fn(&IpAddr) -> bool| parsed.iter().flatten().any(is_of_family);
+        let is_dual = bad.is_none() && has(IpAddr::is_ipv4) && has(IpAddr::is_ipv6);
         if !is_dual || ips.len() > 2 {
             let shown = BadValue::of(&Value::from(status.array(list).to_vec()));
             errors.push(FieldError::invalid(path, shown, "may specify no more than one IP for each IP family"));

@@ -105,6 +105,13 @@ fn little_of_a_spec_can_change() {
         (PLAIN, "activeDeadlineSeconds", "null", &["Invalid spec.activeDeadlineSeconds"]),
         (PLAIN, "tolerations", r#"[{"key":"k","effect":"NoExecute","tolerationSeconds":9},{"key":"l"}]"#, none),
         (PLAIN, "tolerations", r#"[{"key":"l"}]"#, &["Forbidden spec.tolerations"]),
+        // Those that are all there are looked at twice.
+        (
+            PLAIN,
+            "tolerations",
+            r#"[{"key":"k","effect":"NoExecute","tolerationSeconds":3},{"key":"a b"}]"#,
+            &["Invalid spec.tolerations[1].key", "Invalid spec.tolerations[1].key"],
+        ),
         (PLAIN, "schedulingGates", r#"[{"name":"g"}]"#, &["Forbidden spec.schedulingGates[0].name"]),
         (
             PLAIN,
@@ -148,6 +155,10 @@ fn statuses_make_sense() {
         (r#"{"podIP":"abc"}"#, vec!["Invalid status.podIPs[0]"]),
         (r#"{"podIPs":[{"ip":"10.0.0.1"},{"ip":"fd00::1"}]}"#, vec![]),
         (r#"{"podIPs":[{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}]}"#, vec!["Invalid status.podIPs"]),
+        (
+            r#"{"podIPs":[{"ip":"10.0.0.1"},{"ip":"x"}]}"#,
+            vec!["Invalid status.podIPs[1]", "InternalError status.podIPs", "Invalid status.podIPs"],
+        ),
         (r#"{"hostIP":"10.0.0.1","hostIPs":[{"ip":"10.0.0.2"}]}"#, vec!["Invalid status.hostIPs[0].ip"]),
         (r#"{"nominatedNodeName":"m"}"#, vec!["Forbidden status.nominatedNodeName"]),
         (r#"{"conditions":[{"type":"no good"}]}"#, vec!["Invalid status.conditions[0].Type"]),
@@ -325,6 +336,20 @@ fn annotations_that_mean_something_must_make_sense() {
     ] {
         let pod = pod(&format!("{{\"metadata\":{{\"name\":\"p\",\"annotations\":{annotations}}},{spec}}}"));
         assert_eq!(shown(&pods().validate(&pod)), want, "{annotations}");
+    }
+}
+
+#[test]
+fn annotations_are_looked_at_whichever_way_a_pod_changes() {
+    let old = pod(r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}"#);
+    let mut new = old.clone();
+    let annotation = "controller.kubernetes.io/pod-deletion-cost";
+    new.object_mut("metadata").object_mut("annotations").insert(annotation, "odd");
+    let wrong = format!("Invalid metadata.annotations[{annotation}]");
+    for (part, times) in [(Part::Whole, 2), (Part::STATUS, 1), (Part::Subresource("ephemeralcontainers"), 2)] {
+        let want = vec![wrong.clone(); times];
+        assert_eq!(shown(&pods().validate_update(&new, &old, part)), want, "{part:?}");
+        assert!(pods().validate_update(&new, &new, part).is_empty(), "{part:?}: what was wrong may stay");
     }
 }
 

@@ -1,12 +1,10 @@
 //! What an update of a pod may change: images, the deadline, tolerations, gates, and little else.
 
-use std::fmt::Write;
-
 use revisor_object::{BadValue, ByValue, FieldError, FieldErrors, Object, Seen, Value};
 
 use super::{METADATA, MIRROR, SPEC, annotations_of, objects, spec_of, validate_metadata_and_spec};
 use crate::checks::{in_range, keep};
-use crate::kinds::pod_spec::PodPolicy;
+use crate::kinds::pod_spec::{self, PodPolicy};
 
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
@@ -15,13 +13,10 @@ const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
                           `spec.tolerations` (only additions to existing tolerations),\
                           `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// How much of a value a difference shows.
-const MAX_SHOWN: usize = 256;
-
 /// What is wrong with a pod in place of the old one.
 pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> FieldErrors {
     let mut errors = validate_metadata_and_spec(pod, Some(old), policy);
-    errors.extend(validate_annotations(pod, old));
+    errors.extend(validate_annotations(pod, old, policy));
     let (new_spec, old_spec) = (spec_of(pod), spec_of(old));
     for list in ["containers", "initContainers"] {
         if new_spec.array(list).len() != old_spec.array(list).len() {
@@ -34,6 +29,8 @@ pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> FieldEr
             if container.str("image").unwrap_or_default().is_empty() {
                 errors.push(FieldError::required(path.index(at).child("image"), ""));
             }
+            // As for a new pod, so once more.
+            errors.extend(pod_spec::validate_image_padding(path.index(at).child("image"), container));
         }
     }
     let (deadline_errors, is_final) = validate_deadline(new_spec, old_spec);
@@ -41,7 +38,7 @@ pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> FieldEr
     if is_final {
         return errors;
     }
-    errors.extend(validate_tolerations(new_spec, old_spec));
+    errors.extend(validate_tolerations(new_spec, old_spec, policy));
     errors.extend(validate_gates(new_spec, old_spec));
     if new_spec == old_spec {
         return errors;
@@ -52,16 +49,16 @@ pub(super) fn validate(pod: &Object, old: &Object, policy: PodPolicy) -> FieldEr
         errors.extend(take_back_placement(&mut rest, old_spec));
     }
     if rest != *old_spec {
-        let detail =
-            format!("pod updates may not change fields other than {CHANGEABLE}\n{}", difference(old_spec, &rest));
-        errors.push(FieldError::forbidden(SPEC, detail));
+        let detail = format!("pod updates may not change fields other than {CHANGEABLE}");
+        errors.push(FieldError::changed(SPEC, old_spec, &rest, detail));
     }
     errors
 }
 
-/// Annotations that a kubelet or the server has acted on already stay as they are.
-pub(super) fn validate_annotations(pod: &Object, old: &Object) -> FieldErrors {
-    let (new, old) = (annotations_of(pod), annotations_of(old));
+/// Annotations that a kubelet or the server has acted on already stay as they are. After that, all that mean something to
+/// the server are looked at, also where they have been before (upstream: `ValidatePodSpecificAnnotationUpdates`).
+pub(super) fn validate_annotations(pod: &Object, old_pod: &Object, policy: PodPolicy) -> FieldErrors {
+    let (new, old) = (annotations_of(pod), annotations_of(old_pod));
     let path = METADATA.child("annotations");
     let mut errors = FieldErrors::new();
     let mut refuse = |key: &str, what: &str| {
@@ -79,6 +76,7 @@ pub(super) fn validate_annotations(pod: &Object, old: &Object) -> FieldErrors {
             refuse(key, "add");
         }
     }
+    errors.extend(pod_spec::validate_annotations(path, pod, Some(old_pod), policy));
     errors
 }
 
@@ -105,18 +103,21 @@ fn validate_deadline(new_spec: &Object, old_spec: &Object) -> (FieldErrors, bool
     }
 }
 
-/// Every old toleration must still be there, but for its time.
-fn validate_tolerations(new_spec: &Object, old_spec: &Object) -> Option<FieldError> {
+/// Every old toleration must still be there, but for its time. If they are, all are looked at once more (upstream:
+/// `validateOnlyAddedTolerations`).
+fn validate_tolerations(new_spec: &Object, old_spec: &Object, policy: PodPolicy) -> FieldErrors {
     fn but_time(toleration: &Object) -> Vec<(&str, ByValue<'_>)> {
         let members = toleration.iter().filter(|(name, _)| *name != "tolerationSeconds");
         members.map(|(name, value)| (name, ByValue(value))).collect()
     }
     let kept: Seen<Vec<(&str, ByValue<'_>)>> = objects(new_spec, "tolerations").map(but_time).collect();
     let all_are_kept = objects(old_spec, "tolerations").all(|before| kept.has(&but_time(before)));
-    (!all_are_kept).then(|| {
-        let detail = "existing toleration can not be modified except its tolerationSeconds";
-        FieldError::forbidden(SPEC.child("tolerations"), detail)
-    })
+    let path = SPEC.child("tolerations");
+    if all_are_kept {
+        return pod_spec::validate_tolerations(path, new_spec, old_spec, policy);
+    }
+    let detail = "existing toleration can not be modified except its tolerationSeconds";
+    FieldErrors::from([FieldError::forbidden(path, detail)])
 }
 
 /// Gates may only be taken away.
@@ -154,12 +155,11 @@ fn take_back_changeable(spec: &mut Object, old: &Object) {
 fn take_back_placement(spec: &mut Object, old: &Object) -> FieldErrors {
     let mut errors = FieldErrors::new();
     if spec.get("nodeSelector") != old.get("nodeSelector") {
-        let empty = Object::new();
-        let new = spec.object("nodeSelector").unwrap_or(&empty);
+        let new = spec.object("nodeSelector");
         let mut before = old.object("nodeSelector").into_iter().flat_map(Object::iter);
-        if !before.all(|(key, value)| new.get(key) == Some(value)) {
+        if !before.all(|(key, value)| new.and_then(|new| new.get(key)) == Some(value)) {
             let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
-            let shown = BadValue::of(&Value::from(new.clone()));
+            let shown = new.map_or_else(|| BadValue::of(&Value::Null), BadValue::of);
             errors.push(FieldError::invalid(SPEC.child("nodeSelector"), shown, detail));
         }
         keep(spec, old, &["nodeSelector"]);
@@ -205,7 +205,8 @@ fn validate_narrower(new: Option<&Object>, old: Option<&Object>) -> FieldErrors 
     let path = required.child("nodeSelectorTerms");
     if new_terms.len() != old_terms.len() {
         let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
-        return FieldErrors::from([FieldError::invalid(path, BadValue::of(&Value::from(new_terms)), detail)]);
+        let shown = if new_terms.is_empty() { Value::Null } else { Value::from(new_terms) };
+        return FieldErrors::from([FieldError::invalid(path, BadValue::of(&shown), detail)]);
     }
     let pairs = new_terms.iter().zip(&old_terms).enumerate();
     pairs
@@ -226,36 +227,4 @@ fn only_adds(new: Option<&Object>, old: Option<&Object>) -> bool {
         return false;
     }
     lists.iter().all(|name| list(new, name).starts_with(&list(old, name)))
-}
-
-/// What is different between two objects, a line for each member that was and a line for each that is.
-pub(super) fn difference(old: &Object, new: &Object) -> String {
-    let mut text = String::new();
-    let names = old.iter().chain(new.iter().filter(|(name, _)| !old.contains(name))).map(|(name, _)| name);
-    for name in names {
-        let (was, is) = (old.get(name), new.get(name));
-        if was == is {
-            continue;
-        }
-        for (sign, value) in [('-', was), ('+', is)] {
-            if let Some(value) = value {
-                let shown: String = value.to_json().chars().take(MAX_SHOWN).collect();
-                // Writing to a string cannot fail.
-                let _ = writeln!(text, "{sign} {name}: {shown}");
-            }
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_difference_names_members_only_once() {
-        let one = Object::from_iter([("a", Value::from(1)), ("b", Value::from(2))]);
-        let two = Object::from_iter([("b", Value::from(3)), ("c", Value::from(4))]);
-        assert_eq!(difference(&one, &two), "- a: 1\n- b: 2\n+ b: 3\n+ c: 4\n");
-    }
 }

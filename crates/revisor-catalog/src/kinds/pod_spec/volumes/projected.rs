@@ -1,13 +1,13 @@
 //! Projected volumes: files from several sources in one directory.
 
-use revisor_object::names::{dns1123_subdomain, domain_prefixed_key};
+use revisor_object::names::domain_prefixed_key;
 use revisor_object::{
     BadValue, FieldError, FieldErrors, FieldPath, LabelSelectorOptions, Object, Seen, StructuredLabelSelector,
 };
 
 use super::files;
 use crate::checks::required;
-use crate::kinds::certificates::validate_signer_name;
+use crate::kinds::certificates::{trust_bundle_name_problems, validate_signer_name};
 use crate::kinds::pod_spec::file_path;
 use crate::kinds::pod_spec::members::{entries, given_number, number, objects, text};
 use crate::kinds::pod_spec::options::Options;
@@ -126,8 +126,8 @@ fn validate_trust_bundle<'a>(
                 errors.push(FieldError::required(path.child("name"), "must be a valid object name"));
             }
             // What stands before the last colon is the name of a signer, with colons for slashes.
-            let own = name.rsplit_once(':').map_or(name, |(_, own)| own);
-            for problem in dns1123_subdomain(own) {
+            let signer = name.rsplit_once(':').map(|(signer, _)| signer.replace(':', "/")).unwrap_or_default();
+            for problem in trust_bundle_name_problems(&signer, name, false) {
                 let detail = format!("not a valid clustertrustbundlename: {problem}");
                 errors.push(FieldError::invalid(path.child("name"), name, detail));
             }

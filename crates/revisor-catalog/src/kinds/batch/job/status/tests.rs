@@ -22,7 +22,7 @@ fn statuses_follow_each_other_in_order() {
             plain,
             "{}".to_owned(),
             format!(r#"{{"conditions":[{complete}]}}"#),
-            vec!["Invalid status.conditions", "Required status.completionTime", "Required status.startTime"],
+            vec!["Required status.completionTime", "Invalid status.conditions", "Required status.startTime"],
         ),
         (
             "busy",
@@ -31,7 +31,7 @@ fn statuses_follow_each_other_in_order() {
             format!(
                 r#"{{{start},{end},"active":1,"terminating":1,"conditions":[{met},{complete}],"uncountedTerminatedPods":{{"failed":["x"]}}}}"#
             ),
-            vec!["Invalid status.active", "Invalid status.terminating", "Invalid status.uncountedTerminatedPods"],
+            vec!["Invalid status.active", "Invalid status.uncountedTerminatedPods", "Invalid status.terminating"],
         ),
         (
             "ends without completing",
