@@ -74,11 +74,11 @@ pub(crate) fn add_warnings(response: &mut Response<Body>, warnings: impl IntoIte
     tell(response, all);
 }
 
-/// Adds what the client is told before anything is done about its request.
-pub(crate) fn add_first_warning(response: &mut Response<Body>, warning: Option<String>) {
-    let Some(warning) = warning else { return };
+/// Tells that a version is deprecated, before everything else.
+pub(crate) fn add_deprecation(response: &mut Response<Body>, resource: &Resource) {
+    let Some(notice) = &resource.deprecation else { return };
     let before: Warnings = response.extensions_mut().remove().unwrap_or_default();
-    tell(response, std::iter::once(warning).chain(before).collect());
+    tell(response, std::iter::once(notice.warning.clone()).chain(before).collect());
 }
 
 fn tell(response: &mut Response<Body>, all: Warnings) {

@@ -256,7 +256,9 @@ impl Api {
             }
             Route::NoSuchPart { resource, name } => {
                 let of = ResourceRef { group: &resource.group, resource: &resource.plural };
-                representation.status(&Status::not_found(of, &name))
+                let mut response = representation.status(&Status::not_found(of, &name));
+                answer::add_deprecation(&mut response, &resource);
+                response
             }
             Route::CoreVersions => self.discover(&request, Aggregated::Core, representation),
             Route::Groups => self.discover(&request, Aggregated::Groups, representation),

@@ -190,7 +190,9 @@ fn resource_values(resource: &Resource, features: Features) -> Vec<Value> {
         "verbs": verbs_of(resource),
     });
     add_names(&mut whole, resource);
-    if resource.is_stored() && features.has(Feature::StorageVersionHash) {
+    // The original knows the storage version of a definition only if it is served.
+    let is_known = resource.custom().is_none_or(|custom| custom.serves_storage_version());
+    if resource.is_stored() && is_known && features.has(Feature::StorageVersionHash) {
         whole["storageVersionHash"] = json!(resource.storage_version_hash());
     }
     let parts = resource.subresources.iter().map(|part| {

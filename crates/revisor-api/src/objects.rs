@@ -147,11 +147,11 @@ impl Api {
             }
         };
         // Who did not get as far as the kind is not told of it.
-        let deprecation = route.resource.deprecation.as_ref().filter(|_| representation.passes_route());
-        let deprecation = deprecation.map(|notice| notice.warning.clone());
         answer::add_warnings(&mut response, notes.take_warnings());
         Accounting::note_elsewhere(&mut response, notes.webhook_time());
-        answer::add_first_warning(&mut response, deprecation);
+        if representation.passes_route() {
+            answer::add_deprecation(&mut response, &route.resource);
+        }
         response
     }
 

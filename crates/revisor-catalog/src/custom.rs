@@ -46,6 +46,8 @@ pub(crate) struct Family {
     pub(crate) typed: Vec<(Arc<Types>, StructId)>,
     /// Which of them is stored.
     pub(crate) storage: usize,
+    /// Whether clients can use that one.
+    pub(crate) serves_storage: bool,
     /// How objects get from one of them to another.
     pub(crate) conversion: CustomConversion,
     pub(crate) tally: Arc<ConversionTally>,
@@ -162,6 +164,11 @@ impl Custom {
     /// The API version in which objects are stored.
     pub fn storage_version(&self) -> &str {
         &self.family.versions[self.family.storage].0
+    }
+
+    /// Whether clients can use the API version in which objects are stored.
+    pub fn serves_storage_version(&self) -> bool {
+        self.family.serves_storage
     }
 
     /// The writes that are under way by this state of the definition.

@@ -60,7 +60,7 @@ impl PrinterColumn {
         match (self.column.kind.as_str(), value.as_ref()) {
             ("string", value) => shown(value),
             ("integer", Value::Int(number)) => Value::Int(*number),
-            ("integer", Value::Float(number)) => Value::Int(*number as i64),
+            ("integer", Value::Float(number)) => Value::Int(truncated(*number)),
             ("number", Value::Int(_) | Value::Float(_)) | ("boolean", Value::Bool(_)) => value.into_owned(),
             ("date", Value::String(time)) => Value::from(age(time, now)),
             _ => Value::Null,
@@ -74,6 +74,13 @@ pub(crate) fn cells(columns: &[PrinterColumn], object: &Object, now: Moment) -> 
     let whole = OnceCell::new();
     cells.extend(columns.iter().map(|column| column.cell(object, &whole, now)));
     cells
+}
+
+/// A number without its fraction. What an integer has no room for is the least one, as processors have it that do not
+/// saturate.
+fn truncated(number: f64) -> i64 {
+    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+    if (-BEYOND..BEYOND).contains(&number) { number as i64 } else { i64::MIN }
 }
 
 /// A value of any type as a text.
@@ -103,7 +110,7 @@ mod tests {
     fn values_are_shown_by_the_type_of_their_column() {
         let thing = object(
             r#"{"metadata":{"name":"n","creationTimestamp":"2026-11-15T20:00:00Z"},
-                "spec":{"i":5,"f":1.5,"b":true,"s":"x","l":[1,"a<b"],"o":{"k":null},"big":1000000.0,
+                "spec":{"i":5,"f":1.5,"b":true,"s":"x","l":[1,"a<b"],"o":{"k":null},"big":1000000.0,"huge":1e21,
                         "past":"2026-11-15T22:04:00+02:00"}}"#,
         );
         let now = Moment::parse("2026-11-15T20:05:00Z").expect("a time");
@@ -117,6 +124,7 @@ mod tests {
             ("string", ".spec.none", "null"),
             ("integer", ".spec.i", "5"),
             ("integer", ".spec.f", "1"),
+            ("integer", ".spec.huge", "-9223372036854775808"),
             ("integer", ".spec.s", "null"),
             ("number", ".spec.f", "1.5"),
             ("number", ".spec.i", "5"),

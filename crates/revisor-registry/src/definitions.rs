@@ -238,11 +238,29 @@ impl Keeper {
     async fn look_at(&mut self, registry: &Arc<Registry>, item: &Item) {
         let name = name_of(&self.definitions, item).to_owned();
         let Ok(mut object) = at_leisure(item.bytes().len(), || Decoded::stored(item.bytes())) else { return };
+        let group = group_of(&object).to_owned();
+        let before = self.names.get(&group).and_then(|names| names.get(&name)).cloned();
         if let Err(error) = self.settle(registry, &name, &mut object).await {
             // Somebody else was faster or it is gone; either comes as news.
             tracing::debug!(definition = name, %error, "the status of a definition was not written");
         }
         self.install(registry, &name, &object, item).await;
+        let after = self.names.get(&group).and_then(|names| names.get(&name));
+        if before.is_some_and(|before| after.is_none_or(|after| !after.include(&before))) {
+            Box::pin(self.look_at_others(registry, &group, &name)).await;
+        }
+    }
+
+    /// Looks once more at the other definitions of a group, of which some may have waited for names that are free now.
+    async fn look_at_others(&mut self, registry: &Arc<Registry>, group: &str, name: &str) {
+        let all = self.names.get(group).into_iter().flat_map(BTreeMap::keys);
+        let others: Vec<String> = all.filter(|other| *other != name).cloned().collect();
+        for other in others {
+            let item = registry.cache_of(&self.definitions).get(&self.definitions.key(None, &other));
+            if let Some(item) = item {
+                self.look_at(registry, &item).await;
+            }
+        }
     }
 
     /// Gives a definition its names, and says so in its status.
@@ -394,13 +412,7 @@ impl Keeper {
         if let Some(names) = self.names.get_mut(&group) {
             names.remove(name);
         }
-        let others: Vec<String> = self.names.get(&group).into_iter().flat_map(BTreeMap::keys).cloned().collect();
-        for other in others {
-            let item = registry.cache_of(&self.definitions).get(&self.definitions.key(None, &other));
-            if let Some(item) = item {
-                self.look_at(registry, &item).await;
-            }
-        }
+        self.look_at_others(registry, &group, name).await;
     }
 
     /// After a start, or when news were missed: forgets what is no longer there.

@@ -117,14 +117,16 @@ pub(super) fn without_verb(route: &ObjectRoute, method: &Method, representation:
         Method::DELETE => Verb::Delete,
         _ => return representation.status(&Status::method_not_allowed()),
     };
-    representation.status(&match subresource {
+    let mut response = representation.status(&match subresource {
         Some(_) => {
             let of = ResourceRef { group: &resource.group, resource: &resource.plural };
             Status::method_not_supported(of, verb.as_str())
         }
         None if name.is_none() => Status::bad_request("name must be provided"),
         None => Status::method_not_allowed(),
-    })
+    });
+    answer::add_deprecation(&mut response, resource);
+    response
 }
 
 /// Whether a collection is asked for its changes that can only be listed.

@@ -32,6 +32,21 @@ fn resource<'a>(group: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
+fn the_version_that_is_stored_is_told_of_if_it_is_served() {
+    let shown = |is_served: bool| {
+        let mut definition = defined("disco.example.com", "Gadget", r#"{"type":"object"}"#);
+        definition.versions[0].storage = false;
+        let stored = defined("disco.example.com", "Gadget", r#"{"type":"object"}"#).versions.remove(0);
+        definition.versions.push(revisor_catalog::DefinedVersion { name: "v2".into(), served: is_served, ..stored });
+        let catalog = Arc::new(with_definition(&Catalog::default(), &definition));
+        let resource = catalog.resource("disco.example.com", "v1", "gadgets").expect("is served");
+        resource_values(resource, catalog.features()).remove(0)
+    };
+    assert!(shown(true)["storageVersionHash"].is_string());
+    assert_eq!(shown(false).get("storageVersionHash"), None);
+}
+
+#[test]
 fn everything_is_told_at_once() {
     let publication = publication();
     let core = aggregated(&publication, Aggregated::Core);

@@ -76,6 +76,7 @@ impl Definition {
             typed: typed.collect(),
             versions: compiled,
             storage,
+            serves_storage: self.versions[storage].served,
             conversion: self.conversion.with_rules(rules),
             tally: catalog.conversion_tally(&format!("{}.{}", self.accepted.plural, self.group)),
             writes: WritesUnderWay::default(),

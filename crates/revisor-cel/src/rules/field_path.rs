@@ -1,6 +1,11 @@
 //! The paths that rules and selectable fields of a schema name: `.spec.list['a key']`.
 
+use std::sync::LazyLock;
+
 use revisor_schema::{Additional, Structural};
+
+/// What is known of members of which any are allowed: nothing.
+static ANYTHING: LazyLock<Structural> = LazyLock::new(Structural::default);
 
 /// Reads a path that leads through fields and keys of what `schema` describes. Gives the path as field errors write it
 /// and the schema at its end, or what is wrong with it. With `subscripts`, keys may stand in brackets.
@@ -43,8 +48,12 @@ pub fn valid_field_path<'a>(
                 path.push('.');
             }
             path.push_str(&name);
-        } else if let Some(Additional::Schema(member)) = &at.additional {
-            at = member;
+        } else if let Some(additional) = &at.additional {
+            at = match additional {
+                Additional::Schema(member) => member,
+                // The original asks only whether the keyword is there.
+                Additional::Allowed(_) => &ANYTHING,
+            };
             path.push_str(&format!("[{name}]"));
         } else {
             return Err(invalid());
@@ -118,7 +127,8 @@ mod tests {
     fn paths_are_read_by_the_schema() {
         let text = r#"{"type":"object","properties":{"a":{"type":"object","properties":{"b.c":{"type":"string"}}},
             "m":{"type":"object","additionalProperties":{"type":"object","properties":{"x":{"type":"integer"}}}},
-            "l":{"type":"array","items":{"type":"string"}}}}"#;
+            "l":{"type":"array","items":{"type":"string"}},"any":{"type":"object","additionalProperties":true},
+            "none":{"type":"object","additionalProperties":false}}}"#;
         let parsed = parse_json(text.as_bytes()).expect("is JSON").value;
         let schema = Structural::read(parsed.as_object().expect("is an object"));
         for (path, want) in [
@@ -129,6 +139,9 @@ mod tests {
             (".m['a key'].x", Ok("m[a key].x")),
             (r".m['it\'s']", Ok("m[it's]")),
             (".l", Ok("l")),
+            (".any.key", Ok("any[key]")),
+            (".none['a key']", Ok("none[a key]")),
+            (".any.key.x", Err("does not refer to a valid field")),
             ("", Ok("")),
             (".l[0]", Err("expected single quoted string but got 0")),
             (".l['0']", Err("does not refer to a valid field")),

@@ -331,8 +331,10 @@ impl Walk {
             if compiled.uses_old_self && at.old.is_none() && !is_optional {
                 continue;
             }
-            let values = if is_optional { &optional } else { &values };
-            self.rule(rule, compiled, values, at, path)?;
+            // The original checks the message of such a rule with an old value that may be absent, as the rule, and
+            // evaluates it with the plain one, as all others. What asks whether there is one fails.
+            let of_rule = if is_optional { &optional } else { &values };
+            self.rule(rule, compiled, [of_rule, &values], at, path)?;
         }
         Ok(())
     }
@@ -341,7 +343,7 @@ impl Walk {
         &mut self,
         rule: &ValidationRule,
         compiled: &CompiledRule,
-        values: &Values<'a>,
+        [values, values_of_message]: [&Values<'a>; 2],
         at: &At<'a>,
         path: &FieldPath<'_>,
     ) -> Result<(), Stop> {
@@ -380,7 +382,7 @@ impl Walk {
             false => path.child(&compiled.field_path),
         };
         let mut stopped = Ok(());
-        let error = match self.message(rule, compiled, values) {
+        let error = match self.message(rule, compiled, values_of_message) {
             Ok(detail) => {
                 let value = match at.schema.kind {
                     Some(JsonType::Object | JsonType::Array) => BadValue::Omitted,

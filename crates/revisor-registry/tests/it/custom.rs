@@ -208,6 +208,25 @@ async fn a_definition_that_never_got_its_names_goes_at_once() {
 }
 
 #[tokio::test]
+async fn a_name_that_a_definition_gives_up_goes_to_who_waits_for_it() {
+    let fixture = Fixture::new().await;
+    let named = |plural: &str, kind: &str, short: &str| {
+        let names = format!(r#""names":{{"plural":"{plural}","kind":"{kind}","shortNames":["{short}"]}}"#);
+        let text = things("v1").replace(r#""names":{"plural":"things","kind":"Thing"}"#, &names);
+        text.replace("things.example.com", &format!("{plural}.example.com"))
+    };
+    define(&fixture, &named("things", "Thing", "t")).await;
+    define(&fixture, &named("others", "Other", "t")).await;
+    assert!(fixture.registry.catalog().resource("example.com", "v1", "others").is_none(), "its short name is taken");
+    redefine(&fixture, "things.example.com", &named("things", "Thing", "th")).await;
+    let others = fixture.registry.catalog().resource("example.com", "v1", "others").cloned();
+    assert_eq!(others.expect("is served").short_names, ["t"]);
+    let stored = fixture.get("customresourcedefinitions", "others.example.com").await.expect("is there");
+    let conditions = stored.at(&["status", "conditions"]).expect("was settled").to_json();
+    assert!(conditions.contains("NoConflicts") && conditions.contains("InitialNamesAccepted"), "{conditions}");
+}
+
+#[tokio::test]
 async fn it_is_known_whether_somebody_still_writes_by_a_former_definition() {
     let fixture = Fixture::new().await;
     // Somebody who takes connections and never says a word.

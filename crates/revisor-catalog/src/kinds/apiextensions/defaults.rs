@@ -70,6 +70,11 @@ impl Walk<'_> {
         }
         if let Some(default) = &schema.default {
             let at_default = path.child("default");
+            let is_unpruned = || !schema.prune(&mut default.clone(), place.is_resource).is_empty();
+            if !place.in_metadata && self.requires_pruned && is_unpruned() {
+                // What else is wrong is told all the same.
+                self.errors.push(FieldError::invalid(at_default, shown(default), "must not have unknown fields"));
+            }
             let before = self.errors.len();
             if place.in_metadata {
                 self.in_metadata(at_default, default, &place);
@@ -105,9 +110,6 @@ impl Walk<'_> {
     }
 
     fn by_itself(&mut self, path: FieldPath<'_>, default: &Value, schema: &Structural, is_resource: bool) {
-        if self.requires_pruned && !schema.prune(&mut default.clone(), is_resource).is_empty() {
-            self.errors.push(FieldError::invalid(path, shown(default), "must not have unknown fields"));
-        }
         let mut coerced = default.clone();
         match schema.coerce_metadata(&mut coerced, is_resource, self.metadata, Malformed::Refuse) {
             Err(mut error) => {
@@ -180,6 +182,14 @@ mod tests {
             (
                 r#"{"type":"object","default":{"x":1,"y":2},"properties":{"x":{"type":"integer"}}}"#,
                 &["FieldValueInvalid s.properties[a].default"],
+            ),
+            (
+                r#"{"type":"string","default":{"x":1},"enum":["a"]}"#,
+                &[
+                    "FieldValueInvalid s.properties[a].default",
+                    "FieldValueTypeInvalid s.properties[a].default",
+                    "FieldValueNotSupported s.properties[a].default",
+                ],
             ),
             (
                 r#"{"type":"integer","default":5,"x-kubernetes-validations":[{"rule":"self > 10"}]}"#,

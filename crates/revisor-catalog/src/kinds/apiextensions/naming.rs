@@ -28,6 +28,11 @@ impl TakenNames {
         self.kinds.extend(others.kinds.iter().cloned());
     }
 
+    /// Whether these are among them.
+    pub fn include(&self, others: &TakenNames) -> bool {
+        self.resources.is_superset(&others.resources) && self.kinds.is_superset(&others.kinds)
+    }
+
     /// Adds the names that a stored definition has got.
     pub fn add(&mut self, definition: &Object) {
         let names = Names::read(part(part(definition, "status"), "acceptedNames"));
@@ -42,6 +47,7 @@ impl TakenNames {
 pub fn settle_status(definition: &mut Object, taken: &TakenNames, now: &str) -> bool {
     let before = definition.get("status").cloned();
     settle_names(definition, taken, now);
+    establish(definition, now);
     if let Some(approval) = api_approval(definition).filter(|approval| !approval.is_in(definition)) {
         approval.put(definition, now);
     }
@@ -52,8 +58,8 @@ pub fn settle_status(definition: &mut Object, taken: &TakenNames, now: &str) -> 
 fn settle_names(definition: &mut Object, taken: &TakenNames, now: &str) {
     let requested = Names::read(part(part(definition, "spec"), "names"));
     let had = Names::read(part(part(definition, "status"), "acceptedNames"));
-    let is_established = condition::is_true(definition, ESTABLISHED);
-    if requested == had && is_established {
+    // Whoever has what it asks for is left alone, whatever its conditions say.
+    if requested == had {
         return;
     }
     let mut accepted = had.clone();
@@ -90,18 +96,27 @@ fn settle_names(definition: &mut Object, taken: &TakenNames, now: &str) {
     };
     definition.object_mut("status").insert("acceptedNames", Value::Object(accepted.write()));
     names.put(definition, now);
-    // Who is established stays so: what it got first is still its own.
-    if !is_established {
-        let webhook = part(part(part(definition, "spec"), "conversion"), "webhook");
-        let is_trusted = webhook.object("clientConfig").is_none_or(|config| ca_bundle_problem(config).is_none());
-        let established = if is_accepted && !is_trusted {
-            let message = "The conversion webhook CABundle is invalid";
-            Condition::new(ESTABLISHED, "False", "InvalidCABundle", message)
-        } else if is_accepted {
-            Condition::new(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
-        } else {
-            Condition::new(ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
-        };
+    // Who is established stays so: what it got first is still its own. Why another is not is told once.
+    if !is_accepted && condition::find(definition, ESTABLISHED).is_none() {
+        let message = "not all names are accepted";
+        Condition::new(ESTABLISHED, "False", "NotAccepted", message).put(definition, now);
+    }
+}
+
+/// Lets a definition be served that has got its names, unless its webhook cannot be trusted.
+fn establish(definition: &mut Object, now: &str) {
+    if !condition::is_true(definition, NAMES_ACCEPTED) || condition::is_true(definition, ESTABLISHED) {
+        return;
+    }
+    let webhook = part(part(part(definition, "spec"), "conversion"), "webhook");
+    let is_trusted = webhook.object("clientConfig").is_none_or(|config| ca_bundle_problem(config).is_none());
+    let established = if is_trusted {
+        Condition::new(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
+    } else {
+        let message = "The conversion webhook CABundle is invalid";
+        Condition::new(ESTABLISHED, "False", "InvalidCABundle", message)
+    };
+    if !established.is_in(definition) {
         established.put(definition, now);
     }
 }
@@ -176,5 +191,27 @@ mod tests {
         free.add(&second);
         assert!(settle_status(&mut second, &free, "t4"), "the names are free now");
         assert_eq!(condition_of(&second, NAMES_ACCEPTED), "True NoConflicts: no conflicts found");
+        assert_eq!(
+            condition_of(&second, ESTABLISHED),
+            "True InitialNamesAccepted: the initial names have been accepted"
+        );
+    }
+
+    #[test]
+    fn who_has_its_names_is_left_alone() {
+        let mut definition = definition("things", "Thing", "th");
+        settle_status(&mut definition, &TakenNames::default(), "t1");
+        let mut taken = TakenNames::default();
+        taken.add(&definition);
+        definition.object_mut("status").insert("conditions", Vec::new());
+        assert!(!settle_status(&mut definition, &taken, "t2"), "nobody asked for names");
+        let accepted = Condition::new(NAMES_ACCEPTED, "True", "Said", "so");
+        accepted.put(&mut definition, "t3");
+        assert!(settle_status(&mut definition, &taken, "t3"), "it is to be served");
+        assert_eq!(condition_of(&definition, NAMES_ACCEPTED), "True Said: so");
+        assert_eq!(
+            condition_of(&definition, ESTABLISHED),
+            "True InitialNamesAccepted: the initial names have been accepted"
+        );
     }
 }

@@ -273,15 +273,14 @@ fn validate_spec(definition: &Object, mut demands: Demands<'_>, errors: &mut Fie
         validate_columns(SPEC.child("additionalPrinterColumns"), common, errors);
     }
     if let Some(common) = parts.common("selectableFields") {
-        let path = SPEC.child("selectableFields");
         match parts.common("schema").map(|common| schema(Some(common))) {
             None => {
                 let detail = "may only be set when validations.schema is included";
-                errors.push(FieldError::invalid(path, "", detail));
+                errors.push(FieldError::invalid(SPEC.child("selectableFields"), "", detail));
             }
             Some(schema) => {
                 let allows_many = allows_too_many(&parts, None, demands.old.as_ref());
-                validate_selectable(path, common, schema, allows_many, errors);
+                validate_selectable(SPEC, common, schema, allows_many, errors);
             }
         }
     }
@@ -396,12 +395,11 @@ fn validate_version(
     }
     let own = version.get("selectableFields").filter(|_| !parts.shared.contains(&"selectableFields"));
     if let Some(own) = own {
-        let path = path.child("selectableFields");
         match schema(own_schema) {
             // The original says it this way round.
             None => {
                 let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
-                errors.push(FieldError::invalid(path, "", detail));
+                errors.push(FieldError::invalid(path.child("selectableFields"), "", detail));
             }
             schema => {
                 let allows_many = allows_too_many(parts, Some(version), demands.old.as_ref());
@@ -561,12 +559,18 @@ fn validate_columns(path: FieldPath<'_>, part: &Value, errors: &mut FieldErrors)
 
 /// Fields that selectors may name.
 fn validate_selectable(
-    path: FieldPath<'_>,
+    around: FieldPath<'_>,
     part: &Value,
     schema: Option<&Object>,
     allows_many: bool,
     errors: &mut FieldErrors,
 ) {
+    if let Some(reason) = schema.and_then(schema_tree::unreadable) {
+        // The original writes two names as if they were one.
+        let at_schema = around.child("schema.openAPIV3Schema");
+        errors.push(FieldError::invalid(at_schema, "", reason));
+    }
+    let path = around.child("selectableFields");
     let schema = schema.map(Structural::read).unwrap_or_default();
     let mut unique: HashSet<String> = HashSet::new();
     for (at, field) in part.as_array().unwrap_or_default().iter().filter_map(Value::as_object).enumerate() {
@@ -623,23 +627,23 @@ fn validate_stored_versions(definition: &Object, errors: &mut FieldErrors) {
     if status.array("storedVersions").is_empty() {
         return errors.push(FieldError::invalid(path, all.clone(), "must have at least one stored version"));
     }
-    let stored: HashSet<&str> = texts(status, "storedVersions").map(|(_, name)| name).collect();
-    for (_, version) in objects(spec, "versions").filter(|(_, version)| is_true(version, "storage")) {
+    // Of a version that is named several times the last place counts, and whichever version is found first has it.
+    let mut left: HashMap<&str, usize> = texts(status, "storedVersions").map(|(at, name)| (name, at)).collect();
+    for (_, version) in objects(spec, "versions") {
         let name = text(version, "name");
-        if !stored.contains(name) {
+        if left.remove(name).is_none() && is_true(version, "storage") {
             errors.push(FieldError::invalid(path, all.clone(), format!("must have the storage version {name}")));
         }
     }
-    let versions: HashSet<&str> = objects(spec, "versions").map(|(_, version)| text(version, "name")).collect();
-    for (at, stored) in texts(status, "storedVersions") {
-        if !versions.contains(stored) {
-            let detail = format!(
-                "missing from spec.versions; {stored} was previously a storage version, and must remain in \
-                 spec.versions until a storage migration ensures no data remains persisted in {stored} and removes \
-                 {stored} from status.storedVersions"
-            );
-            errors.push(FieldError::invalid(path.index(at), stored, detail));
-        }
+    let mut left: Vec<(usize, &str)> = left.into_iter().map(|(name, at)| (at, name)).collect();
+    left.sort_unstable();
+    for (at, stored) in left {
+        let detail = format!(
+            "missing from spec.versions; {stored} was previously a storage version, and must remain in spec.versions \
+             until a storage migration ensures no data remains persisted in {stored} and removes {stored} from \
+             status.storedVersions"
+        );
+        errors.push(FieldError::invalid(path.index(at), stored, detail));
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn of_non_zero<'a>(_: &mut Scope<'_>, args: &mut [CelValue<'a>]) -> O
         CelValue::Duration(duration) => duration.nanos() == 0,
         // The first instant that there is, rather than that from which seconds are counted.
         CelValue::Timestamp(time) => time.unix_timestamp() == -62_135_596_800 && time.nanosecond() == 0,
-        CelValue::Optional(held) => held.is_none(),
+        // What is absent is a value as well.
         _ => false,
     };
     Ok(if zero { CelValue::none() } else { CelValue::some(take(value)) })

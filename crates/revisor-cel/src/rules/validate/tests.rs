@@ -133,6 +133,26 @@ fn a_thousand_levels_are_no_danger() {
 }
 
 #[test]
+fn a_message_knows_the_old_value_plainly() {
+    let schema = resource(value(
+        r#"{"type":"string","x-kubernetes-validations":[
+            {"rule":"oldSelf.hasValue() && oldSelf.value() == 'z'","optionalOldSelf":true,
+             "messageExpression":"oldSelf.value()"},
+            {"rule":"oldSelf.orValue('') == 'z'","optionalOldSelf":true,"message":"otherwise",
+             "messageExpression":"oldSelf.hasValue() ? 'has' : 'has not'"},
+            {"rule":"self == 'y'","messageExpression":"'was ' + oldSelf"}]}"#,
+    ));
+    let optional = "p: Invalid value: \"x\": failed rule: oldSelf.hasValue() && oldSelf.value() == 'z'";
+    for (old, last) in [
+        (None, "p: Invalid value: \"x\": failed rule: self == 'y'"),
+        (Some(Value::from("a")), "p: Invalid value: \"x\": was a"),
+    ] {
+        let found = errors(&validate(&schema, old, Value::from("x"), OBJECT_BUDGET));
+        assert_eq!(found, [optional, "p: Invalid value: \"x\": otherwise", last]);
+    }
+}
+
+#[test]
 fn rules_of_the_whole_object_know_its_name() {
     let schema = value(
         r#"{"type":"object","properties":{"spec":{"type":"object","properties":{"n":{"type":"integer"}}}},

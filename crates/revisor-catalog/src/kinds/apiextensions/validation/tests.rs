@@ -67,7 +67,11 @@ fn new_definitions_are_checked() {
         ),
         (
             r#"{"spec.versions":[{"name":"v1","storage":true,SCHEMA},{"name":"v1","storage":true,SCHEMA}]}"#,
-            &["FieldValueInvalid spec.versions", "FieldValueInvalid spec.versions"],
+            &[
+                "FieldValueInvalid spec.versions",
+                "FieldValueInvalid spec.versions",
+                "FieldValueInvalid status.storedVersions",
+            ],
         ),
         (
             r#"{"spec.versions":[{"name":"v1","storage":true,"schema":{"openAPIV3Schema":{"type":"string"}}}]}"#,
@@ -125,11 +129,20 @@ fn new_definitions_are_checked() {
             &["FieldValueInvalid spec.versions[0].selectableFields"],
         ),
         (
+            r#"{"spec.versions":[{"name":"v1","storage":true,"schema":{"openAPIV3Schema":{"type":"object","id":"i"}},"selectableFields":[{"jsonPath":""}]}]}"#,
+            &[
+                "FieldValueInvalid spec.schema.openAPIV3Schema",
+                "FieldValueRequired spec.selectableFields[0].jsonPath",
+                "FieldValueForbidden spec.validation.openAPIV3Schema.id",
+            ],
+        ),
+        (
             r#"{"spec.versions":[{"name":"v1","storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-validations":[{"rule":"self.none"}]}}}]}"#,
             &["FieldValueInvalid spec.validation.openAPIV3Schema.x-kubernetes-validations[0].rule"],
         ),
         (r#"{"spec.conversion":{"strategy":"Other"}}"#, &["FieldValueNotSupported spec.conversion.strategy"]),
         (r#"{"status":{}}"#, &["FieldValueInvalid status.storedVersions"]),
+        (r#"{"status.storedVersions":["v1","v0","v1","v0"]}"#, &["FieldValueInvalid status.storedVersions[3]"]),
         (
             r#"{"status.storedVersions":["v0"]}"#,
             &["FieldValueInvalid status.storedVersions", "FieldValueInvalid status.storedVersions[0]"],
