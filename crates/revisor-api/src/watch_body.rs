@@ -83,7 +83,8 @@ pub(crate) struct WatchBody {
 impl WatchBody {
     pub(crate) fn new(events: EventStream, options: WatchOptions) -> WatchBody {
         let deadline = Instant::now() + options.lifetime;
-        let next_bookmark = options.bookmarks.then(|| Box::pin(tokio::time::sleep_until(next_bookmark_at(deadline))));
+        let next_bookmark = Some(deadline).filter(|_| options.bookmarks).and_then(next_bookmark_at);
+        let next_bookmark = next_bookmark.map(|at| Box::pin(tokio::time::sleep_until(at)));
         WatchBody {
             events,
             shape: options.shape,
@@ -172,14 +173,14 @@ impl WatchBody {
         if timer.as_mut().poll(cx).is_pending() {
             return None;
         }
-        let deadline = self.deadline.deadline();
-        if deadline - Instant::now() <= BOOKMARK_BEFORE_END {
-            self.next_bookmark = None;
-        } else {
-            timer.as_mut().reset(next_bookmark_at(deadline));
-            // Registers the task with the timer again; if that is due too, the next turn finds out.
-            if timer.as_mut().poll(cx).is_ready() {
-                cx.waker().wake_by_ref();
+        match next_bookmark_at(self.deadline.deadline()) {
+            None => self.next_bookmark = None,
+            Some(next) => {
+                timer.as_mut().reset(next);
+                // Registers the task with the timer again; if that is due too, the next turn finds out.
+                if timer.as_mut().poll(cx).is_ready() {
+                    cx.waker().wake_by_ref();
+                }
             }
         }
         let revision = self.events.progress().filter(|revision| Some(*revision) >= self.known)?;
@@ -234,10 +235,11 @@ fn now() -> Moment {
     Moment::from(SystemTime::now())
 }
 
-fn next_bookmark_at(deadline: Instant) -> Instant {
+/// When the next bookmark is due; `None` if the watch is over too soon for another (upstream: `nextBookmarkTime`).
+fn next_bookmark_at(deadline: Instant) -> Option<Instant> {
     let now = Instant::now();
-    let last = deadline.checked_sub(BOOKMARK_BEFORE_END).unwrap_or(now).max(now);
-    last.min(now + BOOKMARK_INTERVAL)
+    let last = deadline.checked_sub(BOOKMARK_BEFORE_END).filter(|last| *last > now)?;
+    Some(last.min(now + BOOKMARK_INTERVAL))
 }
 
 fn name_of(kind: EventKind) -> &'static str {

@@ -145,7 +145,8 @@ impl GroupResources {
         self.resources.iter().any(|known| match (known.as_str(), known.split_once('/')) {
             ("*", _) => true,
             (known, None) => known == target.resource && part.is_empty(),
-            (_, Some(("*", wanted))) => !part.is_empty() && (wanted == part || wanted == "*"),
+            // As in the original `*/*` matches nothing.
+            (_, Some(("*", wanted))) => !part.is_empty() && wanted == part,
             (_, Some((resource, "*"))) => resource == target.resource,
             (_, Some((resource, wanted))) => resource == target.resource && wanted == part && !part.is_empty(),
         })
@@ -256,6 +257,7 @@ mod tests {
             ("{level: Request, resources: [{resources: [pods/*]}]}", Some(status), "", true),
             ("{level: Request, resources: [{resources: [pods/*]}]}", Some(pods), "", true),
             ("{level: Request, resources: [{resources: ['*/status']}]}", Some(status), "", true),
+            ("{level: Request, resources: [{resources: ['*/*']}]}", Some(status), "", false),
             ("{level: Request, resources: [{resources: [pods/status], resourceNames: [x]}]}", Some(status), "", true),
             (
                 "{level: Request, resources: [{resources: [pods/status], resourceNames: [other]}]}",

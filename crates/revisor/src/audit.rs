@@ -12,7 +12,7 @@ use revisor_audit::{
 };
 use revisor_object::aggregate_message;
 
-use crate::config_file::{Kind, Member, Type, read};
+use crate::config_file::{Kind, Member, Type, read, strict_error};
 use crate::duration::parse_duration;
 use crate::kubeconfig::Kubeconfig;
 use crate::webhook_users::current_webhook;
@@ -332,9 +332,13 @@ impl Way<'_> {
 }
 
 fn load_policy(path: &Path) -> anyhow::Result<AuditPolicy> {
-    let decoded = read(path).and_then(|text| POLICY.decode(&text));
-    let read = decoded
-        .and_then(|policy| AuditPolicy::read(&policy).map_err(|errors| anyhow!("{}", aggregate_message(&errors))));
+    let decoded = read(path).and_then(|text| POLICY.decode_leniently(&text));
+    let read = decoded.and_then(|(policy, problems)| {
+        if !problems.is_empty() {
+            tracing::warn!(error = strict_error(&problems), "the audit policy has errors, which are passed over");
+        }
+        AuditPolicy::read(&policy).map_err(|errors| anyhow!("{}", aggregate_message(&errors)))
+    });
     read.with_context(|| format!("loading audit policy file {}", path.display()))
 }
 
@@ -348,7 +352,6 @@ mod tests {
         let head = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
         for (text, want) in [
             (format!("{head}rules: [{{level: All}}]\n"), "rules[0].level: Unsupported value"),
-            (format!("{head}rules: [{{level: None, user: [a]}}]\n"), "unknown field \"rules[0].user\""),
             ("kind: Policy\napiVersion: audit.k8s.io/v1beta1\n".to_owned(), "no kind \"Policy\" is registered"),
             (format!("{head}rules: [\n"), "line"),
         ] {
@@ -356,6 +359,9 @@ mod tests {
             let error = format!("{:#}", load_policy(file.path()).expect_err(&text));
             assert!(error.contains(&file.path().display().to_string()) && error.contains(want), "{error}");
         }
+        // As in the original, what does not belong there stops nobody.
+        std::fs::write(file.path(), format!("{head}rules: [{{level: None, user: [a]}}]\n")).expect("written");
+        load_policy(file.path()).expect("is a policy");
     }
 
     #[test]

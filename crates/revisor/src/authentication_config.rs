@@ -84,7 +84,7 @@ impl AuthenticationConfig {
         if let Some(anonymous) = object.object("anonymous") {
             if !gates.is_enabled(Feature::AnonymousAuthConfigurableEndpoints.name()) {
                 let detail =
-                    "anonymous is not supported when AnonymousAuthConfigurableEnpoints feature gate is disabled";
+                    "anonymous is not supported when AnonymousAuthConfigurableEndpoints feature gate is disabled";
                 errors.push(FieldError::forbidden("anonymous", detail));
             }
             let is_enabled = anonymous.get("enabled") == Some(&Value::Bool(true));

@@ -62,14 +62,24 @@ pub(crate) fn parse(text: &[u8]) -> anyhow::Result<Parsed> {
 impl Kind {
     /// The object that a text holds, with no member that does not belong there.
     pub(crate) fn decode(&self, text: &[u8]) -> anyhow::Result<Object> {
+        strictly(self.decode_leniently(text)?)
+    }
+
+    /// The same of a value that was parsed already.
+    pub(crate) fn decode_value(&self, value: Value) -> anyhow::Result<Object> {
+        strictly(self.check(value, Vec::new())?)
+    }
+
+    /// The object that a text holds, and what does not belong there: for kinds that the original reads so.
+    pub(crate) fn decode_leniently(&self, text: &[u8]) -> anyhow::Result<(Object, Vec<String>)> {
         let Parsed { value, duplicates } = parse(text)?;
         let duplicates: Vec<String> = duplicates.iter().map(|name| format!("duplicate field {name:?}")).collect();
         self.check(value, duplicates)
     }
 
-    /// The same of a value that was parsed already.
-    pub(crate) fn decode_value(&self, value: Value) -> anyhow::Result<Object> {
-        self.check(value, Vec::new())
+    /// The same of a value that was parsed already, without a word on what does not belong there.
+    pub(crate) fn decode_value_leniently(&self, value: Value) -> anyhow::Result<Object> {
+        Ok(self.check(value, Vec::new())?.0)
     }
 
     /// Whether an object says that it is one of this kind.
@@ -78,7 +88,7 @@ impl Kind {
         kind == self.name && self.versions.contains(&version)
     }
 
-    fn check(&self, value: Value, mut problems: Vec<String>) -> anyhow::Result<Object> {
+    fn check(&self, value: Value, mut problems: Vec<String>) -> anyhow::Result<(Object, Vec<String>)> {
         let Value::Object(object) = value else {
             bail!("couldn't get version/kind: it is a {} and no object", value.type_name());
         };
@@ -88,9 +98,19 @@ impl Kind {
             bail!("no kind {kind:?} is registered for version {version:?}");
         }
         check_members(&object, self.members, self.name, "", &mut problems)?;
-        anyhow::ensure!(problems.is_empty(), "strict decoding error: {}", problems.join(", "));
-        Ok(object)
+        Ok((object, problems))
     }
+}
+
+/// An object in which there is nothing that does not belong there.
+fn strictly((object, problems): (Object, Vec<String>)) -> anyhow::Result<Object> {
+    anyhow::ensure!(problems.is_empty(), "{}", strict_error(&problems));
+    Ok(object)
+}
+
+/// What is said of members that do not belong where they are.
+pub(crate) fn strict_error(problems: &[String]) -> String {
+    format!("strict decoding error: {}", problems.join(", "))
 }
 
 /// Notes members that do not belong there; one that is of another type is an error at once.

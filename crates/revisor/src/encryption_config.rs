@@ -14,7 +14,7 @@ use revisor_store::embedded::EmbeddedStore;
 use revisor_store::{Identity, ResourceTransformers};
 use revisor_version::FeatureGates;
 
-use crate::config_file::{Kind, Member, Type, read};
+use crate::config_file::{Kind, Member, Type, parse, read};
 use crate::live_config::{LiveConfig, follow};
 
 /// How long a start waits for the services that hold keys: what is stored cannot be read without them.
@@ -23,38 +23,40 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const KEYS: &[Member] =
     &[Member("keys", Type::List, &[Member("name", Type::Text, &[]), Member("secret", Type::Text, &[])])];
 
-const KIND: Kind = Kind {
-    name: "EncryptionConfiguration",
-    versions: &["apiserver.config.k8s.io/v1"],
-    members: &[Member(
-        "resources",
-        Type::List,
-        &[
-            Member("resources", Type::Texts, &[]),
-            Member(
-                "providers",
-                Type::List,
-                &[
-                    Member("aesgcm", Type::Object, KEYS),
-                    Member("aescbc", Type::Object, KEYS),
-                    Member("secretbox", Type::Object, KEYS),
-                    Member("identity", Type::Object, &[]),
-                    Member(
-                        "kms",
-                        Type::Object,
-                        &[
-                            Member("apiVersion", Type::Text, &[]),
-                            Member("name", Type::Text, &[]),
-                            Member("cachesize", Type::Number, &[]),
-                            Member("endpoint", Type::Text, &[]),
-                            Member("timeout", Type::Text, &[]),
-                        ],
-                    ),
-                ],
-            ),
-        ],
-    )],
-};
+const KIND: Kind =
+    Kind { name: "EncryptionConfiguration", versions: &["apiserver.config.k8s.io/v1"], members: MEMBERS };
+
+/// What such files were called first, which the original still reads.
+const OLD_KIND: Kind = Kind { name: "EncryptionConfig", versions: &["v1"], members: MEMBERS };
+
+const MEMBERS: &[Member] = &[Member(
+    "resources",
+    Type::List,
+    &[
+        Member("resources", Type::Texts, &[]),
+        Member(
+            "providers",
+            Type::List,
+            &[
+                Member("aesgcm", Type::Object, KEYS),
+                Member("aescbc", Type::Object, KEYS),
+                Member("secretbox", Type::Object, KEYS),
+                Member("identity", Type::Object, &[]),
+                Member(
+                    "kms",
+                    Type::Object,
+                    &[
+                        Member("apiVersion", Type::Text, &[]),
+                        Member("name", Type::Text, &[]),
+                        Member("cachesize", Type::Number, &[]),
+                        Member("endpoint", Type::Text, &[]),
+                        Member("timeout", Type::Text, &[]),
+                    ],
+                ),
+            ],
+        ),
+    ],
+)];
 
 /// How objects are encrypted, and the file that says so.
 pub(crate) struct EncryptionFile {
@@ -158,7 +160,8 @@ fn load(path: &Path, reload: bool) -> anyhow::Result<(Vec<u8>, EncryptionConfigu
 
 fn decode(path: &Path, text: &[u8], reload: bool) -> anyhow::Result<EncryptionConfiguration> {
     anyhow::ensure!(!text.is_empty(), "encryption provider configuration file {path:?} is empty");
-    let object = KIND.decode(text);
+    let is_old = parse(text).is_ok_and(|it| it.value.as_object().is_some_and(|object| OLD_KIND.is_kind_of(object)));
+    let object = if is_old { OLD_KIND } else { KIND }.decode(text);
     let object = object.with_context(|| format!("error decoding encryption provider configuration file {path:?}"))?;
     EncryptionConfiguration::of(&object, reload)
         .map_err(|errors| anyhow!("invalid encryption configuration {path:?}: {}", aggregate_message(&errors)))
@@ -198,6 +201,14 @@ mod tests {
         for prefix in resources.keys() {
             assert_eq!(revisor_store::embedded::resource_of(&format!("{prefix}a/b")), prefix, "is told by its keys");
         }
+    }
+
+    #[test]
+    fn a_file_may_have_its_first_kind() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let text = "apiVersion: v1\nkind: EncryptionConfig\nresources: [{resources: [secrets], providers: [{identity: {}}]}]\n";
+        std::fs::write(file.path(), text).expect("can be written");
+        load(file.path(), false).expect("is read");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The keys and names with which tokens of service accounts are made and checked.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,6 +34,22 @@ pub(crate) fn parse_jwks_uri(text: &str) -> Result<String, String> {
         }
         Ok(_) => Ok(text.to_owned()),
     }
+}
+
+/// Refuses issuers that cannot be meant (upstream: `BuiltInAuthenticationOptions.Validate`).
+fn check_issuers(issuers: &[String]) -> anyhow::Result<()> {
+    let mut seen = HashSet::new();
+    for issuer in issuers {
+        if issuer.contains(':')
+            && let Err(problem) = Url::parse(issuer)
+        {
+            let problem = format!("parse {issuer:?}: {problem}");
+            bail!("service-account-issuer {issuer:?} contained a ':' but was not a valid URL: {problem}");
+        }
+        ensure!(!issuer.is_empty(), "service-account-issuer should not be an empty string");
+        ensure!(seen.insert(issuer), "service-account-issuer {issuer:?} is already specified");
+    }
+    Ok(())
 }
 
 /// How long a token may be good at most that is asked for.
@@ -94,6 +111,7 @@ pub(crate) async fn open(
     metrics: &prometheus::Registry,
 ) -> anyhow::Result<OpenedAccounts> {
     let mut issuers = flags.service_account_issuer.clone();
+    check_issuers(&issuers)?;
     if issuers.is_empty() {
         issuers.push(DEFAULT_ISSUER.to_owned());
     }
@@ -233,6 +251,25 @@ fn unusable(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn issuers_must_be_meant() {
+        for (issuers, want) in [
+            (&["https://a", "b"][..], None),
+            (&[""], Some("service-account-issuer should not be an empty string")),
+            (&["b", "b"], Some("service-account-issuer \"b\" is already specified")),
+            (
+                &["https://a b:x"],
+                Some(
+                    "service-account-issuer \"https://a b:x\" contained a ':' but was not a valid URL: parse \
+                      \"https://a b:x\": invalid port \":x\" after host",
+                ),
+            ),
+        ] {
+            let issuers: Vec<String> = issuers.iter().map(|issuer| (*issuer).to_owned()).collect();
+            assert_eq!(check_issuers(&issuers).err().map(|error| error.to_string()).as_deref(), want, "{issuers:?}");
+        }
+    }
 
     #[test]
     fn a_plugin_bounds_how_long_tokens_are_good() {

@@ -146,7 +146,7 @@ pub(super) fn take(
         }
         (AdmissionPlugin::EventRateLimit, told) => {
             let object = match told {
-                Some(told) => EVENT_RATE_LIMIT.decode_value(told.clone())?,
+                Some(told) => EVENT_RATE_LIMIT.decode_value_leniently(told.clone())?,
                 None => Object::new(),
             };
             config.event_limits = event_limits(&object)?;
@@ -166,7 +166,7 @@ pub(super) fn take(
             }
         }
         (AdmissionPlugin::PodTolerationRestriction, Some(told)) => {
-            let object = POD_TOLERATION_RESTRICTION.decode_value(told.clone())?;
+            let object = POD_TOLERATION_RESTRICTION.decode_value_leniently(told.clone())?;
             let list = |name| object.array(name).to_vec();
             config.tolerations = TolerationDefaults { default: list("default"), whitelist: list("whitelist") };
             refuse("invalid config: ", tolerations(&config.tolerations))?;
