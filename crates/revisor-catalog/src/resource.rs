@@ -237,9 +237,10 @@ impl Resource {
         self.types.keep_raw(self.root, value, json);
     }
 
-    /// Whether a path, such as `spec.devices[0].parameters.x`, leads into one of them.
-    pub fn is_in_raw(&self, path: &str) -> bool {
-        self.types.is_in_raw(self.root, path)
+    /// Whether a path, such as `spec.devices[0].parameters.x`, leads into one of them, or into what its type reads by code
+    /// of its own.
+    pub fn is_read_apart(&self, path: &str) -> bool {
+        self.types.is_read_apart(self.root, path)
     }
 
     /// Whether there can be any of them in an object.

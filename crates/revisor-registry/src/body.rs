@@ -155,7 +155,7 @@ impl Format {
                 if let Some(id) = wanted.id {
                     wanted.types.keep_raw(id, &mut value, body);
                     // What is kept as its text is nobody's to read.
-                    duplicates.retain(|path| !wanted.types.is_in_raw(id, path));
+                    duplicates.retain(|path| !wanted.types.is_read_apart(id, path));
                 }
                 Ok((value, Repeated::Json { text: body, is_repeated: !duplicates.is_empty() }))
             }
@@ -272,7 +272,7 @@ impl Repeated<'_> {
                 let odd = odd_members(text, &|path| names.contains(path));
                 // What is kept as its text is nobody's to read.
                 let is_read = |member: &&OddMember| match member {
-                    OddMember::Duplicate(path) => !resource.is_in_raw(path),
+                    OddMember::Duplicate(path) => !resource.is_read_apart(path),
                     OddMember::Unknown(_) => true,
                 };
                 odd.iter().filter(is_read).map(odd_member).collect()

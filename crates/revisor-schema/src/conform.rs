@@ -69,7 +69,7 @@ impl Types {
     }
 
     fn walk(&self, id: StructId, value: &mut Value, keeps_empty: bool) -> (Findings, Result<(), Mismatch>) {
-        let mut walk = Walk { types: self, findings: Findings::default(), keeps_empty };
+        let mut walk = Walk { types: self, findings: Findings::default(), keeps_empty, tells: true };
         let holder = Holder { of: self.get(id), field: "", go_type: None };
         let fits = walk.structure(id, value, holder, &Trail::ROOT);
         (walk.findings, fits)
@@ -123,6 +123,8 @@ struct Walk<'t> {
     findings: Findings,
     /// Whether what is empty is told apart from what was not given.
     keeps_empty: bool,
+    /// Whether what is unknown is told. What types read by code of their own is dropped without a word.
+    tells: bool,
 }
 
 impl<'t> Walk<'t> {
@@ -148,7 +150,7 @@ impl<'t> Walk<'t> {
             }
             let Some(field) = cursor.find(name) else {
                 let unknown = &mut self.findings.unknown_fields;
-                if unknown.len() < MAX_UNKNOWN_FIELDS {
+                if self.tells && unknown.len() < MAX_UNKNOWN_FIELDS {
                     unknown.push(join(trail.path(), name));
                 }
                 return false;
@@ -191,7 +193,12 @@ impl<'t> Walk<'t> {
                 Ok(())
             }
             Shape::Struct(id) => self.structure(*id, value, holder, trail),
-            Shape::Either(alternative, id) => self.either(*alternative, *id, value, holder, trail),
+            Shape::Either(alternative, id) => {
+                let tells = std::mem::replace(&mut self.tells, false);
+                let fits = self.either(*alternative, *id, value, holder, trail);
+                self.tells = tells;
+                fits
+            }
             Shape::List(element) => {
                 let Value::Array(items) = value else {
                     return Err(mismatch(value, holder, &go_name(self.types, shape), trail));
@@ -488,6 +495,10 @@ T,unknown,v1.Unknown
         let (value, unknown) = conform(r#"{"nmae":1,"parts":[{"x":"a"},{"z":{"q":1}}]}"#).expect("fits");
         assert_eq!(value, r#"{"parts":[{"x":"a"},{}]}"#);
         assert_eq!(unknown, ["nmae", "parts[1].z"]);
+        // What may be one thing or another is read by code that does not tell.
+        let (value, unknown) = conform(r#"{"more":{"x":"a","q":1},"nmae":1,"some":[{"q":1}]}"#).expect("fits");
+        assert_eq!(value, r#"{"more":{"x":"a"},"some":[{}]}"#);
+        assert_eq!(unknown, ["nmae"]);
     }
 
     const NO_QUANTITY: &str =

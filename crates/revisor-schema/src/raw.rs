@@ -70,16 +70,14 @@ impl Types {
         }
     }
 
-    /// Whether a path, such as `spec.devices[0].parameters.x`, leads into raw JSON.
-    pub fn is_in_raw(&self, id: StructId, path: &str) -> bool {
-        if !self.has_raw(id) {
-            return false;
-        }
+    /// Whether a path, such as `spec.devices[0].parameters.x`, leads into raw JSON, or into what types read by code of
+    /// their own: nobody is told what is odd in there.
+    pub fn is_read_apart(&self, id: StructId, path: &str) -> bool {
         let root = Shape::Struct(id);
         let mut shape = &root;
         for step in path.split(['.', '[']) {
             shape = match shape {
-                Shape::Raw => return true,
+                Shape::Raw | Shape::Either(..) => return true,
                 Shape::Struct(id) => match self.get(*id).field(step) {
                     Some(field) => &field.shape,
                     None => return false,
@@ -211,6 +209,17 @@ P,more,raw,given,1,
             String::from_utf8_lossy(&encoded),
             r#" {"kind":"T","apiVersion":"v1","name":"n","data":{"a":"\u003c","b":7},"parts":[{"more":[ 1.0, "<" ]},{},{}]}"#
         );
+    }
+
+    #[test]
+    fn what_types_read_by_code_of_their_own_is_read_apart() {
+        let table = TABLE.replace("P,more,", "T,either,orlist:P,given,4,\nP,more,");
+        let types = Types::parse(&table).expect("a good table");
+        let id = types.id("T").expect("is there");
+        let cases = [("name", false), ("parts[0].x", false), ("data.a", true), ("either.x", true), ("none.x", false)];
+        for (path, want) in cases {
+            assert_eq!(types.is_read_apart(id, path), want, "{path}");
+        }
     }
 
     #[test]

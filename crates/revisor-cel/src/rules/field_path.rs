@@ -1,14 +1,9 @@
 //! The paths that rules and selectable fields of a schema name: `.spec.list['a key']`.
 
-use std::sync::LazyLock;
-
 use revisor_schema::{Additional, Structural};
 
-/// What is known of members of which any are allowed: nothing.
-static ANYTHING: LazyLock<Structural> = LazyLock::new(Structural::default);
-
 /// Reads a path that leads through fields and keys of what `schema` describes. Gives the path as field errors write it
-/// and the schema at its end, or what is wrong with it. With `subscripts`, keys may stand in brackets.
+/// and the schema at its end, if there is one, or what is wrong with it. With `subscripts`, keys may stand in brackets.
 ///
 /// ```
 /// use revisor_cel::valid_field_path;
@@ -23,10 +18,10 @@ pub fn valid_field_path<'a>(
     text: &str,
     schema: &'a Structural,
     subscripts: bool,
-) -> Result<(String, &'a Structural), String> {
+) -> Result<(String, Option<&'a Structural>), String> {
     let ends = || "unexpected end of JSON path".to_string();
     let mut path = String::new();
-    let mut at = schema;
+    let mut at = Some(schema);
     let mut tokens = Tokens(text);
     while let Some(token) = tokens.next() {
         let name = match token {
@@ -42,17 +37,19 @@ pub fn valid_field_path<'a>(
             token => return Err(format!("expected [ or . but got: {token}")),
         };
         let invalid = || "does not refer to a valid field".to_string();
-        if !at.properties.is_empty() {
-            at = at.property(&name).ok_or_else(invalid)?;
+        // Of a member of which anything is allowed nothing is known.
+        let around = at.ok_or_else(invalid)?;
+        if !around.properties.is_empty() {
+            at = Some(around.property(&name).ok_or_else(invalid)?);
             if !path.is_empty() {
                 path.push('.');
             }
             path.push_str(&name);
-        } else if let Some(additional) = &at.additional {
+        } else if let Some(additional) = &around.additional {
             at = match additional {
-                Additional::Schema(member) => member,
+                Additional::Schema(member) => Some(&**member),
                 // The original asks only whether the keyword is there.
-                Additional::Allowed(_) => &ANYTHING,
+                Additional::Allowed(_) => None,
             };
             path.push_str(&format!("[{name}]"));
         } else {

@@ -590,7 +590,8 @@ fn validate_selectable(
         if name.split(['.', '[']).next() == Some("metadata") {
             errors.push(FieldError::invalid(at_path, json_path, "must not point to fields in metadata"));
         }
-        if !matches!(found.kind, Some(JsonType::String | JsonType::Boolean | JsonType::Integer)) {
+        let kind = found.and_then(|schema| schema.kind);
+        if !matches!(kind, Some(JsonType::String | JsonType::Boolean | JsonType::Integer)) {
             let detail = "must point to a field of type string, boolean or integer. Enum string fields and strings \
                           with formats are allowed.";
             errors.push(FieldError::invalid(at_path, json_path, detail));
