@@ -61,6 +61,7 @@ const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
 
 const AT_MOST_63_CHARACTERS: &str = "must be no more than 63 characters";
+const AT_MOST_253_BYTES: &str = "must be no more than 253 bytes";
 const AT_MOST_253_CHARACTERS: &str = "must be no more than 253 characters";
 
 /// The rule that the names of one kind follow.
@@ -68,6 +69,9 @@ const AT_MOST_253_CHARACTERS: &str = "must be no more than 253 characters";
 pub enum NameRule {
     /// [`dns1123_subdomain`], the rule of most kinds.
     Dns1123Subdomain,
+    /// The same as the original's declarative validation has it (`validate.LongName`), which counts bytes in its words
+    /// and does not look at `generateName`.
+    LongName,
     /// [`dns1123_label`], where the name becomes one segment of a DNS name.
     Dns1123Label,
     /// [`dns1035_label`], where it must begin with a letter too.
@@ -85,6 +89,7 @@ impl NameRule {
     pub fn check(self, name: &str) -> Problems {
         match self {
             NameRule::Dns1123Subdomain => dns1123_subdomain(name),
+            NameRule::LongName => long_name(name),
             NameRule::Dns1123Label => dns1123_label(name),
             NameRule::Dns1035Label => dns1035_label(name),
             NameRule::PathSegment => path_segment_name(name),
@@ -100,6 +105,7 @@ impl NameRule {
     pub fn check_prefix(self, prefix: &str) -> Problems {
         match self {
             NameRule::PathSegment => return path_segment_prefix(prefix),
+            NameRule::LongName => return Problems::new(),
             // A dash may stand at its end anyway.
             NameRule::ConfigMapKey => return config_map_key(prefix),
             _ => {}
@@ -140,6 +146,19 @@ pub fn dns1123_label(text: &str) -> Problems {
                 "')"
             )
         });
+    }
+    problems
+}
+
+/// What is wrong with a text as a name of domains with dots between them, where it is declared to be one
+/// (`validate.LongName`).
+pub fn long_name(text: &str) -> Problems {
+    let mut problems = Problems::new();
+    if text.len() > SUBDOMAIN_MAX {
+        problems.push(AT_MOST_253_BYTES);
+    }
+    if !is_dns1123_subdomain(text) {
+        problems.push(subdomain_breach!());
     }
     problems
 }

@@ -12,6 +12,8 @@ mod resource_pool_status_request;
 mod resource_slice;
 mod selectors;
 
+use revisor_object::names::NameRule;
+
 use self::selectors::Selectors;
 use super::{Kind, Terms, USUAL, field};
 use crate::{DeleteAnswer, Rules, SelectableField};
@@ -22,10 +24,13 @@ const SLICE_FIELDS: &[SelectableField] =
 pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
     let mut rules = Rules { delete_answer: DeleteAnswer::Object, ..USUAL };
     let kind = match plural {
-        "deviceclasses" => Kind {
-            selects_namespace: Some(true),
-            ..Kind::usual(device_class::DeviceClasses { selectors: Selectors::new(terms) })
-        },
+        "deviceclasses" => {
+            rules.names = NameRule::LongName;
+            Kind {
+                selects_namespace: Some(true),
+                ..Kind::usual(device_class::DeviceClasses { selectors: Selectors::new(terms) })
+            }
+        }
         "devicetaintrules" => Kind::usual(device_taint_rule::DeviceTaintRules).selecting_namespace(),
         "resourceclaims" => {
             Kind::usual(resource_claim::ResourceClaims { selectors: Selectors::new(terms), features: terms.features })

@@ -146,6 +146,17 @@ fn path_segments_and_config_keys() {
 }
 
 #[test]
+fn long_names_are_told_of_in_bytes_and_their_prefixes_not_at_all() {
+    let l254 = "a".repeat(254);
+    let rule = NameRule::LongName;
+    check(
+        |text| rule.check(text),
+        &[("a.b-c.1", &[]), ("", &[SUBDOMAIN]), (&l254, &["must be no more than 253 bytes"])],
+    );
+    check(|text| rule.check_prefix(text), &[("A_", &[])]);
+}
+
+#[test]
 fn prefixes_of_generated_names() {
     check(
         |text| NameRule::Dns1123Subdomain.check_prefix(text),

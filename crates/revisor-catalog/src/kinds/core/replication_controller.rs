@@ -19,7 +19,7 @@ const NOT_CONVERTED: &str = "non-convertible.kubernetes.io";
 
 pub(super) fn kind(policy: PodPolicy) -> Kind {
     Kind {
-        rules: Rules { names: NameRule::Dns1123Subdomain, ..USUAL },
+        rules: Rules { names: NameRule::LongName, ..USUAL },
         selectable: vec![field("status.replicas", &[&["status", "replicas"]])],
         ..Kind::usual(ReplicationControllers { policy })
     }
