@@ -45,9 +45,9 @@ pub struct BootstrapFlowControl {
 }
 
 impl Catalog {
-    /// The roles and bindings that every server has.
+    /// The roles and bindings that every server with these features has.
     pub fn bootstrap_roles(&self) -> Vec<BootstrapRole> {
-        rbac::bootstrap_objects()
+        rbac::bootstrap_objects(self.features())
     }
 
     /// How every server tells requests apart and limits them, unless somebody decides otherwise: its priority levels and

@@ -44,6 +44,8 @@ features! {
     AuthorizePodWebsocketUpgradeCreatePermission,
     /// Those who decide about a request are told by which selectors it is limited.
     AuthorizeWithSelectors,
+    /// Definitions tell which generation their status is about.
+    CRDObservedGenerationTracking,
     /// Objects are read and written in CBOR.
     CBORServingAndStorage,
     /// Drivers of volumes can take the tokens of service accounts as secrets.
@@ -74,6 +76,8 @@ features! {
     DRAConsumableCapacity,
     /// Devices have conditions that must be met before pods are bound.
     DRADeviceBindingConditions,
+    /// Taints are put on devices by rules.
+    DRADeviceTaintRules,
     /// Devices have taints, and claims tolerate them.
     DRADeviceTaints,
     /// Classes of devices stand for an extended resource.
@@ -88,6 +92,8 @@ features! {
     DRAPrioritizedList,
     /// Claims show what their drivers say of the devices.
     DRAResourceClaimDeviceStatus,
+    /// Pools of devices can be asked about.
+    DRAResourcePoolStatus,
     /// Who binds claims of devices, and who tells of the devices, need rights of their own.
     DRAResourceClaimGranularStatusAuthorization,
     /// Workloads and groups of pods have claims of devices.
@@ -128,6 +134,8 @@ features! {
     JobPodReplacementPolicy,
     /// Services that hold keys may speak the first version of their protocol, which this server does not.
     KMSv1,
+    /// Rights to parts of what kubelets serve are apart.
+    KubeletFineGrainedAuthz,
     /// Nodes may read the service accounts of their pods.
     KubeletServiceAccountTokenForCredentialProviders,
     /// Names of policies and webhooks that end in `.static.k8s.io` are kept for those in files.
@@ -140,6 +148,8 @@ features! {
     MaxUnavailableStatefulSet,
     /// Drivers say how often the number of volumes that fit on a node is looked up anew.
     MutableCSINodeAllocatableCount,
+    /// Addresses of services come from ranges that are objects.
+    MultiCIDRServiceAllocator,
     /// The nodes from which a volume can be reached may change.
     MutablePVNodeAffinity,
     /// The resources in the templates of suspended jobs may change.
@@ -204,6 +214,8 @@ features! {
     ServiceCIDRStatusFieldWiping,
     /// Lists are thought to cost what their objects weigh, and not only their number.
     SizeBasedListCostEstimate,
+    /// Servers tell by objects which versions they store.
+    StorageVersionAPI,
     /// Discovery tells the versions that objects are stored in apart.
     StorageVersionHash,
     /// Requests to rewrite stored objects are served.

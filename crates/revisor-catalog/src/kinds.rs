@@ -79,6 +79,7 @@ const USUAL: Rules = Rules {
     create_on_update: false,
     unconditional_update: true,
     names_nameless: false,
+    prefix_is_name: false,
     known_finalizers: true,
     delete_answer: DeleteAnswer::Status,
 };

@@ -104,6 +104,8 @@ pub struct Rules {
     pub unconditional_update: bool,
     /// Whether an object that comes without a name gets one that nobody has.
     pub names_nameless: bool,
+    /// Whether a `generateName` is the whole name, because names mean something (`noopNameGenerator`).
+    pub prefix_is_name: bool,
     /// Whether finalizers must belong to somebody's domain, or be one of those that all know. The original asks for it
     /// where a kind is validated by the rules of the core group, and not where only the machinery's are used.
     pub known_finalizers: bool,

@@ -61,15 +61,16 @@ const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
 
 const AT_MOST_63_CHARACTERS: &str = "must be no more than 63 characters";
-const AT_MOST_253_CHARACTERS: &str = "must be no more than 253 characters";
 const AT_MOST_253_BYTES: &str = "must be no more than 253 bytes";
+const AT_MOST_253_CHARACTERS: &str = "must be no more than 253 characters";
 
 /// The rule that the names of one kind follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NameRule {
     /// [`dns1123_subdomain`], the rule of most kinds.
     Dns1123Subdomain,
-    /// The same where the original asks by its newer rules: they look at finished names only, and count bytes.
+    /// The same as the original's declarative validation has it (`validate.LongName`), which counts bytes in its words
+    /// and does not look at `generateName`.
     LongName,
     /// [`dns1123_label`], where the name becomes one segment of a DNS name.
     Dns1123Label,
@@ -88,7 +89,7 @@ impl NameRule {
     pub fn check(self, name: &str) -> Problems {
         match self {
             NameRule::Dns1123Subdomain => dns1123_subdomain(name),
-            NameRule::LongName => subdomain_problems(name, AT_MOST_253_BYTES),
+            NameRule::LongName => long_name(name),
             NameRule::Dns1123Label => dns1123_label(name),
             NameRule::Dns1035Label => dns1035_label(name),
             NameRule::PathSegment => path_segment_name(name),
@@ -147,6 +148,12 @@ pub fn dns1123_label(text: &str) -> Problems {
         });
     }
     problems
+}
+
+/// What is wrong with a text as a name of domains with dots between them, where it is declared to be one
+/// (`validate.LongName`).
+pub fn long_name(text: &str) -> Problems {
+    subdomain_problems(text, AT_MOST_253_BYTES)
 }
 
 /// Checks a DNS name: labels joined by dots, at most 253.

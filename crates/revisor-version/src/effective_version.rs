@@ -136,7 +136,7 @@ impl fmt::Display for EffectiveVersion {
 /// The one version that these texts name, if they name any.
 fn one<T: AsRef<str>>(texts: &[T]) -> Result<Option<Release>, EffectiveVersionError> {
     let mut found = None;
-    for text in texts.iter().map(AsRef::as_ref) {
+    for text in texts.iter().map(AsRef::as_ref).filter(|text| !text.is_empty()) {
         let (component, version) = text.split_once('=').unwrap_or((COMPONENT, text));
         let (component, version) = (component.trim(), version.trim());
         let release = version.parse().map_err(|error| match error {
@@ -176,6 +176,7 @@ mod tests {
             (&[], &["1.33"], "1.36, behaving as 1.36, compatible with 1.33"),
             (&[], &["1.36"], "1.36, behaving as 1.36, compatible with 1.36"),
             (&["1.35"], &["kube=1.35"], "1.36, behaving as 1.35, compatible with 1.35"),
+            (&[""], &[""], "1.36, behaving as 1.36, compatible with 1.35"),
         ] {
             let version = EffectiveVersion::parse(BINARY, emulation, least);
             assert_eq!(version.map(|version| version.to_string()).as_deref(), Ok(want), "{emulation:?} {least:?}");

@@ -118,14 +118,27 @@ pub enum FeatureGateError {
         /// What the server behaves as.
         emulation: Release,
     },
-    /// A gate is on that is of no use without others that are off.
-    #[error("{name} is enabled, but depends on features that are disabled: [{}]", .disabled.join(" "))]
-    Dependency {
-        /// The gate.
-        name: &'static str,
-        /// What it depends on.
-        disabled: Vec<&'static str>,
-    },
+    /// Gates are on that are of no use without others that are off.
+    #[error("{}", all(.0))]
+    Dependencies(Vec<MissingDependency>),
+}
+
+/// A gate that is on, and of no use without others that are off.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name} is enabled, but depends on features that are disabled: [{}]", .disabled.join(" "))]
+pub struct MissingDependency {
+    /// The gate.
+    pub name: &'static str,
+    /// What it depends on.
+    pub disabled: Vec<&'static str>,
+}
+
+/// Errors as the original tells of several: in brackets, if there is more than one.
+fn all(errors: &[MissingDependency]) -> String {
+    match errors {
+        [error] => error.to_string(),
+        errors => format!("[{}]", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// The gates of a release, and which of them are on.
@@ -234,10 +247,9 @@ impl FeatureGates {
         for (name, needed) in rows.filter(|(name, needed)| self.is_enabled(name) && !self.is_enabled(needed)) {
             disabled.entry(name).or_default().push(needed);
         }
-        match disabled.into_iter().next() {
-            Some((name, disabled)) => Err(FeatureGateError::Dependency { name, disabled }),
-            None => Ok(()),
-        }
+        let missing: Vec<_> =
+            disabled.into_iter().map(|(name, disabled)| MissingDependency { name, disabled }).collect();
+        if missing.is_empty() { Ok(()) } else { Err(FeatureGateError::Dependencies(missing)) }
     }
 
     /// Whether a gate is on; a gate that the release does not have is off.
@@ -262,7 +274,8 @@ fn read_pairs<T: AsRef<str>>(texts: &[T]) -> Result<BTreeMap<String, bool>, Feat
     let mut named_component = None;
     for pair in texts.iter().flat_map(|text| text.as_ref().split(',')).map(str::trim).filter(|pair| !pair.is_empty()) {
         let (component, pair) = match pair.split_once(':') {
-            Some((component, pair)) => (Some(component.trim()), pair),
+            // An empty component is as good as none.
+            Some((component, pair)) => (Some(component.trim()).filter(|component| !component.is_empty()), pair),
             None => (None, pair),
         };
         if let Some(other) = component.filter(|component| *component != COMPONENT) {
@@ -351,6 +364,7 @@ mod tests {
             (36, "", Ok("")),
             (36, "StorageVersionMigrator=true", Ok("StorageVersionMigrator")),
             (36, "kube:StorageVersionMigrator=true", Ok("StorageVersionMigrator")),
+            (36, ":StorageVersionMigrator=true", Ok("StorageVersionMigrator")),
             (36, "JobManagedBy=true", Ok("")),
             (36, "Foo=true", Err("unrecognized feature gate: Foo")),
             (36, "Foo", Err("missing bool value for Foo")),
@@ -378,6 +392,13 @@ mod tests {
                 36,
                 "DRADeviceTaints=false,DRADeviceTaintRules=true",
                 Err("DRADeviceTaintRules is enabled, but depends on features that are disabled: [DRADeviceTaints]"),
+            ),
+            (
+                36,
+                "DRAResourceClaimDeviceStatus=false",
+                Err(
+                    "[DRADeviceBindingConditions is enabled, but depends on features that are disabled: [DRAResourceClaimDeviceStatus], DRAResourceClaimGranularStatusAuthorization is enabled, but depends on features that are disabled: [DRAResourceClaimDeviceStatus]]",
+                ),
             ),
         ] {
             let gates = FeatureGates::parse(&[text], behaving_as(minor), false);
@@ -426,6 +447,6 @@ mod tests {
         assert_eq!(of("1.36", ""), Ok(false));
         assert_eq!(of("1.37", "New=true"), Ok(true));
         assert!(matches!(of("1.36", "New=true"), Err(FeatureGateError::TooNew { .. })));
-        assert!(matches!(of("1.37", "New=true,Old=false"), Err(FeatureGateError::Dependency { .. })));
+        assert!(matches!(of("1.37", "New=true,Old=false"), Err(FeatureGateError::Dependencies(_))));
     }
 }

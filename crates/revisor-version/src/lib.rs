@@ -31,7 +31,7 @@ mod skew;
 
 pub use api_version::{ApiVersion, ParseApiVersionError, Stability};
 pub use effective_version::{EffectiveVersion, EffectiveVersionError};
-pub use feature_gates::{FeatureGate, FeatureGateError, FeatureGates, FeatureStage};
+pub use feature_gates::{FeatureGate, FeatureGateError, FeatureGates, FeatureStage, MissingDependency};
 pub use release::{ParseReleaseError, Release};
 pub use resource_version::{CompareResourceVersionError, Operand, ResourceVersionFault, compare_resource_versions};
 pub use revision::{ParseRevisionError, Revision};

@@ -56,9 +56,11 @@ impl Descriptions {
         self.of_field(name, "")
     }
 
-    /// What a field of a type is.
+    /// What a field of a type is. Types of versions that are gone have no texts of their own any more: they are what
+    /// became of them.
     pub(crate) fn of_field(&self, name: &str, field: &str) -> Option<&str> {
-        self.texts.get(name)?.get(field).map(String::as_str)
+        let of = self.texts.get(name).or_else(|| self.texts.get(&name.replace(".v1beta1.", ".v1.")))?;
+        of.get(field).map(String::as_str)
     }
 
     /// Describes the type with this name and its fields, where that was not done yet.
@@ -107,6 +109,11 @@ mod tests {
             ("io.k8s.api.core.v1.Pod", "", "Pod is a collection of containers"),
             ("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "name", "Name must be unique within a namespace."),
             ("io.k8s.api.core.v1.ConfigMap", "metadata", "Standard object's metadata."),
+            (
+                "io.k8s.api.admissionregistration.v1beta1.ValidatingAdmissionPolicySpec",
+                "paramKind",
+                "paramKind specifies the kind of resources used to parameterize this policy.",
+            ),
             ("dev.revisor.versioning.v1alpha1.VersionUse", "droppable", "Whether nothing keeps it from being dropped."),
         ] {
             let text = texts.of_field(of, field).unwrap_or_default();

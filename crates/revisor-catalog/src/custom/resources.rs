@@ -26,6 +26,7 @@ const RULES: Rules = Rules {
     create_on_update: false,
     unconditional_update: false,
     names_nameless: false,
+    prefix_is_name: false,
     known_finalizers: false,
     delete_answer: DeleteAnswer::Status,
 };

@@ -332,6 +332,14 @@ fn features_of_claims_for_devices() {
 #[test]
 fn features_of_others() {
     check(
+        "apiextensions.v1.CustomResourceDefinition",
+        &[(
+            Feature::CRDObservedGenerationTracking,
+            r#"{"status":{"observedGeneration":2,"conditions":[{"type":"a","observedGeneration":2}]}}"#,
+            r#"{"status":{"conditions":[{"type":"a"}]}}"#,
+        )],
+    );
+    check(
         "apps.v1.StatefulSet",
         &[(
             Feature::MaxUnavailableStatefulSet,

@@ -18,7 +18,7 @@ pub(super) fn kind(plural: &str, terms: &Terms) -> Option<Kind> {
         "ingresses" => Kind::usual(ingress::Ingresses { features }),
         // Names of addresses are checked by their strategy, because they are addresses.
         "ipaddresses" => Kind {
-            rules: Rules { names: NameRule::OfKind, ..USUAL },
+            rules: Rules { names: NameRule::OfKind, prefix_is_name: true, ..USUAL },
             selects_namespace: Some(true),
             ..Kind::usual(ip_address::IpAddresses)
         },

@@ -130,7 +130,10 @@ impl Registry {
         }
         // A name that begins as it says, and that nobody has.
         let prefix = object.at(&["metadata", "generateName"]).and_then(Value::as_str).unwrap_or_default().to_owned();
-        if prefix.is_empty() {
+        if shown.rules.prefix_is_name && !prefix.is_empty() {
+            object.object_mut("metadata").insert("name", prefix.as_str());
+        }
+        if prefix.is_empty() || shown.rules.prefix_is_name {
             return self.create_named(shown, namespace, object, options).await;
         }
         let mut attempt = 1;

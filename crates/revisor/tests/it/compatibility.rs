@@ -242,6 +242,24 @@ async fn what_a_release_lacks_is_nowhere() {
     assert!(services.iter().all(|name| !name.ends_with("resource.k8s.io")), "{services:?}");
     let preferred = client.get("/apis/storage.k8s.io").await.expect(200).json();
     assert_eq!(preferred["preferredVersion"]["version"], "v1");
+    let roles = client.get("/apis/rbac.authorization.k8s.io/v1/clusterroles").await.expect(200);
+    assert!(!roles.names().iter().any(|name| name == "system:controller:resource-claim-controller"));
+    assert!(!roles.text().contains("resourceslices") && !roles.text().contains("/statusz"), "{}", roles.text());
+    let checks = client.get("/healthz?verbose").await.expect(200).text();
+    assert!(checks.contains("poststarthook/rbac/bootstrap-roles") && !checks.contains("storage-readiness"), "{checks}");
+}
+
+#[tokio::test]
+async fn types_of_versions_that_are_gone_are_described_as_what_became_of_them() {
+    let server = Server::start(&["--emulation-version=1.33", "--runtime-config=api/beta=true"]).await;
+    let document =
+        server.client().get("/openapi/v3/apis/admissionregistration.k8s.io/v1beta1").await.expect(200).json();
+    let schemas = &document["components"]["schemas"];
+    let of = |name: &str| schemas[format!("io.k8s.api.admissionregistration.v1beta1.{name}")]["properties"].clone();
+    let kind = &of("ValidatingAdmissionPolicySpec")["paramKind"];
+    assert!(kind["description"].as_str().is_some_and(|text| text.starts_with("paramKind")), "{kind}");
+    let actions = &of("ValidatingAdmissionPolicyBindingSpec")["validationActions"]["items"]["enum"];
+    assert_eq!(actions, &json!(["Audit", "Deny", "Warn"]));
 }
 
 #[tokio::test]

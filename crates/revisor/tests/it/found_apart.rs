@@ -143,6 +143,9 @@ async fn what_a_kind_says_of_its_names_is_said_of_what_they_begin_with() {
     let parent = json!({"resource": "things", "name": "a", "group": "g.example"});
     let address = |metadata: Value| json!({"metadata": metadata, "spec": {"parentRef": parent}});
     client.post(addresses, &address(json!({"name": "192.0.2.1"}))).await.expect(201);
+    // An address with something behind it would be none.
+    let made = client.post(addresses, &address(json!({"generateName": "192.0.2.3"}))).await.expect(201).json();
+    assert_eq!(made["metadata"]["name"], "192.0.2.3");
     let named = address(json!({"name": "192.0.2.2", "generateName": "a,b"}));
     let refused = client.post(addresses, &named).await.expect(422);
     assert_eq!(causes(&refused)[0]["field"], "metadata.generateName", "{}", refused.text());

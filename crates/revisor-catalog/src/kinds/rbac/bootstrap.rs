@@ -1,10 +1,13 @@
 //! The roles and bindings that every server has: `tables/roles.csv` with one row per rule, `tables/role_bindings.csv`,
 //! and `tables/role_aggregations.csv` for the roles that gather others. Lists in them are joined by `+`.
+//!
+//! A rule is there if all features are on that it needs, and so is an element of a list that names one after a `?`. A
+//! role whose rules all need features goes with the last of them, and so do its bindings.
 
 use revisor_object::{Object, Value};
 
 use super::GROUP;
-use crate::BootstrapRole;
+use crate::{BootstrapRole, Feature, Features};
 
 const ROLES: &str = include_str!("../../../tables/roles.csv");
 const BINDINGS: &str = include_str!("../../../tables/role_bindings.csv");
@@ -13,9 +16,9 @@ const AGGREGATIONS: &str = include_str!("../../../tables/role_aggregations.csv")
 /// What marks a role as part of one that gathers others, before the name of that.
 const PART_OF: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
-/// All of them, first the roles and then the bindings.
-pub(crate) fn bootstrap_objects() -> Vec<BootstrapRole> {
-    let mut objects = roles();
+/// All of them where these features are on, first the roles and then the bindings.
+pub(crate) fn bootstrap_objects(features: Features) -> Vec<BootstrapRole> {
+    let mut objects = roles(features);
     for [role, part_of, gathers] in rows(AGGREGATIONS) {
         let at = objects.iter().position(|known| known.plural == "clusterroles" && known.name == role);
         let at = at.unwrap_or_else(|| {
@@ -33,14 +36,25 @@ pub(crate) fn bootstrap_objects() -> Vec<BootstrapRole> {
             object.object_mut("aggregationRule").insert("clusterRoleSelectors", selectors);
         }
     }
-    objects.extend(rows(BINDINGS).map(binding));
+    let bindings = rows(BINDINGS).filter(|[namespace, _, kind, role, _]| {
+        let namespace = if *kind == "ClusterRole" { "" } else { namespace };
+        objects.iter().any(|known| known.namespace.unwrap_or_default() == namespace && known.name == *role)
+    });
+    let bindings: Vec<BootstrapRole> = bindings.map(binding).collect();
+    objects.extend(bindings);
     objects
 }
 
+/// Whether the feature of this gate is on.
+fn has(features: Features, gate: &str) -> bool {
+    Feature::named(gate).is_some_and(|feature| features.has(feature))
+}
+
 /// Roles with the rules of their rows, which stand together.
-fn roles() -> Vec<BootstrapRole> {
+fn roles(features: Features) -> Vec<BootstrapRole> {
     let mut roles: Vec<BootstrapRole> = Vec::new();
-    for [namespace, name, verbs, groups, resources, names, urls] in rows(ROLES) {
+    let given = rows(ROLES).filter(|[.., needs]: &[&str; 8]| list(needs).all(|gate| has(features, gate)));
+    for [namespace, name, verbs, groups, resources, names, urls, _] in given {
         let plural = if namespace.is_empty() { "clusterroles" } else { "roles" };
         if roles.last().is_none_or(|last| (last.namespace.unwrap_or_default(), last.name) != (namespace, name)) {
             roles.push(empty(plural, namespace, name));
@@ -55,7 +69,11 @@ fn roles() -> Vec<BootstrapRole> {
         ] {
             if !texts.is_empty() {
                 let core = |text| if text == "core" { "" } else { text };
-                rule.insert(field, list(texts).map(core).map(Value::from).collect::<Vec<_>>());
+                let given = list(texts).filter_map(|text| match text.split_once('?') {
+                    Some((text, gate)) => has(features, gate).then_some(text),
+                    None => Some(text),
+                });
+                rule.insert(field, given.map(core).map(Value::from).collect::<Vec<_>>());
             }
         }
         if let Some(BootstrapRole { object, .. }) = roles.last_mut() {
@@ -130,27 +148,76 @@ fn list(texts: &'static str) -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use revisor_version::{FeatureGates, Release};
+
     use super::*;
-    use crate::kinds::tests::check;
-    use crate::kinds::tests::object;
+    use crate::kinds::tests::{check, object, terms};
+
+    /// How many there are of each resource.
+    fn counts(features: Features) -> Vec<(&'static str, usize)> {
+        let mut counts = std::collections::BTreeMap::new();
+        for BootstrapRole { plural, .. } in bootstrap_objects(features) {
+            *counts.entry(plural).or_insert(0) += 1;
+        }
+        counts.into_iter().collect()
+    }
+
+    /// The numbers are those that the original starts with as each release.
+    #[test]
+    fn roles_follow_the_features_of_the_release() {
+        for (minor, bindings, roles) in [(33, 47, 66), (34, 49, 68), (35, 49, 68), (36, 50, 69)] {
+            let features = Features::of(&FeatureGates::of(Release { major: 1, minor }));
+            let counts = counts(features);
+            let want = [("clusterrolebindings", bindings), ("clusterroles", roles), ("rolebindings", 7), ("roles", 7)];
+            assert_eq!(counts, want, "1.{minor}");
+        }
+    }
+
+    #[test]
+    fn rules_and_their_elements_need_features() {
+        let urls = |features| {
+            let objects = bootstrap_objects(features);
+            let role = objects.into_iter().find(|role| role.name == "system:monitoring").expect("is there");
+            let rule = role.object.array("rules")[0].as_object().expect("is a rule").clone();
+            rule.array("nonResourceURLs").iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let features = terms().features;
+        assert!(urls(features).iter().any(|url| url == "/flagz"));
+        assert!(!urls(features.without(Feature::ComponentFlagz)).iter().any(|url| url.starts_with("/flagz")));
+        let has = |features, name: &str| bootstrap_objects(features).iter().filter(|known| known.name == name).count();
+        let bundles = "system:cluster-trust-bundle-discovery";
+        assert_eq!(has(features, bundles), 0);
+        assert_eq!(has(features.with(Feature::ClusterTrustBundle), bundles), 2, "a role and its binding");
+    }
+
+    #[test]
+    fn every_row_names_features_that_there_are() {
+        let elements = rows(ROLES).flat_map(|row: [&str; 8]| row.into_iter().flat_map(list));
+        let marked = elements.filter_map(|element| Some(element.split_once('?')?.1));
+        let gates: Vec<&str> = rows(ROLES).flat_map(|[.., needs]: [&str; 8]| list(needs)).chain(marked).collect();
+        assert!(gates.len() > 20, "{}", gates.len());
+        for gate in gates {
+            assert!(Feature::named(gate).is_some(), "{gate}");
+        }
+    }
 
     #[test]
     fn what_a_server_starts_with_is_valid_and_named_once() {
         let mut seen = std::collections::HashSet::new();
-        let mut counts = std::collections::BTreeMap::new();
-        for BootstrapRole { plural, namespace, name, object } in bootstrap_objects() {
+        let everything = Feature::ALL.iter().fold(terms().features, |features, feature| features.with(*feature));
+        for BootstrapRole { plural, namespace, name, object } in bootstrap_objects(everything) {
             assert!(seen.insert((plural, namespace, name)), "{plural} {name} comes twice");
-            *counts.entry(plural).or_insert(0) += 1;
             let kind = super::super::kind(plural).expect("is known");
             check(name, &kind.strategy.validate(&object), &[]);
         }
-        let counts: Vec<_> = counts.into_iter().collect();
-        assert_eq!(counts, [("clusterrolebindings", 50), ("clusterroles", 69), ("rolebindings", 7), ("roles", 7)]);
     }
 
     #[test]
     fn every_binding_names_a_role_that_is_there() {
-        let objects = bootstrap_objects();
+        let everything = Feature::ALL.iter().fold(terms().features, |features, feature| features.with(*feature));
+        let objects = bootstrap_objects(everything);
+        let bindings = objects.iter().filter(|known| known.plural.ends_with("bindings")).count();
+        assert_eq!(bindings, rows(BINDINGS).map(|_: [&str; 5]| ()).count());
         for binding in &objects {
             let Some(role) = binding.object.object("roleRef") else { continue };
             let (plural, namespace) = match role.str("kind") {
@@ -166,7 +233,7 @@ mod tests {
 
     #[test]
     fn rows_become_objects() {
-        let objects = bootstrap_objects();
+        let objects = bootstrap_objects(terms().features);
         let shown = |plural, name| {
             let found = objects.iter().find(|known| known.plural == plural && known.name == name);
             found.expect("is there").object.clone()

@@ -85,8 +85,8 @@ fn wrap_request(request: &mut Object) {
     if request.str("deviceClassName") == Some("") {
         request.remove("deviceClassName");
     }
-    // A request with alternatives need not ask for anything itself.
-    if request.contains("firstAvailable") && !EXACTLY.iter().any(|name| request.contains(name)) {
+    // A request that asks for nothing itself has alternatives, or is none at all (`hasAnyMainRequestFieldsSet`).
+    if !EXACTLY.iter().any(|name| request.contains(name)) {
         return;
     }
     let mut exactly = Object::new();
@@ -118,6 +118,12 @@ mod tests {
                 "resourceclaims",
                 r#"{"spec":{"devices":{"requests":[{"count":1,"deviceClassName":"c","name":"r"},{"firstAvailable":[{"name":"a"}],"name":"s"}]}}}"#,
                 r#"{"spec":{"devices":{"requests":[{"exactly":{"count":1,"deviceClassName":"c"},"name":"r"},{"firstAvailable":[{"name":"a"}],"name":"s"}]}}}"#,
+            ),
+            // What asks for nothing is refused for that, and not for a class that it does not name.
+            (
+                "resourceclaims",
+                r#"{"spec":{"devices":{"requests":[{"name":"r"}]}}}"#,
+                r#"{"spec":{"devices":{"requests":[{"name":"r"}]}}}"#,
             ),
             (
                 "resourceclaimtemplates",

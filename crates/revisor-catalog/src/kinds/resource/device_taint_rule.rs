@@ -30,6 +30,13 @@ impl Strategy for DeviceTaintRules {
         stamp(object, old, circumstances.now);
     }
 
+    /// In the original the time is a default, which its writer manages.
+    fn as_managed(&self, object: &Object) -> Option<Object> {
+        let mut object = object.clone();
+        stamp(&mut object, None, "");
+        Some(object)
+    }
+
     fn validate(&self, object: &Object) -> FieldErrors {
         let spec = spec(object);
         let path = SPEC.child("deviceSelector");

@@ -9,6 +9,23 @@ use crate::{Features, Part, Strategy};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
+/// What the metadata of a template may not say, in the order of the original's type.
+const SET_BY_OTHERS: [&str; 13] = [
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+];
+
 pub(crate) struct ResourceClaimTemplates {
     pub(super) selectors: Selectors,
     pub(super) features: Features,
@@ -26,10 +43,10 @@ impl Strategy for ResourceClaimTemplates {
         let path = SPEC.child("metadata");
         let mut errors = checks::annotations(path.child("annotations"), metadata.object("annotations"));
         errors.extend(checks::labels(path.child("labels"), metadata.object("labels")));
-        let others = metadata.iter().filter(|(name, _)| !matches!(*name, "annotations" | "labels"));
-        errors.extend(others.map(|(name, _)| {
+        let others = SET_BY_OTHERS.iter().filter(|name| metadata.contains(name));
+        errors.extend(others.map(|name| {
             // The letters are the original's.
-            let shown = if name == "uid" { "uID" } else { name };
+            let shown = if *name == "uid" { "uID" } else { name };
             FieldError::forbidden(path.child(shown), "cannot be set")
         }));
         let spec = template.object("spec").unwrap_or(&empty);

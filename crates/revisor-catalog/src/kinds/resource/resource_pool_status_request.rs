@@ -1,6 +1,8 @@
 //! Resource pool status requests: a question about the pools of a driver, which is answered once in the status.
 
-use revisor_object::names::{dns1123_subdomain, dns1123_subdomain_caseless};
+use std::collections::HashSet;
+
+use revisor_object::names::{dns1123_subdomain, dns1123_subdomain_caseless, long_name};
 use revisor_object::{BadValue, FieldError, FieldErrors, FieldPath, Object, Value};
 
 use super::lists;
@@ -41,7 +43,7 @@ impl Strategy for ResourcePoolStatusRequests {
     fn validate_update(&self, object: &Object, old: &Object, part: Part<'_>) -> FieldErrors {
         if part == Part::Whole {
             let is_same = object.get("spec") == old.get("spec");
-            let shown = BadValue::of(&Value::Null);
+            let shown = BadValue::nothing();
             return if is_same {
                 FieldErrors::new()
             } else {
@@ -82,8 +84,10 @@ fn validate_status(status: &Object, old: Option<&Object>) -> FieldErrors {
         if conditions.len() > MAX_CONDITIONS {
             errors.push(FieldError::too_many(path, conditions.len(), MAX_CONDITIONS));
         } else {
+            let mut seen = HashSet::new();
             let types = conditions.iter().filter_map(Value::as_object).map(|condition| text(condition, "type"));
-            errors.extend(lists::duplicates(path, types));
+            let repeated = types.enumerate().filter(|(_, kind)| !seen.insert(*kind));
+            errors.extend(repeated.map(|(at, _)| FieldError::duplicate(path.index(at), BadValue::of(&conditions[at]))));
         }
     }
     errors
@@ -135,7 +139,7 @@ fn validate_pool_name(path: FieldPath<'_>, name: &str) -> FieldErrors {
             errors.push(FieldError::invalid(path, name, format!("segment {at}: must not be empty")));
             continue;
         }
-        let found = dns1123_subdomain(part).into_iter().map(|problem| format!("segment {at}: {problem}"));
+        let found = long_name(part).into_iter().map(|problem| format!("segment {at}: {problem}"));
         errors.extend(problems(path, part, found));
     }
     errors

@@ -31,10 +31,17 @@ fn device_id(object: &Object) -> DeviceId<'_> {
     (text(object, "driver"), text(object, "pool"), text(object, "device"), object.str("shareID"))
 }
 
-fn show(id: DeviceId<'_>) -> String {
+/// A device as errors show it, which is as the original's own type for it (`SharedDeviceID`).
+fn show(id: DeviceId<'_>) -> BadValue {
     let (driver, pool, device, share) = id;
-    let share = share.map(|share| format!("/{share}")).unwrap_or_default();
-    format!("{driver}/{pool}/{device}{share}")
+    let quoted = |text: &str| Value::from(text).to_json();
+    BadValue::Text(format!(
+        r#"{{"Driver":{},"Pool":{},"Device":{},"ShareID":{}}}"#,
+        quoted(driver),
+        quoted(pool),
+        quoted(device),
+        quoted(share.unwrap_or_default())
+    ))
 }
 
 fn allocated(object: &Object) -> HashSet<DeviceId<'_>> {
@@ -143,7 +150,7 @@ fn validate_device(path: FieldPath<'_>, device: &Object, known: &HashSet<DeviceI
     let id = device_id(device);
     if !known.contains(&id) {
         let detail = "must be an allocated device in the claim";
-        errors.push(FieldError::invalid(path, BadValue::from(show(id)), detail));
+        errors.push(FieldError::invalid(path, show(id), detail));
     }
     let reported = device.array("conditions");
     if reported.len() > MAX_CONDITIONS {

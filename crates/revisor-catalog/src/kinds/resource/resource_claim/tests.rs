@@ -109,6 +109,12 @@ fn a_status_is_allocated_then_reserved() {
         let new = claim(&devices, &status);
         assert_eq!(causes(&claims().validate_update(&new, old, Part::Subresource("status"))), want, "{name}");
     }
+    let unknown = claim(&devices, &format!(r#"{{"allocation":{allocation},"devices":{}}}"#, device("w")));
+    let errors = claims().validate_update(&unknown, &full, Part::Subresource("status"));
+    let told = errors.first().map(ToString::to_string).unwrap_or_default();
+    let shown =
+        r#"{"Driver":"d.example","Pool":"p","Device":"w","ShareID":""}: must be an allocated device in the claim"#;
+    assert!(told.ends_with(shown), "{told}");
     let reported = claim(&devices, &format!(r#"{{"allocation":{allocation},"devices":{}}}"#, device("v")));
     let mut freed = claim(&devices, &format!(r#"{{"devices":{}}}"#, device("v")));
     status::forget_deallocated(&mut freed, &reported);
