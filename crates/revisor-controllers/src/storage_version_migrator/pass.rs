@@ -13,12 +13,17 @@ use revisor_version::Revision;
 
 use super::Run;
 use super::migration::Tally;
+use crate::clock::Sleep;
 use crate::metadata::place;
 
 /// The pace: so many objects at once, which share a sync of the disk, and not sooner than after so long the next ones.
-/// That is 6,250 a second, also if a sync takes as long as a portion may.
+/// That is 5,560 a second, also if a sync takes as long as a portion may.
 const PORTION: usize = 100;
-const PORTION_TIME: Duration = Duration::from_millis(16);
+const PORTION_TIME: Duration = Duration::from_millis(18);
+
+/// The objects of a portion are drafted evenly over so much of its time. At once they would keep a processor busy for
+/// longer than the kernel lets others wait for it, and whoever asked for anything meanwhile would notice.
+const DRAFTING_TIME: Duration = Duration::from_millis(14);
 
 /// How often it is told how far it is.
 const TELLING: Duration = Duration::from_secs(1);
@@ -100,8 +105,11 @@ impl Pass {
                 break;
             }
             clock.sleep_until(due).await;
-            due = (due + PORTION_TIME).max(clock.uptime());
-            let drafts: Vec<_> = portion.iter().map(|item| self.draft(item.clone())).collect();
+            let begun = clock.uptime();
+            due = (due + PORTION_TIME).max(begun);
+            let turn = |nth: usize| clock.sleep_until(begun + DRAFTING_TIME * nth as u32 / PORTION as u32);
+            let drafts = portion.iter().enumerate().map(|(nth, item)| self.draft(item.clone(), turn(nth)));
+            let drafts: Vec<_> = drafts.collect();
             let drafts: Vec<_> = stream::iter(drafts).buffered(PORTION).collect().await;
             // All at once, so that they do share a sync: others wait for the disk as seldom as can be.
             let rewrites = drafts.into_iter().map(|(item, drafted)| self.rewrite(item, drafted));
@@ -130,9 +138,8 @@ impl Pass {
         }
     }
 
-    async fn draft(&self, item: Arc<Item>) -> (Arc<Item>, Result<Rewrite, RegistryError>) {
-        // Others get their turn between two objects.
-        tokio::task::yield_now().await;
+    async fn draft(&self, item: Arc<Item>, turn: Sleep) -> (Arc<Item>, Result<Rewrite, RegistryError>) {
+        turn.await;
         let drafted = self.registry.draft_rewrite(&self.resource, &item).await;
         (item, drafted)
     }
