@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use revisor_auth::{
-    AccessRules, Attributes, AuthenticationNotes, Claims, Identity, PolicyRule, ResourceAttributes, Selectors,
+    AccessRules, Attributes, AuthenticationNotes, Claims, Explanation, Identity, NotAllowed, PolicyRule,
+    ResourceAttributes, Selectors, Unauthenticated,
 };
 use revisor_catalog::{ObjectRoute, Resource};
 use revisor_object::{
@@ -69,7 +70,7 @@ impl Api {
         let now = SystemTime::now();
         let mut notes = AuthenticationNotes::default();
         let authenticator = &self.options.authenticator;
-        let known = authenticator.authenticate_token(token.as_bytes(), &wanted, now, &mut notes).await;
+        let known = authenticator.authenticate_token(token, &wanted, now, &mut notes).await;
         let status: Object = match known {
             Ok(known) => [
                 ("authenticated", Value::from(true)),
@@ -78,6 +79,7 @@ impl Api {
             ]
             .into_iter()
             .collect(),
+            Err(Unauthenticated::NoCredentials) => Object::new(),
             Err(error) => [("error", Value::from(error.to_string()))].into_iter().collect(),
         };
         question.insert("status", status);
@@ -87,7 +89,7 @@ impl Api {
     /// Whether `user` may do what is asked.
     async fn may(&self, user: &Identity, mut question: Object) -> Object {
         let mut problems = Vec::new();
-        let (allowed, reason) = {
+        let explained = {
             let empty = Object::new();
             let spec = question.object("spec").unwrap_or(&empty);
             let asked = spec.object("resourceAttributes");
@@ -111,9 +113,22 @@ impl Api {
             self.options.authorizer.explain(&attributes).await
         };
         let mut status = Object::new();
-        status.insert("allowed", allowed);
+        let reason = match explained {
+            Explanation::Allow(reason) => {
+                status.insert("allowed", true);
+                reason.into()
+            }
+            Explanation::Forbidden(NotAllowed { reason, is_denied, error }) => {
+                status.insert("allowed", false);
+                if is_denied {
+                    status.insert("denied", true);
+                }
+                problems.splice(0..0, error);
+                reason
+            }
+        };
         if !reason.is_empty() {
-            status.insert("reason", reason);
+            status.insert("reason", &*reason);
         }
         if !problems.is_empty() {
             status.insert("evaluationError", problems.join("; "));

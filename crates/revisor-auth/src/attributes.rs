@@ -51,7 +51,7 @@ pub struct Forbidden {
 impl Forbidden {
     /// The refusal of what `attributes` describe.
     ///
-    /// `reason` is what the authorizer gave (see [`Decision::Forbidden`](crate::Decision::Forbidden)); it may be empty.
+    /// `reason` is what the authorizer gave (see [`NotAllowed`](crate::NotAllowed)); it may be empty.
     pub fn of(attributes: &Attributes<'_>, reason: &str) -> Forbidden {
         let ResourceAttributes { group, resource, name, .. } = attributes.resource.unwrap_or_default();
         let name = name.unwrap_or_default();

@@ -88,28 +88,37 @@ impl Authenticator {
 
     /// Whose token this is, if it is good for one of `audiences`; if none are named, for this server. Tokens of the file
     /// are for this server. What else there is to say goes to `notes`.
+    ///
+    /// As in the original the token is what somebody would send behind `Bearer`: blanks end it, and one that begins with
+    /// a blank is none, with which a request would be anonymous.
     pub async fn authenticate_token(
         &self,
-        token: &[u8],
+        token: &str,
         audiences: &[String],
         now: SystemTime,
         notes: &mut AuthenticationNotes,
     ) -> Result<TokenHolder, Unauthenticated> {
         let own = self.service_accounts.as_ref().map(ServiceAccounts::audiences).unwrap_or_default();
+        let wanted = if audiences.is_empty() { own } else { audiences };
+        let sent = format!("Bearer {token}");
+        let Authorization::Bearer(token) = Authorization::read(sent.as_bytes()) else {
+            return match &self.anonymous {
+                Anonymous::Everywhere => Ok(TokenHolder { identity: self.nobody.clone(), audiences: wanted.to_vec() }),
+                // Nobody is anonymous where there is no path.
+                Anonymous::Nowhere | Anonymous::At(_) => Err(Unauthenticated::NoCredentials),
+            };
+        };
         if let Some(identity) = self.tokens.holder(token) {
-            let wanted = if audiences.is_empty() { own } else { audiences };
-            let meant: Vec<String> = wanted.iter().filter(|audience| own.contains(audience)).cloned().collect();
-            let is_meant = audiences.is_empty() || !meant.is_empty();
-            let holder = TokenHolder { identity: identity.clone(), audiences: meant };
-            return if is_meant { Ok(holder) } else { Err(Unauthenticated::Token) };
+            let audiences = in_common(wanted, own).ok_or(Unauthenticated::Token)?;
+            return Ok(TokenHolder { identity: identity.clone(), audiences });
         }
         let token = std::str::from_utf8(token).map_err(|_| Unauthenticated::Token)?;
         let verified = match &self.service_accounts {
-            Some(accounts) => accounts.verify(token, audiences, now, notes).await,
+            Some(accounts) => accounts.verify(token, wanted, now, notes).await,
             None => Err(Unauthenticated::Token),
         };
         match verified {
-            Err(Unauthenticated::Token) => self.ask_others(token, audiences, now).await,
+            Err(Unauthenticated::Token) => self.ask_others(token, wanted, now).await,
             done => done,
         }
     }
@@ -133,7 +142,8 @@ impl Authenticator {
         match verified {
             // Boxed: all others would carry the room for it about.
             Err(Unauthenticated::Token) => {
-                Box::pin(self.ask_others(token, &[], now)).await.map(|holder| holder.identity)
+                let own = self.service_accounts.as_ref().map(ServiceAccounts::audiences).unwrap_or_default();
+                Box::pin(self.ask_others(token, own, now)).await.map(|holder| holder.identity)
             }
             done => done,
         }
@@ -221,15 +231,27 @@ enum Authorization<'a> {
 }
 
 fn authorization(headers: &HeaderMap) -> Authorization<'_> {
-    let Some(value) = headers.get(AUTHORIZATION) else { return Authorization::Absent };
-    let mut words = value.as_bytes().trim_ascii().splitn(3, |byte| *byte == b' ');
-    let scheme = words.next().unwrap_or_default();
-    match (words.next(), words.next()) {
-        _ if !scheme.eq_ignore_ascii_case(b"bearer") => Authorization::Absent,
-        (None, _) | (Some(b""), None) => Authorization::Absent,
-        (Some(b""), Some(_)) => Authorization::Misspelt,
-        (Some(token), _) => Authorization::Bearer(token),
+    headers.get(AUTHORIZATION).map_or(Authorization::Absent, |value| Authorization::read(value.as_bytes()))
+}
+
+impl Authorization<'_> {
+    fn read(value: &[u8]) -> Authorization<'_> {
+        let mut words = value.trim_ascii().splitn(3, |byte| *byte == b' ');
+        let scheme = words.next().unwrap_or_default();
+        match (words.next(), words.next()) {
+            _ if !scheme.eq_ignore_ascii_case(b"bearer") => Authorization::Absent,
+            (None, _) | (Some(b""), None) => Authorization::Absent,
+            (Some(b""), Some(_)) => Authorization::Misspelt,
+            (Some(token), _) => Authorization::Bearer(token),
+        }
     }
+}
+
+/// For whom a token is good that somebody vouches for who says nothing about that, so that it is for the server; `None` if
+/// it is for none of those who are asked about (upstream: `WrapAudienceAgnosticToken`).
+pub(crate) fn in_common(wanted: &[String], own: &[String]) -> Option<Vec<String>> {
+    let common: Vec<String> = wanted.iter().filter(|audience| own.contains(audience)).cloned().collect();
+    (wanted.is_empty() || !common.is_empty()).then_some(common)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! [`Authorizer`]: may they? The modes of `--authorization-mode`, or the steps of a configuration, asked in their order.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::pin::pin;
 use std::str::FromStr;
@@ -9,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::node;
 use crate::rbac::Verdict;
-use crate::webhook_authorizer::Answer;
+use crate::webhook_authorizer::{Answer, Opinion};
 use crate::{
     AbacPolicy, Attributes, Escalation, GrantBook, Identity, NodeBook, PolicyRule, WebhookAuthorizer, missing_rights,
     node_identity,
@@ -153,10 +154,38 @@ pub enum Decision {
     /// It may.
     Allow,
     /// It may not.
-    Forbidden {
-        /// What the modes had to say about it, for the end of the message; often empty.
-        reason: Cow<'static, str>,
-    },
+    Forbidden(NotAllowed),
+}
+
+/// That a request may not go on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NotAllowed {
+    /// What the modes had to say about it, for the end of the message; often empty.
+    pub reason: Cow<'static, str>,
+    /// Whether somebody denied it, after whom nobody is asked; else nobody allowed it.
+    pub is_denied: bool,
+    /// Why somebody who might have allowed it could not say so. Then nobody knows whether the request may go on.
+    pub error: Option<String>,
+}
+
+/// A decision, and what is said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Explanation {
+    /// The request may go on, for this reason; often empty.
+    Allow(String),
+    /// It may not.
+    Forbidden(NotAllowed),
+}
+
+impl NotAllowed {
+    /// All that was said: what was wrong, and the reason (upstream: `checkAuthorization` of impersonation).
+    pub fn in_full(&self) -> Cow<'_, str> {
+        match &self.error {
+            None => Cow::Borrowed(&self.reason),
+            Some(error) if self.reason.is_empty() => Cow::Borrowed(error),
+            Some(error) => Cow::Owned(format!("{error}: {}", self.reason)),
+        }
+    }
 }
 
 /// Decides about requests.
@@ -211,15 +240,15 @@ impl Authorizer {
     }
 
     /// The same as [`explain`](Authorizer::explain) for those who cannot be kept waiting, see [`Authorizer::authorize`].
-    pub fn explain_in_place(&self, attributes: &Attributes<'_>) -> (bool, String) {
+    pub fn explain_in_place(&self, attributes: &Attributes<'_>) -> Explanation {
         in_place(self.explain(attributes))
     }
 
     /// Whether it may, and what is said about that: why it may, or what the modes had to say against it.
-    pub async fn explain(&self, attributes: &Attributes<'_>) -> (bool, String) {
+    pub async fn explain(&self, attributes: &Attributes<'_>) -> Explanation {
         match self.decide(attributes, |verdict| verdict.reason(attributes.user), |why| why).await {
-            (why, Decision::Allow) => (true, why.unwrap_or_default()),
-            (_, Decision::Forbidden { reason }) => (false, reason.into_owned()),
+            (why, Decision::Allow) => Explanation::Allow(why.unwrap_or_default()),
+            (_, Decision::Forbidden(refusal)) => Explanation::Forbidden(refusal),
         }
     }
 
@@ -235,6 +264,7 @@ impl Authorizer {
             return (None, Decision::Allow);
         }
         let mut reason = Cow::Borrowed("");
+        let mut errors = Vec::new();
         let mut add = |more: Cow<'static, str>| match (reason.is_empty(), more.is_empty()) {
             (_, true) => {}
             (true, false) => reason = more,
@@ -257,17 +287,20 @@ impl Authorizer {
                 Step::Abac(_) => add(Cow::Borrowed("No policy matched.")),
                 // Boxed, as all that few requests need and much room is for: each would carry it about.
                 Step::Webhook(webhook) => match Box::pin(webhook.authorize(attributes)).await {
-                    Answer::Allow(why) => return (Some(told(why)), Decision::Allow),
-                    // What is denied is not for others to allow.
-                    Answer::Deny(why) => {
-                        add(why.into());
-                        break;
+                    Answer { opinion: Opinion::Allow, reason, .. } => return (Some(told(reason)), Decision::Allow),
+                    // What is denied is not for others to allow, and what those before had to say does not matter.
+                    Answer { opinion: Opinion::Deny, reason, error } => {
+                        let refusal = NotAllowed { reason: reason.into(), is_denied: true, error };
+                        return (None, Decision::Forbidden(refusal));
                     }
-                    Answer::NoOpinion(why) => add(why.into()),
+                    Answer { opinion: Opinion::None, reason, error } => {
+                        add(reason.into());
+                        errors.extend(error);
+                    }
                 },
             }
         }
-        (None, Decision::Forbidden { reason })
+        (None, Decision::Forbidden(NotAllowed { reason, is_denied: false, error: aggregate(errors) }))
     }
 
     /// What `user` may do in a namespace.
@@ -304,12 +337,7 @@ impl Authorizer {
                 }
             }
         }
-        let problem = match problems.as_slice() {
-            [] => String::new(),
-            [one] => one.clone(),
-            several => format!("[{}]", several.join(", ")),
-        };
-        AccessRules { rules, is_incomplete, problem }
+        AccessRules { rules, is_incomplete, problem: aggregate(problems).unwrap_or_default() }
     }
 
     /// The grants that roles are looked up in, whether or not the modes ask them.
@@ -342,6 +370,17 @@ fn in_place<T>(decision: impl Future<Output = T>) -> T {
     match decision.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(decided) => decided,
         Poll::Pending => tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(decision)),
+    }
+}
+
+/// Several problems as one, each told once (upstream: `Aggregate`).
+fn aggregate(problems: Vec<String>) -> Option<String> {
+    let mut seen = HashSet::new();
+    let told: Vec<&str> = problems.iter().map(String::as_str).filter(|problem| seen.insert(*problem)).collect();
+    match told.as_slice() {
+        [] => None,
+        [one] => Some((*one).to_owned()),
+        several => Some(format!("[{}]", several.join(", "))),
     }
 }
 
@@ -485,9 +524,27 @@ mod tests {
             ("AlwaysAllow,RBAC", "/version", (true, "")),
         ] {
             let attributes = Attributes { user: &bob, verb: "get", path, resource: None };
-            let (is_allowed, reason) = Authorizer::new(modes(mode), grants()).explain_in_place(&attributes);
-            assert_eq!((is_allowed, &*reason), want, "{mode} {path}");
+            let got = match Authorizer::new(modes(mode), grants()).explain_in_place(&attributes) {
+                Explanation::Allow(reason) => (true, reason),
+                Explanation::Forbidden(refusal) => (false, refusal.reason.into_owned()),
+            };
+            assert_eq!((got.0, &*got.1), want, "{mode} {path}");
         }
+    }
+
+    #[test]
+    fn problems_are_told_once_and_together() {
+        let told = |problems: &[&str]| aggregate(problems.iter().map(|problem| (*problem).to_owned()).collect());
+        for (problems, want) in [(&[][..], None), (&["a"], Some("a")), (&["a", "b", "a"], Some("[a, b]"))] {
+            assert_eq!(told(problems).as_deref(), want);
+        }
+        let refusal = |reason, error: Option<&str>| {
+            let error = error.map(str::to_owned);
+            NotAllowed { reason: Cow::Borrowed(reason), error, is_denied: false }.in_full().into_owned()
+        };
+        assert_eq!(refusal("r", None), "r");
+        assert_eq!(refusal("", Some("e")), "e");
+        assert_eq!(refusal("r", Some("e")), "e: r");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use revisor_object::{Object, Value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::authenticator::in_common;
 use crate::token_authenticator::{BoxFuture, TokenAuthenticator};
 use crate::{Claims, Identity, TokenHolder};
 
@@ -83,13 +84,9 @@ impl TokenAuthenticator for BootstrapTokens {
         now: SystemTime,
     ) -> BoxFuture<'a, Result<Option<TokenHolder>, String>> {
         Box::pin(async move {
-            let meant: Vec<String> =
-                audiences.iter().filter(|audience| self.audiences.contains(audience)).cloned().collect();
-            if !audiences.is_empty() && meant.is_empty() {
-                return Ok(None);
-            }
+            let Some(audiences) = in_common(audiences, &self.audiences) else { return Ok(None) };
             let holder = self.holder(token, now);
-            Ok(holder.map(|user| TokenHolder { identity: Identity::authenticated(user), audiences: meant }))
+            Ok(holder.map(|user| TokenHolder { identity: Identity::authenticated(user), audiences }))
         })
     }
 }

@@ -43,9 +43,8 @@ const MANY: usize = 4;
 const MAX_REMEMBERED: usize = 10_000;
 
 /// A request wants to act as somebody without saying as whom.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("requested {0} without impersonating a user name")]
-pub struct NoUser(String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoUser(Claims);
 
 /// Whom a request wants to act as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +79,7 @@ impl Impersonated {
         match wanted {
             Claims { ref name, .. } if !name.is_empty() => Ok(Some(Impersonated(wanted))),
             Claims { uid: None, ref groups, ref extra, .. } if groups.is_empty() && extra.is_empty() => Ok(None),
-            nameless => Err(NoUser(in_go(&nameless))),
+            nameless => Err(NoUser(nameless)),
         }
     }
 
@@ -103,6 +102,16 @@ fn in_go(claims: &Claims) -> String {
     };
     let uid = quoted(claims.uid.as_deref().unwrap_or_default());
     format!("&user.DefaultInfo{{Name:{}, UID:{uid}, Groups:{groups}, Extra:{extra}}}", quoted(&claims.name))
+}
+
+/// The same as it was written where there was only the oldest way: as the things that one wants to be.
+fn references_in_go(claims: &Claims) -> String {
+    let groups = claims.groups.iter().map(|group| format!("{{Group  {group}    }}"));
+    let extra = claims.extra.iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value)));
+    let extra = extra.map(|(key, value)| format!("{{UserExtra  {value}  {AUTHENTICATION}/v1  {key}}}"));
+    let uid = claims.uid.iter().map(|uid| format!("{{UID  {uid}  {AUTHENTICATION}/v1  }}"));
+    let all: Vec<String> = groups.chain(extra).chain(uid).collect();
+    format!("[{}]", all.join(" "))
 }
 
 /// The ways to be allowed to act as somebody else, in the order in which they are tried.
@@ -172,6 +181,19 @@ impl Impersonation {
         Impersonation { authorizer, ways, last: Mutex::default(), hasher: RandomState::new() }
     }
 
+    /// Whether there are other ways than the oldest, which is looked at otherwise then.
+    fn is_constrained(&self) -> bool {
+        self.ways.len() > 1
+    }
+
+    /// What is said of a request that does not say as whom it wants to act.
+    pub fn nameless(&self, NoUser(claims): &NoUser) -> String {
+        match self.is_constrained() {
+            true => format!("requested {} without impersonating a user name", in_go(claims)),
+            false => format!("requested {} without impersonating a user", references_in_go(claims)),
+        }
+    }
+
     /// Whom the user of `asked` acts as in what they ask, if they may, and the constraint within which they may, if there
     /// is one.
     pub async fn resolve(
@@ -223,11 +245,15 @@ impl Impersonation {
         let Impersonated(claims) = wanted;
         let mut claims = claims.clone();
         rights.check_name(&mut claims).await?;
-        if let Some(uid) = &claims.uid {
-            rights.check("uids", AUTHENTICATION, None, None, uid).await?;
+        if self.is_constrained() {
+            rights.check_uid(claims.uid.as_deref()).await?;
+            rights.check_groups(&wanted.0.groups).await?;
+            rights.check_extra(&claims.extra).await?;
+        } else {
+            rights.check_groups(&wanted.0.groups).await?;
+            rights.check_extra(&claims.extra).await?;
+            rights.check_uid(claims.uid.as_deref()).await?;
         }
-        rights.check_groups(&wanted.0.groups).await?;
-        rights.check_extra(&claims.extra).await?;
         let own = if claims.name == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED };
         let has = |group: &str| claims.groups.iter().any(|known| known == group);
         if !has(own) && !has(UNAUTHENTICATED) {
@@ -239,7 +265,10 @@ impl Impersonation {
     async fn check(&self, attributes: &Attributes<'_>) -> Result<(), Forbidden> {
         match self.authorizer.authorize_request(attributes).await {
             Decision::Allow => Ok(()),
-            Decision::Forbidden { reason } => Err(Forbidden::of(attributes, &reason)),
+            Decision::Forbidden(refusal) => {
+                let reason = if self.is_constrained() { refusal.in_full() } else { refusal.reason.clone() };
+                Err(Forbidden::of(attributes, &reason))
+            }
         }
     }
 }
@@ -298,6 +327,13 @@ impl Rights<'_> {
                 self.check("nodes", self.group(), None, None, name).await
             }
             None => self.check("users", self.group(), None, None, &name).await,
+        }
+    }
+
+    async fn check_uid(&self, uid: Option<&str>) -> Result<(), Forbidden> {
+        match uid {
+            Some(uid) => self.check("uids", AUTHENTICATION, None, None, uid).await,
+            None => Ok(()),
         }
     }
 

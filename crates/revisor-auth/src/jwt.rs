@@ -18,20 +18,29 @@ pub use config::{JwtConfig, JwtReading, read_issuers};
 pub use web_key::SigningAlgorithm;
 
 use crate::TokenHolder;
+use crate::authenticator::in_common;
 use crate::token_authenticator::{BoxFuture, TokenAuthenticator};
 
 /// The issuers in force.
-#[derive(Default)]
-pub struct JwtAuthenticators(RwLock<Arc<[Arc<JwtAuthenticator>]>>);
+pub struct JwtAuthenticators {
+    issuers: RwLock<Arc<[Arc<JwtAuthenticator>]>>,
+    /// For whom their tokens are good here, whomever they name: that an issuer names the server is looked at with each.
+    audiences: Vec<String>,
+}
 
 impl JwtAuthenticators {
+    /// Those with nobody in force yet, for a server of which `audiences` are names.
+    pub fn new(audiences: Vec<String>) -> JwtAuthenticators {
+        JwtAuthenticators { issuers: RwLock::default(), audiences }
+    }
+
     /// Believes these issuers from now on, and no others.
     pub fn replace(&self, issuers: Vec<Arc<JwtAuthenticator>>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = issuers.into();
+        *self.issuers.write().unwrap_or_else(PoisonError::into_inner) = issuers.into();
     }
 
     fn current(&self) -> Arc<[Arc<JwtAuthenticator>]> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.issuers.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -43,9 +52,10 @@ impl TokenAuthenticator for JwtAuthenticators {
         now: SystemTime,
     ) -> BoxFuture<'a, Result<Option<TokenHolder>, String>> {
         Box::pin(async move {
+            let Some(audiences) = in_common(audiences, &self.audiences) else { return Ok(None) };
             for issuer in self.current().iter() {
-                if let Some(holder) = issuer.authenticate(token, audiences, now).await? {
-                    return Ok(Some(holder));
+                if let Some(identity) = issuer.authenticate(token, now).await? {
+                    return Ok(Some(TokenHolder { identity, audiences }));
                 }
             }
             Ok(None)

@@ -47,7 +47,9 @@ pub use attributes::{Attributes, Forbidden, ResourceAttributes, why_forbidden};
 pub use authentication_notes::AuthenticationNotes;
 pub use authenticator::{Authenticator, Unauthenticated, authorization_warning};
 pub use authority_bundle::joined_authorities;
-pub use authorizer::{AccessRules, AuthorizationMode, AuthorizationModes, Authorizer, Decision, ModesError, Step};
+pub use authorizer::{
+    AccessRules, AuthorizationMode, AuthorizationModes, Authorizer, Decision, Explanation, ModesError, NotAllowed, Step,
+};
 pub use bootstrap_tokens::{BootstrapTokens, SecretLookup};
 pub use certificates::{CertificateError, Certificates, Holdings, ServingFiles, brought_serving_files, server_names};
 pub use client_trust::ClientTrust;

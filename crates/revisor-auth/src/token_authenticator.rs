@@ -13,7 +13,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Knows whose some tokens are.
 pub trait TokenAuthenticator: Send + Sync {
     /// Whose token this is; nobody if it is for others to say. The error is for the log: why a token that should be known
-    /// is not good. `audiences` are those whom the token is wanted to be for; without any, it is for this server.
+    /// is not good. `audiences` are those whom the token is wanted to be for, which are those of this server if whoever asks
+    /// names none; there are none if it has none.
     fn authenticate<'a>(
         &'a self,
         token: &'a str,

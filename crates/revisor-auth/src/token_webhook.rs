@@ -4,18 +4,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
-use revisor_object::{Object, Value, parse_json};
-use revisor_webhook::{CallError, ClientConfig, Credentials, WebhookClient};
+use revisor_object::{Object, Value};
+use revisor_webhook::{ClientConfig, Credentials, ReviewKind, ReviewPatience, WebhookClient};
 use sha2::{Digest as _, Sha256};
 
 use crate::token_authenticator::{BoxFuture, TokenAuthenticator};
 use crate::{Claims, Identity, TokenHolder};
 
-/// How long an answer may take, how large it may be, and how often it is asked for if nobody is there.
-const TIMEOUT: Duration = Duration::from_secs(10);
-const MOST_BYTES: usize = 1 << 20;
-const ATTEMPTS: u32 = 5;
+/// How long an answer may take, and how long the first pause is before it is asked for again.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(500);
 /// How many answers are remembered.
 const MOST_REMEMBERED: usize = 10_000;
@@ -70,24 +67,26 @@ impl TokenWebhook {
         ]
         .into_iter()
         .collect();
-        let body = Bytes::from(Value::Object(review).to_json());
-        let answer = self.post(body).await.map_err(|error| error.to_string())?;
-        let Ok(Value::Object(answer)) = parse_json(&answer).map(|parsed| parsed.value) else {
-            return Err("the webhook did not answer a TokenReview".to_owned());
-        };
+        let body = Value::Object(review).to_json().into();
+        let TokenWebhookOptions { config, credentials, .. } = &self.options;
+        let kind = ReviewKind { group: "authentication.k8s.io", version, kind: "TokenReview" };
+        let patience = ReviewPatience { timeout: TIMEOUT, pause: PAUSE };
+        let answer = self.client.ask_for_review(config, credentials, body, kind, patience).await;
+        let answer = answer.map_err(|error| error.to_string())?;
         let Some(status) = answer.object("status") else { return Ok(None) };
+        let texts = |list: &[Value]| list.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>();
+        let named = Some(texts(status.array("audiences"))).filter(|named| !named.is_empty());
+        let named = named.unwrap_or_else(|| self.options.audiences.clone());
+        let meant: Vec<String> = wanted.iter().filter(|audience| named.contains(audience)).cloned().collect();
+        // As in the original, for whom it is good is looked at first.
+        if !wanted.is_empty() && meant.is_empty() {
+            return Ok(None);
+        }
         if status.get("authenticated").and_then(Value::as_bool) != Some(true) {
             return match status.str("error").filter(|error| !error.is_empty()) {
                 Some(error) => Err(error.to_owned()),
                 None => Ok(None),
             };
-        }
-        let texts = |list: &[Value]| list.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>();
-        let named = Some(texts(status.array("audiences"))).filter(|named| !named.is_empty());
-        let named = named.unwrap_or_else(|| self.options.audiences.clone());
-        let meant: Vec<String> = wanted.iter().filter(|audience| named.contains(audience)).cloned().collect();
-        if !wanted.is_empty() && meant.is_empty() {
-            return Ok(None);
         }
         let empty = Object::new();
         let user = status.object("user").unwrap_or(&empty);
@@ -99,23 +98,6 @@ impl TokenWebhook {
             extra: extra.map(|(key, values)| (key.to_owned(), texts(values.as_array().unwrap_or_default()))).collect(),
         };
         Ok(Some(TokenHolder { identity: Identity::authenticated(claims), audiences: meant }))
-    }
-
-    async fn post(&self, body: Bytes) -> Result<Bytes, CallError> {
-        let (mut pause, mut attempt) = (PAUSE, 1);
-        loop {
-            let credentials = Some(&self.options.credentials);
-            let called =
-                self.client.post_as(&self.options.config, credentials, body.clone(), TIMEOUT, MOST_BYTES).await;
-            match called {
-                Ok(answer) => return Ok(answer.body),
-                Err(CallError::Net { .. }) if attempt < ATTEMPTS => {
-                    tokio::time::sleep(pause).await;
-                    (pause, attempt) = (pause.mul_f64(1.5), attempt + 1);
-                }
-                Err(error) => return Err(error),
-            }
-        }
     }
 
     fn recall(&self, key: &[u8; 32]) -> Option<Option<TokenHolder>> {

@@ -5,17 +5,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use revisor_cel::{Budget, CelValue, Environment, Map, ObjectType, Program, Type};
-use revisor_object::{Object, Value, parse_json};
+use revisor_object::{Object, Value};
 use revisor_version::Release;
-use revisor_webhook::{CallError, ClientConfig, Credentials, WebhookClient};
+use revisor_webhook::{ClientConfig, Credentials, ReviewKind, ReviewPatience, WebhookClient};
 use sha2::{Digest as _, Sha256};
 
 use crate::Attributes;
 
-const MOST_BYTES: usize = 1 << 20;
-const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 /// How many answers are remembered, and how large a question may be for its answer to be.
 const MOST_REMEMBERED: usize = 8_192;
@@ -23,10 +20,27 @@ const MOST_QUESTION_BYTES: usize = 10_000;
 
 /// What the webhook said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Allow(String),
-    Deny(String),
-    NoOpinion(String),
+pub(crate) struct Answer {
+    pub(crate) opinion: Opinion,
+    /// Why; often empty.
+    pub(crate) reason: String,
+    /// Why it could not be asked or believed.
+    pub(crate) error: Option<String>,
+}
+
+/// What the webhook thinks of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opinion {
+    Allow,
+    Deny,
+    None,
+}
+
+/// What the webhook answered, and for how long that is remembered.
+#[derive(Debug)]
+struct Review {
+    answer: Answer,
+    is_allowed: bool,
 }
 
 /// How the webhook is asked.
@@ -65,7 +79,7 @@ impl WebhookCondition {
     pub fn compile(text: &str, release: Release) -> Result<WebhookCondition, String> {
         let program = environment(release).compile(text).map_err(|issues| format!("compilation failed: {issues}"))?;
         if *program.output_type() != Type::Bool {
-            return Err("must evaluate to bool".to_owned());
+            return Err(format!("must evaluate to bool but got {}", program.output_type()));
         }
         match program.flaw() {
             Some(flaw) => Err(format!("program instantiation failed: {flaw}")),
@@ -120,8 +134,8 @@ impl WebhookAuthorizer {
         let spec = self.spec(asked);
         match self.is_asked(&spec) {
             Ok(true) => {}
-            Ok(false) => return Answer::NoOpinion(String::new()),
-            Err(problem) => return self.failed(&problem),
+            Ok(false) => return Answer { opinion: Opinion::None, reason: String::new(), error: None },
+            Err(problem) => return self.failed(problem),
         }
         let question = Value::Object(spec.clone()).to_json();
         let key: [u8; 32] = Sha256::digest(&question).into();
@@ -129,22 +143,20 @@ impl WebhookAuthorizer {
             return known;
         }
         match self.ask(spec).await {
-            Ok(answer) => {
+            Ok(review) => {
                 if question.len() <= MOST_QUESTION_BYTES {
-                    self.remember(key, &answer);
+                    self.remember(key, &review);
                 }
-                answer
+                review.answer
             }
-            Err(problem) => self.failed(&problem),
+            Err(problem) => self.failed(problem),
         }
     }
 
-    fn failed(&self, problem: &str) -> Answer {
+    fn failed(&self, problem: String) -> Answer {
         tracing::error!(webhook = self.options.name, problem, "an authorization webhook did not decide");
-        match self.options.denies_on_failure {
-            true => Answer::Deny(String::new()),
-            false => Answer::NoOpinion(String::new()),
-        }
+        let opinion = if self.options.denies_on_failure { Opinion::Deny } else { Opinion::None };
+        Answer { opinion, reason: String::new(), error: Some(problem) }
     }
 
     fn spec(&self, asked: &Attributes<'_>) -> Object {
@@ -217,7 +229,7 @@ impl WebhookAuthorizer {
         if problems.is_empty() { Ok(true) } else { Err(problems.join(", ")) }
     }
 
-    async fn ask(&self, spec: Object) -> Result<Answer, String> {
+    async fn ask(&self, spec: Object) -> Result<Review, String> {
         let version = &self.options.version;
         let mut spec = spec;
         if version == "v1beta1"
@@ -235,37 +247,26 @@ impl WebhookAuthorizer {
         ]
         .into_iter()
         .collect();
-        let answer = self.post(Value::Object(review).to_json().into()).await.map_err(|error| error.to_string())?;
-        let Ok(Value::Object(answer)) = parse_json(&answer).map(|parsed| parsed.value) else {
-            return Err("the webhook did not answer a SubjectAccessReview".to_owned());
-        };
+        let body = Value::Object(review).to_json().into();
+        let WebhookAuthorizerOptions { config, credentials, timeout, .. } = &self.options;
+        let kind = ReviewKind { group: "authorization.k8s.io", version, kind: "SubjectAccessReview" };
+        let patience = ReviewPatience { timeout: *timeout, pause: PAUSE };
+        let answer = self.client.ask_for_review(config, credentials, body, kind, patience).await;
+        let answer = answer.map_err(|error| error.to_string())?;
         let empty = Object::new();
         let status = answer.object("status").unwrap_or(&empty);
         let truth = |name: &str| status.get(name).and_then(Value::as_bool) == Some(true);
-        let reason = status.str("reason").unwrap_or_default().to_owned();
-        match (truth("allowed"), truth("denied")) {
-            (true, true) => Err("webhook subject access review returned both allow and deny response".to_owned()),
-            (false, true) => Ok(Answer::Deny(reason)),
-            (true, false) => Ok(Answer::Allow(reason)),
-            (false, false) => Ok(Answer::NoOpinion(reason)),
-        }
-    }
-
-    async fn post(&self, body: Bytes) -> Result<Bytes, CallError> {
-        let WebhookAuthorizerOptions { config, credentials, timeout, .. } = &self.options;
-        let deadline = Instant::now() + *timeout;
-        let (mut pause, mut attempt) = (PAUSE, 1);
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.client.post_as(config, Some(credentials), body.clone(), left, MOST_BYTES).await {
-                Ok(answer) => return Ok(answer.body),
-                Err(CallError::Net { .. }) if attempt < ATTEMPTS && Instant::now() + pause < deadline => {
-                    tokio::time::sleep(pause).await;
-                    (pause, attempt) = (pause.mul_f64(1.5), attempt + 1);
-                }
-                Err(error) => return Err(error),
+        let (opinion, error) = match (truth("allowed"), truth("denied")) {
+            (true, true) => {
+                let both = "webhook subject access review returned both allow and deny response";
+                (Opinion::Deny, Some(both.to_owned()))
             }
-        }
+            (false, true) => (Opinion::Deny, None),
+            (true, false) => (Opinion::Allow, None),
+            (false, false) => (Opinion::None, None),
+        };
+        let reason = status.str("reason").unwrap_or_default().to_owned();
+        Ok(Review { answer: Answer { opinion, reason, error }, is_allowed: truth("allowed") })
     }
 
     fn recall(&self, key: &[u8; 32]) -> Option<Answer> {
@@ -273,11 +274,9 @@ impl WebhookAuthorizer {
         remembered.get(key).filter(|(_, until)| *until > Instant::now()).map(|(answer, _)| answer.clone())
     }
 
-    fn remember(&self, key: [u8; 32], answer: &Answer) {
-        let ttl = match answer {
-            Answer::Allow(_) => self.options.authorized_ttl,
-            Answer::Deny(_) | Answer::NoOpinion(_) => self.options.unauthorized_ttl,
-        };
+    fn remember(&self, key: [u8; 32], review: &Review) {
+        let Review { answer, is_allowed } = review;
+        let ttl = if *is_allowed { self.options.authorized_ttl } else { self.options.unauthorized_ttl };
         let Some(ttl) = ttl.filter(|ttl| !ttl.is_zero()) else { return };
         let now = Instant::now();
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);

@@ -105,7 +105,7 @@ impl Registry {
         let asked = Question { user: &user, verb: "create", path: "", resource: Some(resource) };
         match self.authorizer.authorize(&asked) {
             Decision::Allow => Ok(()),
-            Decision::Forbidden { reason } => Err(attributes.forbidden(why_forbidden(&asked, &reason))),
+            Decision::Forbidden(refusal) => Err(attributes.forbidden(why_forbidden(&asked, &refusal.reason))),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Calls to webhooks: [`WebhookClient`] posts JSON over TLS to where a [`ClientConfig`] points, and
-//! [`WebhookClient::convert`] has custom objects converted by a [`ConversionWebhook`], and [`WebhookClient::review`] asks
-//! an admission webhook about a write.
+//! [`WebhookClient::convert`] has custom objects converted by a [`ConversionWebhook`], [`WebhookClient::review`] asks an
+//! admission webhook about a write, and [`WebhookClient::ask_for_review`] whoever decides about tokens, access and images.
 //!
 //! The clients of the server see why a call failed, so every failure has a type and a text, and the texts are those
 //! that clients of Kubernetes know, down to those of Go's network library. Everything is bounded: time, the size of an
@@ -22,6 +22,7 @@ mod credentials;
 mod location;
 mod media_type;
 mod pool;
+mod review;
 mod service_resolver;
 mod stream;
 mod trust;
@@ -35,6 +36,7 @@ pub use client_config::{ClientConfig, ClientConfigError, ServiceReference, Targe
 pub use connection::{Connection, Privacy, Unanswered};
 pub use conversion::{ConversionError, ConversionWebhook};
 pub use credentials::{CredentialBook, Credentials, Identity};
+pub use review::{ReviewError, ReviewKind, ReviewPatience};
 pub use service_resolver::{Endpoint, Resolving, ServiceResolver, UnresolvedService};
 pub use trust::{tls_client_config, unverified_tls_client_config};
 pub use x509_error::X509Error;

@@ -49,14 +49,14 @@ pub(crate) fn token_authenticators(
         if flags.oidc.is_given() {
             bail!("authentication-config file and oidc-* flags are mutually exclusive");
         }
-        let issuers = Arc::<JwtAuthenticators>::default();
+        let issuers = Arc::new(JwtAuthenticators::new(audiences.to_vec()));
         issuers.replace(start(&config.jwt, context.reading(), &client)?);
         others.push(issuers.clone());
         file = Some(IssuerFile { path: path.clone(), context, issuers, client, text: read(path)?, config });
     } else if flags.oidc.is_given() {
         let (jwt, algorithms) = flags.oidc.issuer()?;
         let reading = JwtReading { algorithms: &algorithms, ..context.reading() };
-        let issuers = Arc::<JwtAuthenticators>::default();
+        let issuers = Arc::new(JwtAuthenticators::new(audiences.to_vec()));
         issuers.replace(start(&[jwt], reading, &client)?);
         others.push(issuers);
     }

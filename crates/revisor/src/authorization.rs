@@ -25,7 +25,7 @@ use crate::reload_metrics::ReloadMetrics;
 use crate::webhook_users::current_webhook;
 
 /// How long a webhook that flags name may take.
-const FLAG_TIMEOUT: Duration = Duration::from_secs(10);
+const FLAG_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How many conditions a webhook may have.
 const MOST_CONDITIONS: usize = 64;
@@ -349,9 +349,10 @@ impl Reader<'_> {
         let unauthorized = self.duration(webhook, "unauthorizedTTL", Some(Duration::from_secs(30)), path);
         let caches = |name: &str| webhook.get(name).and_then(Value::as_bool) != Some(false);
         let version = self.choice(webhook, "subjectAccessReviewVersion", &["v1", "v1beta1"], path);
+        self.condition_version(webhook, path);
         let failure = self.choice(webhook, "failurePolicy", &["NoOpinion", "Deny"], path);
-        let conditions = self.conditions(webhook, path);
         let connection = self.connection(webhook, path)?;
+        let conditions = self.conditions(webhook, path);
         let Some((config, credentials)) = connection else { return Ok(None) };
         let options = WebhookAuthorizerOptions {
             name: name.to_owned(),
@@ -378,16 +379,20 @@ impl Reader<'_> {
         value.to_owned()
     }
 
+    /// The version of the reviews that conditions look at.
+    fn condition_version(&mut self, webhook: &Object, path: &FieldPath<'_>) {
+        let at = path.child("matchConditionSubjectAccessReviewVersion");
+        match webhook.str("matchConditionSubjectAccessReviewVersion").unwrap_or_default() {
+            "" if webhook.array("matchConditions").is_empty() => {}
+            "" => self.required(&at, "required if match conditions are specified"),
+            "v1" => {}
+            other => self.errors.push(FieldError::not_supported(at, other, &["v1"])),
+        }
+    }
+
     fn conditions(&mut self, webhook: &Object, path: &FieldPath<'_>) -> Vec<WebhookCondition> {
         let at = path.child("matchConditions");
         let conditions = webhook.array("matchConditions");
-        let version = webhook.str("matchConditionSubjectAccessReviewVersion").unwrap_or_default();
-        let version_at = path.child("matchConditionSubjectAccessReviewVersion");
-        match version {
-            "" if !conditions.is_empty() => self.required(&version_at, "required if match conditions are specified"),
-            "" | "v1" => {}
-            other => self.errors.push(FieldError::not_supported(version_at, other, &["v1"])),
-        }
         if conditions.len() > MOST_CONDITIONS {
             self.errors.push(FieldError::too_many(at, conditions.len(), MOST_CONDITIONS));
             return Vec::new();

@@ -1,5 +1,6 @@
 //! Who asks, may they, is there room: what a request passes before it is served.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use http::{HeaderValue, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use revisor_audit::{AuditRecord, AuditedRequest, Stage};
 use revisor_auth::{
-    Attributes, AuthenticationNotes, Claims, Decision, Forbidden, Identity, Impersonated, Peer, PeerIdentity,
+    Attributes, AuthenticationNotes, Claims, Decision, Explanation, Forbidden, Identity, Impersonated, NotAllowed,
+    Peer, PeerIdentity,
 };
 use revisor_catalog::{Feature, Route, Verb};
 use revisor_object::{ResourceRef, Status};
@@ -105,7 +107,7 @@ impl Api {
         let flow = is_counted.then(|| self.options.inflight.classify(&attributes, query, resource)).flatten();
         let tracked = self.options.inflight.flow_control().filter(|_| is_watch);
         let tracked = tracked.and_then(|control| control.track(&attributes, query));
-        let allowed = self.authorize(&attributes, asked).await;
+        let allowed = self.authorize(&attributes, asked, &request).await;
         let (method, uri, kind) = (request.method().clone(), request.uri().clone(), asked.kind());
         // What lasts as long as its client likes is not cut short.
         let timeout = if is_counted { timeout } else { Duration::MAX };
@@ -259,26 +261,43 @@ impl Api {
                 }
                 Ok(impersonated)
             }
-            Err(error) => Err(refuse(&Status::bad_request(error.to_string()))),
+            Err(nameless) => Err(refuse(&Status::bad_request(self.impersonation.nameless(&nameless)))),
         }
     }
 
     /// Whether they may do what a request asks.
-    async fn authorize(&self, attributes: &Attributes<'_>, asked: &Asked) -> Result<(), Box<Response<Body>>> {
-        let decision = self.options.authorizer.authorize_request(attributes).await;
-        if let Some(record) = asked.audited.record() {
-            let (decided, reason) = match &decision {
-                // Why somebody may is found out only for those who want to know.
-                Decision::Allow => ("allow", Box::pin(self.options.authorizer.explain(attributes)).await.1.into()),
-                Decision::Forbidden { reason } => ("forbid", reason.clone()),
+    async fn authorize(
+        &self,
+        attributes: &Attributes<'_>,
+        asked: &Asked,
+        request: &Request<UnreadBody>,
+    ) -> Result<(), Box<Response<Body>>> {
+        let authorizer = &self.options.authorizer;
+        let Some(record) = asked.audited.record() else {
+            let decision = authorizer.authorize_request(attributes).await;
+            let refusal = match &decision {
+                Decision::Allow => None,
+                Decision::Forbidden(refusal) => Some(refusal),
             };
+            return refusal.map_or(Ok(()), |it| Err(refused_or_undecided(asked, attributes, it, request)));
+        };
+        // Why somebody may is found out only for those who want to know.
+        let explained = Box::pin(authorizer.explain(attributes)).await;
+        let (decided, reason, answer) = match explained {
+            Explanation::Allow(reason) => (Some("allow"), reason.into(), Ok(())),
+            Explanation::Forbidden(refusal) => {
+                let answer = refused_or_undecided(asked, attributes, &refusal, request);
+                match refusal.error {
+                    None => (Some("forbid"), refusal.reason, Err(answer)),
+                    Some(_) => (None, Cow::Borrowed("internal error"), Err(answer)),
+                }
+            }
+        };
+        if let Some(decided) = decided {
             record.annotate("authorization.k8s.io/decision", decided);
-            record.annotate("authorization.k8s.io/reason", &reason);
         }
-        match decision {
-            Decision::Allow => Ok(()),
-            Decision::Forbidden { reason } => Err(refused(asked, Forbidden::of(attributes, &reason))),
-        }
+        record.annotate("authorization.k8s.io/reason", &reason);
+        answer
     }
 }
 
@@ -332,7 +351,19 @@ fn target(request: &Request<UnreadBody>) -> &str {
     request.uri().path_and_query().map_or("", PathAndQuery::as_str)
 }
 
-/// The answer to what somebody may not.
+/// The answer to what somebody may not, or of which it is not known whether they may.
+fn refused_or_undecided(
+    asked: &Asked,
+    attributes: &Attributes<'_>,
+    refusal: &NotAllowed,
+    request: &Request<UnreadBody>,
+) -> Box<Response<Body>> {
+    match &refusal.error {
+        None => refused(asked, Forbidden::of(attributes, &refusal.reason)),
+        Some(error) => Box::new(internal_error(request, error)),
+    }
+}
+
 /// How a request is answered that its user may not make. As in the original, browsers shall not guess what it is.
 fn refused(asked: &Asked, refusal: Forbidden) -> Box<Response<Body>> {
     let mut response = asked.representation.status(&forbidden(refusal));

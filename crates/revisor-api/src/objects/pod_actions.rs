@@ -233,8 +233,8 @@ impl Api {
         let attributes = Attributes { user: &user, verb: "create", path: parts.uri.path(), resource: Some(resource) };
         match self.options.authorizer.authorize_request(&attributes).await {
             Decision::Allow => Ok(()),
-            Decision::Forbidden { reason } => {
-                Err(Box::new(crate::api::forbidden(Forbidden::of(&attributes, &reason))).into())
+            Decision::Forbidden(refusal) => {
+                Err(Box::new(crate::api::forbidden(Forbidden::of(&attributes, &refusal.reason))).into())
             }
         }
     }

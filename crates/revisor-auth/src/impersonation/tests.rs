@@ -40,19 +40,65 @@ fn headers_say_whom_a_request_wants_to_be() {
         extra: vec![("acme.com/project".to_owned(), texts(&["x"])), ("scopes".to_owned(), texts(&["a", "b"]))],
     };
     assert_eq!(all, Impersonated(want));
-    for (list, shown) in [
-        (("Impersonate-Group", "g"), r#"UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)"#),
-        (("Impersonate-Uid", "u"), r#"UID:"u", Groups:[]string(nil), Extra:map[string][]string(nil)"#),
-        (("Impersonate-Extra-k", "v"), r#"UID:"", Groups:[]string(nil), Extra:map[string][]string{"k":[]string{"v"}}"#),
+    for (list, shown, of_old) in [
+        (
+            ("Impersonate-Group", "g"),
+            r#"UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)"#,
+            "{Group  g    }",
+        ),
+        (
+            ("Impersonate-Uid", "u"),
+            r#"UID:"u", Groups:[]string(nil), Extra:map[string][]string(nil)"#,
+            "{UID  u  authentication.k8s.io/v1  }",
+        ),
+        (
+            ("Impersonate-Extra-k", "v"),
+            r#"UID:"", Groups:[]string(nil), Extra:map[string][]string{"k":[]string{"v"}}"#,
+            "{UserExtra  v  authentication.k8s.io/v1  k}",
+        ),
     ] {
-        let refused = Impersonated::read(&headers(&[list])).expect_err("names no user").to_string();
+        let refused = Impersonated::read(&headers(&[list])).expect_err("names no user");
         let want = format!(r#"requested &user.DefaultInfo{{Name:"", {shown}}} without impersonating a user name"#);
-        assert_eq!(refused, want);
+        assert_eq!(with(&[]).nameless(&refused), want);
+        let want = format!("requested [{of_old}] without impersonating a user");
+        assert_eq!(in_the_oldest_way_only(&[]).nameless(&refused), want);
+    }
+}
+
+#[tokio::test]
+async fn without_narrower_ways_rights_are_asked_for_in_the_older_order() {
+    let wanted = wanted(&[("Impersonate-User", "jane"), ("Impersonate-Group", "g"), ("Impersonate-Uid", "u")]);
+    for (name, impersonation, want) in [
+        ("narrower ways", with(&["impersonate core users jane"]), "impersonate-on:user-info:get"),
+        (
+            "the oldest only",
+            in_the_oldest_way_only(&["impersonate core users jane"]),
+            "cannot impersonate resource \"groups\" in API group \"\" at the cluster scope",
+        ),
+        (
+            "the oldest only, with the group",
+            in_the_oldest_way_only(&["impersonate core users jane", "impersonate core groups g"]),
+            "cannot impersonate resource \"uids\" in API group \"authentication.k8s.io\" at the cluster scope",
+        ),
+    ] {
+        let user = bot("bot", None);
+        let asked = Attributes { user: &user, verb: "get", path: "/version", resource: None };
+        let refused = impersonation.resolve(&wanted, &asked).await.expect_err(name);
+        assert!(refused.message.contains(want), "{name}: {}", refused.message);
     }
 }
 
 /// An impersonation for which `bot` has these rights: `verb group resource name`, or `verb path`.
 fn with(rights: &[&str]) -> Impersonation {
+    Impersonation::new(authorizer(rights), true)
+}
+
+/// The same without the narrower ways.
+fn in_the_oldest_way_only(rights: &[&str]) -> Impersonation {
+    Impersonation::new(authorizer(rights), false)
+}
+
+fn authorizer(rights: &[&str]) -> Authorizer {
     let one = |text: &str| vec![if text == "core" { "" } else { text }.to_owned()];
     let rule = |text: &&str| match text.split(' ').collect::<Vec<_>>().as_slice() {
         [verb, path] => PolicyRule { verbs: one(verb), paths: one(path), ..PolicyRule::default() },
@@ -70,7 +116,7 @@ fn with(rights: &[&str]) -> Impersonation {
     let role = RoleRef { kind: RoleKind::ClusterRole, name: "r".to_owned() };
     let subjects = ["bot", "system:serviceaccount:n:bot"].map(|name| Subject::User(name.to_owned()));
     grants.put_binding(Binding::new(None, "b", role, subjects.into()));
-    Impersonation::new(Authorizer::new(Default::default(), Arc::new(RwLock::new(grants))), true)
+    Authorizer::new(Default::default(), Arc::new(RwLock::new(grants)))
 }
 
 fn bot(name: &str, node: Option<&str>) -> Identity {

@@ -11,7 +11,8 @@ use super::config::{JwtConfig, Mapping, Rule};
 use super::distributed_claims::ClaimResolver;
 use super::key_set::KeySet;
 use super::token::{Parts, Trusted, verify};
-use crate::{Claims, Identity, TokenHolder};
+use crate::quoted::quoted;
+use crate::{Claims, Identity};
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
@@ -59,12 +60,7 @@ impl JwtAuthenticator {
     }
 
     /// Whose token this is, if it is one of this issuer.
-    pub(crate) async fn authenticate(
-        &self,
-        token: &str,
-        audiences: &[String],
-        now: SystemTime,
-    ) -> Result<Option<TokenHolder>, String> {
+    pub(crate) async fn authenticate(&self, token: &str, now: SystemTime) -> Result<Option<Identity>, String> {
         let Some(parts) = Parts::split(token) else { return Ok(None) };
         let Some(mut claims) = parts.claims() else { return Ok(None) };
         let issuer = match claims.str("iss").unwrap_or_default() {
@@ -82,16 +78,7 @@ impl JwtAuthenticator {
             expanded.map_err(|problem| format!("oidc: could not expand distributed claims: {problem}"))?;
         }
         let user = self.user(&claims).map_err(|problem| format!("oidc: {problem}"))?;
-        // Tokens of issuers say nothing about whom they are for beside those of the configuration.
-        if !audiences.is_empty() {
-            let meant: Vec<String> =
-                audiences.iter().filter(|audience| self.config.audiences.contains(audience)).cloned().collect();
-            if meant.is_empty() {
-                return Ok(None);
-            }
-            return Ok(Some(TokenHolder { identity: Identity::authenticated(user), audiences: meant }));
-        }
-        Ok(Some(TokenHolder { identity: Identity::authenticated(user), audiences: Vec::new() }))
+        Ok(Some(Identity::authenticated(user)))
     }
 
     /// Who the claims say that somebody is.
@@ -102,11 +89,11 @@ impl JwtAuthenticator {
             Some(Mapping::Claim { name, .. }) if !claims.contains(name) => Vec::new(),
             Some(Mapping::Claim { name, prefix }) => {
                 let groups = match claims.get(name) {
-                    Some(Value::String(one)) => vec![one.as_str()],
+                    Some(Value::Null) => Vec::new(),
                     Some(Value::Array(many)) if many.iter().all(|group| group.as_str().is_some()) => {
                         many.iter().filter_map(Value::as_str).collect()
                     }
-                    _ => return Err(format!("parse groups claim {name:?}: neither a text nor a list of texts")),
+                    _ => vec![text(claims, name).map_err(|why| format!("parse groups claim {}: {why}", quoted(name)))?],
                 };
                 groups.into_iter().map(|group| format!("{prefix}{group}")).collect()
             }
@@ -117,11 +104,15 @@ impl JwtAuthenticator {
             None => Vec::new(),
         };
         let uid = match &config.uid {
-            Some(Mapping::Claim { name, .. }) => Some(text(claims, name)?.to_owned()),
+            Some(Mapping::Claim { name, .. }) => {
+                let uid = text(claims, name).map_err(|why| format!("parse uid claim {}: {why}", quoted(name)))?;
+                Some(uid.to_owned())
+            }
             Some(Mapping::Expression(expression)) => {
                 let value = expression.evaluate(claims);
                 let value = value.map_err(|problem| format!("error evaluating uid claim expression: {problem}"))?;
-                Some(value.as_str().ok_or("uid claim expression must return a string")?.to_owned())
+                let odd = "error evaluating uid claim expression: uid claim expression must return a string";
+                Some(value.as_str().ok_or(odd)?.to_owned())
             }
             None => None,
         };
@@ -130,41 +121,49 @@ impl JwtAuthenticator {
             extra.push((CREDENTIAL_ID.to_owned(), vec![format!("JTI={id}")]));
         }
         for (key, expression) in &config.extra {
-            let failed = |problem| format!("error evaluating extra claim expression: {problem}");
-            let values = texts(&expression.evaluate(claims).map_err(failed)?).map_err(failed)?;
+            let failed = |problem| format!("error evaluating extra claim expression: {}: {problem}", expression.text);
+            let values = texts(&expression.evaluate(claims)?).map_err(failed)?;
             if !values.is_empty() {
                 extra.push((key.clone(), values));
             }
         }
         for (name, wanted) in &config.required_claims {
-            if text(claims, name)? != wanted {
-                return Err(format!("required claim {name} value does not match"));
+            if !claims.contains(name) {
+                return Err(format!("required claim {name} not present in ID token"));
+            }
+            let got = text(claims, name).map_err(|why| format!("parse claim {name}: {why}"))?;
+            if got != wanted {
+                return Err(format!("required claim {name} value does not match. Got = {got}, want = {wanted}"));
             }
         }
-        check(&config.claim_rules, |rule| rule.expression.evaluate(claims).map(|value| value.as_bool() == Some(true)))?;
+        let holds = |rule: &Rule| rule.expression.evaluate(claims).map(|value| value.as_bool() == Some(true));
+        let checked = check(&config.claim_rules, holds);
+        checked.map_err(|why| format!("error evaluating claim validation expression: {why}"))?;
         let user = Claims { name, uid: uid.filter(|uid| !uid.is_empty()), groups, extra };
-        check(&config.user_rules, |rule| rule.expression.holds_for(&user))?;
+        let checked = check(&config.user_rules, |rule| rule.expression.holds_for(&user));
+        checked.map_err(|why| format!("error evaluating user info validation rule: {why}"))?;
         Ok(user)
     }
 
     fn username(&self, claims: &Object) -> Result<String, String> {
         match &self.config.username {
             Mapping::Claim { name, prefix } => {
-                let username = text(claims, name)?;
-                if name == "email"
-                    && let Some(verified) = claims.get("email_verified")
-                    && *verified != Value::Bool(true)
-                {
-                    return Err("email not verified".to_owned());
+                let username = text(claims, name);
+                let username = username.map_err(|why| format!("parse username claims {}: {why}", quoted(name)))?;
+                match claims.get("email_verified").filter(|_| name == "email") {
+                    None | Some(Value::Bool(true)) => Ok(format!("{prefix}{username}")),
+                    Some(Value::Bool(false) | Value::Null) => Err("email not verified".to_owned()),
+                    Some(odd) => Err(format!("parse 'email_verified' claim: {}", mismatch(odd, "bool"))),
                 }
-                Ok(format!("{prefix}{username}"))
             }
             Mapping::Expression(expression) => {
                 let value = expression.evaluate(claims);
                 let value =
                     value.map_err(|problem| format!("error evaluating username claim expression: {problem}"))?;
                 match value.as_str() {
-                    None => Err("username claim expression must return a string".to_owned()),
+                    None => Err("error evaluating username claim expression: username claim expression must return a \
+                                 string"
+                        .to_owned()),
                     Some("") => Err("empty username via CEL expression is not allowed".to_owned()),
                     Some(username) => Ok(username.to_owned()),
                 }
@@ -177,22 +176,26 @@ fn check(rules: &[Rule], holds: impl Fn(&Rule) -> Result<bool, String>) -> Resul
     for rule in rules {
         match holds(rule) {
             Ok(true) => {}
-            Ok(false) if rule.message.is_empty() => {
-                return Err(format!("validation expression '{}' failed", rule.expression.text));
-            }
             Ok(false) => {
                 return Err(format!("validation expression '{}' failed: {}", rule.expression.text, rule.message));
             }
-            Err(problem) => return Err(format!("error evaluating validation expression: {problem}")),
+            Err(problem) => return Err(problem),
         }
     }
     Ok(())
 }
 
+/// A claim as a text (upstream: `unmarshalClaim`).
 fn text<'a>(claims: &'a Object, name: &str) -> Result<&'a str, String> {
     match claims.get(name) {
         Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(format!("parse claim {name}: it is no text")),
-        None => Err(format!("claim {name} not present in ID token")),
+        Some(Value::Null) => Ok(""),
+        Some(odd) => Err(mismatch(odd, "string")),
+        None => Err("claim not present".to_owned()),
     }
+}
+
+/// That something is of another type than it has to be, in the words of Go's decoder.
+fn mismatch(found: &Value, wanted: &str) -> String {
+    format!("json: cannot unmarshal {} into Go value of type {wanted}", found.type_name())
 }

@@ -85,7 +85,8 @@ impl Expression {
 
     fn run<'a>(&self, name: &str, value: CelValue<'a>) -> Result<CelValue<'a>, String> {
         let variables = [(name, value)];
-        self.program.evaluate(&variables, &mut Budget::default()).map_err(|error| error.to_string())
+        let value = self.program.evaluate(&variables, &mut Budget::default());
+        value.map_err(|error| format!("expression '{}' resulted in error: {error}", self.text))
     }
 
     /// Whether it speaks of `claims.NAME`.
@@ -94,7 +95,7 @@ impl Expression {
     }
 }
 
-/// Claims as expressions see them: numbers and all else as JSON has them.
+/// Claims as expressions see them. As in the original all numbers have a fraction.
 fn shown(claims: &Object) -> Result<Map<'_>, String> {
     let members = claims.iter().map(|(name, value)| Ok((CelValue::text(name), of_json(value)?)));
     Map::made(members.collect::<Result<Vec<_>, String>>()?).map_err(|error| error.to_string())
@@ -109,10 +110,7 @@ fn of_json(value: &Value) -> Result<CelValue<'_>, String> {
             CelValue::List(List::made(items.iter().map(of_json).collect::<Result<Vec<_>, String>>()?))
         }
         Value::Object(object) => CelValue::Map(shown(object)?),
-        number => match number.as_i64() {
-            Some(whole) => CelValue::from(whole),
-            None => CelValue::Double(number.to_json().parse().map_err(|_| "a claim is no number".to_owned())?),
-        },
+        number => CelValue::Double(number.to_json().parse().map_err(|_| "a claim is no number".to_owned())?),
     })
 }
 

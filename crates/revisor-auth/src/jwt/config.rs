@@ -9,6 +9,7 @@ use revisor_version::Release;
 
 use super::claims::{Environments, Expression, Wanted};
 use super::web_key::SigningAlgorithm;
+use crate::quoted::quoted;
 
 /// How many issuers there may be.
 const MOST_ISSUERS: usize = 64;
@@ -174,7 +175,7 @@ impl Reader<'_> {
         }
         let url = match Url::parse(text) {
             Ok(url) => url,
-            Err(problem) => return self.invalid(path, text, problem),
+            Err(problem) => return self.invalid(path, text, format!("parse {}: {problem}", quoted(text))),
         };
         if url.scheme != "https" {
             self.invalid(path, text, "URL scheme must be https");

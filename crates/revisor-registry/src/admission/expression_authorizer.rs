@@ -1,6 +1,6 @@
 //! [`ExpressionAuthorizer`]: what expressions are answered that ask what the one who writes may do.
 
-use revisor_auth::{Attributes as Asked, Claims, Identity, ResourceAttributes, Selectors};
+use revisor_auth::{Attributes as Asked, Claims, Explanation, Identity, NotAllowed, ResourceAttributes, Selectors};
 use revisor_catalog::Requester;
 use revisor_cel::{Authorizer, Decision, Question, Target};
 
@@ -35,7 +35,7 @@ impl Authorizer for ExpressionAuthorizer<'_> {
         });
         let given = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
         let user = account.as_ref().unwrap_or(&self.user);
-        let (allowed, reason) = match &question.target {
+        let explained = match &question.target {
             Target::Path(path) => {
                 self.authorizer.explain_in_place(&Asked { user, verb: &question.verb, path, resource: None })
             }
@@ -63,6 +63,11 @@ impl Authorizer for ExpressionAuthorizer<'_> {
                 })
             }
         };
-        Decision { allowed, reason, error: None }
+        match explained {
+            Explanation::Allow(reason) => Decision { allowed: true, reason, error: None },
+            Explanation::Forbidden(NotAllowed { reason, error, .. }) => {
+                Decision { allowed: false, reason: reason.into_owned(), error }
+            }
+        }
     }
 }

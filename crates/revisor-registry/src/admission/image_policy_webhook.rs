@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use revisor_object::{Object, Value, parse_json};
-use revisor_webhook::{CallError, ClientConfig, Credentials};
+use revisor_object::{Object, Value};
+use revisor_webhook::{ClientConfig, Credentials, ReviewKind, ReviewPatience};
 use time::OffsetDateTime;
 
 use super::pod_fields::{annotations, objects, spec, text};
@@ -15,16 +14,11 @@ use crate::{Registry, RegistryError};
 
 const AUDIT_PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 const ANNOTATION_MARK: &str = ".image-policy.k8s.io/";
-const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
+const KIND: ReviewKind<'static> = ReviewKind { group: "imagepolicy.k8s.io", version: "v1alpha1", kind: "ImageReview" };
 
-/// Far more than a verdict needs.
-const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// Of how many pods the answer is remembered.
 const MAX_REMEMBERED: usize = 1024;
-/// How often it is asked, and by how much the pauses in between grow.
-const ATTEMPTS: u32 = 5;
-const GROWTH: f64 = 1.5;
-/// How long an answer is waited for if the request has no end.
+/// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whom to ask and how long to believe it.
@@ -84,29 +78,15 @@ impl ImagePolicyWebhook {
 
     /// Asks the webhook, again if it cannot answer now.
     async fn ask(&self, registry: &Registry, attributes: &Attributes<'_>, spec: &str) -> Result<Verdict, String> {
+        let ReviewKind { group, version, kind } = KIND;
         let review = format!(
-            r#"{{"kind":"ImageReview","apiVersion":"{API_VERSION}","metadata":{{}},"spec":{spec},"status":{{"allowed":false}}}}"#
+            r#"{{"kind":"{kind}","apiVersion":"{group}/{version}","metadata":{{}},"spec":{spec},"status":{{"allowed":false}}}}"#
         );
-        let review = Bytes::from(review);
-        let mut pause = self.config.retry_backoff;
-        let mut attempt = 1;
-        loop {
-            let patience = attributes.time_left().unwrap_or(PATIENCE);
-            let (webhook, credentials) = (&self.config.webhook, &self.config.credentials);
-            let answered = {
-                let client = &registry.webhooks;
-                client.post_as(webhook, Some(credentials), review.clone(), patience, MAX_ANSWER_BYTES).await
-            };
-            match answered {
-                Ok(answer) => return read_verdict(&answer.body),
-                Err(error) if attempt < ATTEMPTS && may_pass(&error) && pause < patience => {
-                    attempt += 1;
-                    tokio::time::sleep(pause).await;
-                    pause = pause.mul_f64(GROWTH);
-                }
-                Err(error) => return Err(error.to_string()),
-            }
-        }
+        let ImagePolicyConfig { webhook, credentials, retry_backoff: pause, .. } = &self.config;
+        let timeout = attributes.time_left().map_or(PATIENCE, |left| left.min(PATIENCE));
+        let (kind, patience) = (KIND, ReviewPatience { timeout, pause: *pause });
+        let answered = registry.webhooks.ask_for_review(webhook, credentials, review.into(), kind, patience).await;
+        answered.map(|review| verdict_of(&review)).map_err(|error| error.to_string())
     }
 
     async fn judge(&self, registry: &Registry, attributes: &Attributes<'_>, spec: String) -> Result<(), RegistryError> {
@@ -193,34 +173,21 @@ fn review_spec(pod: &Object, lists: &[&str], namespace: &str) -> String {
     Value::Object(spec).to_json()
 }
 
-/// Whether it may be otherwise a moment later.
-fn may_pass(error: &CallError) -> bool {
-    match error {
-        CallError::Net { .. } | CallError::Body(_) => true,
-        CallError::Status(answer) => matches!(answer.code.as_u16(), 429 | 500 | 503 | 504),
-        _ => false,
-    }
-}
-
-fn read_verdict(body: &[u8]) -> Result<Verdict, String> {
-    let value = parse_json(body).map_err(|error| error.to_string())?.value;
-    let Value::Object(review) = value else { return Err("the answer is no ImageReview".to_owned()) };
-    let (kind, version) = (text(&review, "kind"), text(&review, "apiVersion"));
-    if (kind, version) != ("ImageReview", API_VERSION) {
-        return Err(format!("no kind {kind:?} is registered for version {version:?}"));
-    }
+fn verdict_of(review: &Object) -> Verdict {
     let empty = Object::new();
     let status = review.object("status").unwrap_or(&empty);
     let notes = status.object("auditAnnotations").into_iter().flat_map(Object::iter);
-    Ok(Verdict {
+    Verdict {
         is_allowed: status.get("allowed").and_then(Value::as_bool) == Some(true),
         reason: text(status, "reason").to_owned(),
         notes: notes.filter_map(|(key, value)| Some((key.to_owned(), value.as_str()?.to_owned()))).collect(),
-    })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use revisor_object::parse_json;
+
     use super::*;
 
     #[test]
@@ -235,17 +202,16 @@ mod tests {
 
     #[test]
     fn odd_answers_are_no_consent() {
-        let head = r#""kind":"ImageReview","apiVersion":"imagepolicy.k8s.io/v1alpha1""#;
-        for (body, want) in [
-            (format!(r#"{{{head},"status":{{"allowed":true}}}}"#), Some(true)),
-            (format!(r#"{{{head},"status":{{"allowed":false,"reason":"no"}}}}"#), Some(false)),
-            (format!(r#"{{{head},"status":{{"allowed":"true"}}}}"#), Some(false)),
-            (format!("{{{head}}}"), Some(false)),
-            (r#"{"status":{"allowed":true}}"#.to_owned(), None),
-            ("[]".to_owned(), None),
-            ("<html>".to_owned(), None),
+        for (review, want) in [
+            (r#"{"status":{"allowed":true}}"#, true),
+            (r#"{"status":{"allowed":false,"reason":"no"}}"#, false),
+            (r#"{"status":{"allowed":"true"}}"#, false),
+            ("{}", false),
         ] {
-            assert_eq!(read_verdict(body.as_bytes()).ok().map(|verdict| verdict.is_allowed), want, "{body}");
+            let Value::Object(object) = parse_json(review.as_bytes()).expect("is JSON").value else {
+                panic!("{review}")
+            };
+            assert_eq!(verdict_of(&object).is_allowed, want, "{review}");
         }
     }
 }

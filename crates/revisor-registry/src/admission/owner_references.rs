@@ -1,7 +1,7 @@
 //! OwnerReferencesPermissionEnforcement: who lets an object be deleted with another must be able to delete it, and who
 //! holds back the deletion of another must be able to set its finalizers.
 
-use revisor_auth::{Attributes as Question, Decision, Identity, ResourceAttributes};
+use revisor_auth::{Attributes as Question, Decision, Identity, NotAllowed, ResourceAttributes};
 use revisor_object::{Object, Value};
 
 use super::{Admission, Attributes, Operation};
@@ -36,9 +36,9 @@ impl Admission for OwnerReferencesPermissionEnforcement {
                 name: Some(attributes.name),
                 selectors: None,
             };
-            if let Some(reason) = refused(registry, &user, "delete", itself) {
-                let why = format!("cannot set an ownerRef on a resource you can't delete: {reason}, <nil>");
-                return Err(attributes.forbidden(why));
+            if let Some(refusal) = refused(registry, &user, "delete", itself) {
+                let why = "cannot set an ownerRef on a resource you can't delete";
+                return Err(attributes.forbidden(format!("{why}: {}", in_go(&refusal))));
             }
         }
         let blocking = newly_blocking(object, attributes.old);
@@ -108,21 +108,24 @@ fn may_hold_back(
             name: Some(text("name")),
             selectors: None,
         };
-        if let Some(reason) = refused(registry, user, "update", finalizers) {
-            let why = format!(
-                "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: \
-                 {reason}, <nil>"
-            );
-            return Err(attributes.forbidden(why));
+        if let Some(refusal) = refused(registry, user, "update", finalizers) {
+            let why =
+                "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on";
+            return Err(attributes.forbidden(format!("{why}: {}", in_go(&refusal))));
         }
     }
     Ok(())
 }
 
-fn refused(registry: &Registry, user: &Identity, verb: &str, resource: ResourceAttributes<'_>) -> Option<String> {
+/// What is said against a right, and what was wrong.
+fn in_go(refusal: &NotAllowed) -> String {
+    format!("{}, {}", refusal.reason, refusal.error.as_deref().unwrap_or("<nil>"))
+}
+
+fn refused(registry: &Registry, user: &Identity, verb: &str, resource: ResourceAttributes<'_>) -> Option<NotAllowed> {
     let asked = Question { user, verb, path: "", resource: Some(resource) };
     match registry.authorizer.authorize(&asked) {
         Decision::Allow => None,
-        Decision::Forbidden { reason } => Some(reason.into_owned()),
+        Decision::Forbidden(refusal) => Some(refusal),
     }
 }

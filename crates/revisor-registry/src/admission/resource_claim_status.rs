@@ -149,7 +149,7 @@ impl Asking<'_> {
         let asked = Question { user: &self.user, verb, path: "", resource: Some(resource) };
         match self.registry.authorizer.authorize_request(&asked).await {
             Decision::Allow => None,
-            Decision::Forbidden { reason } => Some(Forbidden::of(&asked, &reason).message),
+            Decision::Forbidden(refusal) => Some(Forbidden::of(&asked, &refusal.reason).message),
         }
     }
 }

@@ -95,10 +95,10 @@ impl Registry {
         let question = Question { user: &user, verb: VERB, path: "", resource: Some(asked) };
         match self.authorizer.authorize(&question) {
             Decision::Allow => Ok(()),
-            Decision::Forbidden { reason } => Err(RegistryError::Forbidden {
+            Decision::Forbidden(refusal) => Err(RegistryError::Forbidden {
                 resource: resource.clone(),
                 name: name.unwrap_or_default().to_owned(),
-                why: format!("not permitted to do {VERB:?}, reason: {reason}"),
+                why: format!("not permitted to do {VERB:?}, reason: {}", refusal.reason),
                 terminating_namespace: None,
             }),
         }

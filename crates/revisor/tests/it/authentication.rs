@@ -212,6 +212,51 @@ async fn flags_name_an_issuer_a_webhook_and_bootstrap_tokens() {
     let user = who(&server, "abcdef.0123456789abcdef").await.expect("is known");
     assert_eq!(user["username"], "system:bootstrap:abcdef");
     assert_eq!(who(&server, "abcdef.0123456789abcdee").await, Err(401));
+
+    // Tokens that say nothing about whom they are for, or name an issuer's own client, are for the server.
+    let own = json!(["https://kubernetes.default.svc.cluster.local"]);
+    let reviewed = async |token: &str, audiences: &Value| {
+        let review = json!({"spec": {"token": token, "audiences": audiences}});
+        let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+        server.client().post(reviews, &review).await.expect(201).json()["status"].clone()
+    };
+    let oidc = issuer.token(json!({"sub": "jane", "tenant": "acme"}));
+    for token in [&*oidc, "abcdef.0123456789abcdef", "known-to-the-webhook"] {
+        for audiences in [json!([]), own.clone(), json!(["elsewhere", own[0]])] {
+            let status = reviewed(token, &audiences).await;
+            assert_eq!((&status["authenticated"], &status["audiences"]), (&json!(true), &own), "{token} {audiences}");
+        }
+        let status = reviewed(token, &json!(["cluster"])).await;
+        assert_eq!((&status["authenticated"], &status["error"]), (&Value::Null, &json!("invalid bearer token")));
+    }
+    // What is asked about is what somebody would send as a header.
+    for (token, want) in [
+        ("abcdef.0123456789abcdef\n", json!("system:bootstrap:abcdef")),
+        ("abcdef.0123456789abcdef and more", json!("system:bootstrap:abcdef")),
+        (" abcdef.0123456789abcdef", json!("system:anonymous")),
+    ] {
+        assert_eq!(reviewed(token, &json!([])).await["user"]["username"], want, "{token:?}");
+    }
+    // Why a token is not good is told as in the original.
+    for (claims, want) in [
+        (json!({"tenant": "acme"}), "oidc: parse username claims \"sub\": claim not present"),
+        (json!({"sub": "jane"}), "oidc: required claim tenant not present in ID token"),
+        (
+            json!({"sub": "jane", "tenant": "other"}),
+            "oidc: required claim tenant value does not match. Got = other, want = acme",
+        ),
+        (
+            json!({"sub": "jane", "exp": 1}),
+            "oidc: verify token: oidc: token is expired (Token Expiry: 1970-01-01 00:00:01 +0000 UTC)",
+        ),
+        (
+            json!({"sub": "jane", "aud": "other"}),
+            "oidc: verify token: oidc: expected audience in [\"cluster\"] got [\"other\"]",
+        ),
+    ] {
+        let status = reviewed(&issuer.token(claims), &json!([])).await;
+        assert_eq!(status["error"], format!("[invalid bearer token, {want}]"));
+    }
 }
 
 #[tokio::test]

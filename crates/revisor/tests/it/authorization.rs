@@ -85,6 +85,61 @@ async fn a_webhook_decides_about_what_its_conditions_say_until_the_file_says_oth
 }
 
 #[tokio::test]
+async fn what_a_webhook_does_not_decide_is_not_known() {
+    let reviewer = Outsider::start(|_, review| {
+        let status = match review["spec"]["user"].as_str() {
+            Some("denied") => json!({"allowed": false, "denied": true, "reason": "never"}),
+            Some("both") => json!({"allowed": true, "denied": true, "reason": "both"}),
+            Some("odd") => return json!({"apiVersion": "v1", "kind": "Pod"}),
+            _ => json!({"allowed": false}),
+        };
+        json!({"apiVersion": review["apiVersion"], "kind": "SubjectAccessReview", "status": status})
+    })
+    .await;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (kubeconfig, path) = (folder.path().join("hook.yaml"), folder.path().join("authorization.yaml"));
+    let (policy, log) = (folder.path().join("policy.yaml"), folder.path().join("audit.log"));
+    write(&kubeconfig, &reviewer.kubeconfig("/authorize"));
+    write(&path, &configuration(&kubeconfig, &[], "NoOpinion"));
+    write(&policy, "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n");
+    let flags = [
+        format!("--authorization-config={}", path.display()),
+        format!("--audit-policy-file={}", policy.display()),
+        format!("--audit-log-path={}", log.display()),
+    ];
+    let server = Server::start(&flags.each_ref().map(String::as_str)).await;
+    let (admin, unread) = (server.client(), "converting (v1.Pod) to (v1.SubjectAccessReview): unknown conversion");
+    let both = "webhook subject access review returned both allow and deny response";
+    for (user, want) in [
+        ("denied", json!({"allowed": false, "denied": true, "reason": "never"})),
+        ("both", json!({"allowed": false, "denied": true, "reason": "both", "evaluationError": both})),
+        ("odd", json!({"allowed": false, "evaluationError": unread})),
+        ("nobody", json!({"allowed": false})),
+    ] {
+        let question = json!({"spec": {"user": user, "resourceAttributes": {"resource": "pods", "verb": "list"}}});
+        let reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        assert_eq!(admin.post(reviews, &question).await.expect(201).json()["status"], want, "{user}");
+    }
+    // Whether they may is not known, which is not the fault of whoever asks.
+    for (user, why) in [("both", both), ("odd", unread)] {
+        let reply = admin.acting_as(user).get("/api/v1/pods").await.expect(500);
+        assert_eq!(reply.text(), format!("Internal Server Error: \"/api/v1/pods\": {why}\n"));
+    }
+    admin.acting_as("denied").get("/api/v1/pods").await.fails(403, "Forbidden");
+    let noted = async |user: &str| {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut own = events.filter(|event| event["impersonatedUser"]["username"] == user);
+        own.find(|event| event["stage"] == "ResponseComplete").map(|event| event["annotations"].clone())
+    };
+    let notes = eventually(|| noted("odd")).await;
+    assert_eq!(notes, json!({"authorization.k8s.io/reason": "internal error"}));
+    let notes = eventually(|| noted("denied")).await;
+    let decided = json!({"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": "never"});
+    assert_eq!(notes, decided);
+}
+
+#[tokio::test]
 async fn a_kubelet_may_read_what_its_pods_need_from_when_they_are_bound() {
     let server = Server::start(&["--authorization-mode=Node,RBAC"]).await;
     let admin = server.client();
