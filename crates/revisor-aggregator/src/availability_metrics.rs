@@ -40,9 +40,33 @@ impl AvailabilityMetrics {
         }
     }
 
-    /// An APIService is gone, or is this server's own.
+    /// An APIService is this server's own, which is always available.
+    pub(crate) fn own(&self, name: &str) {
+        self.unavailable.with_label_values(&[name]).set(0);
+    }
+
+    /// An APIService is gone.
     pub(crate) fn forget(&self, name: &str) {
         // Of one that was never found to be anything nothing is known.
         let _ = self.unavailable.remove_label_values(&[name]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus::TextEncoder;
+
+    use super::*;
+
+    #[test]
+    fn what_is_the_servers_own_is_available() {
+        let (registry, metrics) = (Registry::new(), AvailabilityMetrics::default());
+        metrics.register(&registry).expect("the names are distinct");
+        metrics.own("v1.");
+        let mut text = String::new();
+        TextEncoder::new().encode_utf8(&registry.gather(), &mut text).expect("can be written");
+        assert!(text.contains("aggregator_unavailable_apiservice{name=\"v1.\"} 0\n"), "{text}");
+        metrics.forget("v1.");
+        assert!(registry.gather().is_empty());
     }
 }

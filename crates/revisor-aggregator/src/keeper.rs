@@ -108,7 +108,7 @@ impl Aggregator {
         };
         let Some(remote) = &registration.remote else {
             keepers.remove(name);
-            self.metrics.forget(name);
+            self.metrics.own(name);
             self.remember(name, None);
             if !(registration.is_available && registration.reason == "Local") {
                 let (aggregator, name) = (self.clone(), name.to_owned());

@@ -188,12 +188,14 @@ impl Api {
         if aggregation::is_watch(&request) {
             asked.verb = Some(Verb::Watch);
         }
-        let series = self.options.metrics.requests(&asked.labels(&route));
+        let metrics = &self.options.metrics;
+        let series = asked.labels(&route, request.uri().path()).map(|labels| metrics.requests(&labels));
         let wants_gzip = self.features().has(Feature::APIResponseCompression) && accepts_gzip(request.headers());
         let warning = authorization_warning(request.headers());
 
         let mut notes = AuthenticationNotes::default();
-        let Admitted { mut response, place, is_refused } = self.admit(client, route, &asked, request, &mut notes).await;
+        let admitted = self.admit(client, route, &asked, request, &mut notes).await;
+        let Admitted { mut response, place, is_refused, is_served } = admitted;
         answer::add_warnings(&mut response, warning.map(str::to_owned).into_iter().chain(notes.warnings));
         let is_stream = matches!(response.status(), StatusCode::OK | StatusCode::SWITCHING_PROTOCOLS);
         let is_watch = asked.verb == Some(Verb::Watch) && is_stream;
@@ -210,7 +212,9 @@ impl Api {
         let accounting = Accounting::of(&response);
         let queued = place.as_ref().map(InflightGuard::queued).unwrap_or_default();
         let elsewhere = accounting.elsewhere + queued;
-        if accounting.is_terminated {
+        // As in the original, what is refused before it comes to whoever serves it is not counted.
+        let series = series.filter(|_| is_served);
+        if let Some(series) = series.as_ref().filter(|_| accounting.is_terminated) {
             series.terminated(code);
         }
         // A short answer needs nothing more of anybody: its place is free before the client can have it. As in the
@@ -218,7 +222,9 @@ impl Api {
         let place = place.filter(|_| !response.body().is_within(SHORT));
         response.map(|body| {
             body.on_end(move |bytes| {
-                series.observe(code, started.elapsed(), elsewhere, bytes);
+                if let Some(series) = series {
+                    series.observe(code, started.elapsed(), elsewhere, bytes);
+                }
                 drop(place);
                 trail.complete();
             })

@@ -1,10 +1,11 @@
 //! [`Metrics`]: what the server counts, and the text in which it tells.
 //!
 //! Names, labels and buckets are the original's, so that dashboards and alerts made for it work here. Four parts:
-//! what requests add to while they run ([`RequestSeries`]), what is asked for at scrape time (`resources`, `store`, `conversions`,
+//! what requests add to while they run ([`RequestSeries`], `access`), what is asked for at scrape time (`resources`, `store`, `conversions`,
 //! `policies`, `admission`, `audit`, `flow_control`, `work_queues`), what
 //! releases and features are in force (`versions`), and what the operating system knows about the process (`process`).
 
+mod access;
 mod admission;
 mod audit;
 mod conversions;
@@ -36,11 +37,14 @@ use revisor_version::{EffectiveVersion, FeatureGates};
 use crate::body::Body;
 use crate::flow_control::FlowControl;
 use crate::inflight::RequestKind;
+use access::AccessMetrics;
+pub(crate) use access::{Authentication, Authorization};
 use audit::AuditCollector;
 use conversions::ConversionCollector;
 use manifests::ManifestMetrics;
 use policies::PolicyCollector;
 use process::ProcessCollector;
+pub(crate) use requests::COMPONENT;
 use requests::RequestMetrics;
 pub use requests::{LongRunningGuard, RequestLabels, RequestSeries};
 use resources::ResourceCollector;
@@ -75,6 +79,7 @@ const CERTIFICATE_BUCKETS: [f64; 14] = [
 pub struct Metrics {
     registry: Registry,
     requests: RequestMetrics,
+    access: AccessMetrics,
     inflight: IntGaugeVec,
     watch_events: IntCounterVec,
     handshake_errors: IntCounter,
@@ -92,6 +97,7 @@ impl Metrics {
     pub fn new(resources: impl Fn() -> Vec<ResourceSample> + Send + Sync + 'static) -> Metrics {
         let registry = Registry::new();
         let requests = RequestMetrics::new(&registry);
+        let access = AccessMetrics::new(&registry);
         let inflight = registered(
             &registry,
             IntGaugeVec::new(
@@ -158,6 +164,7 @@ impl Metrics {
         Metrics {
             registry,
             requests,
+            access,
             inflight,
             watch_events,
             handshake_errors,
@@ -215,6 +222,21 @@ impl Metrics {
     /// Has the auditor asked at every scrape what became of its events.
     pub fn ask_audit(&self, auditor: Arc<Auditor>) {
         registered(&self.registry, Ok(AuditCollector::new(auditor)));
+    }
+
+    /// Says that there is no auditor: no event is handed to anybody.
+    pub fn tell_no_audit(&self) {
+        audit::register_nothing(&self.registry);
+    }
+
+    /// Remembers how it went to find out who makes a request.
+    pub(crate) fn authenticated(&self, authentication: Authentication<'_>, took: Duration) {
+        self.access.authenticated(authentication, took);
+    }
+
+    /// Remembers how it went to find out whether a request may go on.
+    pub(crate) fn authorized(&self, authorization: Authorization, took: Duration) {
+        self.access.authorized(authorization, took);
     }
 
     /// Has priority and fairness asked at every scrape what became of requests.
@@ -389,6 +411,7 @@ mod tests {
             subresource: "",
             scope: "resource",
             dry_run: "",
+            component: COMPONENT,
         };
         let served = metrics.requests(&labels);
         served.observe(200, Duration::from_millis(130), Duration::from_millis(100), 1500);
@@ -452,7 +475,13 @@ mod tests {
     #[test]
     fn long_running_requests_go_down_again() {
         let metrics = Metrics::new(Vec::new);
-        let labels = RequestLabels { verb: "WATCH", resource: "pods", version: "v1", ..RequestLabels::default() };
+        let labels = RequestLabels {
+            verb: "WATCH",
+            resource: "pods",
+            version: "v1",
+            component: COMPONENT,
+            ..RequestLabels::default()
+        };
         let guards: Vec<_> = (0..3).map(|_| metrics.requests(&labels).long_running()).collect();
         let line = |count: u8| {
             format!(

@@ -34,8 +34,10 @@ use crate::cut_off::CutOff;
 use crate::encoding::Encoding;
 use crate::inflight::WatchHold;
 use crate::list_body::{ListBody, cannot_be_listed, whole_list};
+use crate::metrics::COMPONENT;
 use crate::query::{ListNumbers, Query, SaidOfWrite};
 use crate::representation::{Answer, ListMetadata, Representation, no_yaml};
+use crate::request_info::selected_name;
 use crate::unread_body::UnreadBody;
 use crate::unread_lists::UnreadList;
 use crate::watch_body::{WatchBody, WatchOptions};
@@ -48,20 +50,6 @@ use crate::{
 /// When the time of a request is over; one of its extensions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(pub(crate) Instant);
-
-/// How the metrics call a verb.
-pub(crate) fn metric_name(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Create => "POST",
-        Verb::Delete => "DELETE",
-        Verb::DeleteCollection => "DELETECOLLECTION",
-        Verb::Get => "GET",
-        Verb::List => "LIST",
-        Verb::Patch => "PATCH",
-        Verb::Update => "PUT",
-        Verb::Watch => "WATCH",
-    }
-}
 
 /// Why a request on objects was not done.
 pub(crate) enum Refusal {
@@ -292,7 +280,13 @@ impl Api {
                     group: &resource.group,
                     version: &resource.version,
                     resource: &resource.plural,
-                    scope: if route.namespace.is_some() { "namespace" } else { "cluster" },
+                    scope: match (&route.name, &route.namespace) {
+                        _ if selected_name(&query).is_some() => "resource",
+                        (Some(_), _) => "resource",
+                        (None, Some(_)) => "namespace",
+                        (None, None) => "cluster",
+                    },
+                    component: COMPONENT,
                     ..RequestLabels::default()
                 };
                 let metrics = &self.options.metrics;

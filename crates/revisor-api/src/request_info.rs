@@ -158,7 +158,7 @@ fn selectors_of(query: &Query<'_>) -> Option<Selectors> {
 
 /// The one name that a list is limited to: who may get that object may be let list it. Options that cannot be read say
 /// nothing.
-fn selected_name(query: &Query<'_>) -> Option<String> {
+pub(crate) fn selected_name(query: &Query<'_>) -> Option<String> {
     let selector: FieldSelector = query.text("fieldSelector").parse().ok()?;
     let name = selector.exact("metadata.name")?;
     let is_readable = query.number("limit").is_ok()

@@ -240,8 +240,9 @@ async fn run(
         None => (inflight, None),
     };
     registry.keep_flow_control();
-    if let Some(auditor) = &audit {
-        metrics.ask_audit(auditor.clone());
+    match &audit {
+        Some(auditor) => metrics.ask_audit(auditor.clone()),
+        None => metrics.tell_no_audit(),
     }
     let debug = DebugPages::new(set_verbosity, flags.serving.request_timeout);
     let socket = flags.debugging.debug_socket_path.as_deref();

@@ -13,7 +13,7 @@ use http_body::Body as _;
 use revisor_audit::{AuditRecord, AuditedRequest, Stage};
 use revisor_auth::{
     Attributes, AuthenticationNotes, Claims, Decision, Explanation, Forbidden, Identity, Impersonated, NotAllowed,
-    Peer, PeerIdentity,
+    Peer, PeerIdentity, Unauthenticated,
 };
 use revisor_catalog::{Feature, Route, Verb};
 use revisor_object::{ResourceRef, Status};
@@ -24,6 +24,7 @@ use crate::accounting::Accounting;
 use crate::audit_trail::source_ips;
 use crate::flow_control::TrackedWatch;
 use crate::inflight::{Asking, Entrance, WatchHold};
+use crate::metrics::{Authentication, Authorization};
 use crate::objects::Deadline;
 use crate::passed_on::PassedOn;
 use crate::request_info::{NoResource, RequestInfo};
@@ -65,7 +66,14 @@ impl Api {
         if let (PeerIdentity::Verified(_), Some(expiry)) = (&shown, peer.expiry()) {
             self.options.metrics.client_certificate(expiry.duration_since(now).unwrap_or_default());
         }
+        let begun = Instant::now();
         let known = authenticator.authenticate(path, request.headers(), &shown, &proxy, now, notes).await;
+        let attempt = match &known {
+            Ok(user) => Authentication::Success(user.name()),
+            Err(Unauthenticated::NoCredentials) => Authentication::Failure,
+            Err(_) => Authentication::Error,
+        };
+        self.options.metrics.authenticated(attempt, begun.elapsed());
         let user = match known {
             Ok(user) if user.is_anonymous() => {
                 self.part_with(client, &request);
@@ -113,6 +121,7 @@ impl Api {
         let timeout = if is_counted { timeout } else { Duration::MAX };
         let asking = Asking { kind, user: user.clone(), flow, method, uri, timeout };
         let flow = asking.flow.clone();
+        let is_served = allowed.is_ok();
         let (mut response, place) = match allowed {
             Ok(()) => {
                 self.skewed_clients.note(request.headers(), OffsetDateTime::now_utc);
@@ -136,7 +145,7 @@ impl Api {
         if lasts && response.extensions().get::<PassedOn>().is_some() {
             response = while_trusted(peer, response);
         }
-        Admitted { response, place, is_refused: false }
+        Admitted { response, place, is_refused: false, is_served }
     }
 
     /// Begins to write down a request, if the policy wants that.
@@ -272,17 +281,23 @@ impl Api {
         asked: &Asked,
         request: &Request<UnreadBody>,
     ) -> Result<(), Box<Response<Body>>> {
-        let authorizer = &self.options.authorizer;
+        let (authorizer, begun) = (&self.options.authorizer, Instant::now());
         let Some(record) = asked.audited.record() else {
             let decision = authorizer.authorize_request(attributes).await;
             let refusal = match &decision {
                 Decision::Allow => None,
                 Decision::Forbidden(refusal) => Some(refusal),
             };
+            self.options.metrics.authorized(attempt(refusal), begun.elapsed());
             return refusal.map_or(Ok(()), |it| Err(refused_or_undecided(asked, attributes, it, request)));
         };
         // Why somebody may is found out only for those who want to know.
         let explained = Box::pin(authorizer.explain(attributes)).await;
+        let refusal = match &explained {
+            Explanation::Allow(_) => None,
+            Explanation::Forbidden(refusal) => Some(refusal),
+        };
+        self.options.metrics.authorized(attempt(refusal), begun.elapsed());
         let (decided, reason, answer) = match explained {
             Explanation::Allow(reason) => (Some("allow"), reason.into(), Ok(())),
             Explanation::Forbidden(refusal) => {
@@ -301,6 +316,16 @@ impl Api {
     }
 }
 
+/// How metrics call an attempt to be allowed something.
+fn attempt(refusal: Option<&NotAllowed>) -> Authorization {
+    match refusal {
+        None => Authorization::Allowed,
+        Some(NotAllowed { error: Some(_), .. }) => Authorization::Error,
+        Some(NotAllowed { is_denied: true, .. }) => Authorization::Denied,
+        Some(_) => Authorization::NoOpinion,
+    }
+}
+
 /// A request that was looked at.
 pub(super) struct Admitted {
     pub(super) response: Response<Body>,
@@ -308,17 +333,19 @@ pub(super) struct Admitted {
     pub(super) place: Option<InflightGuard>,
     /// Whether it was not even let in.
     pub(super) is_refused: bool,
+    /// Whether it was let through to whoever serves it.
+    pub(super) is_served: bool,
 }
 
 impl Admitted {
     fn refused(response: Response<Body>) -> Admitted {
-        Admitted { response, place: None, is_refused: true }
+        Admitted { response, place: None, is_refused: true, is_served: false }
     }
 }
 
 impl From<Response<Body>> for Admitted {
     fn from(response: Response<Body>) -> Admitted {
-        Admitted { response, place: None, is_refused: false }
+        Admitted { response, place: None, is_refused: false, is_served: false }
     }
 }
 

@@ -3,26 +3,34 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::CONTENT_TYPE;
 use http::{Method, Request, Response};
 use revisor_catalog::{ObjectRoute, Route, Verb};
 use revisor_object::{DurationError, ResourceRef, Status};
 
 use crate::audit_trail::Audited;
 use crate::encoding::Encoding;
-use crate::objects::metric_name;
+use crate::metrics::COMPONENT;
 use crate::query::Query;
 use crate::representation::{Codec, Representation};
 use crate::unread_body::UnreadBody;
-use crate::{Body, RequestKind, RequestLabels, answer};
+use crate::{Body, RequestKind, RequestLabels, answer, negotiate};
+
+/// The content type of what is applied, as the original compares it for metrics.
+const APPLY: &str = "application/apply-patch+yaml";
 
 /// What a request asks for, as far as its head says.
 pub(crate) struct Asked {
     pub(super) method: Method,
     /// `None` where the method means nothing there.
     pub(crate) verb: Option<Verb>,
-    is_dry_run: bool,
+    /// What metrics call the verb, and the dry run.
+    metric_verb: &'static str,
+    dry_run: &'static str,
     /// For how long the client will wait, if it says so.
     pub(super) timeout: Result<Option<Duration>, DurationError>,
+    /// Whether all of discovery is asked for at once.
+    is_aggregated: bool,
     /// How it is answered.
     pub(super) representation: Representation,
     /// What is written down of it.
@@ -42,11 +50,22 @@ impl Asked {
             Route::Objects(route) => verb_of(route, request.method(), &query),
             _ => None,
         };
+        let metric_verb = match route {
+            Route::Objects(route) => metric_verb(route, request, &query),
+            _ => "GET",
+        };
         Asked {
             method: request.method().clone(),
             verb,
-            is_dry_run: !query.text("dryRun").is_empty(),
+            metric_verb,
+            dry_run: match query.text("dryRun") {
+                "" => "",
+                "All" => "All",
+                _ => "invalid",
+            },
             timeout: timeout_of(query.text("timeout")),
+            is_aggregated: matches!(route, Route::Groups | Route::CoreVersions)
+                && negotiate::aggregated_discovery(request.headers(), Encoding::ALL).is_some(),
             representation: Representation::of(codec, encodings, route, request.headers(), &query)
                 .audited(audited.clone()),
             audited,
@@ -60,26 +79,68 @@ impl Asked {
         }
     }
 
-    pub(super) fn labels<'a>(&'a self, route: &'a Route) -> RequestLabels<'a> {
-        let Route::Objects(route) = route else {
-            return RequestLabels { verb: self.method.as_str(), ..RequestLabels::default() };
-        };
-        RequestLabels {
-            verb: match self.verb {
-                Some(verb) => metric_name(verb),
-                None => self.method.as_str(),
+    /// As what the request is counted once it was served; `None` for what the original does not count: what makes no sense
+    /// on its path, and most of what is not about objects.
+    pub(super) fn labels<'a>(&'a self, route: &'a Route, path: &'a str) -> Option<RequestLabels<'a>> {
+        let own = RequestLabels { verb: "GET", component: COMPONENT, ..RequestLabels::default() };
+        match route {
+            Route::Objects(route) => self.verb.is_some().then(|| RequestLabels {
+                verb: self.metric_verb,
+                group: &route.resource.group,
+                version: &route.resource.version,
+                resource: &route.resource.plural,
+                subresource: route.subresource.as_deref().unwrap_or_default(),
+                scope: scope_of(route, &self.method),
+                dry_run: self.dry_run,
+                component: COMPONENT,
+            }),
+            Route::Groups if self.is_aggregated => Some(RequestLabels { subresource: "/apis", ..own }),
+            Route::CoreVersions if self.is_aggregated => Some(RequestLabels { subresource: "/api", ..own }),
+            Route::Other => match path {
+                "/healthz" | "/livez" | "/readyz" => Some(RequestLabels { subresource: path, component: "", ..own }),
+                "/openapi/v3" => Some(RequestLabels { subresource: "openapi/v3", component: "", ..own }),
+                "/statusz" => Some(RequestLabels { resource: "statusz", ..own }),
+                "/flagz" => Some(RequestLabels { resource: "flagz", ..own }),
+                _ if path.starts_with("/openapi/v3/") => {
+                    Some(RequestLabels { subresource: "openapi/v3/", component: "", ..own })
+                }
+                _ => None,
             },
-            group: &route.resource.group,
-            version: &route.resource.version,
-            resource: &route.resource.plural,
-            subresource: route.subresource.as_deref().unwrap_or_default(),
-            scope: match route {
-                ObjectRoute { name: Some(_), .. } => "resource",
-                ObjectRoute { namespace: Some(_), .. } => "namespace",
-                _ => "cluster",
-            },
-            dry_run: if self.is_dry_run { "All" } else { "" },
+            _ => None,
         }
+    }
+}
+
+/// How much a request is about (upstream: `CleanScope`).
+fn scope_of(route: &ObjectRoute, method: &Method) -> &'static str {
+    match route {
+        _ if *method == Method::POST => "resource",
+        ObjectRoute { name: Some(_), .. } => "resource",
+        ObjectRoute { namespace: Some(_), .. } => "namespace",
+        _ => "cluster",
+    }
+}
+
+/// What metrics call the verb of a request (upstream: `cleanVerb`).
+fn metric_verb(route: &ObjectRoute, request: &Request<UnreadBody>, query: &Query<'_>) -> &'static str {
+    let is_connection = |part: &str| matches!(part, "attach" | "exec" | "log" | "portforward" | "proxy");
+    if route.is_watch_path {
+        return "WATCH";
+    }
+    if route.subresource.as_deref().is_some_and(is_connection) {
+        return "CONNECT";
+    }
+    let is_apply = || request.headers().get(CONTENT_TYPE).is_some_and(|given| given == APPLY);
+    match *request.method() {
+        Method::GET if query.truth("watch") == Some(true) => "WATCH",
+        Method::GET if scope_of(route, &Method::GET) == "resource" => "GET",
+        Method::GET => "LIST",
+        Method::PATCH if is_apply() => "APPLY",
+        Method::PATCH => "PATCH",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        _ => "other",
     }
 }
 

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::registered;
 
 /// The one value of the label `component`: what aggregated servers would report differs here.
-const COMPONENT: &str = "apiserver";
+pub(crate) const COMPONENT: &str = "apiserver";
 
 /// What stands for every verb, resource or code that is not worth a series of its own.
 const OTHER: &str = "other";
@@ -96,8 +96,10 @@ pub struct RequestLabels<'a> {
     pub subresource: &'a str,
     /// `resource`, `namespace`, `cluster`, or empty.
     pub scope: &'a str,
-    /// `All`, or empty.
+    /// `All`, `invalid`, or empty.
     pub dry_run: &'a str,
+    /// Which part of the program answers: [`COMPONENT`], or empty for its health.
+    pub component: &'a str,
 }
 
 impl RequestLabels<'_> {
@@ -121,7 +123,8 @@ impl RequestLabels<'_> {
 
     fn key(&self) -> SmallVec<[u8; 128]> {
         let mut key = SmallVec::new();
-        for part in [self.verb, self.group, self.version, self.resource, self.subresource, self.scope, self.dry_run] {
+        let RequestLabels { verb, group, version, resource, subresource, scope, dry_run, component } = *self;
+        for part in [verb, group, version, resource, subresource, scope, dry_run, component] {
             key.extend_from_slice(part.as_bytes());
             // No label value holds this byte, as it never occurs in UTF-8.
             key.push(0xff);
@@ -236,7 +239,7 @@ pub struct RequestSeries {
     labels: [String; 8],
     codes: [OnceLock<IntCounter>; CODES.len() + 1],
     duration: Histogram,
-    /// Nobody has to keep to objectives in a dry run.
+    /// Nobody has to keep to objectives in a dry run, or in what lasts as long as its client likes.
     sli: Option<Histogram>,
     terminations: IntCounterVec,
     /// Only the sizes of reads are interesting.
@@ -247,17 +250,17 @@ pub struct RequestSeries {
 
 impl RequestSeries {
     fn new(families: &Families, labels: &RequestLabels<'_>) -> RequestSeries {
-        let RequestLabels { verb, group, version, resource, subresource, scope, dry_run } = *labels;
-        let common = [verb, group, version, resource, subresource, scope, COMPONENT];
-        let timed = [verb, group, version, resource, subresource, scope, COMPONENT, dry_run];
+        let RequestLabels { verb, group, version, resource, subresource, scope, dry_run, component } = *labels;
+        let common = [verb, group, version, resource, subresource, scope, component];
+        let timed = [verb, group, version, resource, subresource, scope, component, dry_run];
         RequestSeries {
             total: families.total.clone(),
             labels: timed.map(str::to_owned),
             codes: std::array::from_fn(|_| OnceLock::new()),
             duration: families.duration.with_label_values(&timed),
-            sli: dry_run.is_empty().then(|| families.sli.with_label_values(&common)),
+            sli: (dry_run.is_empty() && verb != "WATCH").then(|| families.sli.with_label_values(&common)),
             terminations: families.terminations.clone(),
-            sizes: matches!(verb, "GET" | "LIST").then(|| families.sizes.with_label_values(&common)),
+            sizes: matches!(verb, "GET" | "LIST" | "WATCH").then(|| families.sizes.with_label_values(&common)),
             long_running: OnceLock::new(),
             long_running_family: families.long_running.clone(),
         }

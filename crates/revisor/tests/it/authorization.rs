@@ -137,6 +137,11 @@ async fn what_a_webhook_does_not_decide_is_not_known() {
     let notes = eventually(|| noted("denied")).await;
     let decided = json!({"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": "never"});
     assert_eq!(notes, decided);
+    let told = String::from_utf8_lossy(&admin.get("/metrics").await.expect(200).body).into_owned();
+    for result in ["allowed", "denied", "error"] {
+        let line = format!("authorization_attempts_total{{result=\"{result}\"}}");
+        assert!(told.lines().any(|told| told.starts_with(&line)), "{line} in {told}");
+    }
 }
 
 #[tokio::test]

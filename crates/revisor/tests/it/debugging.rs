@@ -9,7 +9,9 @@ use crate::client::Reply;
 use crate::harness::{GUEST_TOKEN, SILENT, Server};
 
 /// What the rules and dashboards of kubernetes-mixin name of an API server, and what others like them do.
-const METRICS: [&str; 23] = [
+const METRICS: [&str; 29] = [
+    "apiserver_audit_event_total",
+    "apiserver_audit_requests_rejected_total",
     "apiserver_client_certificate_expiration_seconds_bucket",
     "apiserver_client_certificate_expiration_seconds_count",
     "apiserver_current_inflight_requests",
@@ -21,6 +23,10 @@ const METRICS: [&str; 23] = [
     "apiserver_storage_objects",
     "apiserver_storage_size_bytes",
     "apiserver_tls_handshake_errors_total",
+    "authenticated_user_requests",
+    "authentication_attempts",
+    "authorization_attempts_total",
+    "authorization_duration_seconds_bucket",
     "go_goroutines",
     "go_threads",
     "kubernetes_build_info",

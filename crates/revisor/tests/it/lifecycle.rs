@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::client::Client;
-use crate::harness::{ADMIN_TOKEN, Process, Server, eventually, within};
+use crate::harness::{ADMIN_TOKEN, GUEST_TOKEN, Process, Server, eventually, within};
 use crate::objects::{CONFIG_MAPS, config_map, make_config_maps};
 
 #[tokio::test]
@@ -55,6 +55,14 @@ async fn metrics_have_the_names_that_dashboards_know() {
     let mut watch = client.watch(CONFIG_MAPS, &format!("resourceVersion={start}")).await;
     let next = make_config_maps(&client, &["b"]).await[0];
     watch.expect("ADDED", "b", next).await;
+    let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
+    let path = format!("{CONFIG_MAPS}/c?fieldManager=test");
+    client.patch(&path, "application/apply-patch+yaml", &applied).await.expect(201);
+    client.delete(&format!("{CONFIG_MAPS}?labelSelector=none&dryRun=All")).await.expect(200);
+    client.get("/healthz").await.expect(200);
+    // Whoever is refused was not served.
+    client.clone().with_token(GUEST_TOKEN).get("/api/v1/secrets").await.fails(403, "Forbidden");
+    client.put(CONFIG_MAPS, &json!({})).await.fails(405, "MethodNotAllowed");
 
     let reply = client.get("/metrics").await.expect(200);
     assert!(reply.header("content-type").is_some_and(|value| value.starts_with("text/plain")), "{:?}", reply.headers);
@@ -74,10 +82,23 @@ async fn metrics_have_the_names_that_dashboards_know() {
         line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok()).expect("a number")
     };
     let of_config_maps = r#"resource="configmaps""#;
-    let posts = ["code=\"201\"", "verb=\"POST\"", of_config_maps];
+    let posts = ["code=\"201\"", "scope=\"resource\"", "verb=\"POST\"", of_config_maps];
     assert_eq!(number("apiserver_request_total", &posts), 2.0);
     assert_eq!(number("apiserver_request_total", &["code=\"404\"", "verb=\"GET\"", of_config_maps]), 1.0);
     assert_eq!(number("apiserver_longrunning_requests", &["verb=\"WATCH\"", of_config_maps]), 1.0);
+    let applies = ["code=\"201\"", "scope=\"resource\"", "verb=\"APPLY\"", of_config_maps];
+    assert_eq!(number("apiserver_request_total", &applies), 1.0);
+    let deletions = ["code=\"200\"", "dry_run=\"All\"", "scope=\"namespace\"", "verb=\"DELETE\"", of_config_maps];
+    assert_eq!(number("apiserver_request_total", &deletions), 1.0);
+    let health = ["component=\"\"", "subresource=\"/healthz\""];
+    assert!(number("apiserver_request_total", &health) >= 1.0);
+    let counted = |label: &str| {
+        let mut lines = text.lines().filter(|line| line.starts_with("apiserver_request_total{"));
+        lines.any(|line| line.contains(label))
+    };
+    assert!(!counted("code=\"403\"") && !counted("code=\"405\""), "{text}");
+    assert_eq!(number("authorization_attempts_total", &["result=\"no-opinion\""]), 1.0);
+    assert!(number("authentication_attempts", &["result=\"success\""]) > 5.0);
     let count = "apiserver_request_duration_seconds_count";
     assert_eq!(number(count, &["verb=\"POST\"", of_config_maps]), 2.0);
 }
