@@ -82,6 +82,14 @@ impl Reinvocation {
         }
     }
 
+    /// All whom a plugin called and who want to be called again are to be, whatever changed since.
+    pub(crate) fn reinvoke_all(&self, plugin: &'static str) {
+        if let Some(invoked) = self.lock().get_mut(plugin) {
+            invoked.due.extend(invoked.eligible.drain());
+        }
+        self.is_wanted.store(true, Ordering::Relaxed);
+    }
+
     /// A plugin ends a pass.
     pub(crate) fn end(&self, plugin: &'static str, object: &Object) {
         if let Some(invoked) = self.lock().get_mut(plugin).filter(|_| !self.is_second()) {
@@ -119,6 +127,12 @@ mod tests {
         changed.begin(PLUGIN, &object);
         assert_eq!(["a", "b", "c"].map(|id| changed.is_due(PLUGIN, id)), [true, false, false]);
         assert!(!changed.begin_second(), "there is no third pass");
+
+        let wanted_by_all = first(&[("a", true, true), ("b", false, false)]);
+        wanted_by_all.reinvoke_all(PLUGIN);
+        assert!(wanted_by_all.begin_second());
+        wanted_by_all.begin(PLUGIN, &object);
+        assert_eq!(["a", "b"].map(|id| wanted_by_all.is_due(PLUGIN, id)), [true, false]);
 
         let changed_by_others = first(&[("a", true, true)]);
         assert!(changed_by_others.begin_second());

@@ -127,7 +127,7 @@ async fn what_a_webhook_does_not_decide_is_not_known() {
     }
     admin.acting_as("denied").get("/api/v1/pods").await.fails(403, "Forbidden");
     let noted = async |user: &str| {
-        let text = tokio::fs::read_to_string(&log).await.unwrap_or_default();
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
         let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let mut own = events.filter(|event| event["impersonatedUser"]["username"] == user);
         own.find(|event| event["stage"] == "ResponseComplete").map(|event| event["annotations"].clone())
@@ -137,7 +137,7 @@ async fn what_a_webhook_does_not_decide_is_not_known() {
     let notes = eventually(|| noted("denied")).await;
     let decided = json!({"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": "never"});
     assert_eq!(notes, decided);
-    let told = admin.get("/metrics").await.expect(200).text();
+    let told = String::from_utf8_lossy(&admin.get("/metrics").await.expect(200).body).into_owned();
     for result in ["allowed", "denied", "error"] {
         let line = format!("authorization_attempts_total{{result=\"{result}\"}}");
         assert!(told.lines().any(|told| told.starts_with(&line)), "{line} in {told}");

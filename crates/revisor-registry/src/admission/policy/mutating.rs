@@ -91,6 +91,13 @@ impl Invocation<'_> {
     }
 }
 
+/// What a policy made of an object.
+struct Invoked {
+    object: Object,
+    /// Whether one of its patches fitted, also if it said nothing new.
+    is_patched: bool,
+}
+
 /// Why a policy does not let a write pass.
 struct Problem {
     message: String,
@@ -164,26 +171,38 @@ impl Pass<'_> {
         problems: &mut Vec<Problem>,
     ) -> Result<(), RegistryError> {
         let namespace = self.write.shown_namespace()?;
+        // The versions in which the object was patched, and the one in which it was looked at last.
+        let (mut patched, mut last): (Vec<&Arc<Resource>>, Option<&Arc<Resource>>) = (Vec::new(), None);
         for invocation in &invocations {
-            let changed = self.invoke(invocation, object, namespace.as_deref(), problems).await?;
-            let Some(changed) = changed else { continue };
+            let invoked = self.invoke(invocation, object, namespace.as_deref(), problems).await?;
+            let Some(Invoked { object: changed, is_patched }) = invoked else { continue };
             let has_changed = changed != *object;
             *object = changed;
+            if !invocation.policy.mutations().is_empty() {
+                last = Some(invocation.meant.version);
+                patched.extend(last.filter(|_| is_patched));
+            }
             if let Some(reinvocation) = self.write.attributes.reinvocation {
                 reinvocation.called(NAME, &invocation.id(), has_changed, invocation.policy.is_reinvoked());
             }
         }
+        // As in the original, all are asked again then who want to be, also the one that patched it, whether or not the
+        // object is another one.
+        let is_patched = last.is_some_and(|last| patched.iter().any(|version| Arc::ptr_eq(version, last)));
+        if let Some(reinvocation) = self.write.attributes.reinvocation.filter(|_| is_patched) {
+            reinvocation.reinvoke_all(NAME);
+        }
         Ok(())
     }
 
-    /// The object as a policy leaves it; `None` if it was not asked.
+    /// What a policy makes of an object; `None` if it was not asked.
     async fn invoke(
         &self,
         invocation: &Invocation<'_>,
         object: &Object,
         namespace: Option<&Object>,
         problems: &mut Vec<Problem>,
-    ) -> Result<Option<Object>, RegistryError> {
+    ) -> Result<Option<Invoked>, RegistryError> {
         let Invocation { policy, binding, meant, param } = invocation;
         let view = View::new(&self.write, *meant, Some(object)).await;
         let mut view = match view {
@@ -208,7 +227,7 @@ impl Pass<'_> {
         if reinvocation.is_some_and(|reinvocation| !reinvocation.is_due(NAME, &invocation.id())) {
             return Ok(None);
         }
-        let mut is_dirty = false;
+        let mut is_patched = false;
         for at in 0..policy.mutations().len() {
             let begun = Instant::now();
             let patched = self.patched(invocation, at, &view, namespace);
@@ -221,7 +240,7 @@ impl Pass<'_> {
             self.write.registry.policy_tally.mutated(labels, begun.elapsed());
             match patched {
                 Ok(patched) => {
-                    is_dirty = true;
+                    is_patched = true;
                     view.replace(patched);
                 }
                 Err(Unpatched::Problem(error)) => {
@@ -230,16 +249,18 @@ impl Pass<'_> {
                 Err(Unpatched::Fatal(error)) => return Err(error),
             }
         }
-        let Some(changed) = view.into_object().filter(|_| is_dirty) else { return Ok(Some(object.clone())) };
+        let Some(changed) = view.into_object().filter(|_| is_patched) else {
+            return Ok(Some(Invoked { object: object.clone(), is_patched }));
+        };
         let attributes = self.write.attributes;
         if attributes.own_kind.is_some() {
-            return Ok(Some(changed));
+            return Ok(Some(Invoked { object: changed, is_patched }));
         }
         let taken_back = self.write.registry.back_from_version(attributes, meant.version, changed).await;
         let mut changed =
             taken_back.map_err(|error| RegistryError::Internal(format!("failed to convert object: {error}")))?;
         attributes.resource.default(&mut changed);
-        Ok(Some(changed))
+        Ok(Some(Invoked { object: changed, is_patched }))
     }
 
     fn conditions_hold(

@@ -156,6 +156,21 @@ async fn a_policy_is_asked_again_when_another_changed_the_object_after_it() {
 }
 
 #[tokio::test]
+async fn a_policy_that_wants_to_be_asked_again_is_so_also_after_its_own_patch() {
+    let grow = "[JSONPatch{op: 'add', path: '/data/n' + string(object.data.size()), value: 'x'}]";
+    for (policy, want) in
+        [("Never", json!({"k": "v", "n1": "x"})), ("IfNeeded", json!({"k": "v", "n1": "x", "n2": "x"}))]
+    {
+        let server = Server::start(&[]).await;
+        let client = server.client();
+        let spec = json!({"reinvocationPolicy": policy, "mutations": [json_patch(grow)]});
+        enforce(&client, Sort::Mutating, "grows", spec, json!({})).await;
+        let made = client.post(CONFIG_MAPS, &config_map("a", "v")).await.expect(201).json();
+        assert_eq!(made["data"], want, "{policy}");
+    }
+}
+
+#[tokio::test]
 async fn custom_objects_and_other_versions_are_changed_too() {
     let server = Server::start(&[]).await;
     let client = server.client();
