@@ -1,6 +1,6 @@
 //! ServiceAccount: every pod runs as an account of its namespace, and gets the account's token and pull secrets.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use revisor_object::{Object, Seen, Value, parse_json};
@@ -21,13 +21,10 @@ const ENFORCE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
 /// Where the token, the certificates to trust and the name of the namespace come from. The odd second tells those who
 /// count how long tokens are used that nobody asked for this one by itself.
-static TOKEN_SOURCES: LazyLock<Value> = LazyLock::new(|| {
-    let sources = r#"{"defaultMode":420,"sources":[
+const TOKEN_SOURCES: &str = r#"{"defaultMode":420,"sources":[
     {"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},
     {"configMap":{"name":"kube-root-ca.crt","items":[{"key":"ca.crt","path":"ca.crt"}]}},
     {"downwardAPI":{"items":[{"path":"namespace","fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"}}]}}]}"#;
-    parse_json(sources.as_bytes()).expect("a constant that is JSON").value
-});
 
 pub(crate) struct ServiceAccount;
 
@@ -184,7 +181,7 @@ fn mount_token(registry: &Registry, spec: &mut Object) {
         }
     }
     if is_mounted && !has_volume {
-        let sources = TOKEN_SOURCES.clone();
+        let sources = parse_json(TOKEN_SOURCES.as_bytes()).expect("a constant that is JSON").value;
         append(spec, "volumes", Object::from_iter([("name", Value::from(name)), ("projected", sources)]));
     }
 }
