@@ -98,7 +98,7 @@ pub struct RequestLabels<'a> {
     pub scope: &'a str,
     /// `All`, `invalid`, or empty.
     pub dry_run: &'a str,
-    /// Which part of the program answers: [`COMPONENT`], or empty for its health.
+    /// Which part of the program answers: `apiserver`, or empty for its health.
     pub component: &'a str,
 }
 
