@@ -20,6 +20,7 @@ mod json;
 mod json_members;
 mod json_plain;
 mod json_problem;
+mod json_scan;
 mod label_selector;
 mod name_prefix;
 pub mod names;
@@ -66,6 +67,7 @@ pub use json::{JsonError, MAX_DEPTH, Parsed, parse_json};
 pub use json_members::{OddMember, odd_members};
 pub use json_plain::plain_text_length;
 pub use json_problem::json_problem;
+pub use json_scan::JsonScan;
 pub use label_selector::{
     LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,
 };
