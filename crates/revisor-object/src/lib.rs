@@ -26,6 +26,7 @@ mod name_prefix;
 pub mod names;
 mod quantity;
 mod raw_json;
+mod same_text;
 mod seen;
 mod shape;
 mod status;
