@@ -64,7 +64,7 @@ pub use ip::{
     Cidr, Strictness, cidr_problems, cidr_warnings, interface_address_problems, ip_problems, ip_warnings,
     legacy_cidr_problems, legacy_ip_problems, parse_cidr_sloppy, parse_ip_sloppy,
 };
-pub use json::{JsonError, MAX_DEPTH, Parsed, parse_json};
+pub use json::{JsonError, MAX_DEPTH, Parsed, parse_json, parse_stored};
 pub use json_members::{OddMember, odd_members};
 pub use json_plain::plain_text_length;
 pub use json_problem::json_problem;

@@ -210,7 +210,7 @@ impl PartialEq for Value {
             (Value::Array(one), Value::Array(other)) => one == other,
             (Value::Object(one), Value::Object(other)) => one == other,
             (Value::Raw(one), Value::Raw(other)) => one == other,
-            (Value::Raw(raw), plain) | (plain, Value::Raw(raw)) => raw.value() == plain,
+            (Value::Raw(raw), plain) | (plain, Value::Raw(raw)) => raw.says(plain),
             _ => false,
         }
     }
