@@ -557,8 +557,9 @@ impl Resource {
         }
     }
 
-    /// What `stored` says at its top, without reading the rest. Nothing of what is not stored as it would be today.
-    pub fn outline<'t>(&'t self, stored: &'t [u8]) -> Option<Outline<'t>> {
+    /// What `stored` says at its top, without reading the rest, and where. Nothing of what is not stored as it would be
+    /// today.
+    pub fn outline(&self, stored: &[u8]) -> Option<(Outline, Object)> {
         let is_plain = matches!(self.nature, Nature::BuiltIn(BuiltIn::Stored { .. }));
         let is_current = is_plain && stored.starts_with(self.type_prefix.as_bytes());
         if is_current { self.types.outline(self.root, stored) } else { None }

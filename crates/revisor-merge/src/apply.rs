@@ -11,11 +11,13 @@ mod extract;
 mod field_set;
 mod granularity;
 mod item_step;
+mod kept_set;
 mod managed_fields;
 mod overlay;
 mod prune;
 mod reconcile;
 mod server_side_apply;
+mod stored_set;
 mod versions;
 #[cfg(test)]
 mod versions_tests;

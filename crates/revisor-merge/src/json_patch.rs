@@ -10,7 +10,7 @@
 use revisor_object::{Object, Value};
 
 use crate::PatchError;
-use crate::json_pointer::{Pointer, Usage};
+use crate::json_pointer::{Pointer, Usage, open_all};
 use crate::patch_meter::Meter;
 
 /// A JSON patch that can be applied to any number of values.
@@ -114,17 +114,19 @@ impl Operation {
             Operation::Replace { path, value } => path.resolve(target, Usage::Replace)?.replace(value.clone(), meter),
             Operation::Move { from, path } => {
                 // Where it goes is looked up when it is gone, so nothing can be moved into itself.
-                let value = from.resolve(target, Usage::MoveFrom)?.remove(meter)?;
+                let mut value = from.resolve(target, Usage::MoveFrom)?.remove(meter)?;
+                open_all(&mut value);
                 path.resolve(target, Usage::MoveTo)?.add(value, meter)
             }
             Operation::Copy { from, path } => {
-                let value = match from.resolve(target, Usage::CopyFrom)?.get()? {
+                let mut value = match from.resolve(target, Usage::CopyFrom)?.get()? {
                     Some(value) => {
                         meter.copy(value)?;
                         value.clone()
                     }
                     None => Value::Null,
                 };
+                open_all(&mut value);
                 path.resolve(target, Usage::CopyTo)?.add(value, meter)
             }
             Operation::Test { path, value } => {

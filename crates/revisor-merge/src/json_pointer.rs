@@ -64,7 +64,7 @@ impl Pointer {
             holder = child(holder, &unescape(token)).ok_or_else(missing)?;
             depth += 1;
         }
-        let holder = match holder {
+        let holder = match opened(holder) {
             Value::Object(object) => Holder::Object(object),
             Value::Array(items) => Holder::Array(items),
             Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Raw(_) => {
@@ -227,8 +227,25 @@ fn set_member(object: &mut Object, name: &str, value: Value, meter: &mut Meter) 
     Ok(())
 }
 
+/// A value that is kept as the text of this program, read: who points into it sees what it says.
+fn opened(value: &mut Value) -> &mut Value {
+    if matches!(value, Value::Raw(raw) if raw.is_own()) {
+        *value = std::mem::take(value).into_plain();
+    }
+    value
+}
+
+/// Reads all in a value that is kept as the text of this program: where it goes it may be looked at otherwise.
+pub(crate) fn open_all(value: &mut Value) {
+    match opened(value) {
+        Value::Array(items) => items.iter_mut().for_each(open_all),
+        Value::Object(object) => object.iter_mut().for_each(|(_, member)| open_all(member)),
+        _ => {}
+    }
+}
+
 fn child<'v>(holder: &'v mut Value, token: &str) -> Option<&'v mut Value> {
-    match holder {
+    match opened(holder) {
         Value::Object(object) => object.get_mut(token),
         Value::Array(items) => {
             let at = index(token, items.len())?;

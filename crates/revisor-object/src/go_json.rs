@@ -213,6 +213,7 @@ fn push_value<const KEEPS: bool>(value: &Value, out: &mut Vec<u8>) -> bool {
         Value::Object(object) if object.is_empty() => out.extend_from_slice(b"{}"),
         Value::Object(object) => has_kept = push_object::<KEEPS>(object, out),
         Value::Raw(raw) if raw.problem().is_some() => out.extend_from_slice(b"null"),
+        Value::Raw(raw) if raw.is_own() => out.extend_from_slice(raw.text().as_bytes()),
         Value::Raw(raw) => out.extend_from_slice(&compact_json(raw.text().as_bytes())),
     }
     has_kept

@@ -6,7 +6,7 @@ use std::fmt;
 use compact_str::CompactString;
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 
-use crate::json_plain::read_plain;
+use crate::json_plain::{read_own, read_plain};
 use crate::{Object, Value, clip, json_problem, shown_text, text_of_bytes};
 
 /// How deep objects and arrays may nest. Everything that walks a value may recurse this deep, so it also bounds the
@@ -53,6 +53,18 @@ pub fn parse_json(text: &[u8]) -> Result<Parsed, JsonError> {
         Some(value) => Ok(Parsed { value, duplicates: Vec::new() }),
         None => read_thoroughly(text),
     }
+}
+
+/// Reads an object that this program stored. Its sets of managed fields are kept as their texts until somebody looks into
+/// them, unless something in the object is spelled otherwise than it is shown, which a blank before it tells.
+pub fn parse_stored(text: &[u8]) -> Result<Value, JsonError> {
+    if text.first() == Some(&b'{')
+        && let Ok(text) = std::str::from_utf8(text)
+        && let Some(value) = read_own(text, |token| read_thoroughly(token).ok().map(|parsed| parsed.value))
+    {
+        return Ok(value);
+    }
+    parse_json(text).map(|parsed| parsed.value)
 }
 
 /// Reads any text, and finds out what is odd about it.

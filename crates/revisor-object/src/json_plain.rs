@@ -10,7 +10,7 @@
 use compact_str::CompactString;
 
 use crate::name_prefix::name_prefix;
-use crate::{Object, Value};
+use crate::{JsonScan, Object, RawJson, Value};
 
 /// How deep objects and arrays may nest here.
 const DEPTH: usize = 128;
@@ -25,15 +25,52 @@ const ROOM: usize = 64;
 /// Reads a text that is plain. `thorough` reads its tokens that are not; it is given one that is whole if the text is
 /// JSON, and answers nothing if it is not.
 pub(crate) fn read_plain(text: &str, thorough: impl Fn(&str) -> Option<Value>) -> Option<Value> {
-    let mut reader = Reader { text, at: 0, depth: 0, members: Vec::with_capacity(ROOM), items: Vec::new(), thorough };
+    read_from(Within::Elsewhere, text, thorough)
+}
+
+/// The same for an object that this program wrote, whose sets of managed fields are kept as their texts.
+pub(crate) fn read_own(text: &str, thorough: impl Fn(&str) -> Option<Value>) -> Option<Value> {
+    read_from(Within::Object, text, thorough)
+}
+
+fn read_from(within: Within, text: &str, thorough: impl Fn(&str) -> Option<Value>) -> Option<Value> {
+    let members = Vec::with_capacity(ROOM);
+    let mut reader = Reader { text, at: 0, depth: 0, within, members, items: Vec::new(), thorough };
     let value = reader.value()?;
     reader.peek().is_none().then_some(value)
+}
+
+/// How far it is to a set of managed fields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// There is none.
+    Elsewhere,
+    /// An object that has metadata.
+    Object,
+    Metadata,
+    /// The list of who manages what, or an entry of it.
+    Managers,
+    /// It comes next.
+    Set,
+}
+
+impl Within {
+    /// The same within a member of the object that is so deep.
+    fn member(self, depth: usize, name: &str) -> Within {
+        match (self, depth, name) {
+            (Within::Object, 1, "metadata") => Within::Metadata,
+            (Within::Metadata, 2, "managedFields") => Within::Managers,
+            (Within::Managers, 4, "fieldsV1") => Within::Set,
+            _ => Within::Elsewhere,
+        }
+    }
 }
 
 struct Reader<'t, F> {
     text: &'t str,
     at: usize,
     depth: usize,
+    within: Within,
     /// The members of all objects that are not at their end, and the same of arrays.
     members: Vec<(CompactString, Value)>,
     items: Vec<Value>,
@@ -90,7 +127,7 @@ impl<F: Fn(&str) -> Option<Value>> Reader<'_, F> {
                 return None;
             }
             self.at += 1;
-            let value = self.value()?;
+            let value = if self.within == Within::Elsewhere { self.value()? } else { self.value_of(&name)? };
             self.members.push((name, value));
             match self.separator()? {
                 b',' => {}
@@ -106,6 +143,23 @@ impl<F: Fn(&str) -> Option<Value>> Reader<'_, F> {
             });
         }
         Some(Value::Object(Object::from_sorted(self.members.split_off(start))))
+    }
+
+    /// The value of a member on the way to a set of managed fields, or beside it.
+    fn value_of(&mut self, name: &str) -> Option<Value> {
+        let outer = self.within;
+        self.within = outer.member(self.depth, name);
+        let value = if self.within == Within::Set && self.peek()? == b'{' { self.unread() } else { self.value() };
+        self.within = outer;
+        value
+    }
+
+    /// A value that is kept as its text.
+    fn unread(&mut self) -> Option<Value> {
+        let mut scan = JsonScan::starting_at(self.text, self.at);
+        let text = scan.value()?;
+        self.at = scan.at();
+        Some(Value::Raw(Box::new(RawJson::own(text))))
     }
 
     fn array(&mut self) -> Option<Value> {
@@ -284,6 +338,31 @@ mod tests {
             assert_eq!(thorough, Ok((plain.to_json(), Vec::new())), "{text}");
         }
         plain.is_some()
+    }
+
+    #[test]
+    fn sets_of_managed_fields_of_own_objects_are_read_when_they_are_looked_at() {
+        let text = r#"{"metadata":{"managedFields":[{"fieldsV1":{"f:spec":{"k:{\"name\":\"}\"}":{}}},"manager":"m"},{"fieldsV1":null}]},"spec":{"managedFields":[{"fieldsV1":{"a":1}}],"metadata":{"managedFields":[{"fieldsV1":{}}]}}}"#;
+        let read = |own| {
+            let thorough = |token: &str| read_thoroughly(token).ok().map(|parsed| parsed.value);
+            if own { read_own(text, thorough) } else { read_plain(text, thorough) }.expect("is plain")
+        };
+        let (own, plain) = (read(true), read(false));
+        let sets = |value: &Value| {
+            let object = value.as_object().expect("an object").clone();
+            ["metadata", "spec"].map(|part| {
+                let entries = object.object(part).expect("is there").array("managedFields").to_vec();
+                let is_raw =
+                    |entry: Value| matches!(entry.as_object().and_then(|it| it.get("fieldsV1")), Some(Value::Raw(_)));
+                entries.into_iter().map(is_raw).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(sets(&own), [vec![true, false], vec![false]]);
+        assert_eq!(own, plain);
+        assert_eq!(own.to_json(), plain.to_json());
+        let mut written = Vec::new();
+        crate::push_json_value(&own, &mut written);
+        assert_eq!(String::from_utf8_lossy(&written), text);
     }
 
     #[test]

@@ -20,11 +20,13 @@ mod json;
 mod json_members;
 mod json_plain;
 mod json_problem;
+mod json_scan;
 mod label_selector;
 mod name_prefix;
 pub mod names;
 mod quantity;
 mod raw_json;
+mod same_text;
 mod seen;
 mod shape;
 mod status;
@@ -62,10 +64,11 @@ pub use ip::{
     Cidr, Strictness, cidr_problems, cidr_warnings, interface_address_problems, ip_problems, ip_warnings,
     legacy_cidr_problems, legacy_ip_problems, parse_cidr_sloppy, parse_ip_sloppy,
 };
-pub use json::{JsonError, MAX_DEPTH, Parsed, parse_json};
+pub use json::{JsonError, MAX_DEPTH, Parsed, parse_json, parse_stored};
 pub use json_members::{OddMember, odd_members};
 pub use json_plain::plain_text_length;
 pub use json_problem::json_problem;
+pub use json_scan::JsonScan;
 pub use label_selector::{
     LabelOperator, LabelSelector, LabelSelectorError, MAX_LABEL_REQUIREMENTS, MAX_LABEL_SELECTOR_BYTES, Requirement,
 };

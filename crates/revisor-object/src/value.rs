@@ -6,6 +6,7 @@
 use compact_str::CompactString;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
+use crate::same_text::is_same_text;
 use crate::{RawJson, shown_text};
 
 /// A JSON value as Kubernetes reads it: integers that fit 64 bits are integers, all other numbers are floats.
@@ -205,11 +206,11 @@ impl PartialEq for Value {
             (Value::Bool(one), Value::Bool(other)) => one == other,
             (Value::Int(one), Value::Int(other)) => one == other,
             (Value::Float(one), Value::Float(other)) => one == other,
-            (Value::String(one), Value::String(other)) => one == other,
+            (Value::String(one), Value::String(other)) => is_same_text(one, other),
             (Value::Array(one), Value::Array(other)) => one == other,
             (Value::Object(one), Value::Object(other)) => one == other,
             (Value::Raw(one), Value::Raw(other)) => one == other,
-            (Value::Raw(raw), plain) | (plain, Value::Raw(raw)) => raw.value() == plain,
+            (Value::Raw(raw), plain) | (plain, Value::Raw(raw)) => raw.says(plain),
             _ => false,
         }
     }
@@ -219,9 +220,17 @@ impl PartialEq for Value {
 const SMALL: usize = 16;
 
 /// A JSON object: members sorted by name, each name once.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Object {
     members: Vec<(CompactString, Value)>,
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Object) -> bool {
+        let mut pairs = self.members.iter().zip(&other.members);
+        self.len() == other.len()
+            && pairs.all(|((one, value), (name, other))| is_same_text(one, name) && value == other)
+    }
 }
 
 impl Object {
@@ -279,7 +288,7 @@ impl Object {
     /// to compare lengths one after the other beats to search.
     fn find(&self, name: &str) -> Option<usize> {
         if self.members.len() <= SMALL {
-            return self.members.iter().position(|(member, _)| member.len() == name.len() && member == name);
+            return self.members.iter().position(|(member, _)| is_same_text(member, name));
         }
         self.position(name).ok()
     }

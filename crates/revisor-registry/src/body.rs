@@ -7,7 +7,7 @@ use std::sync::Arc;
 use revisor_catalog::Resource;
 use revisor_object::{
     BadValue, FieldError, FieldErrors, FieldNames, Object, OddMember, Parsed, Value, Warnings, clip, odd_members,
-    parse_json, parse_yaml, repeated_yaml_keys,
+    parse_json, parse_stored, parse_yaml, repeated_yaml_keys,
 };
 use revisor_schema::{
     CborError, ClaimedType, Envelope, Findings, ProtobufError, ReadCbor, StructId, Types, diagnose_cbor, read_cbor_type,
@@ -398,9 +398,9 @@ impl Decoded {
         }
     }
 
-    /// The same of an object of this resource, with the texts of what is any JSON in it.
+    /// The same of an object of this resource, with the texts of what is any JSON in it, and of its sets of managed fields.
     pub(crate) fn stored_as(resource: &Resource, bytes: &[u8]) -> Result<Object, RegistryError> {
-        let mut value = parse_json(bytes).map_err(|_| RegistryError::Unreadable)?.value;
+        let mut value = parse_stored(bytes).map_err(|_| RegistryError::Unreadable)?;
         resource.keep_raw(&mut value, bytes);
         let Value::Object(mut object) = value else { return Err(RegistryError::Unreadable) };
         resource.read_otherwise(&mut object);

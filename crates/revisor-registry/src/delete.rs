@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use revisor_catalog::{Beneath, Catalog, Custom, DeleteAnswer, Resource};
 use revisor_object::{FieldError, FieldErrors, FieldPath, Object, Value};
+use revisor_schema::Outline;
 use revisor_store::{BoxFuture, Change, Entry, Expect, Write};
 use revisor_version::Revision;
 
@@ -372,13 +373,14 @@ impl Registry {
     ) -> Result<Next, RegistryError> {
         let Round { shown, target: Place { resource, namespace, name }, current, marked, preconditions } = round;
         let name = name.unwrap_or_default();
-        let Looked { object: old, beneath, is_outline } = match marked.or_else(|| self.outline_of(resource, current)) {
-            Some(looked) => looked,
-            None => {
-                let Current { object, beneath } = self.read_to_delete(resource, current).await?;
-                Looked { object, beneath, is_outline: false }
-            }
-        };
+        let Looked { object: old, beneath, is_outline, outline } =
+            match marked.or_else(|| self.outline_of(resource, current)) {
+                Some(looked) => looked,
+                None => {
+                    let Current { object, beneath } = self.read_to_delete(resource, current).await?;
+                    Looked { object, beneath, is_outline: false, outline: None }
+                }
+            };
         check_preconditions(resource, name, current, &old, preconditions)?;
         if let Some(Request { write, is_collection }) = request {
             let place = Place { resource: shown, namespace, name: (!is_collection).then_some(name) };
@@ -404,14 +406,14 @@ impl Registry {
             // Only built-in kinds are marked and removed in one, and they are stored as they are.
             Some(object) if resource.custom().is_none() && (is_removed || is_outline) => {
                 let draft = match is_outline {
-                    true => outline::marked(resource, current, &object).ok_or(RegistryError::Unreadable)?,
+                    true => outline::marked(resource, current, outline, &object).ok_or(RegistryError::Unreadable)?,
                     false => encode(resource, &object),
                 };
                 debug_assert!(
                     !is_outline || outline::is_as_if_read(resource, current, options, now, &draft),
                     "what was written into a text is not what reading it comes to: {draft:?}"
                 );
-                marked = is_removed.then_some(Looked { object, beneath: Beneath::Nothing, is_outline });
+                marked = is_removed.then_some(Looked { object, beneath: Beneath::Nothing, is_outline, outline: None });
                 Some(draft)
             }
             Some(object) => Some(self.draft(resource, object, &beneath).await?.stored),
@@ -487,6 +489,8 @@ struct Looked {
     beneath: Beneath,
     /// Whether that is only what its deletion depends on.
     is_outline: bool,
+    /// Where that stands in the text that it was read from.
+    outline: Option<Outline>,
 }
 
 /// What a round of a deletion comes to.

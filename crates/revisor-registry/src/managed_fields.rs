@@ -25,6 +25,9 @@ impl Registry {
     ) -> ManagedFields {
         let (old, new) = (as_spoken(shown, old), as_spoken(shown, new));
         let converted = Converted::default();
+        if managed.is_empty() && old.is_empty() {
+            return self.first_manager(shown, [&old, &new], options, now, &converted);
+        }
         // Only who asks others misses what they have not answered yet, and begins again when they have.
         let is_patient = shown.custom().is_some_and(Custom::asks_others);
         for _ in 0..MAX_ROUNDS {
@@ -42,6 +45,26 @@ impl Registry {
             managed = begun;
         }
         ManagedFields::default()
+    }
+}
+
+impl Registry {
+    /// The entry of who makes a new object.
+    fn first_manager(
+        &self,
+        shown: &Arc<Resource>,
+        [old, new]: [&Object; 2],
+        options: WriteOptions<'_>,
+        now: &str,
+        converted: &Converted,
+    ) -> ManagedFields {
+        let versions = self.field_versions(shown, converted);
+        let write = Replacement { versions: &versions, version: &shown.api_version, old, new };
+        let untouched = steps(shown.strategy.untouched(options.part()));
+        let untouched: Vec<Vec<&str>> =
+            untouched.iter().map(|place| place.iter().map(String::as_str).collect()).collect();
+        let untouched: Vec<&[&str]> = untouched.iter().map(Vec::as_slice).collect();
+        ManagedFields::of_new(&manager(shown, &options), write, now, &untouched).unwrap_or_default()
     }
 }
 
@@ -137,8 +160,12 @@ pub(crate) fn manager(shown: &Resource, options: &WriteOptions<'_>) -> Manager {
 
 /// The fields that this kind of write can change at all. Other changes are taken back before the object is stored.
 pub(crate) fn owned(resource: &Resource, options: &WriteOptions<'_>, fields: FieldSet) -> FieldSet {
-    resource.strategy.untouched(options.part()).iter().fold(fields, |fields, place| {
-        let steps: Vec<String> = place.iter().map(|member| format!("f:{member}")).collect();
-        fields.without_subtree(&steps.iter().map(String::as_str).collect::<Vec<_>>())
-    })
+    steps(resource.strategy.untouched(options.part()))
+        .iter()
+        .fold(fields, |fields, place| fields.without_subtree(&place.iter().map(String::as_str).collect::<Vec<_>>()))
+}
+
+/// Places of members as the steps that lead to them.
+fn steps(places: &[&[&str]]) -> Vec<Vec<String>> {
+    places.iter().map(|place| place.iter().map(|member| format!("f:{member}")).collect()).collect()
 }

@@ -1,12 +1,13 @@
 //! [`Outline`]: what an encoded object says at its top, read without reading the rest, and changes of its metadata made in
 //! its text. Whoever deletes an object asks for no more of it, and all else stays as it is.
 
-use std::borrow::Cow;
+use std::ops::Range;
 
-use revisor_object::{Object, Value, parse_json, push_plain_name};
+use revisor_object::{JsonScan, Object, Value, parse_json, push_plain_name};
 
 use crate::encode::{Encoded, Writer};
-use crate::{Presence, Shape, Struct, StructId, Types};
+use crate::fields::Fields;
+use crate::{Presence, Shape, StructId, Types};
 
 /// Where members stand that an outline shows beside those of the metadata.
 const PARTS: [&str; 2] = ["spec", "status"];
@@ -14,71 +15,57 @@ const PARTS: [&str; 2] = ["spec", "status"];
 /// Lists that an outline shows too: what holds an object.
 const FINALIZERS: &str = "finalizers";
 
-/// An encoded object of which little was read.
-pub struct Outline<'t> {
-    types: &'t Types,
-    /// The text up to the members of the metadata, and behind them.
-    around: [&'t str; 2],
+/// Where the metadata of an encoded object stand, and what is in them.
+#[derive(Debug, Clone)]
+pub struct Outline {
     /// The type of the metadata.
-    metadata: &'t Struct,
-    /// The text of each of its fields that is there.
-    members: Vec<Option<&'t str>>,
-    /// The object with what is shown of it.
-    object: Object,
+    metadata: StructId,
+    /// Between the brackets.
+    within: Range<usize>,
+    /// The value of each field that is there.
+    members: Vec<Option<Range<usize>>>,
 }
 
 impl Types {
-    /// The outline of `json`, an object of the type `id` as [`Types::encode`] writes it, or nothing if it is no such text.
-    pub fn outline<'t>(&'t self, id: StructId, json: &'t [u8]) -> Option<Outline<'t>> {
+    /// The outline of `json`, an object of the type `id` as [`Types::encode`] writes it, and the object with its metadata,
+    /// spec and status, and of these what is no object and no list, with the finalizers. Nothing if it is no such text.
+    pub fn outline(&self, id: StructId, json: &[u8]) -> Option<(Outline, Object)> {
         let text = std::str::from_utf8(json).ok()?;
         let Shape::Struct(metadata) = self.get(id).field("metadata")?.shape else { return None };
-        let metadata = self.get(metadata);
-        let mut members = vec![None; metadata.fields.len()];
-        let (mut around, mut shown) = (None, Vec::with_capacity(PARTS.len() + 1));
-        for member in sonic_rs::to_object_iter(text) {
-            let (name, lazy) = member.ok()?;
+        let mut scan = JsonScan::new(text);
+        let (mut outline, mut shown) = (None, Vec::with_capacity(PARTS.len() + 1));
+        scan.enter()?;
+        while let Some(name) = scan.member()? {
             if name == "metadata" {
-                let part = borrowed(&lazy)?;
-                let start = part.as_ptr() as usize - text.as_ptr() as usize;
-                around = Some([&text[..start + 1], &text[start + part.len() - 1..]]);
-                for member in sonic_rs::to_object_iter(part) {
-                    let (name, lazy) = member.ok()?;
-                    let at = metadata.fields.iter().position(|field| *field.name == *name)?;
-                    members[at] = Some(borrowed(&lazy)?);
-                }
-                let fields = metadata.fields.iter().map(|field| &*field.name);
-                let there = fields.zip(&members).filter_map(|(name, text)| Some((name, (*text)?)));
+                let found = Outline::read(metadata, &self.get(metadata).fields, &mut scan)?;
+                let fields = self.get(metadata).fields.iter().map(|field| &*field.name);
+                let there = fields.zip(&found.members).filter_map(|(name, place)| Some((name, &text[place.clone()?])));
                 shown.push(("metadata".into(), Value::Object(at_the_top(there)?)));
-            } else if let Some(part) = PARTS.iter().find(|part| ***part == *name) {
+                outline = Some(found);
+            } else if let Some(part) = PARTS.iter().find(|part| **part == name) {
                 let mut there = Vec::new();
-                for member in sonic_rs::to_object_iter(borrowed(&lazy)?) {
-                    let (name, lazy) = member.ok()?;
-                    there.push((name, borrowed(&lazy)?));
+                scan.enter()?;
+                while let Some(name) = scan.member()? {
+                    there.push((name, scan.value()?));
                 }
-                let top = at_the_top(there.iter().map(|(name, text)| (&**name, *text)))?;
-                shown.push(((*part).into(), Value::Object(top)));
+                shown.push(((*part).into(), Value::Object(at_the_top(there.into_iter())?)));
+            } else {
+                scan.value()?;
             }
         }
-        Some(Outline { types: self, around: around?, metadata, members, object: Object::from_members(shown) })
-    }
-}
-
-impl Outline<'_> {
-    /// The object with its metadata, spec and status, and of these what is no object and no list, with the finalizers.
-    pub fn object(&self) -> &Object {
-        &self.object
+        Some((outline?, Object::from_members(shown)))
     }
 
-    /// The encoded object with these fields of its metadata as they are in `metadata`, or not at all where they are not
-    /// there. `None` if it has not all that an encoded object has.
-    pub fn encode_with(&self, fields: &[&str], metadata: &Object) -> Option<Encoded> {
-        let [before, behind] = self.around;
-        let mut bytes = Vec::with_capacity(before.len() + behind.len() + 1024);
-        bytes.extend_from_slice(before.as_bytes());
-        let mut writer = Writer::new(self.types, bytes);
+    /// The encoded object `json` with these fields of its metadata as they are in `metadata`, or not at all where they are
+    /// not there. `None` if it has not all that an encoded object has.
+    pub fn encode_with(&self, outline: &Outline, json: &[u8], fields: &[&str], metadata: &Object) -> Option<Encoded> {
+        let (before, behind) = (json.get(..outline.within.start)?, json.get(outline.within.end..)?);
+        let mut bytes = Vec::with_capacity(before.len() + outline.within.len() + behind.len() + ROOM_FOR_CHANGES);
+        bytes.extend_from_slice(before);
+        let mut writer = Writer::new(self, bytes);
         let start = writer.bytes.len();
         let mut revision_at = None;
-        for (field, text) in self.metadata.fields.iter().zip(&self.members) {
+        for (field, place) in self.get(outline.metadata).fields.iter().zip(&outline.members) {
             let name = &*field.name;
             let is_first = writer.bytes.len() == start || revision_at == Some(writer.bytes.len());
             if name == "resourceVersion" {
@@ -88,25 +75,38 @@ impl Outline<'_> {
                 revision_at = Some(writer.bytes.len());
             } else if fields.contains(&name) {
                 writer.field(field, metadata.get(name), is_first);
-            } else if let Some(text) = text {
+            } else if let Some(place) = place {
                 if !is_first {
                     writer.bytes.push(b',');
                 }
                 push_plain_name(name, &mut writer.bytes);
-                writer.bytes.extend_from_slice(text.as_bytes());
+                writer.bytes.extend_from_slice(json.get(place.clone())?);
             } else if matches!(field.presence, Presence::Always | Presence::Nullable) {
                 return None;
             }
         }
-        writer.bytes.extend_from_slice(behind.as_bytes());
+        writer.bytes.extend_from_slice(behind);
         Some(Encoded { revision_at: u32::try_from(revision_at?).ok()?, bytes: writer.bytes })
     }
 }
 
-fn borrowed<'t>(lazy: &sonic_rs::LazyValue<'t>) -> Option<&'t str> {
-    match lazy.as_raw_cow() {
-        Cow::Borrowed(text) => Some(text),
-        Cow::Owned(_) => None,
+/// Room for what is written into metadata.
+const ROOM_FOR_CHANGES: usize = 256;
+
+impl Outline {
+    /// That of the metadata that the scan has come to.
+    fn read(metadata: StructId, fields: &Fields, scan: &mut JsonScan<'_>) -> Option<Outline> {
+        let mut members = vec![None; fields.len()];
+        scan.enter()?;
+        let start = scan.at();
+        let mut end = start;
+        while let Some(name) = scan.member()? {
+            let at = fields.iter().position(|field| *field.name == *name)?;
+            let length = scan.value()?.len();
+            end = scan.at();
+            members[at] = Some(end - length..end);
+        }
+        Some(Outline { metadata, within: start..end, members })
     }
 }
 
@@ -164,10 +164,10 @@ S,parts,list:string,nonzero,,
             let stored = types.encode(id, "T", "v1", &whole);
             let (head, tail) = stored.bytes.split_at(stored.revision_at as usize);
             let shown = [head, br#""resourceVersion":"12","#, tail].concat();
-            let outline = types.outline(id, &shown).expect("it is an object");
-            assert_eq!(outline.object().at(&["spec", "node"]), Some(&Value::from("a\"<b")));
-            assert!(outline.object().at(&["spec", "parts"]).is_none(), "nobody asked for it");
-            assert_eq!(outline.encode_with(&[], &Object::new()), Some(stored), "{metadata}");
+            let (outline, top) = types.outline(id, &shown).expect("it is an object");
+            assert_eq!(top.at(&["spec", "node"]), Some(&Value::from("a\"<b")));
+            assert!(top.at(&["spec", "parts"]).is_none(), "nobody asked for it");
+            assert_eq!(types.encode_with(&outline, &shown, &[], &Object::new()), Some(stored), "{metadata}");
 
             for (fields, changed) in [
                 (&["generation", "deletionTimestamp"][..], r#"{"generation":2,"deletionTimestamp":"now"}"#),
@@ -178,7 +178,8 @@ S,parts,list:string,nonzero,,
                 let marked = whole.object_mut("metadata");
                 fields.iter().for_each(|name| marked.set(name, changed.get(name).cloned()));
                 let want = types.encode(id, "T", "v1", &whole);
-                assert_eq!(outline.encode_with(fields, &changed), Some(want), "{fields:?} of {metadata}");
+                let found = types.encode_with(&outline, &shown, fields, &changed);
+                assert_eq!(found, Some(want), "{fields:?} of {metadata}");
                 whole = object(std::str::from_utf8(&shown).expect("is text"));
             }
         }
@@ -191,7 +192,9 @@ S,parts,list:string,nonzero,,
         for text in ["", "[]", "{", r#"{"spec":{}}"#, r#"{"metadata":{"strange":1}}"#, r#"{"metadata":{"name":"#] {
             assert!(types.outline(id, text.as_bytes()).is_none(), "{text}");
         }
-        let without_time = types.outline(id, br#"{"metadata":{"name":"n"},"spec":{}}"#).expect("it can be read");
-        assert!(without_time.encode_with(&[], &Object::new()).is_none(), "an encoded object has a creation time");
+        let text = br#"{"metadata":{"name":"n"},"spec":{}}"#;
+        let (without_time, _) = types.outline(id, text).expect("it can be read");
+        let marked = types.encode_with(&without_time, text, &[], &Object::new());
+        assert!(marked.is_none(), "an encoded object has a creation time");
     }
 }

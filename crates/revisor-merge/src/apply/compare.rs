@@ -7,7 +7,6 @@ use compact_str::CompactString;
 use revisor_object::{Object, Value};
 use revisor_schema::{Field, Pair, Shape, StructId, Types};
 
-use super::additions::additions;
 use super::field_set::{FieldSet, SELF};
 use super::granularity::{Granularity, granularity};
 use super::item_step::{item_step, member_step};
@@ -28,16 +27,6 @@ pub struct Comparison {
 impl Comparison {
     /// Compares two objects of type `id`.
     pub fn of(types: &Types, id: StructId, old: &Object, new: &Object) -> Comparison {
-        let beside_nothing = if old.is_empty() { additions(types, id, new) } else { None };
-        if let Some((added, has_nameless)) = beside_nothing {
-            let found = Comparison { added, has_nameless, ..Comparison::default() };
-            debug_assert_eq!(found, Comparison::of_both(types, id, old, new), "two ways come to two things");
-            return found;
-        }
-        Comparison::of_both(types, id, old, new)
-    }
-
-    fn of_both(types: &Types, id: StructId, old: &Object, new: &Object) -> Comparison {
         let mut found = Places::default();
         structure(types, id, Some(old), Some(new), &mut found);
         let set = |members| FieldSet::from_tree(Object::from_members(members));

@@ -173,6 +173,17 @@ impl FieldSet {
         }
     }
 
+    /// Whether a place is in the set.
+    pub(crate) fn contains(&self, place: &[&str]) -> bool {
+        let Some((last, above)) = place.split_last() else { return false };
+        let mut at = &self.0;
+        for step in above {
+            let Some(below) = at.object(step) else { return false };
+            at = below;
+        }
+        at.get(last).is_some_and(|node| Node::of(node).is_member)
+    }
+
     /// Takes one place out of the set; those below it stay.
     pub(crate) fn take_out(&mut self, place: &[&str]) {
         fn take_out(object: &mut Object, place: &[&str]) {

@@ -3,15 +3,18 @@
 
 mod scale;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as MapEntry;
 
-use revisor_object::{Object, Value};
+use revisor_object::{Object, RawJson, Value};
 
+use super::additions::{LeftOut, additions};
 use super::compare::Comparison;
 use super::conflict::Conflict;
 use super::field_set::FieldSet;
-use super::versions::{Replacement, Unconvertible, Versioned, Versions};
+use super::kept_set::KeptSet;
+use super::versions::{NO_VERSION, Replacement, Unconvertible, Versioned, Versions};
 
 /// How many entries updates may leave; older ones are merged.
 const MAX_UPDATERS: usize = 10;
@@ -37,6 +40,11 @@ const NOBODYS: &[&[&str]] = &[
     &["f:metadata", "f:managedFields"],
     &["f:metadata", "f:resourceVersion"],
 ];
+
+/// Whether there is nothing in a set that is nobody's.
+fn is_somebodys(set: &FieldSet) -> bool {
+    !NOBODYS.iter().any(|place| set.contains(place))
+}
 
 /// A kind of write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,13 +100,13 @@ impl Manager {
 struct Entry {
     manager: Manager,
     time: Option<String>,
-    fields: FieldSet,
+    fields: KeptSet,
 }
 
 impl Entry {
     fn read(entry: Value, read: fn(Value) -> Option<FieldSet>) -> Option<Entry> {
         let Value::Object(mut entry) = entry else { return None };
-        let fields = entry.remove("fieldsV1").map_or(Some(FieldSet::new()), read)?;
+        let fields = entry.remove("fieldsV1").map_or(Some(KeptSet::default()), |fields| KeptSet::of(fields, read))?;
         let text = |name: &str| entry.str(name).unwrap_or_default().to_owned();
         let operation = match entry.str("operation")? {
             "Apply" => Operation::Apply,
@@ -221,7 +229,7 @@ impl ManagedFields {
             [] => ManagedFields::default(),
             [Value::Object(only)] if only.is_empty() => ManagedFields::default(),
             // Most who change an object send back what they read.
-            same if same == stored => ManagedFields::read_with(entries, FieldSet::read_stored).unwrap_or_default(),
+            same if same == stored => ManagedFields::read(stored).unwrap_or_default(),
             _ => ManagedFields::read_with(entries, |fields| FieldSet::read(&fields)).unwrap_or_else(kept),
         }
     }
@@ -256,16 +264,64 @@ impl ManagedFields {
         let mut losses = LossesByVersion::of(write, changes, owned);
         for entry in &mut self.0 {
             match losses.of_version(&entry.manager.api_version)? {
+                // What the writer manages already is not taken from it only to be given back.
+                Some(Losses { taken, removed })
+                    if entry.manager == *manager && entry.fields.has_stored(taken) && is_somebodys(taken) =>
+                {
+                    entry.fields.subtract(removed);
+                }
                 Some(Losses { taken, removed }) => {
                     entry.fields.subtract(taken);
                     entry.fields.subtract(removed);
                 }
-                None => entry.fields = FieldSet::new(),
+                None => entry.fields = KeptSet::default(),
             }
         }
         self.0.retain(|entry| !entry.fields.is_empty());
         self.take(manager, losses.own.taken, now);
         Ok(())
+    }
+
+    /// The entry of who makes a new object, of whom nobody is recorded yet. `not_owned` are the places that the writer cannot
+    /// fill at all, with all below them.
+    ///
+    /// # Errors
+    /// As those of [`update`](ManagedFields::update).
+    pub fn of_new(
+        manager: &Manager,
+        write: Replacement<'_>,
+        now: &str,
+        not_owned: &[&[&str]],
+    ) -> Result<ManagedFields, String> {
+        let mut managed = ManagedFields::default();
+        let owned = |set: FieldSet| not_owned.iter().fold(set, |set, place| set.without_subtree(place));
+        let left_out = LeftOut { places: NOBODYS.to_vec(), subtrees: not_owned.to_vec() };
+        let (types, id) = write.versions.type_in(write.version).map_err(|_| NO_VERSION.to_owned())?;
+        let added = additions(types, id, write.new, &left_out).map(|text| Value::Raw(Box::new(RawJson::own(&text))));
+        match added.and_then(|set| KeptSet::of(set, FieldSet::read_stored)) {
+            Some(fields) => {
+                if !fields.is_empty() {
+                    managed.0.push(Entry { manager: manager.clone(), time: Some(now.to_owned()), fields });
+                }
+                debug_assert_eq!(
+                    ManagedFields::default().updated(manager, write, now, owned).as_ref(),
+                    Ok(&managed),
+                    "two ways come to two things"
+                );
+            }
+            None => managed.update(manager, write, now, owned)?,
+        }
+        Ok(managed)
+    }
+
+    fn updated(
+        mut self,
+        manager: &Manager,
+        write: Replacement<'_>,
+        now: &str,
+        owned: impl Fn(FieldSet) -> FieldSet,
+    ) -> Result<ManagedFields, String> {
+        self.update(manager, write, now, owned).map(|()| self)
     }
 
     /// Credits a manager with these places.
@@ -279,7 +335,8 @@ impl ManagedFields {
                     entry.time = Some(now.to_owned());
                 }
                 None => {
-                    self.0.push(Entry { manager: manager.clone(), time: Some(now.to_owned()), fields: mine });
+                    let time = Some(now.to_owned());
+                    self.0.push(Entry { manager: manager.clone(), time, fields: mine.into() });
                 }
             }
         }
@@ -315,7 +372,16 @@ impl ManagedFields {
     pub(crate) fn is_kept(&self, manager: &Manager, applied: &FieldSet) -> bool {
         self.position(manager).is_none_or(|at| {
             let Entry { manager: before, fields, .. } = &self.0[at];
-            before.api_version == manager.api_version && fields.is_within(applied)
+            before.api_version == manager.api_version && fields.read().is_within(applied)
+        })
+    }
+
+    /// Whether `manager` applies the very places that it applied before, in the same version: then nothing comes of it for
+    /// its entry.
+    pub(crate) fn has_applied(&self, manager: &Manager, applied: &FieldSet) -> bool {
+        self.position(manager).is_some_and(|at| {
+            let Entry { manager: before, fields, .. } = &self.0[at];
+            before.api_version == manager.api_version && fields.is_stored_as(applied, NOBODYS)
         })
     }
 
@@ -325,10 +391,10 @@ impl ManagedFields {
             Some(at) => {
                 let entry = &mut self.0[at];
                 let version = std::mem::replace(&mut entry.manager.api_version, manager.api_version.clone());
-                Some((std::mem::replace(&mut entry.fields, applied), version))
+                Some((std::mem::replace(&mut entry.fields, applied.into()).into_read(), version))
             }
             None => {
-                self.0.push(Entry { manager: manager.clone(), time: None, fields: applied });
+                self.0.push(Entry { manager: manager.clone(), time: None, fields: applied.into() });
                 None
             }
         }
@@ -337,15 +403,17 @@ impl ManagedFields {
     /// All places that somebody manages, by version; those of `first` come first.
     pub(crate) fn by_version(&self, first: &str) -> Vec<(&str, FieldSet)> {
         // Entries of versions that are no more are gone, so these are few.
-        let mut all: Vec<(&str, Vec<&FieldSet>)> = Vec::new();
+        let mut all: Vec<(&str, Vec<Cow<'_, FieldSet>>)> = Vec::new();
         for Entry { manager, fields, .. } in &self.0 {
             match all.iter_mut().find(|(version, _)| *version == manager.api_version) {
-                Some((_, sets)) => sets.push(fields),
-                None => all.push((&manager.api_version, vec![fields])),
+                Some((_, sets)) => sets.push(fields.read()),
+                None => all.push((&manager.api_version, vec![fields.read()])),
             }
         }
         all.sort_by_key(|(version, _)| *version != first);
-        all.into_iter().map(|(version, sets)| (version, FieldSet::union_of(&sets))).collect()
+        let union =
+            |sets: Vec<Cow<'_, FieldSet>>| FieldSet::union_of(&sets.iter().map(|set| &**set).collect::<Vec<_>>());
+        all.into_iter().map(|(version, sets)| (version, union(sets))).collect()
     }
 
     /// What a write does to every entry but that of `writer`. `changes` are those of the write's own version.
@@ -372,7 +440,7 @@ impl ManagedFields {
         for (entry, touched) in self.0.iter_mut().zip(touched) {
             match touched {
                 Touched::Spared => {}
-                Touched::Orphaned => entry.fields = FieldSet::new(),
+                Touched::Orphaned => entry.fields = KeptSet::default(),
                 Touched::By { taken, removed } => {
                     entry.fields.subtract(taken);
                     entry.fields.subtract(removed);
@@ -400,7 +468,7 @@ impl ManagedFields {
     pub(crate) fn finish_apply(&mut self, manager: &Manager, now: Option<&str>) {
         if let Some(at) = self.position(manager) {
             let entry = &mut self.0[at];
-            NOBODYS.iter().for_each(|place| entry.fields.take_out(place));
+            entry.fields.take_out(NOBODYS);
             if let Some(now) = now {
                 entry.time = Some(now.to_owned());
             }
@@ -448,15 +516,16 @@ impl ManagedFields {
             let merged = places.remove(&identity(&updater)).and_then(|at| entries[at].take());
             // Where the bucket itself is merged, as one that is not the oldest, the original loses it.
             if let Some(at) = places.get(&identity(&bucket)) {
-                gathered.entry(*at).or_default().extend(merged.map(|entry| entry.fields));
+                gathered.entry(*at).or_default().extend(merged.map(|entry| entry.fields.into_read()));
                 entries[*at].iter_mut().for_each(|entry| entry.time = time.clone());
             }
             excess -= 1;
         }
         for (at, sets) in gathered {
             if let Some(entry) = &mut entries[at] {
-                let all: Vec<&FieldSet> = std::iter::once(&entry.fields).chain(&sets).collect();
-                entry.fields = FieldSet::union_of(&all);
+                let before = entry.fields.read();
+                let all: Vec<&FieldSet> = std::iter::once(&*before).chain(&sets).collect();
+                entry.fields = FieldSet::union_of(&all).into();
             }
         }
         self.0 = entries.into_iter().flatten().collect();
@@ -498,7 +567,7 @@ impl ManagedFields {
 mod tests {
     use super::*;
     use crate::apply::versions::OneVersion;
-    use revisor_object::parse_json;
+    use revisor_object::{parse_json, parse_stored, push_json_value};
     use revisor_schema::Types;
 
     fn manager(name: &str) -> Manager {
@@ -549,6 +618,48 @@ mod tests {
         assert_eq!(shown(&managed), r#"a 1 {"f:data":{"f:x":{}}}; b 2 {"f:data":{"f:y":{}}}"#);
         update(&mut managed, "b", &["x1", "y2"], &["y2"], "3");
         assert_eq!(shown(&managed), r#"b 2 {"f:data":{"f:y":{}}}"#);
+    }
+
+    /// The same entries as they are read once they were stored, and those that are read altogether.
+    fn stored(managed: &ManagedFields) -> [ManagedFields; 2] {
+        let mut object = Object::new();
+        object.object_mut("metadata").set("managedFields", managed.clone().into_value());
+        let mut text = Vec::new();
+        push_json_value(&Value::Object(object), &mut text);
+        [parse_stored(&text).expect("is JSON"), parse_json(&text).expect("is JSON").value].map(|value| {
+            let metadata = value.as_object().and_then(|object| object.object("metadata")).expect("is there");
+            ManagedFields::read(metadata.array("managedFields")).expect("are entries")
+        })
+    }
+
+    #[test]
+    fn sets_that_are_not_read_change_as_those_that_are() {
+        let mut managed = ManagedFields::default();
+        let mut old: &[&str] = &[];
+        for (at, (name, new)) in [
+            ("a", &["x1", "y1", "\"1"][..]),
+            ("a", &["x2", "y1", "\"1"]),
+            ("b", &["x2", "y2", "\"1"]),
+            ("b", &["x2", "y3", "\"1"]),
+            ("b", &["x2", "y3", "\"2", "z1"]),
+            ("a", &["y3", "\"2", "z1"]),
+            ("c", &["y3", "\"2", "z1"]),
+            ("a", &[]),
+            ("b", &["x1"]),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let [mut unread, mut read] = stored(&managed);
+            assert!(unread.0.iter().all(|entry| matches!(entry.fields, KeptSet::Stored(_))));
+            let now = at.to_string();
+            for managed in [&mut managed, &mut unread, &mut read] {
+                update(managed, name, old, new, &now);
+            }
+            assert_eq!(shown(&unread), shown(&read), "{name} {new:?}");
+            assert_eq!(shown(&managed), shown(&read), "{name} {new:?}");
+            old = new;
+        }
     }
 
     #[test]

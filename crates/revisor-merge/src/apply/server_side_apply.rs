@@ -10,7 +10,7 @@ use super::field_set::FieldSet;
 use super::managed_fields::{ManagedFields, Manager};
 use super::overlay::overlay;
 use super::prune::remove;
-use super::versions::{Replacement, Unconvertible, Versioned, Versions};
+use super::versions::{NO_VERSION, Replacement, Unconvertible, Versioned, Versions};
 
 /// An object to which a configuration was applied.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,16 +65,18 @@ pub fn server_side_apply(
 ) -> Result<Applied, ApplyError> {
     let Application { config, manager, force, allowed, now } = application;
     let version = manager.api_version.as_str();
-    let (types, id) = versions.type_in(version).map_err(|_| "the version is not there".to_owned())?;
+    let (types, id) = versions.type_in(version).map_err(|_| NO_VERSION.to_owned())?;
     managed.reconcile(versions, live, version)?;
     let mut object = live.clone();
     overlay(types, id, &mut object, config);
     let applied = owned(FieldSet::filled(types, id, config));
-    let is_all_kept = managed.is_kept(manager, &applied);
-    if let Some((before, before_version)) = managed.begin_apply(manager, applied).filter(|_| !is_all_kept) {
-        let pruning = Pruning { versions, managed: &managed, before: &before, before_version: &before_version };
-        let pruned = pruning.prune(&object, version);
-        object = pruned.map_err(|why| format!("failed to prune fields: {why}"))?;
+    if !managed.has_applied(manager, &applied) {
+        let is_all_kept = managed.is_kept(manager, &applied);
+        if let Some((before, before_version)) = managed.begin_apply(manager, applied).filter(|_| !is_all_kept) {
+            let pruning = Pruning { versions, managed: &managed, before: &before, before_version: &before_version };
+            let pruned = pruning.prune(&object, version);
+            object = pruned.map_err(|why| format!("failed to prune fields: {why}"))?;
+        }
     }
     let write = Replacement { versions, version, old: live, new: &object };
     // What the manager may not manage is not changed either, whatever it says.

@@ -19,6 +19,9 @@ pub trait Versions {
     fn convert(&self, object: &Object, from: &str, to: &str) -> Result<Object, Unconvertible>;
 }
 
+/// What is said of a write in a version that is not there.
+pub(crate) const NO_VERSION: &str = "the version is not there";
+
 /// Why an object cannot be brought into a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unconvertible {
@@ -76,7 +79,7 @@ pub struct Replacement<'a> {
 impl Replacement<'_> {
     /// What the write changes.
     pub(crate) fn changes(&self) -> Result<Comparison, String> {
-        let (types, id) = self.versions.type_in(self.version).map_err(|_| "the version is not there".to_owned())?;
+        let (types, id) = self.versions.type_in(self.version).map_err(|_| NO_VERSION.to_owned())?;
         Ok(Comparison::of(types, id, self.old, self.new))
     }
 

@@ -1,7 +1,7 @@
 //! RFC 6902, and where the original differs from it.
 
 use proptest::prelude::*;
-use revisor_object::parse_json;
+use revisor_object::{parse_json, parse_stored};
 
 use super::*;
 use crate::arbitrary_value::{any_name, any_object, any_value};
@@ -477,5 +477,24 @@ fn what_cannot_be_done_is_told_in_the_words_of_the_original() {
         let mut target = parse_json(br#"{"list":[0]}"#).expect("is JSON").value;
         let applied = JsonPatch::parse(patch).and_then(|patch| patch.apply(&mut target));
         assert_eq!(applied, Err(PatchError::NotApplicable(want.to_owned())), "{operation}");
+    }
+}
+
+#[test]
+fn what_is_kept_as_its_text_is_patched_as_what_it_says() {
+    let object = r#"{"metadata":{"managedFields":[{"fieldsV1":{"f:a":{"f:b":{}}}}]}}"#;
+    for patch in [
+        r#"[{"op":"test","path":"/metadata/managedFields/0/fieldsV1","value":{"f:a":{"f:b":{}}}}]"#,
+        r#"[{"op":"test","path":"/metadata/managedFields/0/fieldsV1/f:a/f:b","value":{}}]"#,
+        r#"[{"op":"add","path":"/metadata/managedFields/0/fieldsV1/f:c","value":{}}]"#,
+        r#"[{"op":"remove","path":"/metadata/managedFields/0/fieldsV1/f:a"}]"#,
+        r#"[{"op":"move","from":"/metadata/managedFields/0","path":"/x"}]"#,
+        r#"[{"op":"copy","from":"/metadata/managedFields","path":"/x"},{"op":"remove","path":"/x/0/fieldsV1/f:a/f:b"}]"#,
+    ] {
+        let mut target = parse_stored(object.as_bytes()).expect("is JSON");
+        JsonPatch::parse(json(patch)).and_then(|patch| patch.apply(&mut target)).expect(patch);
+        assert_eq!(Ok(target.to_json()), patched(object, patch), "{patch}");
+        let moved = target.as_object().and_then(|object| object.get("x"));
+        assert!(moved.is_none_or(|moved| !format!("{moved:?}").contains("Raw")), "{moved:?}");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use revisor_catalog::{Beneath, Resource};
 use revisor_object::Object;
+use revisor_schema::Outline;
 use revisor_store::{Draft, Entry};
 use time::OffsetDateTime;
 
@@ -23,14 +24,18 @@ impl Registry {
         if is_looked_into || self.looks_at_deleted() {
             return None;
         }
-        let object = resource.outline(stored.bytes())?.object().clone();
-        Some(Looked { object, beneath: Beneath::Nothing, is_outline: true })
+        let (outline, object) = resource.outline(stored.bytes())?;
+        Some(Looked { object, beneath: Beneath::Nothing, is_outline: true, outline: Some(outline) })
     }
 }
 
-/// What is stored of an object whose outline is marked.
-pub(super) fn marked(resource: &Resource, stored: &Entry, outline: &Object) -> Option<Draft> {
-    let encoded = resource.outline(stored.bytes())?.encode_with(&MARKS, outline.object("metadata")?)?;
+/// What is stored of an object of which no more is known than its outline, which says where that stands, once that is
+/// marked.
+pub(super) fn marked(resource: &Resource, stored: &Entry, outline: Option<Outline>, object: &Object) -> Option<Draft> {
+    // What was marked in the round before stands elsewhere now.
+    let outline = outline.or_else(|| Some(resource.outline(stored.bytes())?.0))?;
+    let metadata = object.object("metadata")?;
+    let encoded = resource.typed().0.encode_with(&outline, stored.bytes(), &MARKS, metadata)?;
     Some(Draft::showing_revision_at(encoded.bytes, encoded.revision_at))
 }
 

@@ -15,9 +15,9 @@ impl ManagedFields {
         let mut scale = ManagedFields::default();
         for Entry { manager, time, fields } in &self.0 {
             let Some(place) = place(&manager.api_version) else { continue };
-            if place.is_within(fields) {
+            if place.is_within(&fields.read()) {
                 let manager = Manager { api_version: scale_version.to_owned(), ..manager.clone() };
-                scale.put(Entry { manager, time: time.clone(), fields: scale_place.clone() });
+                scale.put(Entry { manager, time: time.clone(), fields: scale_place.clone().into() });
             }
         }
         scale
@@ -35,7 +35,7 @@ impl ManagedFields {
         let mut kept: Vec<Entry> = Vec::new();
         for entry in &self.0 {
             let Some(place) = place(&entry.manager.api_version) else { continue };
-            if !place.is_within(&entry.fields) {
+            if !place.is_within(&entry.fields.read()) {
                 kept.push(entry.clone());
             } else if let Some(at) = scale.position(&entry.manager) {
                 scale.0.remove(at);
@@ -49,11 +49,11 @@ impl ManagedFields {
             }
         }
         for Entry { manager, fields, .. } in scale.0 {
-            if let Some(place) = place(version).filter(|_| scale_place.is_within(&fields)) {
+            if let Some(place) = place(version).filter(|_| scale_place.is_within(&fields.read())) {
                 let time = self.position(&manager).and_then(|at| self.0[at].time.clone());
                 kept.retain(|known| !known.manager.is_same(&manager));
                 let manager = Manager { api_version: version.to_owned(), ..manager };
-                kept.push(Entry { manager, time, fields: place });
+                kept.push(Entry { manager, time, fields: place.into() });
             }
         }
         ManagedFields(kept)
