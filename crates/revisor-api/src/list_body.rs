@@ -205,7 +205,12 @@ impl ListBody {
         };
         match &self.items {
             Remaining::Page(items) => {
-                for presented in items.as_slice().iter().skip(measured.count).take(LOOKED_AT) {
+                let rest = &items.as_slice()[measured.count..];
+                let rest = &rest[..rest.len().min(LOOKED_AT)];
+                for (number, presented) in rest.iter().enumerate() {
+                    if number % BATCH == 0 {
+                        touch(shape, &rest[number..rest.len().min(number + BATCH)]);
+                    }
                     measured.count += 1;
                     let item = &presented.item;
                     let bytes = match &presented.shown {

@@ -34,6 +34,7 @@ use crate::drain::{Drain, Phase};
 use crate::metrics::Metrics;
 use crate::strict_transport_security::StrictTransportSecurity;
 use connection::ConnectionServer;
+pub(crate) use delivery::PIECE;
 use listener::Listener;
 use rooms::Rooms;
 pub use standing::Standing;

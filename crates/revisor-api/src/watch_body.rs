@@ -20,12 +20,17 @@ use crate::flow_control::TrackedWatch;
 use crate::inflight::InflightGuard;
 use crate::places::Place;
 use crate::representation::EventShape;
+use crate::server::PIECE;
 use crate::table::INITIAL_EVENTS_END;
 use crate::unread_lists::UnreadList;
 use crate::{ByteSource, LongRunningGuard, WatchEnd, answer};
 
-/// How much is gathered into one write when events come faster than they are sent.
+/// How much is gathered into one write of what is put together for one client alone.
 const CHUNK: usize = 32 * 1024;
+
+/// How much of events that all get, when they come faster than they are sent: what fits into one piece of an answer. To
+/// write once more would cost each watcher as much as several events, and the bytes are there once for all.
+const SHARED_CHUNK: usize = PIECE - 16 * 1024;
 
 /// How often a client that asked for bookmarks gets one.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
@@ -198,7 +203,7 @@ impl ByteSource for WatchBody {
             unread.read();
         }
         let mut chunk = Chunk::default();
-        while chunk.size() < CHUNK && !self.is_done && !(self.apart && chunk.count > 0) {
+        while chunk.has_room() && !self.is_done && !(self.apart && chunk.count > 0) {
             match self.events.poll_next(cx) {
                 Poll::Ready(Some(item)) => {
                     let frame = match item {
@@ -288,9 +293,9 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// About how many bytes there are. What is sent as it is does not count: there is room behind it.
-    fn size(&self) -> usize {
-        self.bytes.len() + self.run_bytes
+    /// Whether more fits. What is sent as it is does not count: there is room behind it.
+    fn has_room(&self) -> bool {
+        self.bytes.len() < CHUNK && self.bytes.len() + self.run_bytes < SHARED_CHUNK
     }
 
     fn push_shared(&mut self, event: SharedEvent) {

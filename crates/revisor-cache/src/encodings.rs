@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use revisor_object::Shape;
@@ -63,27 +63,44 @@ impl Drop for Taken {
     }
 }
 
-/// One object in the encodings that were asked for.
+/// One object in the encodings that were asked for. The first is found without a lock: most objects are read in one, and a
+/// long list of them should wait for nothing.
 #[derive(Default)]
-pub(crate) struct Encodings(Mutex<Vec<(EncodedKey, Bytes, Taken)>>);
+pub(crate) struct Encodings {
+    first: OnceLock<Kept>,
+    others: Mutex<Vec<Kept>>,
+}
+
+type Kept = (EncodedKey, Bytes, Taken);
 
 impl Encodings {
-    pub(crate) fn get(&self, key: EncodedKey) -> Option<Bytes> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().find(|(found, ..)| *found == key).map(|(_, bytes, _)| bytes.clone())
+    /// What `look` makes of the object in this encoding, if it is kept.
+    pub(crate) fn look<R>(&self, key: EncodedKey, look: impl FnOnce(&Bytes) -> R) -> Option<R> {
+        match self.first.get() {
+            Some((found, bytes, _)) if *found == key => Some(look(bytes)),
+            Some(_) => self.others().iter().find(|(found, ..)| *found == key).map(|(_, bytes, _)| look(bytes)),
+            None => None,
+        }
     }
 
     pub(crate) fn keep(&self, key: EncodedKey, bytes: Bytes, room: &Arc<EncodingRoom>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.iter().any(|(found, ..)| *found == key) {
+        if self.look(key, |_| ()).is_some() {
             return;
         }
-        if known.len() == MAX_ENCODINGS {
-            known.remove(0);
+        let Some(taken) = room.take(bytes.len()) else { return };
+        let Err(other) = self.first.set((key, bytes, taken)) else { return };
+        let mut others = self.others();
+        if others.iter().any(|(found, ..)| *found == other.0) {
+            return;
         }
-        if let Some(taken) = room.take(bytes.len()) {
-            known.push((key, bytes, taken));
+        if others.len() == MAX_ENCODINGS - 1 {
+            others.remove(0);
         }
+        others.push(other);
+    }
+
+    fn others(&self) -> MutexGuard<'_, Vec<Kept>> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -95,6 +112,10 @@ mod tests {
         EncodedKey { shape: Shape::STORED, encoding }
     }
 
+    fn kept(object: &Encodings, encoding: u8) -> Option<Bytes> {
+        object.look(key(encoding), Bytes::clone)
+    }
+
     #[test]
     fn no_more_is_kept_than_there_is_room_for() {
         let room = EncodingRoom::new(10);
@@ -103,12 +124,12 @@ mod tests {
         one.keep(key(0), "123456".into(), &room);
         assert_eq!(room.used(), 6, "what is kept already is not kept again");
         two.keep(key(0), "12345".into(), &room);
-        assert_eq!((two.get(key(0)), room.used()), (None, 6));
+        assert_eq!((kept(&two, 0), room.used()), (None, 6));
         two.keep(key(1), "1234".into(), &room);
-        assert_eq!((two.get(key(1)), room.used()), (Some("1234".into()), 10));
+        assert_eq!((kept(&two, 1), room.used()), (Some("1234".into()), 10));
         drop(one);
         two.keep(key(0), "12345".into(), &room);
-        assert_eq!((two.get(key(0)), room.used()), (Some("12345".into()), 9));
+        assert_eq!((kept(&two, 0), room.used()), (Some("12345".into()), 9));
     }
 
     #[test]
@@ -118,6 +139,7 @@ mod tests {
         for encoding in 0..=MAX_ENCODINGS as u8 {
             object.keep(key(encoding), "x".into(), &room);
         }
-        assert_eq!((object.get(key(0)), object.get(key(1)).is_some(), room.used()), (None, true, MAX_ENCODINGS));
+        let found: Vec<bool> = (0..=MAX_ENCODINGS as u8).map(|encoding| kept(&object, encoding).is_some()).collect();
+        assert_eq!((found, room.used()), (vec![true, false, true, true, true], MAX_ENCODINGS));
     }
 }

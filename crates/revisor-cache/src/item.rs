@@ -120,7 +120,12 @@ impl Item {
 
     /// The object in another encoding, if it was kept in it.
     pub fn encoded(&self, key: EncodedKey) -> Option<Bytes> {
-        self.beside.get()?.encodings.get()?.get(key)
+        self.look_encoded(key, Bytes::clone)
+    }
+
+    /// What `look` makes of the object in another encoding, if it was kept in it: for those who need it for a moment.
+    pub fn look_encoded<R>(&self, key: EncodedKey, look: impl FnOnce(&Bytes) -> R) -> Option<R> {
+        self.beside.get()?.encodings.get()?.look(key, look)
     }
 
     /// Keeps the object in another encoding while it lives, if there is room.

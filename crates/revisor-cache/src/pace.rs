@@ -15,7 +15,7 @@ const REST_PER_WAKER: Duration = Duration::from_micros(40);
 const SHORTEST_REST: Duration = Duration::from_millis(1);
 const LONGEST_REST: Duration = Duration::from_millis(5);
 /// How long an event waits for others that are expected, as a part of the rest.
-const PART_FOR_COMPANY: u32 = 4;
+const PART_FOR_COMPANY: u32 = 2;
 
 /// The pace of one resource.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ mod tests {
             ("a crowd is left alone", 100, 1, 1, 3),
             ("a lone event goes out", 100, 1, 5, 0),
             ("so it does the day after", 100, 1, 86_400_000, 0),
-            ("where several came, others are waited for", 100, 2, 5, 1),
+            ("where several came, others are waited for", 100, 2, 5, 2),
             ("however many watch, not for long", 10_000, 2, 2, 3),
         ] {
             let mut pace = Pace::default();
@@ -104,10 +104,10 @@ mod tests {
         let mut pace = Pace::default();
         pace.told(100, 3);
         pace.rest(start);
-        assert_eq!(waits(&mut pace, start, 10), 1);
-        assert_eq!(waits(&mut pace, start, 11), 0);
+        assert_eq!(waits(&mut pace, start, 10), 2);
+        assert_eq!(waits(&mut pace, start, 12), 0);
         pace.told(100, 1);
-        pace.rest(start + Duration::from_millis(11));
+        pace.rest(start + Duration::from_millis(12));
         assert_eq!(waits(&mut pace, start, 20), 0, "the one before came alone");
     }
 }

@@ -123,6 +123,11 @@ impl Fields {
         self.always_written.iter().map(|named| &self.fields[named.at as usize])
     }
 
+    /// The places of all fields, in the order of their names.
+    pub(crate) fn places_by_name(&self) -> impl Iterator<Item = usize> {
+        self.by_name.iter().map(|named| named.at as usize)
+    }
+
     /// Finds the fields of names that are asked for in their order.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         Cursor { fields: &self.fields, rest: &self.by_name }

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use revisor_auth::joined_authorities;
 use revisor_object::{Object, Value};
 use revisor_registry::{Registry, RegistryError};
+use revisor_version::Revision;
 use rustls_pki_types::CertificateDer;
 use time::{Date, Month, OffsetDateTime};
 use tokio::sync::watch;
@@ -33,6 +34,9 @@ const PROXY_LISTS: [&str; 5] = [
 /// How often it is looked whether they are as they should be: a look is two entries of a map.
 const LOOKING: Duration = Duration::from_secs(1);
 
+/// How often they are read although nothing has changed: authorities expire.
+const READING: Duration = Duration::from_secs(60);
+
 /// How long the second one stays away that somebody deleted, so that servers which do not want it have their say.
 const TRACKING_AGAIN: Duration = Duration::from_secs(30 * 60);
 
@@ -55,6 +59,15 @@ pub(crate) struct OwnConfigMaps {
     tracked: Option<Instant>,
     /// What was last in the way.
     problem: String,
+    /// What was right when it was read last.
+    right: Option<Right>,
+}
+
+/// What makes them what they should be.
+struct Right {
+    read: Instant,
+    revisions: [Option<Revision>; 2],
+    authorities: Vec<CertificateDer<'static>>,
 }
 
 impl OwnConfigMaps {
@@ -63,7 +76,7 @@ impl OwnConfigMaps {
         authorities: watch::Receiver<Vec<CertificateDer<'static>>>,
         proxies: FrontProxies,
     ) -> OwnConfigMaps {
-        OwnConfigMaps { registry, authorities, proxies, tracked: None, problem: String::new() }
+        OwnConfigMaps { registry, authorities, proxies, tracked: None, problem: String::new(), right: None }
     }
 
     /// The same with authorities that may change.
@@ -83,6 +96,11 @@ impl OwnConfigMaps {
 
     /// Makes what is missing and puts right what is wrong.
     pub(crate) async fn look(&mut self) {
+        let before = self.revisions();
+        if self.is_right(before) {
+            return;
+        }
+        let authorities = self.authorities.borrow().clone();
         let problems = match (self.authentication().await, self.tracking().await) {
             (Ok(()), Ok(())) => String::new(),
             (Err(error), _) | (_, Err(error)) if error.is_stop() => return,
@@ -92,7 +110,24 @@ impl OwnConfigMaps {
         if !problems.is_empty() && problems != self.problem {
             tracing::warn!(error = problems, "cannot tell others in kube-system whom this server trusts");
         }
+        // What is missing may have to be made later.
+        let is_right = problems.is_empty() && self.revisions() == before && before[1].is_some();
+        self.right = is_right.then(|| Right { read: Instant::now(), revisions: before, authorities });
         self.problem = problems;
+    }
+
+    /// Which writes made them what they are.
+    fn revisions(&self) -> [Option<Revision>; 2] {
+        [AUTHENTICATION, TRACKING].map(|name| self.registry.config_map_revision(NAMESPACE, name))
+    }
+
+    /// Whether they are what they were when they were right, and nothing else has changed.
+    fn is_right(&self, revisions: [Option<Revision>; 2]) -> bool {
+        self.right.as_ref().is_some_and(|right| {
+            right.revisions == revisions
+                && right.read.elapsed() < READING
+                && right.authorities == *self.authorities.borrow()
+        })
     }
 
     async fn authentication(&self) -> Result<(), RegistryError> {

@@ -28,9 +28,6 @@ const EVERY: Duration = Duration::from_secs(2);
 /// A server whose threads have worked for less than this between two looks is quiet.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// As long as it stays quiet, one look of so many has it let go again of what its own work has brought back.
-const LOOKS_BETWEEN: u32 = 5;
-
 #[allow(unsafe_code)]
 mod allocator {
     unsafe extern "C" {
@@ -95,19 +92,19 @@ pub(crate) fn begin(workers: Arc<Workers>) -> JoinHandle<()> {
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut worked_before = worked();
         // The start was work.
-        let mut quiet_looks: u32 = 0;
+        let mut was_busy = true;
         loop {
             looks.tick().await;
             let worked = worked();
             let is_busy = worked.saturating_sub(worked_before) > QUIET;
-            quiet_looks = if is_busy { 0 } else { quiet_looks.wrapping_add(1) };
-            if quiet_looks == 1 {
+            if was_busy && !is_busy {
                 workers.ask();
             }
-            if quiet_looks % LOOKS_BETWEEN == 1 {
+            // As long as it stays quiet, it lets go again of what its own work has brought back.
+            if !is_busy {
                 give_back(&program).await;
             }
-            worked_before = worked;
+            (was_busy, worked_before) = (is_busy, worked);
         }
     })
 }

@@ -88,7 +88,17 @@ impl Codec {
         self.remembered(resource, item, PROTOBUF, || self.object_message(resource, json))
     }
 
-    /// The same in CBOR: a map without the kind and the version.
+    /// What `look` makes of the message of an object of the cache, if it is remembered.
+    pub(crate) fn look_message<R>(
+        &self,
+        resource: &Resource,
+        item: &Item,
+        look: impl FnOnce(&Bytes) -> R,
+    ) -> Option<R> {
+        item.look_encoded(EncodedKey { shape: resource.shape, encoding: PROTOBUF }, look)
+    }
+
+    /// An object of the cache in CBOR, remembered alike: a map without the kind and the version.
     pub(crate) fn item_cbor(&self, resource: &Resource, item: &Item, json: &[u8]) -> Bytes {
         self.remembered(resource, item, CBOR, || self.object_cbor(resource, json))
     }

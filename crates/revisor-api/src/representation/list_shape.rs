@@ -92,7 +92,7 @@ impl ListShape {
 
     /// How many bytes an item of the cache takes in the list.
     pub(crate) fn measure_item(&self, item: &Item) -> usize {
-        field_length(self.item_message(item).len())
+        field_length(self.look_message(item, Bytes::len).unwrap_or_else(|| self.item_message(item).len()))
     }
 
     /// The same of an object as it is shown, which is in the cache as `item`.
@@ -194,7 +194,11 @@ impl ListShape {
     /// Appends one object of the cache.
     pub(crate) fn push_item(&self, item: &Item, is_first: bool, out: &mut BytesMut) {
         match (self.encoding, self.items) {
-            (Encoding::Protobuf, _) => push_field(&self.item_message(item), out),
+            (Encoding::Protobuf, _) => {
+                if self.look_message(item, |message| push_field(message, out)).is_none() {
+                    push_field(&self.item_message(item), out);
+                }
+            }
             (Encoding::Cbor, _) => self.push_cbor(&present_item(&self.resource, item), Some(item), is_first, out),
             (_, Items::Rows(rows)) => {
                 self.push_as(is_first, out, |out| rows.push_item(&self.resource, item, out));
@@ -242,13 +246,27 @@ impl ListShape {
         }
     }
 
-    /// The message of an object of the cache. One that is remembered needs no look at the object itself.
+    /// What `look` makes of the message of an object of the cache, if it is remembered: without a look at the object itself,
+    /// which is somewhere else in memory.
+    fn look_message<R>(&self, item: &Item, look: impl FnOnce(&Bytes) -> R) -> Option<R> {
+        match self.items {
+            Items::Whole => self.codec.look_message(&self.resource, item, look),
+            Items::Metadata(_) | Items::Rows(_) => None,
+        }
+    }
+
+    /// The message of an object of the cache.
     fn item_message(&self, item: &Item) -> Bytes {
         self.message(&present_item(&self.resource, item), Some(item))
     }
 
     /// Reads a byte of each part of memory from which this item will be written.
     pub(crate) fn touch(&self, item: &Item) -> usize {
+        if self.encoding == Encoding::Protobuf
+            && let Some(of_message) = self.look_message(item, |message| message.first().copied())
+        {
+            return item.bytes().len() + usize::from(of_message.unwrap_or_default());
+        }
         let of_object = item.bytes().first().copied();
         let of_row = match self.items {
             Items::Rows(_) => table::first_byte_of_row(&self.resource, item),

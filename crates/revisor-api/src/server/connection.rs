@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::delivery::{Delivery, Latest, OutgoingBody, Patience};
+use super::delivery::{Delivery, Latest, OutgoingBody, PIECE, Patience};
 use super::gathered::Gathered;
 use super::rooms::{Guest, Stay};
 use super::stream_task::StreamExecutor;
@@ -38,6 +38,10 @@ use crate::strict_transport_security::StrictTransportSecurity;
 /// The most that is buffered for writing, per HTTP/1.1 connection and per HTTP/2 stream: what a client that does not
 /// read can make the server hold. Four TLS records.
 const WRITE_BUFFER: usize = 64 * 1024;
+
+/// How much is encrypted before the socket takes it: a piece of an answer and what frames it, so that it leaves with one
+/// call into the kernel.
+const SEALED: usize = PIECE + 1024;
 
 /// What an HTTP/2 client may send ahead, per stream and in all. Nothing is set aside for it.
 const STREAM_WINDOW: u32 = 256 * 1024;
@@ -93,8 +97,9 @@ impl<H: Handler> ConnectionServer<H> {
     /// From the handshake to the end.
     pub(super) async fn serve(self: Arc<Self>, stream: TcpStream, address: SocketAddr, stay: Stay) {
         // Boxed, so that what a handshake needs is given back before the connection's long life begins.
-        let Some(stream) = Box::pin(self.handshake(stream, address, stay.guest())).await else { return };
-        let (_, tls) = stream.get_ref();
+        let Some(mut stream) = Box::pin(self.handshake(stream, address, stay.guest())).await else { return };
+        let (_, tls) = stream.get_mut();
+        tls.set_buffer_limit(Some(SEALED));
         // As in the original, HTTP/2 is spoken only where it was agreed on. Guessing from the first bytes would mean
         // to wait for them without a limit.
         let speaks_http2 = tls.alpn_protocol() == Some(b"h2");

@@ -22,7 +22,7 @@ use crate::body::{Body, ByteSource};
 use crate::cut_off::CutOff;
 
 /// The most that is handed to a connection at once: what a client has to take before its time is over.
-const PIECE: usize = 128 * 1024;
+pub(crate) const PIECE: usize = 128 * 1024;
 
 /// A request that is being answered.
 pub(super) struct Delivery {

@@ -2,10 +2,17 @@
 //! it is seen to here.
 
 use revisor_object::{Object, Value, Warnings};
+use revisor_version::Revision;
 
 use crate::{Decoded, Place, Registry, RegistryError};
 
 impl Registry {
+    /// Which write made the ConfigMap `name` what it is, for those who have looked at it before.
+    pub fn config_map_revision(&self, namespace: &str, name: &str) -> Option<Revision> {
+        let resource = self.known("", "v1", "configmaps")?;
+        self.cache_of(resource).get(&resource.key(Some(namespace), name)).map(|item| item.revision())
+    }
+
     /// Makes a ConfigMap, or brings it up to date: `wanted` sees what it says, if it is there, and answers what it should
     /// say; `None` for as it is. Doing it again writes nothing.
     pub async fn keep_config_map(

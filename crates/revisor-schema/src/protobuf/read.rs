@@ -11,8 +11,9 @@ use super::layout::{Content, Layout};
 use super::wire::{BYTES, FIXED64, Tag, VARINT, Wire};
 use super::{MAX_DEPTH, ProtobufError};
 use crate::conform::encode_base64;
+use crate::fields::Fields;
 use crate::timestamp::{Precision, format_timestamp};
-use crate::{Alternative, Field, Shape, StructId, Types};
+use crate::{Alternative, Shape, StructId, Types};
 
 /// The parts of a message, in their order. Nearly all have one.
 type Parts<'a> = SmallVec<[&'a [u8]; 1]>;
@@ -195,7 +196,7 @@ impl Types {
 struct MessageReader<'t, 'a> {
     types: &'t Types,
     name: &'t str,
-    fields: &'t [Field],
+    fields: &'t Fields,
     /// What was read of each field.
     slots: Vec<Slot<'a>>,
     depth: usize,
@@ -268,19 +269,27 @@ impl<'a> MessageReader<'_, 'a> {
         self.finish().err().unwrap_or(error)
     }
 
-    fn finish(self) -> Result<Value, ProtobufError> {
-        let mut members = Vec::new();
-        for (field, slot) in self.fields.iter().zip(self.slots) {
-            let value = match slot {
+    fn finish(mut self) -> Result<Value, ProtobufError> {
+        let mut count = 0;
+        // In the order of the fields first: of several faults that of the first field is told.
+        for (field, slot) in self.fields.iter().zip(&mut self.slots) {
+            let value = match std::mem::replace(slot, Slot::Empty) {
                 Slot::Empty => continue,
                 Slot::One(value) => value,
                 Slot::Parts(parts) => self.types.read_parts(&field.shape, &parts, self.depth)?,
                 Slot::Many(items) => Value::Array(items),
                 Slot::Pairs(pairs) => Value::Object(Object::from_members(pairs)),
             };
-            members.push((CompactString::from(&*field.name), value));
+            *slot = Slot::One(value);
+            count += 1;
         }
-        Ok(Value::Object(Object::from_members(members)))
+        let mut members = Vec::with_capacity(count);
+        for at in self.fields.places_by_name() {
+            if let Slot::One(value) = std::mem::replace(&mut self.slots[at], Slot::Empty) {
+                members.push((CompactString::from(&*self.fields[at].name), value));
+            }
+        }
+        Ok(Value::Object(Object::from_sorted(members)))
     }
 }
 

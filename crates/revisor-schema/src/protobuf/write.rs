@@ -20,7 +20,7 @@ use crate::{Alternative, Field, Presence, Shape, StructId, Types};
 impl Types {
     /// The message of an object that conforms to the type `id`.
     pub fn write_protobuf(&self, id: StructId, object: &Object) -> Vec<u8> {
-        Writer { types: self, source: Tree::new() }.message(|writer, out| {
+        Writer { types: self, source: Tree::new() }.message(USUAL_MESSAGE, |writer, out| {
             let of = self.get(id);
             writer.structure(&of.fields, self.layout(id), |values| of.fields.gather(object, values), out);
         })
@@ -40,9 +40,13 @@ impl Types {
     pub(super) fn protobuf_of_canonical(&self, id: StructId, json: &[u8]) -> Option<Vec<u8>> {
         let (outline, root) = Outline::of(self, id, std::str::from_utf8(json).ok()?)?;
         let writer = Writer { types: self, source: outline };
-        Some(writer.message(|writer, out| writer.structure_of(id, Some(root), out)))
+        // A message has no names, and so is shorter than its JSON as a rule.
+        Some(writer.message(json.len(), |writer, out| writer.structure_of(id, Some(root), out)))
     }
 }
+
+/// The room that a message gets of which nothing is known yet.
+const USUAL_MESSAGE: usize = 1024;
 
 /// Writes values of a source. `None` is the zero value of whatever it stands for.
 struct Writer<'t, S> {
@@ -51,8 +55,9 @@ struct Writer<'t, S> {
 }
 
 impl<S: Source> Writer<'_, S> {
-    fn message(&self, write: impl FnOnce(&Self, &mut Backwards)) -> Vec<u8> {
-        let mut out = Backwards::with_capacity(1024);
+    /// A message of about so many bytes.
+    fn message(&self, bytes: usize, write: impl FnOnce(&Self, &mut Backwards)) -> Vec<u8> {
+        let mut out = Backwards::with_capacity(bytes);
         write(self, &mut out);
         out.finish()
     }
@@ -288,8 +293,8 @@ impl Backwards {
         self.tag(field, BYTES);
     }
 
-    fn finish(mut self) -> Vec<u8> {
-        self.buffer.drain(..self.at);
-        self.buffer
+    /// What was written, without the room that was not needed: messages are kept.
+    fn finish(self) -> Vec<u8> {
+        self.buffer[self.at..].to_vec()
     }
 }
