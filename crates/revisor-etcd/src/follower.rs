@@ -117,6 +117,7 @@ async fn listen(shared: &Arc<Shared>, stream: &mut WatchStream) -> Result<Ended,
     // Whoever was away may come back as another one, which would have nothing to tell of what is still to come there. That
     // is found out by asking, and then ends this; why one does not answer is told by the stream.
     let _ = shared.newest().await;
+    shared.check_last_change().await?;
     let (mut heard, mut has_asked) = (Instant::now(), false);
     loop {
         let is_behind = *wanted.borrow_and_update() > shared.mirror().revision();
