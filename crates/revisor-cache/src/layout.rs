@@ -17,11 +17,6 @@ impl Layout {
         Some(namespace)
     }
 
-    /// The namespace whose objects are exactly those with this key prefix, if it is the prefix of one.
-    pub(crate) fn namespace_of_prefix<'a>(&self, prefix: &'a str) -> Option<&'a str> {
-        self.namespace_of(prefix).filter(|namespace| prefix.len() == self.prefix.len() + namespace.len() + 1)
-    }
-
     /// The prefix of the keys of `namespace`.
     pub(crate) fn namespace_prefix(&self, namespace: &str) -> String {
         format!("{}{namespace}/", self.prefix)
@@ -35,17 +30,16 @@ mod tests {
     #[test]
     fn namespaces_are_read_from_keys() {
         let layout = |namespaced| Layout { prefix: "/registry/pods/".into(), namespaced };
-        for (name, namespaced, key, namespace, of_prefix) in [
-            ("an object", true, "/registry/pods/a/x", Some("a"), None),
-            ("a whole namespace", true, "/registry/pods/a/", Some("a"), Some("a")),
-            ("a name with a slash", true, "/registry/pods/a/x/y", Some("a"), None),
-            ("the whole resource", true, "/registry/pods/", None, None),
-            ("no slash after the namespace", true, "/registry/pods/a", None, None),
-            ("another resource", true, "/registry/nodes/a/x", None, None),
-            ("a resource without namespaces", false, "/registry/pods/a/x", None, None),
+        for (name, namespaced, key, namespace) in [
+            ("an object", true, "/registry/pods/a/x", Some("a")),
+            ("a whole namespace", true, "/registry/pods/a/", Some("a")),
+            ("a name with a slash", true, "/registry/pods/a/x/y", Some("a")),
+            ("the whole resource", true, "/registry/pods/", None),
+            ("no slash after the namespace", true, "/registry/pods/a", None),
+            ("another resource", true, "/registry/nodes/a/x", None),
+            ("a resource without namespaces", false, "/registry/pods/a/x", None),
         ] {
             assert_eq!(layout(namespaced).namespace_of(key), namespace, "{name}");
-            assert_eq!(layout(namespaced).namespace_of_prefix(key), of_prefix, "{name}, as a prefix");
         }
         assert_eq!(layout(true).namespace_prefix("a"), "/registry/pods/a/");
     }

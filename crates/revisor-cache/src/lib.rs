@@ -33,6 +33,7 @@ mod item;
 mod layout;
 mod pace;
 mod queue;
+mod ranks;
 mod resource;
 mod revision_cell;
 mod snapshot;

@@ -11,6 +11,7 @@ use revisor_version::Revision;
 
 use crate::Item;
 use crate::layout::Layout;
+use crate::ranks::Ranks;
 
 /// All objects of a resource as they were at one revision. A list is one of these, and so are all its pages (C2).
 #[derive(Clone)]
@@ -108,10 +109,14 @@ impl Snapshot {
         self.range(prefix, None).find(|item| item.entry().problem().is_some())
     }
 
-    /// How many objects have keys that start with `prefix`. Costs a lookup for a whole resource and for one
-    /// namespace, a walk for other prefixes.
+    /// How many objects have keys that start with `prefix`. Nobody has to walk over many of them for that.
     pub fn count(&self, prefix: &str) -> usize {
-        self.table.count(prefix)
+        self.table.count(prefix, None)
+    }
+
+    /// The same of those that come strictly after the key `after`.
+    pub fn count_after(&self, prefix: &str, after: &str) -> usize {
+        self.table.count(prefix, Some(after))
     }
 }
 
@@ -131,8 +136,8 @@ fn weight(item: &Item) -> u64 {
 pub(crate) struct Table {
     layout: Arc<Layout>,
     objects: OrdMap<Key, Arc<Item>>,
-    // Beside the objects, so that "how many remain" on the first page of a list does not walk the namespace.
-    namespaces: OrdMap<Arc<str>, usize>,
+    // Beside the objects, so that "how many remain" on a page of a list does not walk over all that do.
+    ranks: Ranks,
     /// How many of them cannot be read. Nearly always none, so that nobody has to look.
     unreadable: usize,
     /// See [`Footprint`].
@@ -143,7 +148,7 @@ pub(crate) struct Table {
 impl Table {
     /// The table of a resource without objects.
     pub(crate) fn empty(layout: Arc<Layout>) -> Table {
-        Table { layout, objects: OrdMap::new(), namespaces: OrdMap::new(), unreadable: 0, bytes: 0, replaced: 0 }
+        Table { layout, objects: OrdMap::new(), ranks: Ranks::default(), unreadable: 0, bytes: 0, replaced: 0 }
     }
 
     /// See [`Footprint::replaced`].
@@ -173,13 +178,8 @@ impl Table {
         self.unreadable += usize::from(item.entry().problem().is_some());
         let old = self.objects.insert(key.clone(), item);
         self.count_replaced(old.as_deref());
-        if old.is_none()
-            && let Some(namespace) = self.layout.namespace_of(key.as_str())
-        {
-            match self.namespaces.get_mut(namespace) {
-                Some(count) => *count += 1,
-                None => drop(self.namespaces.insert(namespace.into(), 1)),
-            }
+        if old.is_none() {
+            self.ranks.add(&key, &self.objects);
         }
         old
     }
@@ -188,14 +188,7 @@ impl Table {
     pub(crate) fn remove(&mut self, key: &str) -> Option<Arc<Item>> {
         let old = self.objects.remove(key)?;
         self.count_replaced(Some(&old));
-        if let Some(namespace) = self.layout.namespace_of(key)
-            && let Some(count) = self.namespaces.get_mut(namespace)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.namespaces.remove(namespace);
-            }
-        }
+        self.ranks.take(key);
         Some(old)
     }
 
@@ -207,26 +200,29 @@ impl Table {
     }
 
     fn range<'a>(&'a self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = &'a Arc<Item>> + use<'a> {
-        let start = match after {
-            Some(after) if after >= prefix => Bound::Excluded(after),
-            _ => Bound::Included(prefix),
-        };
-        let end = first_beyond(prefix);
-        let is_empty = matches!((start, &end), (Bound::Excluded(after), Some(end)) if after >= end.as_str());
-        let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let range = (!is_empty).then(|| self.objects.range::<_, str>((start, end)));
+        let range = bounds(prefix, after, |start, end| {
+            self.objects.range::<_, str>((start, end.map_or(Bound::Unbounded, Bound::Excluded)))
+        });
         range.into_iter().flatten().map(|(_, item)| item)
     }
 
-    fn count(&self, prefix: &str) -> usize {
-        if self.layout.prefix.starts_with(prefix) {
+    fn count(&self, prefix: &str, after: Option<&str>) -> usize {
+        if after.is_none() && self.layout.prefix.starts_with(prefix) {
             return self.objects.len();
         }
-        match self.layout.namespace_of_prefix(prefix) {
-            Some(namespace) => self.namespaces.get(namespace).copied().unwrap_or(0),
-            None => self.range(prefix, None).count(),
-        }
+        bounds(prefix, after, |start, end| self.ranks.count(&self.objects, start, end)).unwrap_or(0)
     }
+}
+
+/// Where the keys are that start with `prefix` and come strictly after the key `after`, for `find`; `None` if no key does.
+fn bounds<T>(prefix: &str, after: Option<&str>, find: impl FnOnce(Bound<&str>, Option<&str>) -> T) -> Option<T> {
+    let start = match after {
+        Some(after) if after >= prefix => Bound::Excluded(after),
+        _ => Bound::Included(prefix),
+    };
+    let end = first_beyond(prefix);
+    let is_empty = matches!((start, &end), (Bound::Excluded(after), Some(end)) if after >= end.as_str());
+    (!is_empty).then(|| find(start, end.as_deref()))
 }
 
 /// The least text that is greater than every text with this prefix; `None` if there is no such text. A bound that is
@@ -299,9 +295,12 @@ mod tests {
         for prefix in ["", "/r/", "/r/pods/", "/r/pods/a/", "/r/pods/b/", "/r/pods/c/", "/r/pods/a", "/r/pods/a/x"] {
             for (name, snapshot) in [("before", &before), ("after", &after)] {
                 assert_eq!(snapshot.count(prefix), snapshot.range(prefix, None).count(), "{prefix} {name}");
+                for place in ["", "/r/pods/a/", "/r/pods/a/x", "/r/pods/a/xx", "/r/pods/b/x", "/s"] {
+                    let walked = snapshot.range(prefix, Some(place)).count();
+                    assert_eq!(snapshot.count_after(prefix, place), walked, "{prefix} after {place} {name}");
+                }
             }
         }
-        assert!(after.table.namespaces.get("b").is_none(), "an empty namespace costs nothing");
     }
 
     #[test]

@@ -9,9 +9,9 @@ use crate::endpoint::{EndpointError, TlsFiles};
 use crate::grpc::{PendingReceiving, Receiving, Sending};
 use crate::members::{Members, Repeat};
 use crate::messages::{
-    CompactionRequest, CompactionResponse, LeaseGrantRequest, LeaseGrantResponse, RangeRequest, RangeResponse,
-    StatusRequest, StatusResponse, TxnRequest, TxnResponse, WatchCreateRequest, WatchProgressRequest, WatchRequest,
-    WatchResponse, WatchUnion,
+    CompactionRequest, CompactionResponse, LeaseGrantRequest, LeaseGrantResponse, RangeOutline, RangeRequest,
+    RangeResponse, StatusRequest, StatusResponse, TxnRequest, TxnResponse, WatchCreateRequest, WatchProgressRequest,
+    WatchRequest, WatchResponse, WatchUnion,
 };
 
 /// How long a call may take if nothing else is said. etcd itself gives up a write after about as long.
@@ -36,6 +36,11 @@ impl Client {
     /// The same, in so much time.
     pub async fn range_within(&self, request: &RangeRequest, timeout: Duration) -> Result<RangeResponse, EtcdError> {
         self.members.call("/etcdserverpb.KV/Range", request, Repeat::Harmless, timeout).await
+    }
+
+    /// Reads keys and leaves it to the caller to understand them: of a large page that takes a while.
+    pub(crate) async fn range_outline(&self, request: &RangeRequest) -> Result<RangeOutline, EtcdError> {
+        self.members.call("/etcdserverpb.KV/Range", request, Repeat::Harmless, PATIENCE).await
     }
 
     /// Compares, and then writes or reads.

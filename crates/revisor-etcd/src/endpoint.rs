@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use h2::client::Connection;
+use http::Uri;
 use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
@@ -64,6 +65,7 @@ pub struct TlsFiles {
 pub(crate) struct Endpoint {
     /// `http://host:port`
     pub(crate) url: Arc<str>,
+    origin: Uri,
     host: String,
     port: u16,
     tls: Option<(TlsConnector, ServerName<'static>)>,
@@ -93,7 +95,9 @@ impl Endpoint {
             None
         };
         let scheme = if is_secure { "https" } else { "http" };
-        Ok(Endpoint { url: format!("{scheme}://{authority}").into(), host, port, tls })
+        let url = format!("{scheme}://{authority}");
+        let origin = url.parse().map_err(|_| refuse("it is no URL"))?;
+        Ok(Endpoint { url: url.into(), origin, host, port, tls })
     }
 
     /// A new connection. It is driven by a task until it breaks, or nobody uses it any more.
@@ -138,7 +142,11 @@ impl Endpoint {
                 tracing::debug!(endpoint = &*url, %error, "a connection to etcd ended");
             }
         });
-        Ok(Connected { line: Line { sender, endpoint: self.url.clone() }, is_alive, driver })
+        Ok(Connected {
+            line: Line { sender, endpoint: self.url.clone(), origin: self.origin.clone() },
+            is_alive,
+            driver,
+        })
     }
 }
 

@@ -29,6 +29,16 @@ const SILENCE: Duration = Duration::from_secs(12);
 const SOON: Duration = Duration::from_millis(3);
 const OFTEN: Duration = Duration::from_millis(20);
 
+/// How many changes that have arrived are taken in together.
+const TOGETHER: usize = 64;
+
+/// Changes that were heard and not taken in yet, and up to where they are all.
+#[derive(Default)]
+struct Heard {
+    told: Vec<Told>,
+    through: Option<Revision>,
+}
+
 /// Why a stream ended.
 enum Ended {
     /// It can be opened again where it was.
@@ -101,12 +111,13 @@ async fn listen(shared: &Arc<Shared>, stream: &mut WatchStream) -> Result<Ended,
     let mut wanted = shared.wanted.subscribe();
     let mut ids = Vec::with_capacity(2);
     let first = tokio::time::timeout(SILENCE, stream.next()).await.map_err(|_| EtcdError::TimedOut)??;
-    if let Some(ended) = take_in(shared, &mut ids, first) {
+    if let Some(ended) = take_in_all(shared, &mut ids, stream, first).await? {
         return Ok(ended);
     }
     // Whoever was away may come back as another one, which would have nothing to tell of what is still to come there. That
     // is found out by asking, and then ends this; why one does not answer is told by the stream.
     let _ = shared.newest().await;
+    shared.check_last_change().await?;
     let (mut heard, mut has_asked) = (Instant::now(), false);
     loop {
         let is_behind = *wanted.borrow_and_update() > shared.mirror().revision();
@@ -117,7 +128,7 @@ async fn listen(shared: &Arc<Shared>, stream: &mut WatchStream) -> Result<Ended,
         };
         tokio::select! {
             response = stream.next() => {
-                if let Some(ended) = take_in(shared, &mut ids, response?) {
+                if let Some(ended) = take_in_all(shared, &mut ids, stream, response?).await? {
                     return Ok(ended);
                 }
                 (heard, has_asked) = (Instant::now(), false);
@@ -135,7 +146,42 @@ async fn listen(shared: &Arc<Shared>, stream: &mut WatchStream) -> Result<Ended,
     }
 }
 
-fn take_in(shared: &Shared, ids: &mut Vec<i64>, response: WatchResponse) -> Option<Ended> {
+/// Takes in a response together with those that have arrived behind it: of many writes at once, everybody is told once.
+async fn take_in_all(
+    shared: &Shared,
+    ids: &mut Vec<i64>,
+    stream: &mut WatchStream,
+    first: WatchResponse,
+) -> Result<Option<Ended>, EtcdError> {
+    let (mut heard, mut next) = (Heard::default(), Ok(first));
+    let ended = loop {
+        match next.map(|response| hear(shared, ids, response, &mut heard)) {
+            Ok(None) => {}
+            ended => break ended,
+        }
+        if heard.told.len() >= TOGETHER {
+            break Ok(None);
+        }
+        next = tokio::select! {
+            biased;
+            response = stream.next() => response,
+            () = std::future::ready(()) => break Ok(None),
+        };
+    };
+    heard.take_in(shared);
+    ended
+}
+
+impl Heard {
+    fn take_in(&mut self, shared: &Shared) {
+        let Heard { told, through } = std::mem::take(self);
+        if through.is_some() {
+            shared.take_in(told, through);
+        }
+    }
+}
+
+fn hear(shared: &Shared, ids: &mut Vec<i64>, response: WatchResponse, heard: &mut Heard) -> Option<Ended> {
     if response.compact_revision > 0 {
         return Some(Ended::Compacted(revision_of(response.compact_revision)));
     }
@@ -151,19 +197,20 @@ fn take_in(shared: &Shared, ids: &mut Vec<i64>, response: WatchResponse) -> Opti
     if is_compaction && !response.events.is_empty() {
         let noted = response.events.iter().filter_map(|event| event.kv.as_ref());
         let noted = noted.filter_map(|kv| std::str::from_utf8(&kv.value).ok()?.parse().ok()).max();
+        heard.take_in(shared);
         shared.note_oldest(noted.and_then(revision_of));
         return None;
     }
     if response.events.is_empty() {
         // How far the stream is: of all watches on it, unless it is that of the other one alone.
         if !is_compaction {
-            shared.take_in(Vec::new(), response.header.and_then(|header| revision_of(header.revision)));
+            heard.through = heard.through.max(response.header.and_then(|header| revision_of(header.revision)));
         }
         return None;
     }
     let through = response.events.iter().filter_map(|event| event.kv.as_ref()).map(|kv| kv.mod_revision).max();
-    let told = response.events.iter().filter_map(|event| told(shared, event)).collect();
-    shared.take_in(told, through.and_then(revision_of));
+    heard.told.extend(response.events.iter().filter_map(|event| told(shared, event)));
+    heard.through = heard.through.max(through.and_then(revision_of));
     None
 }
 

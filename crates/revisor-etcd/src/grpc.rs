@@ -9,16 +9,22 @@ use std::time::Duration;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use h2::client::SendRequest;
 use h2::{RecvStream, SendStream};
-use http::{HeaderMap, Method, Request, Uri};
+use http::header::{CONTENT_TYPE, InvalidHeaderValue, TE};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use prost::Message;
 
+use crate::chunks::Chunks;
 use crate::{Code, EtcdError};
 
 /// The longest message that is taken. A page of a list has so much room; etcd's own answers are far shorter.
 const MAX_MESSAGE: usize = 1 << 30;
 
-/// How often memory for a message is taken on the word of its length alone.
-const TRUSTED: usize = 1 << 20;
+/// How long the caller waits.
+const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+
+/// How many bytes stand before each message.
+const PREFIX: usize = 5;
 
 /// One connection to a member, to make calls on.
 #[derive(Clone)]
@@ -26,6 +32,8 @@ pub(crate) struct Line {
     pub(crate) sender: SendRequest<Bytes>,
     /// `http://host:port`
     pub(crate) endpoint: Arc<str>,
+    /// The same, taken apart.
+    pub(crate) origin: Uri,
 }
 
 impl Line {
@@ -40,20 +48,23 @@ impl Line {
     /// Begins a call. Nothing of it was seen by anybody if this fails.
     async fn begin(
         &self,
-        path: &str,
+        path: &'static str,
         timeout: Option<Duration>,
     ) -> Result<(h2::client::ResponseFuture, SendStream<Bytes>), EtcdError> {
-        let invalid = |problem: String| EtcdError::Unreached { endpoint: self.endpoint.clone(), problem };
-        let uri: Uri = format!("{}{path}", self.endpoint).parse().map_err(|error| invalid(format!("{error}")))?;
-        let mut request = Request::builder()
-            .method(Method::POST)
-            .uri(uri)
-            .header("content-type", "application/grpc")
-            .header("te", "trailers");
+        let invalid =
+            |error: http::Error| EtcdError::Unreached { endpoint: self.endpoint.clone(), problem: error.to_string() };
+        let mut place = self.origin.clone().into_parts();
+        place.path_and_query = Some(PathAndQuery::from_static(path));
+        let mut request = Request::new(());
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = Uri::from_parts(place).map_err(|error| invalid(error.into()))?;
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        headers.insert(TE, HeaderValue::from_static("trailers"));
         if let Some(timeout) = timeout {
-            request = request.header("grpc-timeout", format!("{}m", timeout.as_millis().clamp(1, 99_999_999)));
+            let timeout = format!("{}m", timeout.as_millis().clamp(1, 99_999_999)).try_into();
+            headers.insert(TIMEOUT, timeout.map_err(|error: InvalidHeaderValue| invalid(error.into()))?);
         }
-        let request = request.body(()).map_err(|error| invalid(error.to_string()))?;
         let mut sender = self.sender.clone().ready().await.map_err(|error| self.unreached(&error))?;
         sender.send_request(request, false).map_err(|error| self.unreached(&error))
     }
@@ -61,7 +72,7 @@ impl Line {
     /// One message there and one back.
     pub(crate) async fn call<Q: Message, R: Message + Default>(
         &self,
-        path: &str,
+        path: &'static str,
         request: &Q,
         timeout: Duration,
     ) -> Result<R, EtcdError> {
@@ -82,7 +93,7 @@ impl Line {
     /// Opens a stream in both directions, which begins with `first`. Waits for no answer.
     pub(crate) async fn stream<Q: Message>(
         &self,
-        path: &str,
+        path: &'static str,
         first: &Q,
     ) -> Result<(Sending, PendingReceiving), EtcdError> {
         let (response, mut sending) = self.begin(path, None).await?;
@@ -127,22 +138,24 @@ impl PendingReceiving {
 pub(crate) struct Receiving {
     stream: RecvStream,
     line: Line,
-    read: BytesMut,
+    read: Chunks,
 }
 
 impl Receiving {
     fn new(stream: RecvStream, line: Line) -> Receiving {
-        Receiving { stream, line, read: BytesMut::new() }
+        Receiving { stream, line, read: Chunks::default() }
     }
 
     /// The next message; nothing at the end. Nothing is lost if the wait for it is given up.
     pub(crate) async fn next<R: Message + Default>(&mut self) -> Result<Option<R>, EtcdError> {
         loop {
-            if let Some(message) = self.take()? {
-                return R::decode(message).map(Some).map_err(|error| EtcdError::Unreadable(error.to_string()));
+            if let Some(length) = self.message()? {
+                // What cannot be read ends the call or the stream, so that nobody looks at what is left of it.
+                let message = R::decode((&mut self.read).take(length));
+                return message.map(Some).map_err(|error| EtcdError::Unreadable(error.to_string()));
             }
             let Some(data) = self.stream.data().await else {
-                if self.read.is_empty() {
+                if !self.read.has_remaining() {
                     return Ok(None);
                 }
                 return Err(EtcdError::Unreadable("a message ends too early".to_owned()));
@@ -150,7 +163,7 @@ impl Receiving {
             let data = data.map_err(|error| self.line.broken(&error))?;
             // What cannot be given back is of a connection that is gone.
             let _ = self.stream.flow_control().release_capacity(data.len());
-            self.read.extend_from_slice(&data);
+            self.read.push(data);
         }
     }
 
@@ -163,8 +176,9 @@ impl Receiving {
         }
     }
 
-    fn take(&mut self) -> Result<Option<Bytes>, EtcdError> {
-        let Some((&[compressed, a, b, c, d], _)) = self.read.split_first_chunk::<5>() else { return Ok(None) };
+    /// The length of a message all of which is there, when that comes next.
+    fn message(&mut self) -> Result<Option<usize>, EtcdError> {
+        let Some([compressed, a, b, c, d]) = self.read.peek() else { return Ok(None) };
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
         if compressed != 0 {
             return Err(EtcdError::Unreadable("a message is compressed, which nobody asked for".to_owned()));
@@ -174,18 +188,17 @@ impl Receiving {
             let message = format!("grpc: received message larger than max ({length} vs. {MAX_MESSAGE})");
             return Err(EtcdError::Status { code: Code::ResourceExhausted, message });
         }
-        if self.read.len() < length + 5 {
-            self.read.reserve((length + 5 - self.read.len()).min(TRUSTED));
+        if self.read.remaining() < length + PREFIX {
             return Ok(None);
         }
-        self.read.advance(5);
-        Ok(Some(self.read.split_to(length).freeze()))
+        self.read.advance(PREFIX);
+        Ok(Some(length))
     }
 }
 
 fn frame<Q: Message>(message: &Q) -> Bytes {
     let length = message.encoded_len();
-    let mut frame = BytesMut::with_capacity(length + 5);
+    let mut frame = BytesMut::with_capacity(length + PREFIX);
     frame.put_u8(0);
     frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
     message.encode_raw(&mut frame);

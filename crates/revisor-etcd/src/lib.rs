@@ -9,6 +9,7 @@
 
 mod arrivals;
 mod asker;
+mod chunks;
 mod client;
 mod codec;
 mod compactor;

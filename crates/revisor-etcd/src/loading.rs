@@ -1,16 +1,24 @@
 //! Reading everything that etcd holds: when a store is opened, and when it has to begin anew.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use prost::Message;
 use revisor_store::Entry;
 use revisor_version::Revision;
 use tokio::task::JoinHandle;
 
 use crate::EtcdError;
 use crate::keyspace::revision_of;
-use crate::messages::{RangeRequest, RangeResponse};
+use crate::messages::{KeyValue, RangeOutline, RangeRequest};
 use crate::page_size::PageSize;
 use crate::shared::Shared;
+
+/// How many keys are understood at once, so that all cores have some to the end, and in how many places that is done at a
+/// time: so much may be read and not understood yet.
+const PIECE: usize = 1024;
+const PLACES: usize = 32;
 
 /// All that etcd held at one revision.
 struct Loaded {
@@ -43,10 +51,11 @@ impl Shared {
         let mut size = PageSize::default();
         let mut request = RangeRequest { key, range_end, ..RangeRequest::default() };
         let mut cluster = 0;
-        let mut decoding: Vec<JoinHandle<Vec<Arc<Entry>>>> = Vec::new();
+        let mut entries = Vec::new();
+        let mut understanding = VecDeque::new();
         loop {
             request.limit = size.limit();
-            let RangeResponse { header, kvs, more, .. } = match self.client.range(&request).await {
+            let RangeOutline { header, kvs, more } = match self.client.range_outline(&request).await {
                 Err(error) if error.is_too_large() && size.shrink() => continue,
                 answer => answer?,
             };
@@ -55,23 +64,39 @@ impl Shared {
                 request.revision = header.revision;
                 cluster = header.cluster_id;
             }
-            size.fit(&kvs);
+            size.fit(kvs.iter().map(Bytes::len));
             if let Some(last) = kvs.last() {
-                request.key = [&last.key[..], b"\0"].concat().into();
+                request.key = [&key_value(last)?.key[..], b"\0"].concat().into();
             }
             // One page is read while those before are understood.
-            let shared = self.clone();
-            decoding.push(tokio::task::spawn_blocking(move || {
-                kvs.iter().filter_map(|kv| shared.entry_of(kv)).collect::<Vec<_>>()
-            }));
+            for piece in kvs.chunks(PIECE) {
+                if understanding.len() == PLACES
+                    && let Some(first) = understanding.pop_front()
+                {
+                    entries.extend(understood(first).await?);
+                }
+                let (shared, piece) = (self.clone(), piece.to_vec());
+                understanding.push_back(tokio::task::spawn_blocking(move || shared.understand(&piece)));
+            }
             if !more {
                 break;
             }
         }
-        let mut entries = Vec::new();
-        for page in decoding {
-            entries.extend(page.await.map_err(|error| EtcdError::Unreadable(error.to_string()))?);
+        for piece in understanding {
+            entries.extend(understood(piece).await?);
         }
         Ok(Loaded { entries, revision: revision_of(request.revision), cluster })
     }
+
+    fn understand(&self, kvs: &[Bytes]) -> Result<Vec<Arc<Entry>>, EtcdError> {
+        kvs.iter().filter_map(|kv| key_value(kv).map(|kv| self.entry_of(&kv)).transpose()).collect()
+    }
+}
+
+fn key_value(encoded: &Bytes) -> Result<KeyValue, EtcdError> {
+    KeyValue::decode(encoded.clone()).map_err(|error| EtcdError::Unreadable(error.to_string()))
+}
+
+async fn understood<T>(piece: JoinHandle<Result<T, EtcdError>>) -> Result<T, EtcdError> {
+    piece.await.map_err(|error| EtcdError::Unreadable(error.to_string()))?
 }

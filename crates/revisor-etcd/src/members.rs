@@ -69,7 +69,7 @@ impl Members {
     /// One message there and one back, from whoever answers within `timeout`.
     pub(crate) async fn call<Q: Message, R: Message + Default>(
         &self,
-        path: &str,
+        path: &'static str,
         request: &Q,
         repeat: Repeat,
         timeout: Duration,
@@ -116,7 +116,7 @@ impl Members {
     /// Opens a stream at one of the members; answers which.
     pub(crate) async fn stream<Q: Message>(
         &self,
-        path: &str,
+        path: &'static str,
         first: &Q,
     ) -> Result<(usize, (Sending, PendingReceiving)), EtcdError> {
         let member = self.next();

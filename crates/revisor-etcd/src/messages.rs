@@ -67,6 +67,17 @@ pub struct RangeResponse {
     pub count: i64,
 }
 
+/// A [`RangeResponse`] whose keys and values are yet to be read, each a [`KeyValue`].
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct RangeOutline {
+    #[prost(message, optional, tag = "1")]
+    pub header: Option<ResponseHeader>,
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub kvs: Vec<Bytes>,
+    #[prost(bool, tag = "3")]
+    pub more: bool,
+}
+
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct PutRequest {
     #[prost(bytes = "bytes", tag = "1")]

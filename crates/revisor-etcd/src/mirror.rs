@@ -125,6 +125,11 @@ impl Mirror {
         at.into_iter().find(|event| event.key() == key)
     }
 
+    /// The last change of all, if it is remembered.
+    pub(crate) fn last_event(&self) -> Option<&Event> {
+        self.recent.back()
+    }
+
     fn range(&self, prefix: &str, after: Option<&Key>) -> impl Iterator<Item = &Arc<Entry>> {
         let start = match after {
             Some(after) if after.as_str() >= prefix => Bound::Excluded(after.as_str()),

@@ -3,8 +3,6 @@
 //! For every page etcd walks over all keys that are left, to count them: what many small pages cost it grows with the
 //! square of the number of keys. So pages are as large as is good for the memory of both sides.
 
-use crate::messages::KeyValue;
-
 /// The number of keys on the first page, when nothing is known of their values, and at most (upstream: `maxLimit` in
 /// `storage/etcd3`).
 const FIRST: usize = 500;
@@ -34,10 +32,10 @@ impl PageSize {
         i64::try_from(self.keys).unwrap_or(i64::MAX)
     }
 
-    /// Goes by what is on a page.
-    pub(crate) fn fit(&mut self, page: &[KeyValue]) {
-        let bytes: usize = page.iter().map(|kv| kv.key.len() + kv.value.len()).sum();
-        let fitting = BYTES.saturating_mul(page.len()) / bytes.max(1);
+    /// Goes by how long the keys with their values are that are on a page.
+    pub(crate) fn fit(&mut self, page: impl ExactSizeIterator<Item = usize>) {
+        let keys = page.len();
+        let fitting = BYTES.saturating_mul(keys) / page.sum::<usize>().max(1);
         self.keys = fitting.clamp(1, MOST.min(self.keys.saturating_mul(GROWTH)));
     }
 
@@ -53,16 +51,12 @@ impl PageSize {
 mod tests {
     use super::*;
 
-    fn page(keys: usize, bytes: usize) -> Vec<KeyValue> {
-        vec![KeyValue { value: vec![0; bytes].into(), ..KeyValue::default() }; keys]
-    }
-
     #[test]
     fn pages_grow_to_what_is_good_and_never_beyond() {
         let mut size = PageSize::default();
         let mut seen = Vec::new();
         for (keys, bytes) in [(500, 1600), (4000, 1600), (5242, 100), (10_000, 100), (10, 2 << 20), (1, 64 << 20)] {
-            size.fit(&page(keys, bytes));
+            size.fit(std::iter::repeat_n(bytes, keys));
             seen.push(size.limit());
         }
         assert_eq!(seen, [4000, 5242, 10_000, 10_000, 4, 1]);

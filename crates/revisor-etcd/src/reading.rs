@@ -141,7 +141,7 @@ impl Pages<'_> {
             }
         };
         let Some(last) = found.last() else { return Ok(None) };
-        self.size.fit(&found);
+        self.size.fit(found.iter().map(|kv| kv.key.len() + kv.value.len()));
         self.next = Some([&last.key[..], b"\0"].concat().into());
         Ok(Some(found.into_iter().filter_map(|kv| self.reading.stored(kv)).collect()))
     }

@@ -108,12 +108,36 @@ impl Shared {
         let known = self.mirror().revision();
         let answer = self.ask().await?;
         if answer.revision < known || *self.cluster() != answer.cluster {
-            tracing::error!(known = ?known, found = ?answer.revision, "etcd is not at the state that it was; reading all of it again");
-            self.is_another.send_replace(true);
+            self.refuse_what_is_known(answer.revision);
             self.check_open()?;
         }
         self.hasten(answer.revision);
         Ok(answer.revision)
+    }
+
+    /// Notes that what is known is not what etcd holds: it is another one, or was restored from a backup.
+    pub(crate) fn refuse_what_is_known(&self, found: Option<Revision>) {
+        let known = self.mirror().revision();
+        tracing::error!(?known, ?found, "etcd is not at the state that it was; reading all of it again");
+        self.is_another.send_replace(true);
+    }
+
+    /// Finds out whether etcd has the last change that is known. How far it is does not tell that: one that was restored
+    /// from a backup and written to since may be further than it was.
+    pub(crate) async fn check_last_change(&self) -> Result<(), EtcdError> {
+        let Some(last) = self.mirror().last_event().cloned() else { return Ok(()) };
+        let key = self.keys.to_etcd(last.key().as_str());
+        let request = RangeRequest { key, revision: number_of(last.revision), ..RangeRequest::default() };
+        let found = match self.client.range(&request).await {
+            Ok(response) => response.kvs.first().map(|kv| kv.mod_revision),
+            // Nobody can tell any more.
+            Err(error) if error.is_compacted() => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if found != last.new.map(|new| number_of(new.revision())) {
+            self.refuse_what_is_known(found.and_then(revision_of));
+        }
+        Ok(())
     }
 
     /// Says that somebody waits for a revision.

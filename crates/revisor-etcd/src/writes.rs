@@ -54,7 +54,10 @@ impl Shared {
 
     async fn transact(&self, key: &Key, expect: Expect, change: &Change) -> Result<Written, StoreError> {
         let place = self.keys.to_etcd(key.as_str());
-        let old = self.mirror().get(key.as_str()).cloned();
+        let (old, known) = {
+            let mirror = self.mirror();
+            (mirror.get(key.as_str()).cloned(), mirror.revision())
+        };
         let request = match change {
             Change::Put(draft) | Change::Mark(draft) => {
                 let value = self.encode(key, draft)?;
@@ -98,6 +101,9 @@ impl Shared {
         }
         let revision = response.header.and_then(|header| revision_of(header.revision));
         let revision = revision.ok_or_else(|| EtcdError::Unreadable("a write has no revision".to_owned()))?;
+        if Some(revision) <= known {
+            self.refuse_what_is_known(Some(revision));
+        }
         Ok(Written { revision, old })
     }
 

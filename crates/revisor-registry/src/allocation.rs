@@ -16,6 +16,7 @@ mod reconcile;
 mod reservation;
 mod shared_ports;
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -171,10 +172,27 @@ fn claims_of(service: &Object) -> Vec<Claim> {
         claims.extend(spec.cluster_ips().iter().filter_map(Value::as_str).map(Claim::address));
     }
     if spec.has_node_ports() {
-        claims.extend(spec.node_ports().map(Claim::port));
+        // A port that serves several protocols is taken once.
+        claims.extend(spec.node_ports().collect::<BTreeSet<_>>().into_iter().map(Claim::port));
     }
     if spec.needs_health_check() && spec.health_check_node_port() > 0 {
         claims.push(Claim::port(spec.health_check_node_port()));
     }
     claims
+}
+
+#[cfg(test)]
+mod tests {
+    use revisor_object::parse_json;
+
+    use super::*;
+
+    #[test]
+    fn a_port_that_serves_several_protocols_is_taken_once() {
+        let ports = r#"[{"nodePort":30053,"protocol":"UDP"},{"nodePort":30053,"protocol":"TCP"},{"nodePort":30080}]"#;
+        let service = format!(r#"{{"spec":{{"type":"NodePort","clusterIP":"None","ports":{ports}}}}}"#);
+        let service = parse_json(service.as_bytes()).expect("is JSON").value;
+        let claims = claims_of(service.as_object().expect("an object"));
+        assert!(matches!(claims[..], [Claim::PortNumber(30053), Claim::PortNumber(30080)]), "{}", claims.len());
+    }
 }

@@ -310,7 +310,7 @@ impl Registry {
                 let all = || match (counted.and_then(|token| token.remaining), &after) {
                     (Some(counted), _) => usize::try_from(counted).unwrap_or(usize::MAX),
                     (None, None) => snapshot.count(&prefix),
-                    (None, Some(after)) => snapshot.range(&prefix, Some(after)).count(),
+                    (None, Some(after)) => snapshot.count_after(&prefix, after),
                 };
                 let is_full = page.len() == most;
                 let all = if is_full && selection.is_everything() { all() } else { page.len() };

@@ -1,6 +1,7 @@
 //! [`Etcd`]: a real etcd of one member, which goes with its test.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -89,6 +90,27 @@ impl Etcd {
         self.run();
     }
 
+    /// Another one with what this one holds, on its own from here on.
+    pub(crate) fn fork(&self) -> Etcd {
+        self.kill();
+        let folder = TempDir::new().expect("a temporary folder can be made");
+        copy_folder(&self.folder.path().join("data"), &folder.path().join("data"));
+        let (binary, flags) = (self.binary.clone(), self.flags.clone());
+        let fork = Etcd { binary, flags, folder, client: spare(), peer: self.peer, process: Mutex::new(None) };
+        self.run();
+        fork
+    }
+
+    /// Puts what another one holds in place of what this one does, as who restores a backup.
+    pub(crate) fn restore(&self, other: &Etcd) {
+        other.kill();
+        self.kill();
+        let data = self.folder.path().join("data");
+        std::fs::remove_dir_all(&data).expect("it was there");
+        copy_folder(&other.folder.path().join("data"), &data);
+        self.run();
+    }
+
     /// Stores these very bytes.
     pub(crate) async fn put_raw(&self, key: &str, value: &[u8]) {
         let put = PutRequest { key: key.to_owned().into(), value: value.to_vec().into(), lease: 0 };
@@ -134,6 +156,17 @@ impl Fixture for Etcd {
 }
 
 /// An address that nobody listens at.
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder can be made");
+    for entry in std::fs::read_dir(from).expect("a folder") {
+        let (entry, place) = entry.map(|entry| (entry.path(), to.join(entry.file_name()))).expect("it can be read");
+        match entry.is_dir() {
+            true => copy_folder(&entry, &place),
+            false => drop(std::fs::copy(entry, place).expect("a file can be copied")),
+        }
+    }
+}
+
 fn spare() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there are ports");
     listener.local_addr().expect("it is bound")

@@ -103,6 +103,37 @@ async fn who_only_listens_is_told_that_etcd_was_set_back() {
     }
 }
 
+/// Its revision alone does not tell then that what is known is not what it holds.
+#[tokio::test]
+async fn an_etcd_that_was_restored_and_went_further_is_read_anew() {
+    let etcd = Etcd::start();
+    let one = etcd.store().await;
+    one.write(put("/k/kept", Expect::Absent, "x")).await.expect("is free");
+    let backup = etcd.fork();
+    let lost = loop {
+        if let Ok(event) = one.write(put("/k/lost", Expect::Anything, "x")).await {
+            break event.revision;
+        }
+    };
+    etcd.kill();
+    backup.run();
+    for number in 0..10 {
+        backup.put_raw(&format!("/test/k/{number}"), &[0xff, 0xff, 0xff, 0xff]).await;
+    }
+    let heard = Arc::new(Heard::default());
+    let _guard = one.watch("/", Some(lost), heard.clone()).await.expect("is remembered");
+    etcd.restore(&backup);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    while !heard.all().iter().any(|told| told.contains("objects at")) {
+        assert!(tokio::time::Instant::now() < deadline, "it is never told: {:?}", heard.all());
+        tokio::task::yield_now().await;
+    }
+    freshen(&one).await;
+    let state = one.list("/", Page::default()).await.expect("is open");
+    assert!(state.entries.iter().all(|entry| entry.key().as_str() != "/k/lost"), "{:?}", heard.all());
+    assert_eq!(state.entries.len(), 11);
+}
+
 #[tokio::test]
 async fn keys_outside_of_the_layout_are_nobodys() {
     let etcd = Etcd::start();
