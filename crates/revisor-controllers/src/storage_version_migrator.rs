@@ -10,6 +10,7 @@
 
 mod background;
 mod migration;
+mod pace;
 mod pass;
 
 use std::collections::HashMap;

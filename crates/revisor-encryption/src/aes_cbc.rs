@@ -6,8 +6,9 @@ use aws_lc_rs::cipher::{
 };
 use aws_lc_rs::iv::FixedLength;
 use aws_lc_rs::rand;
-use bytes::Bytes;
-use revisor_store::{Plain, TransformError, Transformer};
+use revisor_store::TransformError;
+
+use crate::cipher::Cipher;
 
 const BLOCK: usize = 16;
 
@@ -35,9 +36,25 @@ impl AesCbc {
     }
 }
 
-impl Transformer for AesCbc {
-    fn transform_from_storage(&self, data: Bytes, _: &[u8]) -> Result<Plain, TransformError> {
-        let Some((vector, sealed)) = data.split_first_chunk::<BLOCK>() else {
+impl Cipher for AesCbc {
+    fn extra(&self) -> usize {
+        2 * BLOCK
+    }
+
+    fn seal_into(&self, out: &mut Vec<u8>, plain: &[u8], _: &[u8]) -> Result<(), TransformError> {
+        let failed = |_| TransformError::new("failed to encrypt with AES-CBC");
+        let mut vector = [0; BLOCK];
+        rand::fill(&mut vector).map_err(|_| TransformError::new("unable to read sufficient random bytes"))?;
+        out.extend_from_slice(&vector);
+        let context = EncryptionContext::Iv128(FixedLength::from(vector));
+        let mut text = Behind { start: out.len(), out };
+        text.out.extend_from_slice(plain);
+        self.encrypting.less_safe_encrypt(&mut text, context).map_err(failed)?;
+        Ok(())
+    }
+
+    fn open(&self, sealed: &[u8], _: &[u8]) -> Result<Vec<u8>, TransformError> {
+        let Some((vector, sealed)) = sealed.split_first_chunk::<BLOCK>() else {
             return Err(TransformError::new("the stored data was shorter than the required size"));
         };
         if sealed.len() % BLOCK != 0 {
@@ -48,18 +65,25 @@ impl Transformer for AesCbc {
         let opened = self.decrypting.decrypt(&mut plain, context);
         let length = opened.map_err(|_| TransformError::new("invalid padding on input"))?.len();
         plain.truncate(length);
-        Ok(Plain { bytes: plain.into(), is_stale: false })
+        Ok(plain)
     }
+}
 
-    fn transform_to_storage(&self, data: Bytes, _: &[u8]) -> Result<Bytes, TransformError> {
-        let failed = |_| TransformError::new("failed to encrypt with AES-CBC");
-        let mut vector = [0; BLOCK];
-        rand::fill(&mut vector).map_err(|_| TransformError::new("unable to read sufficient random bytes"))?;
-        let mut sealed = Vec::with_capacity(data.len() + BLOCK);
-        sealed.extend_from_slice(&data);
-        let context = EncryptionContext::Iv128(FixedLength::from(vector));
-        self.encrypting.less_safe_encrypt(&mut sealed, context).map_err(failed)?;
-        Ok([&vector[..], &sealed].concat().into())
+/// What stands behind something else, and can grow.
+struct Behind<'a> {
+    start: usize,
+    out: &'a mut Vec<u8>,
+}
+
+impl AsMut<[u8]> for Behind<'_> {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.out[self.start..]
+    }
+}
+
+impl<'a> Extend<&'a u8> for Behind<'_> {
+    fn extend<T: IntoIterator<Item = &'a u8>>(&mut self, bytes: T) {
+        self.out.extend(bytes);
     }
 }
 
@@ -70,14 +94,15 @@ mod tests {
     #[test]
     fn what_is_sealed_is_opened_again() {
         for size in [16, 24, 32] {
-            let transformer = AesCbc::new(&vec![7; size]).expect("is a key");
+            let cipher = AesCbc::new(&vec![7; size]).expect("is a key");
             for length in [0, 1, 15, 16, 17, 100] {
-                let plain = Bytes::from(vec![b'a'; length]);
-                let sealed = transformer.transform_to_storage(plain.clone(), b"/a").expect("is sealed");
+                let (plain, mut sealed) = (vec![b'a'; length], b"before".to_vec());
+                cipher.seal_into(&mut sealed, &plain, b"/a").expect("is sealed");
+                let sealed = sealed.strip_prefix(b"before").expect("what was there is there");
                 assert_eq!(sealed.len(), BLOCK + (length / BLOCK + 1) * BLOCK);
-                let opened = transformer.transform_from_storage(sealed.clone(), b"/a").expect("is opened");
-                assert_eq!(opened.bytes, plain);
-                assert!(transformer.transform_from_storage(sealed.slice(..sealed.len() - 1), b"/a").is_err());
+                assert!(sealed.len() <= length + cipher.extra());
+                assert_eq!(cipher.open(sealed, b"/a").expect("is opened"), plain);
+                assert!(cipher.open(&sealed[..sealed.len() - 1], b"/a").is_err());
             }
         }
         assert!(AesCbc::new(&[0; 8]).is_err());

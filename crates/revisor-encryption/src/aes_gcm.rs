@@ -8,8 +8,9 @@
 use aws_lc_rs::aead::{AES_128_GCM, AES_192_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk};
 use aws_lc_rs::rand;
-use bytes::Bytes;
-use revisor_store::{Plain, TransformError, Transformer};
+use revisor_store::TransformError;
+
+use crate::cipher::Cipher;
 
 const NONCE: usize = 12;
 const TAG: usize = 16;
@@ -35,41 +36,34 @@ impl AesGcm {
         let key = UnboundKey::new(algorithm, key).map_err(|_| TransformError::new("the key cannot be used"))?;
         Ok(AesGcm(LessSafeKey::new(key)))
     }
+}
 
-    /// Appends what is stored of `data` to `out`.
-    fn seal_into(&self, out: &mut Vec<u8>, data: &[u8], authenticated: &[u8]) -> Result<(), TransformError> {
+impl Cipher for AesGcm {
+    fn extra(&self) -> usize {
+        NONCE + TAG
+    }
+
+    fn seal_into(&self, out: &mut Vec<u8>, plain: &[u8], authenticated: &[u8]) -> Result<(), TransformError> {
         let failed = |_| TransformError::new("failed to encrypt with AES-GCM");
         let mut nonce = [0; NONCE];
         rand::fill(&mut nonce).map_err(|_| TransformError::new("failed to write nonce for AES-GCM"))?;
         out.extend_from_slice(&nonce);
         let start = out.len();
-        out.extend_from_slice(data);
+        out.extend_from_slice(plain);
         let nonce = Nonce::assume_unique_for_key(nonce);
         let tag = self.0.seal_in_place_separate_tag(nonce, Aad::from(authenticated), &mut out[start..]);
         out.extend_from_slice(tag.map_err(failed)?.as_ref());
         Ok(())
     }
 
-    fn open(&self, data: &[u8], authenticated: &[u8]) -> Result<Bytes, TransformError> {
-        let (nonce, sealed) = data.split_first_chunk::<NONCE>().ok_or_else(|| TransformError::new(TOO_SHORT))?;
+    fn open(&self, sealed: &[u8], authenticated: &[u8]) -> Result<Vec<u8>, TransformError> {
+        let (nonce, sealed) = sealed.split_first_chunk::<NONCE>().ok_or_else(|| TransformError::new(TOO_SHORT))?;
         let mut plain = sealed.to_vec();
         let nonce = Nonce::assume_unique_for_key(*nonce);
         let opened = self.0.open_in_place(nonce, Aad::from(authenticated), &mut plain);
         let length = opened.map_err(|_| TransformError::new("cipher: message authentication failed"))?.len();
         plain.truncate(length);
-        Ok(plain.into())
-    }
-}
-
-impl Transformer for AesGcm {
-    fn transform_from_storage(&self, data: Bytes, authenticated: &[u8]) -> Result<Plain, TransformError> {
-        Ok(Plain { bytes: self.open(&data, authenticated)?, is_stale: false })
-    }
-
-    fn transform_to_storage(&self, data: Bytes, authenticated: &[u8]) -> Result<Bytes, TransformError> {
-        let mut out = Vec::with_capacity(NONCE + data.len() + TAG);
-        self.seal_into(&mut out, &data, authenticated)?;
-        Ok(out.into())
+        Ok(plain)
     }
 }
 
@@ -104,19 +98,21 @@ impl KeyType for Length {
     }
 }
 
-impl Transformer for ExtendedNonceGcm {
-    fn transform_from_storage(&self, data: Bytes, authenticated: &[u8]) -> Result<Plain, TransformError> {
-        let (info, sealed) = data.split_first_chunk::<SEED>().ok_or_else(|| TransformError::new(TOO_SHORT))?;
-        Ok(Plain { bytes: self.derived(info)?.open(sealed, authenticated)?, is_stale: false })
+impl Cipher for ExtendedNonceGcm {
+    fn extra(&self) -> usize {
+        SEED + NONCE + TAG
     }
 
-    fn transform_to_storage(&self, data: Bytes, authenticated: &[u8]) -> Result<Bytes, TransformError> {
+    fn seal_into(&self, out: &mut Vec<u8>, plain: &[u8], authenticated: &[u8]) -> Result<(), TransformError> {
         let mut info = [0; SEED];
         rand::fill(&mut info).map_err(|_| TransformError::new("failed to generate info for KDF"))?;
-        let mut out = Vec::with_capacity(SEED + NONCE + data.len() + TAG);
         out.extend_from_slice(&info);
-        self.derived(&info)?.seal_into(&mut out, &data, authenticated)?;
-        Ok(out.into())
+        self.derived(&info)?.seal_into(out, plain, authenticated)
+    }
+
+    fn open(&self, sealed: &[u8], authenticated: &[u8]) -> Result<Vec<u8>, TransformError> {
+        let (info, sealed) = sealed.split_first_chunk::<SEED>().ok_or_else(|| TransformError::new(TOO_SHORT))?;
+        self.derived(info)?.open(sealed, authenticated)
     }
 }
 
@@ -126,19 +122,18 @@ mod tests {
 
     #[test]
     fn what_is_sealed_under_one_key_of_the_store_is_not_read_under_another() {
-        let by_key = |size: usize| Box::new(AesGcm::new(&vec![7; size]).expect("is a key")) as Box<dyn Transformer>;
-        let by_seed = Box::new(ExtendedNonceGcm::new(&[7; 32]).expect("is a seed")) as Box<dyn Transformer>;
-        for transformer in [by_key(16), by_key(24), by_key(32), by_seed] {
-            let plain = Bytes::from_static(b"a secret");
-            let sealed = transformer.transform_to_storage(plain.clone(), b"/a").expect("is sealed");
-            let opened = transformer.transform_from_storage(sealed.clone(), b"/a").expect("is opened");
-            assert_eq!(opened, Plain { bytes: plain.clone(), is_stale: false });
-            let again = transformer.transform_to_storage(plain, b"/a").expect("is sealed");
-            assert_ne!(sealed, again, "nonces are random");
-            let elsewhere = transformer.transform_from_storage(sealed.clone(), b"/b").expect_err("it was moved");
+        let by_key = |size: usize| Box::new(AesGcm::new(&vec![7; size]).expect("is a key")) as Box<dyn Cipher>;
+        let by_seed = Box::new(ExtendedNonceGcm::new(&[7; 32]).expect("is a seed")) as Box<dyn Cipher>;
+        for cipher in [by_key(16), by_key(24), by_key(32), by_seed] {
+            let seal = || cipher.seal_behind(&[], b"a secret", b"/a").expect("is sealed");
+            let sealed = seal();
+            assert_eq!(sealed.len(), b"a secret".len() + cipher.extra());
+            assert_eq!(cipher.open(&sealed, b"/a").expect("is opened"), b"a secret");
+            assert_ne!(sealed, seal(), "nonces are random");
+            let elsewhere = cipher.open(&sealed, b"/b").expect_err("it was moved");
             assert_eq!(elsewhere.to_string(), "cipher: message authentication failed");
             for length in 0..sealed.len() {
-                assert!(transformer.transform_from_storage(sealed.slice(..length), b"/a").is_err(), "cut at {length}");
+                assert!(cipher.open(&sealed[..length], b"/a").is_err(), "cut at {length}");
             }
         }
         assert!(AesGcm::new(&[0; 31]).is_err() && ExtendedNonceGcm::new(&[0; 31]).is_err());

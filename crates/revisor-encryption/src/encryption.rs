@@ -215,11 +215,7 @@ impl EncryptionTable {
         let Some(resource) = self.names.of_prefix(prefix) else { return Arc::new(Identity) };
         let providers = [resource.clone(), resource.any_of_group(), GroupResource::any()];
         match providers.iter().find_map(|name| self.providers.get(name)) {
-            Some(providers) => Arc::new(Providers {
-                providers: providers.clone(),
-                resource: resource.to_string(),
-                metrics: self.metrics.clone(),
-            }),
+            Some(providers) => Arc::new(Providers::new(providers, resource.to_string(), self.metrics.clone())),
             None => Arc::new(Identity),
         }
     }

@@ -6,6 +6,7 @@
 
 mod aes_cbc;
 mod aes_gcm;
+mod cipher;
 mod config;
 mod encryption;
 mod group_resource;
@@ -13,6 +14,7 @@ mod hash;
 mod kms;
 mod metrics;
 mod provider;
+mod salsa20;
 mod secretbox;
 mod store_keys;
 

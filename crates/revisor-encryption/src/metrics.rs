@@ -1,7 +1,7 @@
 //! [`EncryptionMetrics`]: what is counted of encryption at rest. Names, labels and buckets are the original's.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use prometheus::core::Collector;
@@ -177,19 +177,26 @@ impl EncryptionMetrics {
         self.config_info.with_label_values(&[&self.server, &hash(config)]).set(1);
     }
 
-    pub(crate) fn transformed(
+    /// An object was encrypted or decrypted. `tallies` are always those of the same resource and prefix.
+    pub(crate) fn succeeded(
         &self,
+        tallies: &Tallies,
         resource: &str,
         direction: Direction,
         prefix: &str,
         elapsed: Duration,
-        error: Option<&TransformError>,
     ) {
-        let status = error.map_or("OK", TransformError::code);
-        self.operations.with_label_values(&[resource, direction.label(), prefix, status]).inc();
-        if error.is_none() {
-            self.durations.with_label_values(&[direction.label(), prefix]).observe(elapsed.as_secs_f64());
-        }
+        let (operations, durations) = tallies.of(direction).get_or_init(|| {
+            let operations = self.operations.with_label_values(&[resource, direction.label(), prefix, "OK"]);
+            (operations, self.durations.with_label_values(&[direction.label(), prefix]))
+        });
+        operations.inc();
+        durations.observe(elapsed.as_secs_f64());
+    }
+
+    /// An object could not be encrypted or decrypted.
+    pub(crate) fn failed(&self, resource: &str, direction: Direction, prefix: &str, error: &TransformError) {
+        self.operations.with_label_values(&[resource, direction.label(), prefix, error.code()]).inc();
     }
 
     pub(crate) fn cache_missed(&self) {
@@ -236,6 +243,23 @@ impl EncryptionMetrics {
 
     pub(crate) fn keys_cached(&self, provider: &str, count: usize) {
         self.cache_size.with_label_values(&[provider]).set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+}
+
+/// Where the successes of a provider, or of a key, are counted for one resource: looked up at the first, because to look
+/// them up takes longer than to count.
+#[derive(Default)]
+pub(crate) struct Tallies {
+    from_storage: OnceLock<(IntCounter, Histogram)>,
+    to_storage: OnceLock<(IntCounter, Histogram)>,
+}
+
+impl Tallies {
+    fn of(&self, direction: Direction) -> &OnceLock<(IntCounter, Histogram)> {
+        match direction {
+            Direction::FromStorage => &self.from_storage,
+            Direction::ToStorage => &self.to_storage,
+        }
     }
 }
 

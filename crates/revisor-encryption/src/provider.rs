@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use revisor_store::{Identity, Plain, TransformError, Transformer};
 
 use crate::aes_cbc::AesCbc;
 use crate::aes_gcm::AesGcm;
+use crate::cipher::Cipher;
 use crate::config::KeyConfig;
-use crate::metrics::{Direction, EncryptionMetrics};
+use crate::metrics::{Direction, EncryptionMetrics, Tallies};
 use crate::secretbox::Secretbox;
 
 /// One provider of a configuration.
@@ -34,7 +35,7 @@ enum Inner {
 struct Key {
     /// Its name and a colon.
     prefix: String,
-    transformer: Box<dyn Transformer>,
+    cipher: Box<dyn Cipher>,
 }
 
 impl Provider {
@@ -72,12 +73,12 @@ impl Provider {
         prefix: &str,
         missing: &'static str,
         keys: &[KeyConfig],
-        cipher: impl Fn(&[u8]) -> Result<Box<dyn Transformer>, TransformError>,
+        cipher: impl Fn(&[u8]) -> Result<Box<dyn Cipher>, TransformError>,
     ) -> Result<Provider, TransformError> {
         let keys = keys.iter().map(|key| {
             let doing = || format!("error while creating transformer for named key {}", key.name);
-            let transformer = cipher(&key.secret).map_err(|error| error.context(&doing()))?;
-            Ok(Key { prefix: format!("{}:", key.name), transformer })
+            let cipher = cipher(&key.secret).map_err(|error| error.context(&doing()))?;
+            Ok(Key { prefix: format!("{}:", key.name), cipher })
         });
         let keys: Arc<[Key]> = keys.collect::<Result<_, TransformError>>()?;
         Ok(Provider { prefix: prefix.into(), transformer: Inner::Keys { keys, missing } })
@@ -86,40 +87,62 @@ impl Provider {
 
 /// The providers of one resource.
 pub(crate) struct Providers {
-    pub(crate) providers: Vec<Provider>,
+    providers: Vec<(Provider, Tallies)>,
+    /// How it goes with each key of each provider.
+    of_keys: Vec<Vec<Tallies>>,
     /// By which name the resource is counted.
-    pub(crate) resource: String,
-    pub(crate) metrics: Arc<EncryptionMetrics>,
+    resource: String,
+    metrics: Arc<EncryptionMetrics>,
 }
 
 impl Providers {
-    fn count(&self, direction: Direction, prefix: &str, since: Instant, error: Option<&TransformError>) {
-        self.metrics.transformed(&self.resource, direction, prefix, since.elapsed(), error);
+    pub(crate) fn new(providers: &[Provider], resource: String, metrics: Arc<EncryptionMetrics>) -> Providers {
+        let tallies_of = |provider: &Provider| match &provider.transformer {
+            Inner::Keys { keys, .. } => keys.iter().map(|_| Tallies::default()).collect(),
+            Inner::Single(_) => Vec::new(),
+        };
+        let of_keys = providers.iter().map(tallies_of).collect();
+        let providers = providers.iter().map(|provider| (provider.clone(), Tallies::default())).collect();
+        Providers { providers, of_keys, resource, metrics }
+    }
+
+    /// Counts how something went, and how long it took.
+    fn count(
+        &self,
+        tallies: &Tallies,
+        direction: Direction,
+        prefix: &str,
+        since: Instant,
+        error: Option<&TransformError>,
+    ) {
+        match error {
+            None => self.metrics.succeeded(tallies, &self.resource, direction, prefix, since.elapsed()),
+            Some(error) => self.metrics.failed(&self.resource, direction, prefix, error),
+        }
     }
 
     fn read_by_keys(
         &self,
         keys: &[Key],
+        tallies: &[Tallies],
         missing: &'static str,
-        data: Bytes,
+        data: &[u8],
         authenticated: &[u8],
     ) -> Result<Plain, TransformError> {
         let since = Instant::now();
         let mut errors = Vec::new();
-        for (index, key) in keys.iter().enumerate() {
-            if !data.starts_with(key.prefix.as_bytes()) {
-                continue;
-            }
-            let read = key.transformer.transform_from_storage(data.slice(key.prefix.len()..), authenticated);
-            self.count(Direction::FromStorage, &key.prefix, since, read.as_ref().err());
+        for (index, (key, tallies)) in keys.iter().zip(tallies).enumerate() {
+            let Some(sealed) = data.strip_prefix(key.prefix.as_bytes()) else { continue };
+            let read = key.cipher.open(sealed, authenticated);
+            self.count(tallies, Direction::FromStorage, &key.prefix, since, read.as_ref().err());
             match read {
-                Ok(plain) => return Ok(Plain { is_stale: plain.is_stale || index != 0, ..plain }),
+                Ok(plain) => return Ok(Plain { bytes: plain.into(), is_stale: index != 0 }),
                 Err(error) => errors.push(error),
             }
         }
         Err(reduced(errors).unwrap_or_else(|| {
             let error = TransformError::new(missing);
-            self.count(Direction::FromStorage, "unknown", since, Some(&error));
+            self.metrics.failed(&self.resource, Direction::FromStorage, "unknown", &error);
             error
         }))
     }
@@ -130,21 +153,18 @@ impl Transformer for Providers {
         let since = Instant::now();
         // Of two providers with one prefix the first may not have the key, so a failure is not the end.
         let mut errors = Vec::new();
-        for (index, provider) in self.providers.iter().enumerate() {
-            if !data.starts_with(provider.prefix.as_bytes()) {
-                continue;
-            }
-            let rest = data.slice(provider.prefix.len()..);
+        for (index, ((provider, tallies), of_keys)) in self.providers.iter().zip(&self.of_keys).enumerate() {
+            let Some(rest) = data.strip_prefix(provider.prefix.as_bytes()) else { continue };
             let read = match &provider.transformer {
-                Inner::Keys { keys, missing } => self.read_by_keys(keys, missing, rest, authenticated),
-                Inner::Single(transformer) => transformer.transform_from_storage(rest, authenticated),
+                Inner::Keys { keys, missing } => self.read_by_keys(keys, of_keys, missing, rest, authenticated),
+                Inner::Single(transformer) => transformer.transform_from_storage(data.slice_ref(rest), authenticated),
             };
             // What is encrypted is no failure of the provider that stores objects as they are: others come after it.
             if provider.prefix.is_empty() && read.is_err() {
                 continue;
             }
             let prefix = if provider.prefix.is_empty() { "identity" } else { &provider.prefix };
-            self.count(Direction::FromStorage, prefix, since, read.as_ref().err());
+            self.count(tallies, Direction::FromStorage, prefix, since, read.as_ref().err());
             match read {
                 Ok(plain) => return Ok(Plain { is_stale: plain.is_stale || index != 0, ..plain }),
                 Err(error) => errors.push(error),
@@ -152,37 +172,34 @@ impl Transformer for Providers {
         }
         Err(reduced(errors).unwrap_or_else(|| {
             let error = TransformError::new("no matching prefix found");
-            self.count(Direction::FromStorage, "unknown", since, Some(&error));
+            self.metrics.failed(&self.resource, Direction::FromStorage, "unknown", &error);
             error
         }))
     }
 
     fn transform_to_storage(&self, data: Bytes, authenticated: &[u8]) -> Result<Bytes, TransformError> {
         let since = Instant::now();
-        let Some(provider) = self.providers.first() else {
+        let (Some((provider, tallies)), Some(of_keys)) = (self.providers.first(), self.of_keys.first()) else {
             return Err(TransformError::new("no provider is configured"));
         };
-        let (name, sealed) = match &provider.transformer {
-            Inner::Single(transformer) => ("", transformer.transform_to_storage(data, authenticated)),
-            Inner::Keys { keys, missing } => match keys.first() {
-                Some(key) => {
-                    let sealed = key.transformer.transform_to_storage(data, authenticated);
-                    self.count(Direction::ToStorage, &key.prefix, since, sealed.as_ref().err());
-                    (&*key.prefix, sealed)
+        let prefix = &*provider.prefix;
+        let stored = match &provider.transformer {
+            Inner::Single(transformer) => {
+                let sealed = transformer.transform_to_storage(data, authenticated);
+                sealed
+                    .map(|sealed| if prefix.is_empty() { sealed } else { [prefix.as_bytes(), &sealed].concat().into() })
+            }
+            Inner::Keys { keys, missing } => match (keys.first(), of_keys.first()) {
+                (Some(key), Some(tallies)) => {
+                    let stored = key.cipher.seal_behind(&[prefix, &key.prefix], &data, authenticated);
+                    self.count(tallies, Direction::ToStorage, &key.prefix, since, stored.as_ref().err());
+                    stored
                 }
-                None => ("", Err(TransformError::new(*missing))),
+                _ => Err(TransformError::new(*missing)),
             },
         };
-        self.count(Direction::ToStorage, &provider.prefix, since, sealed.as_ref().err());
-        let sealed = sealed?;
-        if provider.prefix.is_empty() {
-            return Ok(sealed);
-        }
-        let mut out = BytesMut::with_capacity(provider.prefix.len() + name.len() + sealed.len());
-        for part in [provider.prefix.as_bytes(), name.as_bytes(), &sealed] {
-            out.extend_from_slice(part);
-        }
-        Ok(out.freeze())
+        self.count(tallies, Direction::ToStorage, prefix, since, stored.as_ref().err());
+        stored
     }
 }
 
@@ -209,7 +226,7 @@ mod tests {
     }
 
     fn providers(providers: Vec<Provider>) -> Providers {
-        Providers { providers, resource: "secrets".to_owned(), metrics: EncryptionMetrics::new("here") }
+        Providers::new(&providers, "secrets".to_owned(), EncryptionMetrics::new("here"))
     }
 
     const KEY: &[u8] = b"/registry/secrets/default/a";

@@ -4,12 +4,12 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
+use revisor_store::TransformError;
 use revisor_store::embedded::{KeyName, RecordCipher};
-use revisor_store::{TransformError, Transformer as _};
 use sha2::{Digest as _, Sha256};
 
 use crate::aes_gcm::{ExtendedNonceGcm, SEED};
+use crate::cipher::Cipher as _;
 
 /// How many keys a file may have.
 const MOST_KEYS: usize = 100;
@@ -49,7 +49,9 @@ impl RecordCipher for StoreKeys {
 
     fn seal(&self, plain: &[u8], authenticated: &[u8]) -> Result<Vec<u8>, TransformError> {
         let (_, cipher) = self.0.first().ok_or_else(|| TransformError::new("there is no key"))?;
-        Ok(cipher.transform_to_storage(Bytes::copy_from_slice(plain), authenticated)?.into())
+        let mut sealed = Vec::with_capacity(plain.len() + cipher.extra());
+        cipher.seal_into(&mut sealed, plain, authenticated)?;
+        Ok(sealed)
     }
 
     fn open(&self, key: KeyName, sealed: &[u8], authenticated: &[u8]) -> Result<Vec<u8>, TransformError> {
@@ -58,7 +60,7 @@ impl RecordCipher for StoreKeys {
             let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
             TransformError::new(format!("it is encrypted with the key {digits}, which the key file does not have"))
         })?;
-        Ok(cipher.transform_from_storage(Bytes::copy_from_slice(sealed), authenticated)?.bytes.into())
+        cipher.open(sealed, authenticated)
     }
 }
 

@@ -13,17 +13,8 @@ use revisor_version::Revision;
 
 use super::Run;
 use super::migration::Tally;
-use crate::clock::Sleep;
+use super::pace::Pace;
 use crate::metadata::place;
-
-/// The pace: so many objects at once, which share a sync of the disk, and not sooner than after so long the next ones.
-/// That is 5,560 a second, also if a sync takes as long as a portion may.
-const PORTION: usize = 100;
-const PORTION_TIME: Duration = Duration::from_millis(18);
-
-/// The objects of a portion are drafted evenly over so much of its time. At once they would keep a processor busy for
-/// longer than the kernel lets others wait for it, and whoever asked for anything meanwhile would notice.
-const DRAFTING_TIME: Duration = Duration::from_millis(14);
 
 /// How often it is told how far it is.
 const TELLING: Duration = Duration::from_secs(1);
@@ -98,22 +89,17 @@ impl Pass {
         let clock = &*run.clock;
         let items: Vec<Arc<Item>> = off_the_workers(|| self.all().filter(|item| self.is_due(item)).cloned().collect());
         let mut tally = Tally { done: self.objects.count(&self.resource.prefix) - items.len(), left: items.len() };
-        let (mut due, mut told) = (clock.uptime(), clock.uptime());
+        let (mut pace, mut told) = (Pace::new(run.clock.clone()), clock.uptime());
         let mut failures: Option<Failures> = None;
-        for portion in items.chunks(PORTION) {
-            if failures.as_ref().is_some_and(|failures| failures.count >= MAX_FAILURES) {
-                break;
-            }
-            clock.sleep_until(due).await;
-            let begun = clock.uptime();
-            due = (due + PORTION_TIME).max(begun);
-            let turn = |nth: usize| clock.sleep_until(begun + DRAFTING_TIME * nth as u32 / PORTION as u32);
-            let drafts = portion.iter().enumerate().map(|(nth, item)| self.draft(item.clone(), turn(nth)));
-            let drafts: Vec<_> = drafts.collect();
-            let drafts: Vec<_> = stream::iter(drafts).buffered(PORTION).collect().await;
-            // All at once, so that they do share a sync: others wait for the disk as seldom as can be.
+        let mut rest = &items[..];
+        while !rest.is_empty() && failures.as_ref().is_none_or(|failures| failures.count < MAX_FAILURES) {
+            let (portion, later) = rest.split_at(pace.next().await.min(rest.len()));
+            rest = later;
+            let drafts: Vec<_> = portion.iter().map(|item| self.draft(item.clone())).collect();
+            let drafts: Vec<_> = stream::iter(drafts).buffered(portion.len()).collect().await;
+            // All at once, so that they do share a sync.
             let rewrites = drafts.into_iter().map(|(item, drafted)| self.rewrite(item, drafted));
-            let mut rewritten = stream::iter(rewrites).buffered(PORTION);
+            let mut rewritten = stream::iter(rewrites).buffered(portion.len());
             while let Some((item, done)) = rewritten.next().await {
                 match done {
                     Ok(()) => (tally.done, tally.left) = (tally.done + 1, tally.left.saturating_sub(1)),
@@ -138,8 +124,7 @@ impl Pass {
         }
     }
 
-    async fn draft(&self, item: Arc<Item>, turn: Sleep) -> (Arc<Item>, Result<Rewrite, RegistryError>) {
-        turn.await;
+    async fn draft(&self, item: Arc<Item>) -> (Arc<Item>, Result<Rewrite, RegistryError>) {
         // Whoever waits for the processor gets it between two objects, and not when the kernel would look next.
         std::thread::yield_now();
         let drafted = self.registry.draft_rewrite(&self.resource, &item).await;

@@ -136,10 +136,10 @@ async fn what_was_begun_goes_on_with_another_controller() {
     store_as(&fixture, "v2").await;
     migrate(&fixture, "m", "yard.example", "sails").await;
     let controllers = fixture.start(&MIGRATOR);
-    // The objects of a portion are drafted one after the other, and then the clock stands still until the next portion.
-    fixture.clock.awaited(Duration::from_micros(13_860)).await;
-    fixture.clock.advance(Duration::from_millis(14));
-    fixture.clock.awaited(Duration::from_millis(18)).await;
+    // The first portion is stored, and then the clock stands still until the next one.
+    fixture.clock.awaited(Duration::from_micros(3_600)).await;
+    fixture.clock.advance(Duration::from_micros(3_600));
+    fixture.clock.awaited(Duration::from_micros(7_200)).await;
     let begun = fixture.get(MIGRATIONS, None, "m").expect("is there");
     controllers.stop().await;
     let counted = counts(&fixture);

@@ -12,6 +12,7 @@ use super::probe::Probe;
 use super::service::Service;
 use super::thread::KmsThread;
 use crate::aes_gcm::{AesGcm, ExtendedNonceGcm};
+use crate::cipher::Cipher;
 use crate::metrics::{Direction, EncryptionMetrics};
 
 /// For how long a key that the service decrypted is remembered after it was last used.
@@ -29,7 +30,7 @@ pub(crate) struct Envelope {
 }
 
 struct Cached {
-    transformer: Arc<dyn Transformer>,
+    cipher: Arc<dyn Cipher>,
     used: Instant,
 }
 
@@ -43,14 +44,14 @@ impl Envelope {
         Envelope { service, probe, thread, metrics, cache: Mutex::default() }
     }
 
-    fn cached(&self, key: &[u8]) -> Option<Arc<dyn Transformer>> {
+    fn cached(&self, key: &[u8]) -> Option<Arc<dyn Cipher>> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let cached = cache.get_mut(key)?;
         cached.used = Instant::now();
-        Some(cached.transformer.clone())
+        Some(cached.cipher.clone())
     }
 
-    fn remember(&self, key: &[u8], transformer: Arc<dyn Transformer>) {
+    fn remember(&self, key: &[u8], cipher: Arc<dyn Cipher>) {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let used = Instant::now();
         if let Some(cached) = cache.get_mut(key) {
@@ -63,12 +64,12 @@ impl Envelope {
         {
             cache.remove(&oldest);
         }
-        cache.insert(key.to_vec(), Cached { transformer, used });
+        cache.insert(key.to_vec(), Cached { cipher, used });
         self.metrics.keys_cached(&self.service.name, cache.len());
     }
 
     /// What reads `object`, which may have to be asked for.
-    fn transformer_of(&self, object: &EncryptedObject) -> Result<Arc<dyn Transformer>, TransformError> {
+    fn cipher_of(&self, object: &EncryptedObject) -> Result<Arc<dyn Cipher>, TransformError> {
         let key = object.cache_key();
         if let Some(known) = self.cached(&key) {
             return Ok(known);
@@ -79,12 +80,12 @@ impl Envelope {
         let decrypted = self.thread.wait_for(async move { service.decrypt(&uid, &asked).await });
         let decrypted = decrypted.unwrap_or_else(|| Err(TransformError::new("the server is going away")));
         let decrypted = decrypted.map_err(|error| error.context("failed to decrypt DEK, error"))?;
-        let transformer: Arc<dyn Transformer> = match object.dek_source_type {
+        let cipher: Arc<dyn Cipher> = match object.dek_source_type {
             DekSourceType::Seed => Arc::new(ExtendedNonceGcm::new(&decrypted)?),
             DekSourceType::AesGcmKey => Arc::new(AesGcm::new(&decrypted)?),
         };
-        self.remember(&key, transformer.clone());
-        Ok(transformer)
+        self.remember(&key, cipher.clone());
+        Ok(cipher)
     }
 }
 
@@ -92,19 +93,19 @@ impl Transformer for Envelope {
     fn transform_from_storage(&self, data: Bytes, authenticated: &[u8]) -> Result<Plain, TransformError> {
         let object = EncryptedObject::decode(&data)?;
         let state = self.probe.state()?;
-        let transformer = self.transformer_of(&object)?;
+        let cipher = self.cipher_of(&object)?;
         self.metrics.key_used(Direction::FromStorage, &self.service.name, &object.key_id);
-        let plain = transformer.transform_from_storage(object.data, authenticated)?;
+        let plain = cipher.open(&object.data, authenticated)?;
         let is_current =
             object.key_id == state.envelope.key_id && object.dek_source_type == state.envelope.dek_source_type;
-        Ok(Plain { is_stale: plain.is_stale || !is_current, ..plain })
+        Ok(Plain { bytes: plain.into(), is_stale: !is_current })
     }
 
     fn transform_to_storage(&self, data: Bytes, authenticated: &[u8]) -> Result<Bytes, TransformError> {
         let state = self.probe.writing_state()?;
         // So that nobody is asked for the seed when this is read again.
-        self.remember(&state.cache_key, state.transformer.clone());
-        let sealed = state.transformer.transform_to_storage(data, authenticated)?;
+        self.remember(&state.cache_key, state.cipher.clone());
+        let sealed = state.cipher.seal_behind(&[], &data, authenticated)?;
         self.metrics.key_used(Direction::ToStorage, &self.service.name, &state.envelope.key_id);
         Ok(EncryptedObject { data: sealed, ..state.envelope.clone() }.encode())
     }

@@ -32,7 +32,7 @@ pub(crate) type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 /// What objects are encrypted with.
 pub(crate) struct State {
-    pub(crate) transformer: Arc<ExtendedNonceGcm>,
+    pub(crate) cipher: Arc<ExtendedNonceGcm>,
     /// What is stored beside the data of each.
     pub(crate) envelope: EncryptedObject,
     pub(crate) cache_key: Vec<u8>,
@@ -173,9 +173,9 @@ impl Probe {
         let expires = (self.clock)() + WRITE_TTL;
         let current = self.state().ok();
         if let Some(current) = current.as_ref().filter(|current| current.envelope.key_id == key_id) {
-            let State { transformer, envelope, cache_key, .. } = &**current;
+            let State { cipher, envelope, cache_key, .. } = &**current;
             self.set(State {
-                transformer: transformer.clone(),
+                cipher: cipher.clone(),
                 envelope: envelope.clone(),
                 cache_key: cache_key.clone(),
                 expires,
@@ -207,7 +207,7 @@ impl Probe {
         let filled = rand::fill(&mut seed);
         self.metrics.key_generated(filled.map(|()| since.elapsed()).map_err(drop));
         filled.map_err(|_| TransformError::new("unable to read sufficient random bytes"))?;
-        let transformer = Arc::new(ExtendedNonceGcm::new(&seed)?);
+        let cipher = Arc::new(ExtendedNonceGcm::new(&seed)?);
         let encrypted = self.service.encrypt(uid, &seed).await;
         let encrypted = encrypted.map_err(|error| error.context("failed to encrypt DEK, error"))?;
         let envelope = EncryptedObject {
@@ -219,7 +219,7 @@ impl Probe {
         };
         envelope.validate()?;
         let cache_key = envelope.cache_key();
-        Ok(State { transformer, envelope, cache_key, expires })
+        Ok(State { cipher, envelope, cache_key, expires })
     }
 
     fn set(&self, state: State) {
