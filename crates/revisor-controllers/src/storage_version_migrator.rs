@@ -19,13 +19,14 @@ use std::time::Duration;
 
 use revisor_cache::{Feed, News};
 use revisor_catalog::{Catalog, Resource, Verb};
-use revisor_registry::{MigrationStage, Registry, RegistryError};
+use revisor_registry::{MigrationStage, Registry, RegistryError, WriteOptions};
 use revisor_version::Revision;
 
 use self::background::behind_others;
 use self::migration::{Condition, Migration, Tally};
 use self::pass::{Halt, Pass};
 use crate::Clock;
+use crate::controllers::{Controller, FIELD_MANAGER};
 use crate::work_queue::{Backoff, Outcome, QueueTally, WorkQueue};
 
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
@@ -130,7 +131,7 @@ impl StorageVersionMigrator {
             begun,
         });
         run.tell(Pass::new(&self.registry, &resource, begun).tally(), "").await?;
-        self.registry.tell_migration(&resource, MigrationStage::Running(&migration.name)).await?;
+        self.tell(&resource, MigrationStage::Running(&migration.name)).await?;
         loop {
             let pass = Pass::new(&self.registry, &resource, begun);
             let running = run.clone();
@@ -154,13 +155,20 @@ impl StorageVersionMigrator {
             }
             // What they and others wrote meanwhile is found by looking once more.
             if !Pass::new(&self.registry, &resource, begun).has_other_versions() {
-                self.registry.tell_migration(&resource, MigrationStage::Succeeded).await?;
+                self.tell(&resource, MigrationStage::Succeeded).await?;
                 let conditions = [Condition::completed(), Condition::succeeded(tally)];
                 migration.tell(&self.registry, migrations, &conditions, Some(begun), self.clock.now()).await?;
                 self.attempts().remove(&migration.uid);
                 return Ok(Outcome::Done);
             }
         }
+    }
+
+    /// Says in the status of a definition how far the migration of its objects is.
+    async fn tell(&self, resource: &Arc<Resource>, stage: MigrationStage<'_>) -> Result<(), RegistryError> {
+        let account = Controller::StorageVersionMigrator.actor();
+        let options = WriteOptions { field_manager: FIELD_MANAGER, ..account.options() };
+        self.registry.tell_migration(resource, stage, options).await
     }
 
     /// Whether a migration that left so much is to be tried again: if it came any further, or not too often yet.
@@ -182,7 +190,7 @@ impl StorageVersionMigrator {
     ) -> Result<Outcome, RegistryError> {
         tracing::warn!(migration = migration.name, why, "a storage version migration failed");
         if let Some((resource, _)) = begun {
-            self.registry.tell_migration(resource, MigrationStage::Failed).await?;
+            self.tell(resource, MigrationStage::Failed).await?;
         }
         let failed = Condition::failed(begun.map(|(_, tally)| tally), &why);
         let conditions: Vec<Condition> = begun.map(|_| Condition::completed()).into_iter().chain([failed]).collect();

@@ -29,7 +29,10 @@ pub struct Actor {
 impl Actor {
     /// The server itself (upstream: the user of the loopback client).
     pub(crate) fn server() -> Actor {
-        Actor { name: SERVER.to_owned(), groups: vec!["system:masters".to_owned()] }
+        Actor {
+            name: SERVER.to_owned(),
+            groups: ["system:authenticated", "system:masters"].map(str::to_owned).to_vec(),
+        }
     }
 
     /// A controller, by the name of its service account.
@@ -49,6 +52,12 @@ impl Actor {
     /// How it writes. A webhook that hangs delays it, but not for ever.
     pub fn options(&self) -> WriteOptions<'_> {
         self.options_within(PATIENCE)
+    }
+
+    /// The same in the midst of a write that has so much time.
+    pub(crate) fn options_until(&self, deadline: Option<Instant>) -> WriteOptions<'_> {
+        let options = self.options();
+        WriteOptions { deadline: deadline.into_iter().chain(options.deadline).min(), ..options }
     }
 
     /// The same in less time.

@@ -92,7 +92,7 @@ pub(crate) use self::reinvocation::Reinvocation;
 pub(crate) use self::webhooks::Webhooks;
 pub use crate::quota::LimitedResource;
 
-use crate::{Registry, RegistryError};
+use crate::{Registry, RegistryError, WriteOptions};
 
 /// Whether an object can be asked for by this name at all. The original's plugins ask through a client, and pass on what
 /// that says.
@@ -244,6 +244,31 @@ impl Registry {
     /// Whether anybody in the chain looks at what is deleted.
     pub(crate) fn looks_at_deleted(&self) -> bool {
         self.admission.iter().any(|plugin| plugin.looks_at_deleted(self))
+    }
+
+    /// Whether a webhook may have to be asked about a request that the server makes to itself: then it may take as long as
+    /// that does. A look at the rules of those that are known.
+    pub(crate) fn may_be_asked(
+        &self,
+        resource: &Arc<Resource>,
+        subresource: Option<&str>,
+        operation: Operation,
+    ) -> bool {
+        let options = WriteOptions { subresource, ..self.own.options() };
+        let attributes = Attributes { operation, ..options.attributes(resource, None, "", None) };
+        self.admission_webhooks.may_name(self, &attributes)
+    }
+
+    /// Whether anybody but the server's own plugins has a say in such a request.
+    pub(crate) fn may_be_judged(
+        &self,
+        resource: &Arc<Resource>,
+        subresource: Option<&str>,
+        operation: Operation,
+    ) -> bool {
+        self.policies.mutating(&self.expressions).is_some()
+            || self.policies.validating(&self.expressions).is_some()
+            || self.may_be_asked(resource, subresource, operation)
     }
 
     /// How often and for how long the parts of the chain were asked.

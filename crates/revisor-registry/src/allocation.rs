@@ -6,12 +6,15 @@
 //! give them out, they are also bits of one key ([`shared_ports`]). What a write has taken and given up is in its [`Reservation`].
 //!
 //! There is no transaction over a Service and its addresses. The address is written first and removed last, so that a
-//! crash in between leaves at most an address without a Service, which the next start removes ([`reconcile`]).
+//! crash in between leaves at most an address without a Service, which the next start removes ([`reconcile`]). Both are
+//! writes of their own, about which webhooks and policies are asked: one that may not be made is not given out, one that may
+//! not be removed is removed later ([`owed`]).
 
 mod cluster_ips;
 mod families;
 mod fill_in;
 mod node_ports;
+mod owed;
 mod reconcile;
 mod reservation;
 mod shared_ports;
@@ -28,6 +31,7 @@ pub(crate) use self::families::Family;
 use self::families::initialize_families;
 use self::fill_in::{keep_allocated, match_cluster_ips};
 use self::node_ports::NodePorts;
+use self::owed::Owed;
 use self::reservation::{Claim, Left};
 pub(crate) use self::reservation::{Outcome, Reservation};
 pub(crate) use self::shared_ports::SharedPorts;
@@ -63,6 +67,8 @@ pub(crate) struct Allocation {
     node_ports: NodePorts,
     /// What writes left behind that were given up half-way.
     left: Mutex<Vec<Left>>,
+    /// The addresses that no Service has, and that could not be removed yet.
+    owed: Mutex<Vec<Owed>>,
 }
 
 impl Allocation {
@@ -72,6 +78,7 @@ impl Allocation {
             ranges: network.ranges,
             node_ports: NodePorts::new(network.node_ports, network.is_shared),
             left: Mutex::new(Vec::new()),
+            owed: Mutex::new(Vec::new()),
         }
     }
 
@@ -97,11 +104,9 @@ impl Registry {
         object: &mut Object,
         dry_run: bool,
     ) -> Result<Reservation<'_>, RegistryError> {
-        let Some(mut reservation) =
-            self.reservation_for(attributes.resource, attributes.namespace, attributes.name, dry_run)
-        else {
-            return Ok(Reservation::nothing(self));
-        };
+        let reserved = self.reservation_for(attributes.resource, attributes.namespace, attributes.name, dry_run);
+        let Some(reservation) = reserved else { return Ok(Reservation::nothing(self)) };
+        let mut reservation = reservation.until(attributes.deadline);
         if attributes.subresource.is_some() {
             return Ok(reservation);
         }

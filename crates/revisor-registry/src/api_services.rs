@@ -7,7 +7,7 @@ use revisor_catalog::Resource;
 use revisor_object::Object;
 
 use crate::overwrite::set_condition;
-use crate::{Decoded, Registry, RegistryError};
+use crate::{Decoded, Place, Registry, RegistryError};
 
 impl Registry {
     /// The resource of APIServices and the part of the cache that holds them.
@@ -34,14 +34,11 @@ impl Registry {
         let Some((resource, _)) = self.api_services() else { return Ok(()) };
         let now = self.environment.timestamp();
         let condition = [("type", "Available"), ("status", status), ("reason", reason), ("message", message)];
-        let told = self.overwrite(&resource, None, name, false, |_, service| {
-            let old = service.clone();
+        let place = Place { resource: &resource, namespace: None, name: Some(name) };
+        let told = self.tell_as_server(place, self.own.options(), |service| {
             set_condition(service, condition, &now);
-            if *service != old {
-                self.record_status(&resource, &old, service, &now);
-            }
             Ok(())
         });
-        told.await.map(drop)
+        told.await
     }
 }

@@ -89,8 +89,8 @@ impl Registry {
         let options = self.own.options_within(PATIENCE);
         let made = self.make_missing(options).await?;
         // The namespaces are there now.
-        let ((), roles) = try_join(self.reconcile_services(), self.ensure_roles(true, options)).await?;
-        Ok(made.and(roles))
+        let (services, roles) = try_join(self.reconcile_services(options), self.ensure_roles(true, options)).await?;
+        Ok(made.and(services).and(roles))
     }
 
     /// Makes the objects that are missing, all at once: they share one sync of the disk, and what is said of them when
@@ -118,11 +118,12 @@ impl Registry {
         Ok(named.and(registrations).and(flows).and(ranges).and(roles))
     }
 
-    /// Makes later what is put off, again and again until all of it is there. What services hold is in order by then.
+    /// Makes later what is put off, again and again until all of it is there.
     pub(crate) fn bootstrap_later(&self) {
         let again = async |registry: &Registry| {
             let options = registry.own.options();
             let made = registry.make_missing(options).await?.and(registry.ensure_roles(true, options).await?);
+            let made = made.and(registry.make_missing_addresses(options).await?);
             Ok(made.and(registry.reconcile_registrations().await?))
         };
         drop(self.runtime.spawn(retry(self.itself.clone(), again)));

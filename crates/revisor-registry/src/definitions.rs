@@ -7,21 +7,23 @@
 
 mod cleanup;
 mod registrations;
+mod status;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use revisor_cache::{Feed, Item, News};
-use revisor_catalog::{Definition, FROZEN_VERSIONS, Resource, TakenNames, settle_status};
+use revisor_catalog::{Definition, FROZEN_VERSIONS, Resource, TakenNames};
 use revisor_convert::Conversion;
 use revisor_object::{Object, Value};
 use revisor_version::Revision;
 use tokio::sync::watch;
 
+use self::status::Telling;
 use crate::conversions::{Verdict, is_conversions, judge, known};
 use crate::workbench::{is_light, off_the_workers};
-use crate::{Decoded, Registry, RegistryError};
+use crate::{Decoded, Registry};
 
 /// How long a writer waits until its definition is served. It is there sooner unless something is very wrong.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -84,6 +86,8 @@ impl Registry {
             conversions: conversions.clone(),
             names: HashMap::new(),
             installed: HashMap::new(),
+            told: HashMap::new(),
+            judged: HashMap::new(),
             serves_versioning: false,
             shows_versioning: self.shows_versioning,
         };
@@ -119,6 +123,10 @@ struct Keeper {
     /// The names that definitions have got, by group and name of the definition.
     names: HashMap<String, BTreeMap<String, TakenNames>>,
     installed: HashMap<String, Installed>,
+    /// What is being said in the status of definitions where others are asked about that, by the names of these.
+    told: HashMap<String, Telling>,
+    /// The same of Conversions.
+    judged: HashMap<String, Telling>,
     serves_versioning: bool,
     /// Whether that is ever to be so.
     shows_versioning: bool,
@@ -240,10 +248,7 @@ impl Keeper {
         let Ok(mut object) = at_leisure(item.bytes().len(), || Decoded::stored(item.bytes())) else { return };
         let group = group_of(&object).to_owned();
         let before = self.names.get(&group).and_then(|names| names.get(&name)).cloned();
-        if let Err(error) = self.settle(registry, &name, &mut object).await {
-            // Somebody else was faster or it is gone; either comes as news.
-            tracing::debug!(definition = name, %error, "the status of a definition was not written");
-        }
+        self.settle(registry, &name, &mut object).await;
         self.install(registry, &name, &object, item).await;
         let after = self.names.get(&group).and_then(|names| names.get(&name));
         if before.is_some_and(|before| after.is_none_or(|after| !after.include(&before))) {
@@ -261,27 +266,6 @@ impl Keeper {
                 self.look_at(registry, &item).await;
             }
         }
-    }
-
-    /// Gives a definition its names, and says so in its status.
-    async fn settle(&mut self, registry: &Arc<Registry>, name: &str, object: &mut Object) -> Result<(), RegistryError> {
-        let group = group_of(object).to_owned();
-        self.remember_names(&group, name, object);
-        let taken = self.taken(registry, &group);
-        let now = registry.now();
-        if settle_status(object, &taken, &now) {
-            registry
-                .overwrite(&self.definitions, None, name, false, |_, current| {
-                    let old = current.clone();
-                    if settle_status(current, &taken, &now) {
-                        registry.record_status(&self.definitions, &old, current, &now);
-                    }
-                    Ok(())
-                })
-                .await?;
-            self.remember_names(&group, name, object);
-        }
-        Ok(())
     }
 
     fn remember_names(&mut self, group: &str, name: &str, object: &Object) {
@@ -315,7 +299,7 @@ impl Keeper {
         };
         if self.installed.get(name).is_some_and(|installed| installed.basis == basis) || !definition.is_established {
             if definition.is_terminating && !definition.is_established {
-                cleanup::let_go(registry, &self.definitions, name).await;
+                self.let_go(registry, name).await;
             }
             return;
         }
@@ -348,7 +332,7 @@ impl Keeper {
     /// The rules between the versions of a definition, as far as they keep the laws; says so in the status of their
     /// Conversion.
     async fn rules(
-        &self,
+        &mut self,
         registry: &Arc<Registry>,
         name: &str,
         conversion: Option<&Object>,
@@ -367,30 +351,10 @@ impl Keeper {
         verdict.rules()
     }
 
-    /// Says in the status of a Conversion what became of it, unless it is another by now.
-    async fn tell(
-        &self,
-        registry: &Arc<Registry>,
-        conversion: &Object,
-        verdict: &Verdict,
-        definition: Option<&Object>,
-    ) {
-        let now = registry.now();
-        let name = conversion.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
-        let told = registry.overwrite(&self.conversions, None, name, false, |_, current| {
-            if identity(current) == identity(conversion) {
-                verdict.tell(current, definition, &now);
-            }
-            Ok(())
-        });
-        if let Err(error) = told.await {
-            // Somebody else was faster or it is gone; either comes as news.
-            tracing::debug!(conversion = name, %error, "the status of a Conversion was not written");
-        }
-    }
-
     /// Forgets a definition that is gone. Others may have waited for its names.
     async fn forget(&mut self, registry: &Arc<Registry>, name: &str) {
+        self.told.remove(name);
+        self.judged.remove(name);
         if let Some(conversion) = registry.stored_conversion(name) {
             self.tell(registry, &conversion, &Verdict::Waiting, None).await;
         }

@@ -1,6 +1,7 @@
 //! Eviction: a deletion of a pod that the disruption budgets of its namespace must allow.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use revisor_catalog::Resource;
 use revisor_object::{FieldError, FieldPath, KindRef, Object, Status, StructuredLabelSelector, Value};
@@ -127,7 +128,7 @@ impl Registry {
             // No number of attempts makes it the pod that was meant.
             check_preconditions(pods, name, item.entry(), &pod, &options.preconditions)?;
             let mut guarded = options.clone();
-            let protection = self.protection(namespace, &pod, name, options.dry_run).await?;
+            let protection = self.protection(namespace, &pod, name, options.dry_run, write.deadline).await?;
             if protection.depends_on_version() && !insists {
                 // It must not have become one that is protected since.
                 guarded.preconditions.resource_version = Some(item.entry().revision().to_string());
@@ -144,13 +145,15 @@ impl Registry {
         Err(last)
     }
 
-    /// What stands between a pod and its eviction; charges the budget that guards it, if one does.
+    /// What stands between a pod and its eviction; charges the budget that guards it, if one does. As in the original that
+    /// is a request that the server makes to itself, and a dry run makes none.
     async fn protection(
         &self,
         namespace: Option<&str>,
         pod: &Object,
         name: &str,
         dry_run: bool,
+        deadline: Option<Instant>,
     ) -> Result<Protection, RegistryError> {
         let phase = pod.at(&["status", "phase"]).and_then(Value::as_str).unwrap_or_default();
         let is_marked = pod.at(&["metadata", "deletionTimestamp"]).is_some();
@@ -172,8 +175,13 @@ impl Registry {
             return Ok(Protection::Unready(budget_name));
         }
         let now = self.environment.timestamp();
-        self.overwrite(budgets, namespace, &budget_name, dry_run, |_, budget| charge(budgets, budget, name, &now))
-            .await?;
+        if dry_run {
+            charge(budgets, &mut Object::clone(budget), name, &now)?;
+            return Ok(Protection::None);
+        }
+        let place = Place { resource: budgets, namespace, name: Some(&budget_name) };
+        let options = self.own.options_until(deadline);
+        self.tell_as_server(place, options, |budget| charge(budgets, budget, name, &now)).await?;
         Ok(Protection::None)
     }
 

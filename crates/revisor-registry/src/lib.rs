@@ -83,4 +83,4 @@ pub use selection::Selection;
 pub use server_identity::{KnownServer, ServerIdentity};
 pub use service_addresses::ServiceStanding;
 pub use workbench::{Workbench, is_light, off_the_workers};
-pub use write::{Place, Saved, UnstoredWrite, WriteOptions};
+pub use write::{Place, Saved, UnstoredWrite, WithinWrite, WriteOptions};

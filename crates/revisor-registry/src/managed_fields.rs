@@ -71,14 +71,19 @@ impl Registry {
 impl Registry {
     /// Records what the server itself changed in the status of a built-in object. Where nobody was recorded, recording
     /// begins with the next apply.
-    pub(crate) fn record_status(&self, resource: &Arc<Resource>, old: &Object, object: &mut Object, now: &str) {
+    pub(crate) fn record_status(
+        &self,
+        resource: &Arc<Resource>,
+        old: &Object,
+        object: &mut Object,
+        options: WriteOptions<'_>,
+    ) {
         let Some(mut managed) = stored(old).filter(|managed| !managed.is_empty()) else { return };
-        let options = WriteOptions { subresource: Some("status"), ..WriteOptions::default() };
         let converted = Converted::default();
         let versions = self.field_versions(resource, &converted);
         let write = Replacement { versions: &versions, version: &resource.api_version, old, new: object };
         let owned = |fields| owned(resource, &options, fields);
-        if managed.update(&manager(resource, &options), write, now, owned).is_ok() {
+        if managed.update(&manager(resource, &options), write, &self.now(), owned).is_ok() {
             object.object_mut("metadata").set("managedFields", managed.into_value());
         }
     }

@@ -4,6 +4,9 @@
 //! A charge is a compare-and-set on the status of the quota, checked against its newest state: of two writers that both
 //! want the last place, one gets it. What a quota already counts is said by its status, and a quota whose status is empty
 //! is not enforced. `recount` says what the status should be; when it is asked for that is the matter of a controller.
+//!
+//! As in the original a charge is a request that the server makes to itself, so webhooks and policies may refuse it, and
+//! with it the write. To give it back is none: nobody can keep a quota from losing what it was charged for nothing.
 
 mod evaluator;
 mod ledger;
@@ -14,7 +17,9 @@ mod services;
 mod volume_claims;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use revisor_catalog::Resource;
 use revisor_object::{Object, Quantity, Value};
@@ -22,12 +27,12 @@ use revisor_store::{Committed, StoreError, Write};
 
 pub use self::evaluator::Evaluator;
 use self::evaluator::{Usage, quantities};
-pub(crate) use self::ledger::Ledger;
 use self::ledger::Pending;
+pub(crate) use self::ledger::{Charging, Ledger};
 pub use self::recount::Recount;
 use crate::admission::{Attributes, Operation};
 use crate::lasting::Lasting;
-use crate::{Registry, RegistryError};
+use crate::{Place, Registry, RegistryError, WithinWrite, WriteOptions};
 
 /// Quotas that were charged for a write. They are kept if it is done ([`Registry::write_charged`]); to drop them before
 /// that gives them back.
@@ -83,6 +88,12 @@ pub struct LimitedResource {
     pub match_scopes: Vec<Object>,
 }
 
+/// How long a write waits for those who are asked about its charges (upstream: `quotaEvaluator.Evaluate`).
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often somebody is asked about a charge who refuses it (upstream: `quotaEvaluator.checkQuotas`).
+const ATTEMPTS: u32 = 4;
+
 /// What a write would add to one quota.
 struct Claim {
     quota: String,
@@ -126,7 +137,9 @@ impl Registry {
             terminating_namespace: None,
         };
         // Whether a charge was made is known at its end. If nobody waits for that, it is given back with the answer.
-        Lasting::new(&self.runtime, registry.charge(quotas.clone(), namespace, target, claims, refuse)).await
+        let charged = Lasting::new(&self.runtime, registry.charge(quotas.clone(), namespace, target, claims, refuse));
+        let charged = tokio::time::timeout(PATIENCE, charged).await;
+        charged.map_err(|_| RegistryError::Internal("resource quota evaluation timed out".to_owned()))?
     }
 
     async fn charge(
@@ -139,29 +152,54 @@ impl Registry {
     ) -> Result<Charges, RegistryError> {
         let mut charges = Charges { registry: Arc::downgrade(&self), namespace, quotas: Vec::new() };
         for Claim { quota: name, added } in claims {
-            // From here on until it is known what becomes of the write, a count of what is stored lacks this.
-            let charging = self.quota_ledger.charging().await;
-            let pending = self.quota_ledger.begin(quotas.key(charges.namespace.as_deref(), &name), &target, &added);
-            let charged = self.overwrite(&quotas, charges.namespace.as_deref(), &name, false, |_, quota| {
-                let used = raised(quota, &added).map_err(&refuse)?;
-                let before = quota.clone();
-                quota.object_mut("status").insert("used", shown(&used));
-                self.record_status(&quotas, &before, quota, &self.now());
-                Ok(())
-            });
-            let charged = charged.await;
-            drop(charging);
-            match charged {
-                Ok(_) => charges.quotas.push(Charge { quota: name, added, _pending: pending }),
-                // A quota that was deleted in between limits nothing.
-                Err(RegistryError::NotFound { resource, .. }) if Arc::ptr_eq(&resource, &quotas) => {}
-                Err(error) => {
-                    charges.refund().await;
-                    return Err(error);
-                }
+            let namespace = charges.namespace.as_deref();
+            let charging = Charging::new(&self.quota_ledger, quotas.key(namespace, &name), &target, &added);
+            let place = Place { resource: &quotas, namespace, name: Some(&name) };
+            let charged = self.charge_one(place, &charging, &added, &refuse).await;
+            // From when it is stored until it is known what becomes of the write, a count of what is stored lacks this.
+            // A webhook may have turned it into something that is there already: then there is nothing to give back.
+            if let Some(pending) = charging.into_pending() {
+                charges.quotas.push(Charge { quota: name, added, _pending: pending });
+            }
+            if let Err(error) = charged {
+                charges.refund().await;
+                return Err(error);
             }
         }
         Ok(charges)
+    }
+
+    /// Charges one quota. As in the original, who is refused asks again before they pass that on.
+    async fn charge_one(
+        &self,
+        place: Place<'_>,
+        charging: &Charging<'_>,
+        added: &Usage,
+        refuse: impl Fn(String) -> RegistryError + Send + Sync,
+    ) -> Result<(), RegistryError> {
+        for attempt in 1.. {
+            let is_exceeded = AtomicBool::new(false);
+            let within = WithinWrite { charging: Some(charging), ..WithinWrite::default() };
+            let options = WriteOptions { within, ..self.own.options() };
+            let charged = self.tell_as_server(place, options, |quota| {
+                let used = raised(quota, added).map_err(|why| {
+                    is_exceeded.store(true, Ordering::Relaxed);
+                    refuse(why)
+                })?;
+                quota.object_mut("status").insert("used", shown(&used));
+                Ok(())
+            });
+            match charged.await {
+                Ok(()) => return Ok(()),
+                // A quota that was deleted in between limits nothing.
+                Err(RegistryError::NotFound { resource, .. }) if resource.name() == place.resource.name() => {
+                    return Ok(());
+                }
+                Err(error) if error.is_refusal() && attempt < ATTEMPTS && !is_exceeded.into_inner() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Performs a write, and lets the charges for it follow what becomes of it. A write that was begun may happen

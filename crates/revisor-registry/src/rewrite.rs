@@ -16,7 +16,7 @@ use revisor_store::{Change, Entry, Expect, StoreError, Write};
 use crate::conversion::Current;
 use crate::version_reports::{stored_version, version_of};
 use crate::workbench::{is_light, off_the_workers};
-use crate::{Registry, RegistryError};
+use crate::{Place, Registry, RegistryError, WriteOptions};
 
 /// How often an object is tried anew because others wrote it in between. Who wrote it nearly always stored it anew.
 const MAX_ATTEMPTS: usize = 10;
@@ -110,29 +110,30 @@ impl Registry {
 
     /// Says in the status of a definition how far its objects have been stored anew; of what is not defined there is
     /// nothing to say. After a success, its stored versions are those in which objects are stored, and the one in which
-    /// they are written: that is known by counting, so a version that somebody still wrote stays. Upholds V5.
+    /// they are written: that is known by counting, so a version that somebody still wrote stays. `options` say who tells
+    /// it. Upholds V5.
     pub async fn tell_migration(
         &self,
         resource: &Arc<Resource>,
         stage: MigrationStage<'_>,
+        options: WriteOptions<'_>,
     ) -> Result<(), RegistryError> {
         let definitions = self.catalog.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions");
         let (Some(definitions), Some(_)) = (definitions, resource.custom()) else { return Ok(()) };
         let name = resource.qualified_name();
         let (now, condition) = (self.now(), stage.condition());
+        let place = Place { resource: definitions, namespace: None, name: Some(&name) };
         let told = self
-            .overwrite(definitions, None, &name, false, |_, definition| {
-                let old = definition.clone();
+            .tell_as_server(place, options, |definition| {
                 if stage == MigrationStage::Succeeded {
                     self.trim_stored_versions(resource, definition);
                 }
                 condition.put(definition, &now);
-                self.record_status(definitions, &old, definition, &now);
                 Ok(())
             })
             .await;
         match told {
-            Ok(_) | Err(RegistryError::NotFound { .. }) => Ok(()),
+            Ok(()) | Err(RegistryError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -21,7 +21,7 @@ use revisor_object::{FieldErrors, Object, Value, Warnings};
 use revisor_store::{BoxFuture, Change, Draft, Entry, Expect, StoreError, Write};
 
 pub(crate) use self::address::{check_address, match_namespace, named_version, other_uid, unlike_stored};
-pub use self::options::{Place, WriteOptions};
+pub use self::options::{Place, WithinWrite, WriteOptions};
 use self::owners::{drop_repeated_owners, repeated_owners};
 pub use self::unstored::UnstoredWrite;
 use crate::actor::GARBAGE_COLLECTOR;
@@ -360,6 +360,7 @@ impl Registry {
         }
         options.in_time()?;
         let charges = self.charge_quotas(attributes, &object, options.dry_run).await?;
+        options.in_time()?;
         warnings.extend(judged.warnings.iter().cloned());
 
         let is_last_step = is_free_to_go(resource, &object, old);
@@ -382,7 +383,12 @@ impl Registry {
             reservation.give_up_all(old);
         }
         let write = Write { key: current.key().clone(), expect: Expect::At(before), change };
-        match self.write_charged(write, charges).await {
+        let writing = self.write_charged(write, charges);
+        let written = match options.within.charging {
+            Some(charging) => charging.store(writing).await,
+            None => writing.await,
+        };
+        match written {
             Ok(event) => Ok(match event.new {
                 Some(entry) => Attempt::Saved(saved(entry.bytes().clone(), entry.revision())),
                 None => Attempt::Removed(saved(draft.at_revision(before), before)),

@@ -33,7 +33,7 @@ pub(crate) struct Attributes<'a> {
     /// The options of the operation, as they were sent.
     pub(crate) options: OperationOptions<'a>,
     pub(crate) dry_run: bool,
-    /// Who writes. Who has no name and no groups is the server itself, in the midst of another write.
+    /// Who writes. Who has no name and no groups is the server itself, where it asks nobody.
     pub(crate) requester: Requester<'a>,
     /// What is there already.
     pub(crate) old: Option<&'a Object>,
@@ -165,8 +165,7 @@ impl<'a> Attributes<'a> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Whether the server writes what belongs to another write and is stored together with it, or is not: an address
-    /// that a service reserves, a custom object whose definition goes. Nobody is asked about that.
+    /// Whether the server writes what nobody is asked about, as in the original: a custom object whose definition goes.
     pub(crate) fn is_own_write(&self) -> bool {
         self.requester == Requester::default()
     }

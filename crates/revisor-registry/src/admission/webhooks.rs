@@ -80,6 +80,11 @@ impl Webhooks {
         if mutating { &self.mutating } else { &self.validating }.take_static(webhooks);
     }
 
+    /// Whether the rules of a webhook name a write.
+    pub(crate) fn may_name(&self, registry: &Registry, attributes: &Attributes<'_>) -> bool {
+        [&self.mutating, &self.validating].into_iter().any(|book| named(registry, attributes, book).is_some())
+    }
+
     /// Whether there are webhooks that could change an object.
     pub(crate) fn may_change(&self, environment: &AdmissionEnvironment) -> bool {
         self.mutating.read(environment).is_some()

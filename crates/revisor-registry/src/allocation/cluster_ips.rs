@@ -9,7 +9,8 @@ use revisor_store::BoxFuture;
 
 use super::families::{Family, families_of, is_left_as_it_was};
 use super::{Claim, Reservation, ServiceName, Unavailable};
-use crate::{Decoded, Registry, RegistryError, WriteOptions};
+use crate::present::named_as;
+use crate::{Decoded, Registry, RegistryError, WithinWrite, WriteOptions};
 
 pub(super) const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
 pub(super) const MANAGED_BY_LABEL: &str = "ipaddress.kubernetes.io/managed-by";
@@ -90,7 +91,9 @@ impl Registry {
                 let spec = FieldPath::root("spec");
                 let ips = ServiceSpec::of(service).cluster_ips();
                 let shown = if ips.is_empty() { BadValue::of(&[""]) } else { BadValue::of(&ips) };
-                let detail = format!("failed to allocate IP {asked}: {problem}");
+                // Who may have any address is told of none.
+                let which = if asked.is_empty() { String::new() } else { format!(" {asked}") };
+                let detail = format!("failed to allocate IP{which}: {problem}");
                 Unavailable::Invalid(FieldError::invalid(spec.child("clusterIPs"), shown, detail))
             }
             NotTaken::Failed(error) => Unavailable::Failed(error),
@@ -133,7 +136,7 @@ impl Registry {
             Err(RegistryError::AlreadyExists { .. }) => {
                 Err(NotTaken::Refused("provided IP is already allocated".to_owned()))
             }
-            Err(error) => Err(NotTaken::Failed(error)),
+            Err(error) => Err(NotTaken::of(error)),
         }
     }
 
@@ -173,7 +176,7 @@ impl Registry {
                     Ok(()) => return Ok(Some(ip)),
                     // Another was faster.
                     Err(RegistryError::AlreadyExists { .. }) => {}
-                    Err(error) => return Err(NotTaken::Failed(error)),
+                    Err(error) => return Err(NotTaken::of(error)),
                 }
             }
         }
@@ -201,42 +204,35 @@ impl Registry {
     /// Makes the IPAddress that says that an address is taken. It is an object like others: known to those who watch,
     /// and there cannot be two. The claim on it is there before it is, for the case that this is not waited for.
     async fn make_address(&self, ip: IpAddr, reservation: &mut Reservation<'_>) -> Result<(), RegistryError> {
-        let Some(service) = reservation.service() else { return Ok(()) };
-        let (object, uid) = self.new_address(ip, service);
-        reservation.take(Claim::Address { ip, uid });
-        let made = self.store_address(object).await;
+        let Some(service) = reservation.service().cloned() else { return Ok(()) };
+        let uid = self.environment.uid();
+        reservation.take(Claim::Address { ip, uid: uid.clone() });
+        let within = WithinWrite { identity: Some(&uid), ..WithinWrite::default() };
+        let options = WriteOptions { within, ..self.own.options_until(reservation.deadline()) };
+        let made = self.store_address(ip, &service, options).await;
         if matches!(made, Err(RegistryError::AlreadyExists { .. })) {
             reservation.forget_last();
         }
         made
     }
 
-    /// The IPAddress that a Service is to have, and its identity.
-    pub(super) fn new_address(&self, ip: IpAddr, service: &ServiceName) -> (Object, String) {
-        let mut object = Object::new();
-        let metadata = object.object_mut("metadata");
-        self.fill_system_fields(metadata);
-        let uid = metadata.str("uid").unwrap_or_default().to_owned();
-        metadata.insert("name", ip.to_string());
-        let labels = metadata.object_mut("labels");
-        labels.insert(FAMILY_LABEL, Family::of(ip).name());
-        labels.insert(MANAGED_BY_LABEL, ALLOCATOR);
-        let parent = object.object_mut("spec").object_mut("parentRef");
-        parent.insert("resource", "services");
-        parent.insert("namespace", service.namespace.as_str());
-        parent.insert("name", service.name.as_str());
-        (object, uid)
-    }
-
+    /// Stores the IPAddress that a Service is to have. As in the original that is a request that the server makes to
+    /// itself, which webhooks and policies may refuse.
+    ///
     /// Boxed, because to write a Service is to write addresses, which is to write again.
-    pub(super) fn store_address(&self, object: Object) -> BoxFuture<'_, Result<(), RegistryError>> {
+    pub(super) fn store_address<'a>(
+        &'a self,
+        ip: IpAddr,
+        service: &'a ServiceName,
+        options: WriteOptions<'a>,
+    ) -> BoxFuture<'a, Result<(), RegistryError>> {
         Box::pin(async move {
             let Some(addresses) = self.catalog.resource("networking.k8s.io", "v1", "ipaddresses") else {
                 return Ok(());
             };
-            self.create_stored(addresses.storage(), None, object, ManagedFields::default(), WriteOptions::default())
-                .await
-                .map(|_| ())
+            let object = new_address(ip, service);
+            let made = self.create_stored(addresses, None, object, ManagedFields::default(), options).await;
+            made.map(drop).map_err(|error| named_as(addresses, error))
         })
     }
 
@@ -249,11 +245,38 @@ impl Registry {
     }
 }
 
+/// The IPAddress that a Service is to have.
+fn new_address(ip: IpAddr, service: &ServiceName) -> Object {
+    let mut object = Object::new();
+    let metadata = object.object_mut("metadata");
+    metadata.insert("name", ip.to_string());
+    let labels = metadata.object_mut("labels");
+    labels.insert(FAMILY_LABEL, Family::of(ip).name());
+    labels.insert(MANAGED_BY_LABEL, ALLOCATOR);
+    let parent = object.object_mut("spec").object_mut("parentRef");
+    parent.insert("resource", "services");
+    parent.insert("namespace", service.namespace.as_str());
+    parent.insert("name", service.name.as_str());
+    object
+}
+
 /// Why an address was not taken.
 enum NotTaken {
     Full,
     Refused(String),
     Failed(RegistryError),
+}
+
+impl NotTaken {
+    /// What it means that an address could not be made. As in the original, whoever refuses that refuses the address.
+    fn of(error: RegistryError) -> NotTaken {
+        match error {
+            RegistryError::TimedOut => NotTaken::Failed(error),
+            RegistryError::Internal(why) => NotTaken::Refused(format!("Internal error occurred: {why}")),
+            error if error.is_refusal() => NotTaken::Refused(error.to_string()),
+            error => NotTaken::Failed(error),
+        }
+    }
 }
 
 /// Whether new addresses may be taken from the ranges of a ServiceCIDR. One that nobody has judged counts as ready.

@@ -10,42 +10,61 @@ use time::{Duration, OffsetDateTime};
 
 use super::cluster_ips::{ALLOCATOR, MANAGED_BY_LABEL};
 use super::{Claim, Family, ServiceName, claims_of};
-use crate::{Decoded, Registry, RegistryError};
+use crate::bootstrap::Made;
+use crate::{Decoded, Registry, RegistryError, WriteOptions};
 
 /// For how long an address may be without its Service where other servers make both.
 const SPARED: Duration = Duration::seconds(60);
 
 impl Registry {
-    /// Notes the ports of all services, removes the addresses that no Service has, and makes those that are missing.
-    pub(crate) async fn reconcile_services(&self) -> Result<(), RegistryError> {
-        let mut claimed: HashMap<IpAddr, ServiceName> = HashMap::new();
+    /// Notes the ports of all services, removes the addresses that no Service has, and makes those that are missing. What
+    /// others stand against is tried again later.
+    pub(crate) async fn reconcile_services(&self, options: WriteOptions<'_>) -> Result<Made, RegistryError> {
         let mut ports = BTreeSet::new();
-        for service in self.stored_objects("", "services")? {
-            let text = |name| service.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default().to_owned();
-            let name = ServiceName { namespace: text("namespace"), name: text("name") };
-            for claim in claims_of(&service) {
-                match claim {
-                    Claim::PortNumber(number) => {
-                        ports.extend(u16::try_from(number));
-                        if !self.allocation.node_ports.note(number) {
-                            tracing::warn!(service = ?name, number, "a node port is taken twice or out of range");
-                        }
+        for (service, claims) in self.claims()? {
+            for claim in claims {
+                if let Claim::PortNumber(number) = claim {
+                    ports.extend(u16::try_from(number));
+                    if !self.allocation.node_ports.note(number) {
+                        tracing::warn!(?service, number, "a node port is taken twice or out of range");
                     }
-                    Claim::AddressText(ip) => {
-                        if let Some(ip) = parse_ip_sloppy(&ip) {
-                            claimed.insert(ip, name.clone());
-                        }
-                    }
-                    Claim::Address { .. } | Claim::Port { .. } => {}
                 }
             }
         }
         self.reconcile_shared_ports(&ports).await?;
-        self.remove_orphaned_addresses(&claimed).await?;
-        self.make_missing_addresses(claimed).await
+        // Only who has to be asked is waited for no longer than the start can wait.
+        let options = if self.is_asked_about_addresses() { options } else { self.own.options() };
+        self.remove_orphaned_addresses(options).await?;
+        self.make_missing_addresses(options).await
     }
 
-    async fn remove_orphaned_addresses(&self, claimed: &HashMap<IpAddr, ServiceName>) -> Result<(), RegistryError> {
+    /// What all stored services have taken.
+    fn claims(&self) -> Result<Vec<(ServiceName, Vec<Claim>)>, RegistryError> {
+        let of_service = |service: Object| {
+            let text = |name| service.at(&["metadata", name]).and_then(Value::as_str).unwrap_or_default().to_owned();
+            (ServiceName { namespace: text("namespace"), name: text("name") }, claims_of(&service))
+        };
+        Ok(self.stored_objects("", "services")?.into_iter().map(of_service).collect())
+    }
+
+    /// The addresses of all stored services.
+    fn claimed_addresses(&self) -> Result<HashMap<IpAddr, ServiceName>, RegistryError> {
+        let mut claimed = HashMap::new();
+        for (service, claims) in self.claims()? {
+            for claim in claims {
+                if let Claim::AddressText(ip) = claim
+                    && let Some(ip) = parse_ip_sloppy(&ip)
+                {
+                    claimed.insert(ip, service.clone());
+                }
+            }
+        }
+        Ok(claimed)
+    }
+
+    /// At the start only: at other times an address may be that of a Service that is about to be stored.
+    async fn remove_orphaned_addresses(&self, options: WriteOptions<'_>) -> Result<(), RegistryError> {
+        let claimed = self.claimed_addresses()?;
         for address in self.stored_objects("networking.k8s.io", "ipaddresses")? {
             let text = |path: &[&str]| address.at(path).and_then(Value::as_str).unwrap_or_default();
             if text(&["metadata", "labels", MANAGED_BY_LABEL]) != ALLOCATOR {
@@ -62,25 +81,31 @@ impl Registry {
             }
             if claimed.get(&ip) != Some(&owner) {
                 tracing::info!(%ip, service = ?owner, "no service has the address any more");
-                self.delete_address(ip, text(&["metadata", "uid"])).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn make_missing_addresses(&self, claimed: HashMap<IpAddr, ServiceName>) -> Result<(), RegistryError> {
-        for (ip, service) in claimed {
-            let is_ours = self.allocation.families.contains(&Family::of(ip));
-            if is_ours && self.held_address(&ip.to_string()).is_none() {
-                tracing::info!(%ip, ?service, "the address of a service was not noted");
-                let (object, _) = self.new_address(ip, &service);
-                match self.store_address(object).await {
-                    Ok(()) | Err(RegistryError::AlreadyExists { .. }) => {}
+                let uid = text(&["metadata", "uid"]);
+                match self.delete_address(ip, uid, options).await {
+                    Ok(()) => {}
+                    Err(error) if error.is_refusal() => self.remove_address_later(ip, uid),
                     Err(error) => return Err(error),
                 }
             }
         }
         Ok(())
+    }
+
+    /// Makes the addresses that services have and that are not noted.
+    pub(crate) async fn make_missing_addresses(&self, options: WriteOptions<'_>) -> Result<Made, RegistryError> {
+        let mut all = Made::All;
+        for (ip, service) in self.claimed_addresses()? {
+            let is_ours = self.allocation.families.contains(&Family::of(ip));
+            if is_ours && self.held_address(&ip.to_string()).is_none() {
+                tracing::info!(%ip, ?service, "the address of a service was not noted");
+                match self.store_address(ip, &service, options).await {
+                    Err(RegistryError::AlreadyExists { .. }) => {}
+                    made => all = all.and(Made::of(made)?),
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// All objects of a resource; none if it is not served.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::time::Instant;
 
 use revisor_object::Object;
 use revisor_store::{BoxFuture, Change, Expect, Key, StoreError, Write};
 
 use super::node_ports::Ticket;
 use super::{ServiceName, claims_of};
-use crate::{Decoded, DeleteOptions, Place, Preconditions, Registry, RegistryError};
+use crate::{Decoded, DeleteOptions, Place, Preconditions, Registry, RegistryError, WriteOptions};
 
 /// One thing that is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub(crate) struct Reservation<'r> {
     registry: &'r Registry,
     service: Option<ServiceName>,
     dry_run: bool,
+    /// When the time of the write is over.
+    deadline: Option<Instant>,
     taken: Vec<Claim>,
     given_up: Vec<Claim>,
     /// The ports that a dry run has shown.
@@ -72,7 +75,26 @@ impl<'r> Reservation<'r> {
     }
 
     fn new(registry: &'r Registry, service: Option<ServiceName>, dry_run: bool) -> Reservation<'r> {
-        Reservation { registry, service, dry_run, taken: Vec::new(), given_up: Vec::new(), shown: BTreeSet::new() }
+        Reservation {
+            registry,
+            service,
+            dry_run,
+            deadline: None,
+            taken: Vec::new(),
+            given_up: Vec::new(),
+            shown: BTreeSet::new(),
+        }
+    }
+
+    /// The same for a write that has so much time.
+    pub(super) fn until(self, deadline: Option<Instant>) -> Reservation<'r> {
+        let mut reservation = self;
+        reservation.deadline = deadline;
+        reservation
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline
     }
 
     pub(super) fn is_dry_run(&self) -> bool {
@@ -201,17 +223,24 @@ impl Registry {
                 }
             }
             Claim::Address { ip, uid } => {
-                if let Err(error) = self.delete_address(*ip, uid).await {
+                let options = self.own.options();
+                if let Err(error) = self.delete_address(*ip, uid, options).await {
                     tracing::warn!(%ip, error = &error as &dyn std::error::Error, "cannot give back an address");
+                    self.remove_address_later(*ip, uid);
                 }
             }
             Claim::AddressText(_) | Claim::PortNumber(_) => {}
         }
     }
 
-    /// Removes the IPAddress of this identity. That it is gone already is as good. Boxed, because to delete a Service is
-    /// to delete addresses.
-    pub(super) fn delete_address<'a>(&'a self, ip: IpAddr, uid: &'a str) -> BoxFuture<'a, Result<(), RegistryError>> {
+    /// Removes the IPAddress of this identity. That it is gone already is as good. As in the original that is a request
+    /// that the server makes to itself. Boxed, because to delete a Service is to delete addresses.
+    pub(super) fn delete_address<'a>(
+        &'a self,
+        ip: IpAddr,
+        uid: &'a str,
+        write: WriteOptions<'a>,
+    ) -> BoxFuture<'a, Result<(), RegistryError>> {
         Box::pin(async move {
             let Some(addresses) = self.catalog.resource("networking.k8s.io", "v1", "ipaddresses") else {
                 return Ok(());
@@ -222,7 +251,7 @@ impl Registry {
                 preconditions: Preconditions { uid: Some(uid.to_owned()), resource_version: None },
                 ..DeleteOptions::default()
             };
-            match self.delete(place, &options).await {
+            match self.delete_for(place, &options, write).await {
                 Ok(_) | Err(RegistryError::NotFound { .. } | RegistryError::Conflict { .. }) => Ok(()),
                 Err(error) => Err(error),
             }
@@ -265,8 +294,13 @@ impl Registry {
             let is_claimed = service.is_some_and(|service| {
                 claims_of(&service).into_iter().any(|claim| self.looked_up(claim).as_ref() == Some(&one.claim))
             });
-            if !is_claimed {
-                self.give_back(&one.claim).await;
+            match &one.claim {
+                // Who writes the next Service does not wait for those who are asked about what others left.
+                Claim::Address { ip, uid } if !is_claimed && self.is_asked_about_addresses() => {
+                    self.remove_address_later(*ip, uid);
+                }
+                claim if !is_claimed => self.give_back(claim).await,
+                _ => {}
             }
             self.allocation.left().retain(|other| *other != one);
         }

@@ -35,11 +35,12 @@ impl Registry {
         let text = |path: &[&str]| service.at(path).and_then(Value::as_str).unwrap_or_default();
         let name = text(&["metadata", "name"]);
         let done = if let Some(spec) = wanted.get(name).and_then(|wanted| wanted.get("spec")) {
-            let replaced = self.overwrite(services, None, name, false, |_, object| {
+            let place = Place { resource: services, namespace: None, name: Some(name) };
+            let replaced = self.change_as_server(place, write, |object| {
                 object.insert("spec", spec.clone());
                 Ok(())
             });
-            replaced.await.map(drop)
+            replaced.await
         } else if self.catalog().group_version(text(&["spec", "group"]), text(&["spec", "version"])).is_some() {
             Ok(())
         } else {

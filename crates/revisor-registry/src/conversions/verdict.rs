@@ -14,6 +14,7 @@ const IN_USE: &str = "InUse";
 const FULL_EFFORT: usize = 4;
 
 /// What is known of a Conversion beside its definition.
+#[derive(Clone)]
 pub(crate) enum Verdict {
     /// There is no definition to check it against.
     Waiting,

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use revisor_cache::{Feed, ResourceCache};
 use revisor_catalog::{CLEANUP_FINALIZER, Condition, Resource, TERMINATING};
-use revisor_object::{Object, Value, Warnings};
+use revisor_object::Value;
 
-use crate::write::Proposal;
+use super::status::is_end;
 use crate::{DeleteOptions, ListRequest, ListVersions, Place, Registry, RegistryError, Selection, WriteOptions};
 
 /// How long it takes at least until objects that could not be deleted are tried again, and at most.
@@ -20,8 +20,18 @@ pub(super) async fn run(registry: Weak<Registry>, definitions: Arc<Resource>, na
     loop {
         let Some(strong) = registry.upgrade() else { return };
         let in_progress = condition("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress");
-        if !report(&strong, &definitions, &name, &in_progress).await {
-            return;
+        match report(&strong, &definitions, &name, &in_progress).await {
+            Ok(()) => {}
+            Err(error) if is_end(&error) => return,
+            // As in the original, nothing is deleted before it is said.
+            Err(error) if error.is_refusal() => {
+                tracing::debug!(definition = name, %error, "the end of a definition is held up");
+                drop(strong);
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(RETRY.1);
+                continue;
+            }
+            Err(error) => tracing::debug!(definition = name, %error, "the end of a definition was not told"),
         }
         let cache = strong.cache_of(&objects);
         match delete_all(&strong, &objects).await {
@@ -31,35 +41,52 @@ pub(super) async fn run(registry: Weak<Registry>, definitions: Arc<Resource>, na
             }
             Err(error) => {
                 let message = format!("could not issue all deletes: {error}");
-                report(&strong, &definitions, &name, &condition("True", "InstanceDeletionFailed", &message)).await;
+                let failed = condition("True", "InstanceDeletionFailed", &message);
+                if let Err(error) = report(&strong, &definitions, &name, &failed).await {
+                    tracing::debug!(definition = name, %error, "what holds a definition up was not told");
+                }
                 drop(strong);
                 tokio::time::sleep(pause).await;
             }
         }
         let Some(strong) = registry.upgrade() else { return };
         if cache.is_empty() {
-            report(
-                &strong,
-                &definitions,
-                &name,
-                &condition("False", "InstanceDeletionCompleted", "removed all instances"),
-            )
-            .await;
-            delete_conversion(&strong, &name).await;
-            remove_finalizer(&strong, &definitions, &name).await;
-            return;
+            let completed = condition("False", "InstanceDeletionCompleted", "removed all instances");
+            match end(&strong, &definitions, &name, &completed).await {
+                Ok(()) => return,
+                Err(error) if is_end(&error) => return,
+                Err(error) => tracing::warn!(definition = name, %error, "a definition could not be let go"),
+            }
+            drop(strong);
+            tokio::time::sleep(pause).await;
         }
         pause = (pause * 2).min(RETRY.1);
     }
 }
 
 /// Lets a definition go that was never served: it has no objects.
-pub(super) async fn let_go(registry: &Arc<Registry>, definitions: &Arc<Resource>, name: &str) {
+pub(super) async fn let_go(
+    registry: &Arc<Registry>,
+    definitions: &Arc<Resource>,
+    name: &str,
+) -> Result<(), RegistryError> {
     let never = condition("False", "NeverEstablished", "resource was never established");
-    if report(registry, definitions, name, &never).await {
-        delete_conversion(registry, name).await;
-        remove_finalizer(registry, definitions, name).await;
+    match end(registry, definitions, name, &never).await {
+        Err(error) if is_end(&error) => Ok(()),
+        ended => ended,
     }
+}
+
+/// Says that nothing holds a definition any more, and lets it go.
+async fn end(
+    registry: &Registry,
+    definitions: &Arc<Resource>,
+    name: &str,
+    condition: &Condition,
+) -> Result<(), RegistryError> {
+    report(registry, definitions, name, condition).await?;
+    delete_conversion(registry, name).await;
+    remove_finalizer(registry, definitions, name).await
 }
 
 fn condition(status: &'static str, reason: &str, message: &str) -> Condition {
@@ -87,20 +114,22 @@ async fn until_empty(cache: &Arc<ResourceCache>, pause: Duration) {
     let _ = tokio::time::timeout(pause, emptied).await;
 }
 
-/// Says in the status of a definition how far its end is; false if it is gone.
-async fn report(registry: &Registry, definitions: &Arc<Resource>, name: &str, condition: &Condition) -> bool {
+/// Says in the status of a definition how far its end is.
+async fn report(
+    registry: &Registry,
+    definitions: &Arc<Resource>,
+    name: &str,
+    condition: &Condition,
+) -> Result<(), RegistryError> {
+    let place = Place { resource: definitions, namespace: None, name: Some(name) };
     let now = registry.now();
-    let written = registry
-        .overwrite(definitions, None, name, false, |_, definition| {
-            if !condition.is_in(definition) {
-                let old = definition.clone();
-                condition.put(definition, &now);
-                registry.record_status(definitions, &old, definition, &now);
-            }
-            Ok(())
-        })
-        .await;
-    !matches!(written, Err(RegistryError::NotFound { .. }))
+    let told = registry.tell_as_server(place, registry.own.options(), |definition| {
+        if !condition.is_in(definition) {
+            condition.put(definition, &now);
+        }
+        Ok(())
+    });
+    told.await
 }
 
 /// Rules between the versions of what is no more are of no use, and would be in the way of another definition by that
@@ -115,20 +144,15 @@ async fn delete_conversion(registry: &Registry, name: &str) {
     }
 }
 
-async fn remove_finalizer(registry: &Registry, definitions: &Arc<Resource>, name: &str) {
+async fn remove_finalizer(registry: &Registry, definitions: &Arc<Resource>, name: &str) -> Result<(), RegistryError> {
     let place = Place { resource: definitions, namespace: None, name: Some(name) };
-    let options = WriteOptions { subresource: Some("status"), ..WriteOptions::default() };
-    let mut without = |current: &Object| {
-        let mut object = current.clone();
-        let metadata = object.object_mut("metadata");
+    let options = WriteOptions { subresource: Some("status"), ..registry.own.options() };
+    let changed = registry.change_as_server(place, options, |definition| {
+        let metadata = definition.object_mut("metadata");
         let held = metadata.array("finalizers").iter();
         let rest: Vec<Value> = held.filter(|name| name.as_str() != Some(CLEANUP_FINALIZER)).cloned().collect();
         metadata.set("finalizers", Some(rest).filter(|rest| !rest.is_empty()).map(Value::from));
-        Ok(Proposal { object, warnings: Warnings::default(), is_conditional: false, managed: None })
-    };
-    if let Err(error) = registry.change_stored(place, options, &mut without).await
-        && !error.is_stop()
-    {
-        tracing::warn!(definition = name, %error, "a definition could not be let go");
-    }
+        Ok(())
+    });
+    changed.await
 }

@@ -1,8 +1,12 @@
 //! [`Ledger`]: what quotas were charged for writes of which it is not known yet whether they are done. A count of what is
 //! stored lacks these objects, or has them already; which of the two can be told by their versions.
+//!
+//! A charge is a write of its own, about which webhooks may be asked for long. So it is noted down for the moment of that
+//! write only ([`Charging`]): nobody who counts, charges or gives back waits for who is asked.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -71,8 +75,52 @@ impl Drop for Pending {
     }
 }
 
+/// A charge that is to be written.
+pub(crate) struct Charging<'l> {
+    ledger: &'l Ledger,
+    /// The key of the quota.
+    quota: String,
+    target: &'l Target,
+    added: &'l Usage,
+    /// That it is under way, once it is stored.
+    pending: Mutex<Option<Pending>>,
+}
+
+impl fmt::Debug for Charging<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Charging").field("quota", &self.quota).field("added", self.added).finish_non_exhaustive()
+    }
+}
+
+impl<'l> Charging<'l> {
+    pub(super) fn new(ledger: &'l Ledger, quota: String, target: &'l Target, added: &'l Usage) -> Charging<'l> {
+        Charging { ledger, quota, target, added, pending: Mutex::new(None) }
+    }
+
+    /// Stores the charge by this write: whoever counts sees it in the quota and in the ledger, or in neither.
+    pub(crate) async fn store<T, E>(&self, write: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        let turn = self.ledger.charging().await;
+        let pending = self.ledger.begin(self.quota.clone(), self.target, self.added);
+        let written = write.await;
+        if written.is_ok() {
+            *self.lock() = Some(pending);
+        }
+        drop(turn);
+        written
+    }
+
+    /// That the charge is under way; `None` if it was not stored.
+    pub(super) fn into_pending(self) -> Option<Pending> {
+        self.pending.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Pending>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Ledger {
-    /// Held while a quota is charged or gets something back.
+    /// Held while a quota gets something back, or while a charge is stored.
     pub(super) async fn charging(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().await
     }
@@ -83,7 +131,7 @@ impl Ledger {
     }
 
     /// Notes a charge down.
-    pub(super) fn begin(&self, quota: String, target: &Target, added: &Usage) -> Pending {
+    fn begin(&self, quota: String, target: &Target, added: &Usage) -> Pending {
         let mut open = lock(&self.open);
         let id = open.count;
         open.count += 1;

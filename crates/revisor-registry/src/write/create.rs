@@ -124,7 +124,7 @@ impl Registry {
         if let Some(told) = repeated_owners(&drop_repeated_owners(object.object_mut("metadata")), true) {
             attributes.warn(told);
         }
-        self.fill_system_fields(object.object_mut("metadata"));
+        self.fill_system_fields(object.object_mut("metadata"), options.within.identity);
         if !name_of(&object).is_empty() {
             return self.create_named(shown, namespace, object, options).await;
         }
@@ -205,6 +205,7 @@ impl Registry {
         }
         options.in_time()?;
         let charges = self.charge_quotas(attributes, &object, options.dry_run).await?;
+        options.in_time()?;
         warnings.extend(judged.warnings.iter().cloned());
         let key = Key::new(resource.key(namespace, name));
         let generate_name = object.at(&["metadata", "generateName"]).and_then(Value::as_str);
@@ -241,12 +242,10 @@ impl Registry {
         }
     }
 
-    /// Sets what the server decides about a new object (upstream: `FillObjectMetaSystemFields`).
-    /// What the server itself makes may have its identity already.
-    pub(crate) fn fill_system_fields(&self, metadata: &mut Object) {
-        if !metadata.contains("uid") {
-            metadata.insert("uid", self.environment.uid());
-        }
+    /// Sets what the server decides about a new object (upstream: `FillObjectMetaSystemFields`), and its identity, if that
+    /// was not chosen before.
+    fn fill_system_fields(&self, metadata: &mut Object, identity: Option<&str>) {
+        metadata.insert("uid", identity.map_or_else(|| self.environment.uid(), str::to_owned));
         metadata.insert("creationTimestamp", self.environment.timestamp());
     }
 }

@@ -7,6 +7,7 @@ use revisor_catalog::{Part, Requester, Resource};
 use revisor_object::{Object, Warnings};
 
 use crate::admission::{AdmissionNotes, Attributes, Operation, OperationOptions, SentOptions};
+use crate::quota::Charging;
 use crate::{DeleteOptions, FieldValidation, RegistryError};
 
 /// Where a write goes.
@@ -48,6 +49,17 @@ pub struct WriteOptions<'a> {
     pub sent: SentOptions<'a>,
     /// Where admission leaves what the client and the audit should be told.
     pub notes: Option<&'a AdmissionNotes>,
+    /// What only the registry itself says, of what it writes in the midst of another write.
+    pub within: WithinWrite<'a>,
+}
+
+/// What the registry knows of a write that it makes in the midst of another. Others have nothing to say here.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WithinWrite<'a> {
+    /// The identity that a new object gets, where the server has chosen it before.
+    pub(crate) identity: Option<&'a str>,
+    /// The charge of a quota that is made by it.
+    pub(crate) charging: Option<&'a Charging<'a>>,
 }
 
 impl<'a> WriteOptions<'a> {

@@ -1,5 +1,6 @@
 //! Admission webhooks: what they are told, what they may change, and what becomes of a write when they fail.
 
+mod inner_writes;
 mod own_writes;
 mod reviewer;
 
