@@ -20,7 +20,9 @@ pub(crate) fn answer<B>(
     request: &Request<B>,
     representation: &Representation,
 ) -> Option<Response<Body>> {
-    let (content_type, document) = match request.uri().path() {
+    // As in the original, with a slash at its end or without.
+    let path = request.uri().path();
+    let (content_type, document) = match path.strip_suffix('/').unwrap_or(path) {
         CONFIGURATION => ("application/json", accounts.discovery()?),
         KEYS if accounts.is_published() => ("application/jwk-set+json", accounts.json_web_keys()),
         _ => return None,

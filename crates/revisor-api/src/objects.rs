@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use http::header::USER_AGENT;
-use http::{Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 use revisor_audit::MAX_OBJECT;
@@ -20,7 +20,7 @@ use revisor_auth::Identity;
 use revisor_cache::Footprint;
 use revisor_catalog::{DeleteAnswer, Feature, Moment, ObjectRoute, Requester, Resource, Verb};
 use revisor_object::names::NameRule;
-use revisor_object::{Object, Status, StatusDetails, Value, compact_json, parse_json, parse_yaml};
+use revisor_object::{Object, Status, StatusDetails, Value, compact_json, is_printable, parse_json, parse_yaml};
 use revisor_registry::{
     AdmissionNotes, Decoded, DeleteOptions, Deleted, Format, GetRequest, Got, ListRequest, PatchKind, Place,
     RegistryError, Saved, Selection, SentOptions, WatchRequest, Watched, WriteOptions, is_light,
@@ -50,6 +50,25 @@ use crate::{
 /// When the time of a request is over; one of its extensions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(pub(crate) Instant);
+
+/// What a program that calls itself something odd is called, without what is not printed (upstream:
+/// `prefixFromUserAgent`); one of the extensions of its request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OddProgram(String);
+
+impl OddProgram {
+    /// The name of a program that is not plain.
+    pub(crate) fn of(headers: &HeaderMap) -> Option<OddProgram> {
+        let agent = headers.get(USER_AGENT)?.as_bytes();
+        let program = agent.split(|byte| *byte == b'/').next().unwrap_or_default();
+        if program.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+            return None;
+        }
+        let mut name: String = String::from_utf8_lossy(program).chars().filter(|it| is_printable(*it)).collect();
+        name.truncate(name.floor_char_boundary(MAX_FIELD_MANAGER));
+        Some(OddProgram(name))
+    }
+}
 
 /// Why a request on objects was not done.
 pub(crate) enum Refusal {
@@ -151,6 +170,10 @@ impl Api {
     ) -> Result<Response<Body>, Refusal> {
         let query = Query::parse(request.uri().query());
         representation.require(Answer::Object)?;
+        if query.truth("export") == Some(true) {
+            let message = "the export parameter, deprecated since v1.14, is no longer supported";
+            return Err(Box::new(Status::bad_request(message)).into());
+        }
         let registry = &self.options.registry;
         let place = GetRequest {
             resource: &route.resource,
@@ -690,8 +713,13 @@ fn write_options<'a>(
 fn field_manager<'a>(query: &'a Query<'_>, parts: &'a http::request::Parts) -> &'a str {
     match query.text("fieldManager") {
         "" => {
-            let agent = parts.headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
-            let program = agent.split('/').next().unwrap_or_default();
+            let program = match parts.extensions.get::<OddProgram>() {
+                Some(OddProgram(name)) => name,
+                None => {
+                    let agent = parts.headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+                    agent.split('/').next().unwrap_or_default()
+                }
+            };
             match program.get(..MAX_FIELD_MANAGER).unwrap_or(program) {
                 "" => "unknown",
                 program => program,
@@ -762,6 +790,21 @@ mod tests {
 
     fn notes() -> &'static AdmissionNotes {
         Box::leak(Box::default())
+    }
+
+    #[test]
+    fn programs_are_called_what_can_be_printed_of_their_names() {
+        for (agent, want) in [
+            (&b"kubectl/v1.36.0 (linux)"[..], None),
+            (b"a b", None),
+            (b"a\tb/1\t", Some("ab")),
+            ("n\u{e9}e\u{200b}/1".as_bytes(), Some("n\u{e9}e")),
+            (b"\xe9/1", Some("\u{fffd}")),
+            (b"a/\t", None),
+        ] {
+            let headers = HeaderMap::from_iter([(USER_AGENT, agent.try_into().expect("a header"))]);
+            assert_eq!(OddProgram::of(&headers), want.map(|name| OddProgram(name.to_owned())), "{agent:?}");
+        }
     }
 
     #[test]

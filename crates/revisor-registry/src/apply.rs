@@ -51,7 +51,7 @@ impl Registry {
         let given = (options.field_manager == KUBECTL).then(|| config.clone());
         let address = name.unwrap_or_default();
         let metadata = config.object_mut("metadata");
-        let is_nameless = metadata.str("name").unwrap_or_default().is_empty();
+        let is_nameless = !metadata.contains("name");
         if is_nameless {
             metadata.insert("name", address);
         }

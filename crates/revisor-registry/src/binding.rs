@@ -20,6 +20,7 @@ impl Registry {
     ) -> Result<(), RegistryError> {
         let Some(pods) = self.known("", "v1", "pods") else { return Err(RegistryError::Unreadable) };
         let Place { namespace, name, .. } = place;
+        options.keep_sent(&binding.warnings);
         let mut binding = binding.object;
         let metadata = binding.object_mut("metadata");
         match_namespace(pods, metadata, namespace)?;

@@ -122,7 +122,11 @@ impl Unread {
 }
 
 /// What is said of an object that tells what it is and is none.
-fn unfit([kind, version]: [&str; 2], [expected, expected_version]: [&str; 2], problem: impl Display) -> String {
+pub(crate) fn unfit(
+    [kind, version]: [&str; 2],
+    [expected, expected_version]: [&str; 2],
+    problem: impl Display,
+) -> String {
     let kind = if kind.is_empty() { expected } else { kind };
     let version = if version.is_empty() { expected_version } else { version };
     let version = version.rsplit('/').next().unwrap_or_default();

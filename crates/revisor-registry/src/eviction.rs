@@ -4,18 +4,25 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use revisor_catalog::Resource;
-use revisor_object::{FieldError, FieldPath, KindRef, Object, Status, StructuredLabelSelector, Value};
+use revisor_object::{
+    FieldError, FieldPath, KindRef, Object, ResourceRef, Status, StructuredLabelSelector, Value, Warnings,
+};
 
-use crate::body::{BodyType, Unread, no_object};
+use crate::body::{BodyType, Unread, fit, no_object, unfit};
 use crate::delete::{check_preconditions, corrupt};
 use crate::overwrite::set_condition;
 use crate::write::match_namespace;
 use crate::{
-    Decoded, DeleteOptions, Format, GroupVersionKind, Operation, Place, Registry, RegistryError, UnstoredWrite,
-    WriteOptions,
+    Decoded, DeleteOptions, FieldValidation, Format, GroupVersionKind, Operation, Place, Registry, RegistryError,
+    UnstoredWrite, WriteOptions,
 };
 
 const KIND: &str = "Eviction";
+
+const VERSION: &str = "policy/v1";
+
+/// The version that evictions had before, which is still read.
+const OLDER_VERSION: &str = "policy/v1beta1";
 
 /// So many evictions may wait to be noticed by who keeps the budget.
 const MAX_DISRUPTED_PODS: usize = 2000;
@@ -30,52 +37,62 @@ const RETRY_SECONDS: u32 = 10;
 
 /// A request to evict a pod.
 #[derive(Debug, Clone, Default)]
-pub struct Eviction(Object);
+pub struct Eviction {
+    object: Object,
+    /// What the client should be told although its request is done.
+    pub warnings: Warnings,
+}
 
 impl Eviction {
-    /// Reads the body of an eviction.
-    pub fn read(registry: &Registry, format: Format, text: &[u8]) -> Result<Eviction, RegistryError> {
-        let types = registry.catalog.types();
-        let Some(id) = types.id("policy.v1.Eviction") else { return Err(RegistryError::Unreadable) };
+    /// Reads the body of an eviction, which may be of the older version too.
+    pub fn read(
+        registry: &Registry,
+        format: Format,
+        text: &[u8],
+        validation: FieldValidation,
+    ) -> Result<Eviction, RegistryError> {
+        let Some(kind) = Eviction::kind(registry) else { return Err(RegistryError::Unreadable) };
+        let (types, id) = kind.typed();
         let parsed = format.parse(text, BodyType { kind: KIND, api_version: None, types, id: Some(id) });
-        let refused = |unread: Unread| RegistryError::BadRequest(unread.message(KIND, "policy/v1", text));
-        let (mut value, _) = parsed.map_err(refused)?;
+        let refused = |unread: Unread| RegistryError::BadRequest(unread.message(KIND, VERSION, text));
+        let (mut value, repeated) = parsed.map_err(refused)?;
         if !matches!(value, Value::Object(_) | Value::Null) {
             return Err(refused(Unread::Syntax(no_object(&value))));
         }
-        types.conform(id, &mut value).map_err(|mismatch| {
-            RegistryError::BadRequest(format!("{KIND} in version \"v1\" cannot be handled as a {KIND}: {mismatch}"))
-        })?;
-        let object = value.as_object().cloned().unwrap_or_default();
-        let kind = object.str("kind").unwrap_or(KIND);
-        let version = object.str("apiVersion").unwrap_or("policy/v1");
-        if kind != KIND || !matches!(version, "policy/v1" | "policy/v1beta1") {
-            return Err(RegistryError::BadRequest(format!(
-                "{kind} in version {:?} cannot be handled as a {KIND}: no kind {kind:?} is registered for version {version:?} \
-                 in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
-                version.rsplit('/').next().unwrap_or_default()
-            )));
+        let said = |value: &Value, name| value.as_object().and_then(|object| object.str(name)).unwrap_or("").to_owned();
+        let sent = [said(&value, "kind"), said(&value, "apiVersion")];
+        if let Some(object) = value.as_object_mut().filter(|_| sent[1] == OLDER_VERSION) {
+            object.insert("apiVersion", VERSION);
         }
-        Ok(Eviction(object))
+        let decoded = fit(kind, value, repeated, validation);
+        let decoded = decoded
+            .map_err(|problem| RegistryError::BadRequest(unfit([&sent[0], &sent[1]], [KIND, VERSION], problem)))?;
+        Ok(Eviction { object: decoded.object, warnings: decoded.warnings })
     }
 
     /// The kind of what is sent.
     pub fn kind(registry: &Registry) -> Option<&Arc<Resource>> {
-        registry.catalog.other_kind("policy/v1", KIND)
+        registry.catalog.other_kind(VERSION, KIND)
     }
 
     /// What is sent.
     pub fn object(&self) -> &Object {
-        &self.0
+        &self.object
     }
 
     fn name(&self) -> &str {
-        name_of(&self.0)
+        name_of(&self.object)
     }
 
     /// How the pod is to be deleted.
     fn options(&self) -> Result<DeleteOptions, RegistryError> {
-        self.0.object("deleteOptions").map(DeleteOptions::of).transpose().map(Option::unwrap_or_default)
+        let Some(mut options) = self.object.object("deleteOptions").cloned() else {
+            return Ok(DeleteOptions::default());
+        };
+        // They are a part of the request, whatever they say that they are.
+        options.remove("kind");
+        options.remove("apiVersion");
+        DeleteOptions::of(&options)
     }
 }
 
@@ -95,14 +112,12 @@ impl Registry {
             operation: Operation::Create,
             options: WriteOptions { subresource: Some("eviction"), ..write },
         };
-        for name in ["kind", "apiVersion"] {
-            eviction.0.remove(name);
-        }
-        match_namespace(pods, eviction.0.object_mut("metadata"), namespace)?;
+        write.keep_sent(&eviction.warnings);
+        match_namespace(pods, eviction.object.object_mut("metadata"), namespace)?;
         if let Some(kind) = Eviction::kind(self) {
-            self.record_sender(kind, &mut eviction.0, unstored.options).await;
+            self.record_sender(kind, &mut eviction.object, unstored.options).await;
         }
-        self.admit_unstored(&unstored, &mut eviction.0).await?;
+        self.admit_unstored(&unstored, &mut eviction.object).await?;
         if eviction.name() != name {
             let message = "name in URL does not match name in Eviction object";
             return Err(RegistryError::BadRequest(message.to_owned()));
@@ -117,7 +132,7 @@ impl Registry {
             return Err(RegistryError::Denied(Box::new(status)));
         }
         options.dry_run |= write.dry_run;
-        self.validate_unstored(&unstored, &eviction.0).await?;
+        self.validate_unstored(&unstored, &eviction.object).await?;
         let insists = options.preconditions.resource_version.is_some();
         let mut last = RegistryError::Contended { resource: pods.clone(), name: name.to_owned() };
         for _ in 0..MAX_ATTEMPTS {
@@ -176,12 +191,12 @@ impl Registry {
         }
         let now = self.environment.timestamp();
         if dry_run {
-            charge(budgets, &mut Object::clone(budget), name, &now)?;
+            charge(&mut Object::clone(budget), name, &now)?;
             return Ok(Protection::None);
         }
         let place = Place { resource: budgets, namespace, name: Some(&budget_name) };
         let options = self.own.options_until(deadline);
-        self.tell_as_server(place, options, |budget| charge(budgets, budget, name, &now)).await?;
+        self.tell_as_server(place, options, |budget| charge(budget, name, &now)).await?;
         Ok(Protection::None)
     }
 
@@ -261,18 +276,15 @@ fn allows_unready(budget: &Object) -> bool {
 }
 
 /// Takes one disruption off a budget.
-fn charge(budgets: &Arc<Resource>, budget: &mut Object, pod: &str, now: &str) -> Result<(), RegistryError> {
+fn charge(budget: &mut Object, pod: &str, now: &str) -> Result<(), RegistryError> {
     let name = name_of(budget).to_owned();
     let generation = budget.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
     if number(budget, "observedGeneration") < generation {
         return Err(still_processed(&name));
     }
-    let forbidden = |why: &str| RegistryError::Forbidden {
-        resource: budgets.clone(),
-        name: name.clone(),
-        why: why.to_owned(),
-        terminating_namespace: None,
-    };
+    // As the original calls them here.
+    let budgets = ResourceRef { group: "policy", resource: "poddisruptionbudget" };
+    let forbidden = |why: &str| RegistryError::Denied(Box::new(Status::forbidden(budgets, &name, why)));
     let allowed = number(budget, "disruptionsAllowed");
     if allowed < 0 {
         return Err(forbidden("pdb disruptions allowed is negative"));
@@ -351,7 +363,6 @@ fn set_disruption_not_allowed(status: &mut Object, generation: i64, now: &str) {
 
 #[cfg(test)]
 mod tests {
-    use revisor_catalog::Catalog;
     use revisor_object::parse_json;
 
     use super::*;
@@ -369,7 +380,6 @@ mod tests {
 
     #[test]
     fn a_budget_is_charged_until_it_is_exhausted() {
-        let any = Catalog::default().resource("", "v1", "pods").expect("is served").clone();
         let needs = "The disruption budget b needs 2 healthy pods and has 2 currently";
         let failed = "The disruption budget b does not allow evicting pods currently because it failed sync: why";
         let other = "The disruption budget b does not allow evicting pods currently (R): why";
@@ -387,7 +397,7 @@ mod tests {
             (&*sync_failed, failed, 0),
             (&*unhealthy, other, 0),
         ] {
-            match charge(&any, &mut budget(status), "p", "now") {
+            match charge(&mut budget(status), "p", "now") {
                 Err(RegistryError::BudgetExhausted { cause, retry_seconds, .. }) => {
                     assert_eq!((&*cause, retry_seconds), (want, seconds), "{status}");
                 }
@@ -395,13 +405,13 @@ mod tests {
             }
         }
         let mut last = budget(r#"{"observedGeneration":2,"disruptionsAllowed":1}"#);
-        charge(&any, &mut last, "p", "now").expect("is allowed");
+        charge(&mut last, "p", "now").expect("is allowed");
         assert_eq!(last.at(&["status", "disruptionsAllowed"]), Some(&Value::Int(0)));
         assert_eq!(last.at(&["status", "disruptedPods", "p"]), Some(&Value::from("now")));
         let shown = last.at(&["status", "conditions"]).map(Value::to_json).expect("says that it is exhausted");
         assert!(shown.contains(r#""reason":"InsufficientPods","status":"False""#), "{shown}");
-        let negative = charge(&any, &mut budget(r#"{"observedGeneration":2,"disruptionsAllowed":-1}"#), "p", "now");
-        assert!(matches!(negative, Err(RegistryError::Forbidden { .. })));
+        let negative = charge(&mut budget(r#"{"observedGeneration":2,"disruptionsAllowed":-1}"#), "p", "now");
+        assert!(matches!(negative, Err(RegistryError::Denied(_))));
     }
 
     #[test]

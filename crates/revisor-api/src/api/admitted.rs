@@ -25,7 +25,7 @@ use crate::audit_trail::source_ips;
 use crate::flow_control::TrackedWatch;
 use crate::inflight::{Asking, Entrance, WatchHold};
 use crate::metrics::{Authentication, Authorization};
-use crate::objects::Deadline;
+use crate::objects::{Deadline, OddProgram};
 use crate::passed_on::PassedOn;
 use crate::request_info::{NoResource, RequestInfo};
 use crate::unread_body::UnreadBody;
@@ -230,6 +230,9 @@ impl Api {
         };
         if let Some(deadline) = Instant::now().checked_add(timeout) {
             request.extensions_mut().insert(Deadline(deadline));
+        }
+        if let Some(program) = OddProgram::of(request.headers()) {
+            request.extensions_mut().insert(program);
         }
         // Pinned here, so that the timer does not move it once more.
         let serving = pin!(self.serve(route, asked, request));

@@ -203,6 +203,8 @@ fn verb_of(route: &ObjectRoute, method: &Method, query: &Query<'_>) -> Option<Ve
         Method::GET if route.is_watch_path => Verb::Watch,
         _ if route.is_watch_path => return None,
         Method::GET if has_name => Verb::Get,
+        // Who is behind a proxy knows what these mean.
+        Method::HEAD | Method::OPTIONS if has_name && route.subresource.as_deref() == Some("proxy") => Verb::Get,
         Method::GET if query.truth("watch") == Some(true) => Verb::Watch,
         Method::GET => Verb::List,
         Method::POST if !has_name || route.subresource.is_some() => Verb::Create,

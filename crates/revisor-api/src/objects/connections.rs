@@ -165,16 +165,16 @@ impl Api {
         let mut first = containers.iter().filter_map(Value::as_object).filter_map(|it| it.array("ports").first());
         let declared = first.find_map(|port| port.as_object()?.get("containerPort")?.as_i64());
         let port = match (port, declared) {
-            ("", None) => default_port(scheme),
-            ("", Some(declared)) => u16::try_from(declared).unwrap_or_default(),
-            (port, _) => port.parse().map_err(|_| bad(format!("invalid port {port:?} of pod {name:?}")))?,
+            ("", None) => Ok(default_port(scheme)),
+            ("", Some(declared)) => Ok(u16::try_from(declared).unwrap_or_default()),
+            (port, _) => port.parse().map_err(|_| bad(format!("invalid port {port:?} of pod {name:?}"))),
         };
         let address = pod.at(&["status", "podIP"]).and_then(Value::as_str).unwrap_or_default();
         let allowed = address.parse::<IpAddr>().is_ok_and(is_global_unicast);
         if !allowed {
             return Err(bad("address not allowed".to_owned()));
         }
-        let target = self.insides.target(scheme, address, port)?;
+        let target = self.insides.target(scheme, address, port?)?;
         let to = self.inside(target, path_behind(parts.uri.path()));
         self.pass_inside(to, parts, body).await
     }
@@ -204,7 +204,12 @@ impl Api {
         let Some(endpoints) = self.options.registry.built_in().resource("", "v1", "endpoints").cloned() else {
             return unavailable(format!("no endpoints available for service {name:?}"));
         };
-        let endpoints = self.read_object(&endpoints, route.namespace.as_deref(), name).await?;
+        let endpoints = self.read_object(&endpoints, route.namespace.as_deref(), name).await;
+        // As in the original, what a request is about is what is not found.
+        let endpoints = endpoints.map_err(|error| match error {
+            RegistryError::NotFound { name, .. } => RegistryError::NotFound { resource: route.resource.clone(), name },
+            other => other,
+        })?;
         let subsets = endpoints.array("subsets");
         if subsets.is_empty() {
             return unavailable(format!("no endpoints available for service {name:?}"));

@@ -10,6 +10,9 @@ use crate::query::Query;
 /// The outputs that can be asked for.
 const STREAMS: [&str; 3] = ["All", "Stderr", "Stdout"];
 
+/// Where what is wrong with two of them together stands, as the original prints a path without a name.
+const NOWHERE: &str = "[]";
+
 /// What a client asks for.
 #[derive(Debug, Clone)]
 pub(super) struct LogOptions {
@@ -44,7 +47,7 @@ impl LogOptions {
         match (seconds, &since) {
             (Some(_), Some(_)) => {
                 let detail = "at most one of `sinceTime` or `sinceSeconds` may be specified";
-                errors.push(FieldError::forbidden("<nil>", detail));
+                errors.push(FieldError::forbidden(NOWHERE, detail));
             }
             (Some(seconds), None) if seconds < 1 => {
                 errors.push(FieldError::invalid("sinceSeconds", seconds, "must be greater than 0"));
@@ -61,7 +64,7 @@ impl LogOptions {
             }
             if stream != STREAMS[0] && query.number("tailLines")?.is_some() {
                 let detail = "`tailLines` and specific `stream` are mutually exclusive for now";
-                errors.push(FieldError::forbidden("<nil>", detail));
+                errors.push(FieldError::forbidden(NOWHERE, detail));
             }
             told.push(("stream", stream.to_owned()));
         } else if stream.is_some() {
@@ -136,6 +139,10 @@ mod tests {
             let options = LogOptions::read(&Query::parse(Some(query)), has_streams).expect(query);
             assert_eq!(options.errors().len(), want, "{query}");
         }
+        let query = Query::parse(Some("sinceSeconds=5&sinceTime=2026-01-02T03:04:05Z"));
+        let together = LogOptions::read(&query, false).expect("is read");
+        let fields: Vec<String> = together.errors().iter().map(|error| error.field.to_string()).collect();
+        assert_eq!(fields, ["[]"]);
         for query in ["tailLines=x", "sinceTime=yesterday"] {
             assert!(LogOptions::read(&Query::parse(Some(query)), false).is_err(), "{query}");
         }

@@ -77,24 +77,30 @@ impl Api {
                 let format = body_format(&parts.headers, representation)?;
                 let text = self.read(body).await?;
                 let registry = &self.options.registry;
-                if action == PodAction::Bind {
+                let warnings = if action == PodAction::Bind {
                     let Some(bindings) = registry.built_in().resource("", "v1", "bindings") else {
                         return Err(Box::new(Status::no_such_resource()).into());
                     };
                     let binding = Decoded::read(bindings, format, &text, options.validation)?;
                     note_sent(representation, bindings, binding.object());
+                    let warnings = binding.warnings.clone();
                     registry.bind(place(route), binding, options).await?;
+                    warnings
                 } else {
-                    let eviction = Eviction::read(registry, format, &text)?;
+                    let eviction = Eviction::read(registry, format, &text, options.validation)?;
                     if let Some(kind) = Eviction::kind(registry) {
                         note_sent(representation, kind, eviction.object());
                     }
+                    let warnings = eviction.warnings.clone();
                     registry.evict(place(route), eviction, options).await?;
-                }
+                    warnings
+                };
                 let mut done = Status::success(StatusDetails::default());
                 done.details = None;
                 done.code = StatusCode::CREATED.as_u16();
-                Ok(representation.done(StatusCode::CREATED, &done))
+                let mut response = representation.done(StatusCode::CREATED, &done);
+                answer::add_warnings(&mut response, warnings);
+                Ok(response)
             }
             _ => {
                 if let Some(connection) = Connection::of(route) {

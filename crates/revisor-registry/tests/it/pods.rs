@@ -26,8 +26,12 @@ async fn bind(fixture: &Fixture, body: &str) -> Result<(), RegistryError> {
 }
 
 async fn evict(fixture: &Fixture, body: &str) -> Result<(), RegistryError> {
+    evict_by(fixture, body, FieldValidation::Warn).await
+}
+
+async fn evict_by(fixture: &Fixture, body: &str, validation: FieldValidation) -> Result<(), RegistryError> {
     let pods = fixture.resource("pods");
-    let eviction = Eviction::read(&fixture.registry, Format::Json, body.as_bytes())?;
+    let eviction = Eviction::read(&fixture.registry, Format::Json, body.as_bytes(), validation)?;
     let place = Place { resource: &pods, namespace: Some("default"), name: Some("p") };
     fixture.registry.evict(place, eviction, WriteOptions::default()).await
 }
@@ -125,14 +129,18 @@ async fn an_eviction_is_of_the_pod_that_was_meant() {
 }
 
 async fn quota(fixture: &Fixture, hard: &str, used: &str) {
-    let quotas = fixture.resource("resourcequotas");
-    let made = fixture.create("resourcequotas", r#"{"metadata":{"name":"q"}}"#).await.expect("is made");
-    let mut changed = made;
-    let status = format!("{{\"status\":{{\"hard\":{hard},\"used\":{used}}}}}");
-    changed.set("status", parse(status.as_bytes()).remove("status"));
+    fixture.create("resourcequotas", r#"{"metadata":{"name":"q"}}"#).await.expect("is made");
+    set_status(fixture, "resourcequotas", "q", &format!("{{\"hard\":{hard},\"used\":{used}}}")).await;
+}
+
+/// Gives an object a status.
+async fn set_status(fixture: &Fixture, plural: &str, name: &str, status: &str) {
+    let resource = fixture.resource(plural);
+    let mut changed = fixture.get(plural, name).await.expect("is there");
+    changed.insert("status", parse(status.as_bytes()));
     let text = Value::from(changed).to_json();
-    let decoded = Decoded::read(&quotas, Format::Json, text.as_bytes(), FieldValidation::Warn).expect("is a quota");
-    let place = Place { resource: &quotas, namespace: Some("default"), name: Some("q") };
+    let decoded = Decoded::read(&resource, Format::Json, text.as_bytes(), FieldValidation::Warn).expect("is an object");
+    let place = Place { resource: &resource, namespace: Some("default"), name: Some(name) };
     let options = WriteOptions { subresource: Some("status"), ..WriteOptions::default() };
     fixture.registry.update(place, decoded, options).await.expect("has a status");
 }
@@ -237,10 +245,66 @@ async fn what_is_no_eviction_is_refused_in_the_words_of_the_decoder() {
         ),
         // That it is about another pod is said before how that is to be deleted.
         (r#"{"deleteOptions":{"dryRun":["z"]}}"#, "name in URL does not match name in Eviction object".to_owned()),
+        (
+            r#"{"deleteOptions":{"kind":"X","apiVersion":"y"}}"#,
+            "name in URL does not match name in Eviction object".to_owned(),
+        ),
+        (
+            r#"{"apiVersion":"v1","kind":"Pod"}"#,
+            "Pod in version \"v1\" cannot be handled as a Eviction: converting (v1.Pod) to (policy.Eviction): unknown \
+             conversion"
+                .to_owned(),
+        ),
     ] {
         match evict(&fixture, body).await {
             Err(RegistryError::BadRequest(message)) => assert_eq!(message, want, "{body}"),
             other => panic!("{body}: {other:?}"),
         }
     }
+}
+
+#[tokio::test]
+async fn odd_fields_of_evictions_are_told_or_refused() {
+    let fixture = with_account().await;
+    let odd = r#"{"apiVersion":"policy/v1beta1","kind":"Eviction","metadata":{"name":"p","x":1},"deleteOptions":{"dryRun":["All"],"dryRun":["All"],"y":1}}"#;
+    let want = [
+        "unknown field \"metadata.x\"",
+        "duplicate field \"deleteOptions.dryRun\"",
+        "unknown field \"deleteOptions.y\"",
+    ];
+    match evict_by(&fixture, odd, FieldValidation::Strict).await {
+        Err(RegistryError::BadRequest(message)) => {
+            let start = "Eviction in version \"v1beta1\" cannot be handled as a Eviction: strict decoding error: ";
+            assert_eq!(message, format!("{start}{}", want.join(", ")));
+        }
+        other => panic!("{other:?}"),
+    }
+    for (validation, want) in [(FieldValidation::Warn, &want[..]), (FieldValidation::Ignore, &[])] {
+        let eviction = Eviction::read(&fixture.registry, Format::Json, odd.as_bytes(), validation).expect("is read");
+        let told: Vec<String> = eviction.warnings.into_iter().collect();
+        assert_eq!(told, want, "{validation:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_server_is_recorded_as_who_charges_a_budget() {
+    let fixture = with_account().await;
+    let pod = POD.replacen("\"name\":\"p\"", "\"name\":\"p\",\"labels\":{\"app\":\"x\"}", 1);
+    fixture.create("pods", &pod).await.expect("is made");
+    let budget = r#"{"metadata":{"name":"b"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"x"}}}}"#;
+    let options = WriteOptions { field_manager: "m", ..WriteOptions::default() };
+    fixture.create_with("poddisruptionbudgets", budget, options).await.expect("is made");
+    set_status(&fixture, "pods", "p", r#"{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}"#).await;
+    let status =
+        r#"{"disruptionsAllowed":1,"currentHealthy":2,"desiredHealthy":1,"expectedPods":2,"observedGeneration":1}"#;
+    set_status(&fixture, "poddisruptionbudgets", "b", status).await;
+    evict(&fixture, r#"{"metadata":{"name":"p"}}"#).await.expect("is allowed");
+    let budget = fixture.get("poddisruptionbudgets", "b").await.expect("is there");
+    let entries = budget.at(&["metadata", "managedFields"]).and_then(Value::as_array).expect("are recorded");
+    let entries = entries.iter().filter_map(Value::as_object).map(|it| (it.str("manager"), it.str("subresource")));
+    assert!(
+        entries.clone().any(|it| it == (Some("kube-apiserver"), Some("status"))),
+        "{:?}",
+        entries.collect::<Vec<_>>()
+    );
 }

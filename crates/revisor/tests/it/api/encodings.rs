@@ -189,6 +189,8 @@ async fn what_is_no_object_has_types_of_its_own() {
     let server = Server::start(&[]).await;
     let client = server.client();
     for (path, accept, code) in [
+        ("/.well-known/openid-configuration/", "application/json", 200),
+        ("/openid/v1/jwks/", "application/jwk-set+json", 200),
         ("/.well-known/openid-configuration", "application/json", 200),
         ("/.well-known/openid-configuration", "text/plain", 406),
         ("/openid/v1/jwks", "application/jwk-set+json", 200),

@@ -280,6 +280,8 @@ async fn queries() {
         write("fieldValidation=x"),
         write(&format!("fieldManager={}", "x".repeat(129))),
         write("fieldManager=%01"),
+        bad("GET", format!("{one}?export=true"), 400, "BadRequest"),
+        bad("GET", format!("{one}?export=0"), 404, "NotFound"),
         bad("DELETE", format!("{one}?gracePeriodSeconds=x"), 400, "BadRequest"),
         bad("DELETE", format!("{one}?propagationPolicy=x"), 422, "Invalid"),
         fine("timeout=0s".to_owned()),
@@ -317,6 +319,13 @@ async fn media_types_and_methods() {
             cases.push(bad(method, path, 405, "MethodNotAllowed"));
         }
         cases.push(bad(method, "/none", 404, ""));
+    }
+    for method in ["HEAD", "OPTIONS", "GET"] {
+        // Proxies pass these on, if there is anybody to pass them on to.
+        for proxy in ["services/none/proxy", "services/none/proxy/a", "pods/none/proxy"] {
+            cases.push(bad(method, format!("/api/v1/namespaces/default/{proxy}"), 404, "NotFound"));
+        }
+        cases.push(bad(method, "/api/v1/namespaces/default/services/a:b:c:d/proxy", 400, "BadRequest"));
     }
     for (method, path) in [
         ("PUT", CONFIG_MAPS),
