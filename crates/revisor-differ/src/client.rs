@@ -59,8 +59,10 @@ impl Party {
                 answers.push(Normal::default());
                 continue;
             }
+            let last = self.filled.get("rv").cloned();
             let exchange = self.ask(step).await?;
-            answers.push(Normal::of(&exchange, Known { run: &self.run, versions: &self.versions }));
+            let known = Known { run: &self.run, versions: &self.versions, last: last.as_deref() };
+            answers.push(Normal::of(&exchange, known));
         }
         self.clean(group).await?;
         Ok(answers)

@@ -3,8 +3,9 @@
 //! Every resource has its turn, in the order of the catalog. A turn is one of four: objects with something wrong or odd
 //! in them that are only tried (`tries`), metadata that is odd (`metadata`), texts that are no proper JSON or YAML
 //! or say something twice (`texts`), or the life of an object from its creation to its end (`life`). `options`
-//! are what a query may say.
+//! are what a query may say. [`empties`] stands beside them: it goes through all places of all kinds, and comes to an end.
 
+pub mod empties;
 mod life;
 mod metadata;
 mod options;
@@ -47,14 +48,19 @@ pub struct Generated {
 impl Generated {
     /// The groups of this number, for resources with `only` in their names.
     pub fn new(seed: u64, only: &str) -> Generated {
-        let catalog = Catalog::default();
-        let is_asked = |resource: &&Arc<Resource>| {
-            // What Revisor adds to the API has nothing to be held against.
-            let is_own = resource.group.contains("revisor");
-            !is_own && format!("{}/{}", resource.api_version, resource.plural).contains(only)
-        };
-        Generated { resources: catalog.resources().filter(is_asked).cloned().collect(), seed, turns: 0 }
+        Generated { resources: resources(only), seed, turns: 0 }
     }
+}
+
+/// The resources with `only` in their names.
+fn resources(only: &str) -> Vec<Arc<Resource>> {
+    let catalog = Catalog::default();
+    let is_asked = |resource: &&Arc<Resource>| {
+        // What Revisor adds to the API has nothing to be held against.
+        let is_own = resource.group.contains("revisor");
+        !is_own && format!("{}/{}", resource.api_version, resource.plural).contains(only)
+    };
+    catalog.resources().filter(is_asked).cloned().collect()
 }
 
 impl Iterator for Generated {

@@ -10,6 +10,7 @@ use clap::Parser;
 use revisor_bench::{Endpoint, OwnServer};
 use revisor_differ::client::Party;
 use revisor_differ::generate::Generated;
+use revisor_differ::generate::empties::empties;
 use revisor_differ::report::Report;
 use revisor_differ::run::{Runner, differences};
 use revisor_differ::shrink::shrink;
@@ -49,6 +50,9 @@ struct Arguments {
     /// Send the groups of this script instead of generated ones; the built-in script is sent first otherwise
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Send every list, map and part of every kind with nothing in it instead, all of them once
+    #[arg(long, conflicts_with_all = ["script", "seed", "requests"])]
+    empties: bool,
     /// How many attempts are made to find a smaller request that shows the same
     #[arg(long, default_value_t = 60)]
     shrink: usize,
@@ -84,15 +88,20 @@ async fn compare(arguments: &Arguments) -> Result<ExitCode> {
     };
     let written: Vec<Group> =
         script::parse(&text)?.into_iter().filter(|group| group.title.contains(&arguments.only)).collect();
-    let generated = Generated::new(arguments.seed, &arguments.only);
-    let most = if arguments.script.is_none() { usize::MAX } else { 0 };
-    let groups = written.into_iter().chain(generated.take(most));
+    let is_endless = arguments.script.is_none() && !arguments.empties;
+    let groups: Box<dyn Iterator<Item = Group>> = if arguments.empties {
+        Box::new(empties(&arguments.only))
+    } else if is_endless {
+        Box::new(written.into_iter().chain(Generated::new(arguments.seed, &arguments.only)))
+    } else {
+        Box::new(written.into_iter())
+    };
 
     let begun = Instant::now();
     let mut report = Report::default();
     for group in groups {
         let is_over = arguments.time.is_some_and(|seconds| begun.elapsed() > Duration::from_secs(seconds));
-        if arguments.script.is_none() && (is_over || runner.requests() >= arguments.requests) {
+        if is_over || is_endless && runner.requests() >= arguments.requests {
             break;
         }
         let (ours, theirs) = match runner.play(&group).await {

@@ -73,6 +73,16 @@ impl Habits {
     }
 }
 
+/// The good objects of a kind, without most of their metadata.
+pub fn examples(kind: &str) -> impl Iterator<Item = Object> {
+    let is_wanted =
+        move |line: &&str| line.strip_prefix("{\"kind\":\"").is_some_and(|rest| rest.split('"').next() == Some(kind));
+    EXAMPLES.lines().filter(is_wanted).filter_map(|line| match parse_json(line.as_bytes()).ok()?.value {
+        Value::Object(example) => Some(example),
+        _ => None,
+    })
+}
+
 impl<'t, 'd> Generator<'t, 'd> {
     /// A generator that decides by these choices.
     pub fn new(types: &'t Types, choices: Choices<'d>) -> Generator<'t, 'd> {
@@ -114,17 +124,11 @@ impl<'t, 'd> Generator<'t, 'd> {
 
     /// One of the good objects of this kind, most of the time.
     fn example(&mut self, kind: &str) -> Option<Object> {
-        let is_wanted =
-            |line: &&str| line.strip_prefix("{\"kind\":\"").is_some_and(|rest| rest.split('"').next() == Some(kind));
-        let count = EXAMPLES.lines().filter(is_wanted).count();
+        let count = examples(kind).count();
         if count == 0 || self.choices.once_in(5) {
             return None;
         }
-        let line = EXAMPLES.lines().filter(is_wanted).nth(self.choices.below(count))?;
-        match parse_json(line.as_bytes()).ok()?.value {
-            Value::Object(example) => Some(example),
-            _ => None,
-        }
+        examples(kind).nth(self.choices.below(count))
     }
 
     fn blemished(&mut self, id: StructId, object: &Object) -> Object {

@@ -13,6 +13,6 @@ mod mutator;
 mod targets;
 
 pub use choices::Choices;
-pub use generator::{Generator, odd_text};
+pub use generator::{Generator, examples, odd_text};
 pub use mutator::Mutator;
 pub use targets::{TARGETS, Target};
