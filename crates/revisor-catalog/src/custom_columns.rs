@@ -86,7 +86,7 @@ fn truncated(number: f64) -> i64 {
 /// A value of any type as a text.
 fn shown(value: &Value) -> Value {
     match value {
-        Value::Null => Value::from("<no value>"),
+        Value::Null | Value::Nothing => Value::from("<no value>"),
         Value::String(_) => value.clone(),
         Value::Array(_) | Value::Object(_) => Value::from(GoJson(value).to_string()),
         scalar => Value::from(BadValue::of(scalar).to_string()),

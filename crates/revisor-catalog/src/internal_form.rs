@@ -286,6 +286,9 @@ impl Quote<'_> {
                 }
                 self.text.push(b']');
             }
+            // What was sent empty comes as a list, whatever it is.
+            (Shape::Map(_), Some(Value::Array(_))) => self.text.extend_from_slice(b"{}"),
+            (Shape::Bytes, Some(Value::Array(_))) => self.text.extend_from_slice(b"\"\""),
             (Shape::Map(element), Some(Value::Object(members))) => {
                 self.text.push(b'{');
                 for (at, (name, member)) in members.iter().enumerate() {

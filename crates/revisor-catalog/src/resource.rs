@@ -397,7 +397,7 @@ impl Resource {
     pub fn conform_applied(&self, value: &mut Value) -> Result<Findings, String> {
         match &self.nature {
             Nature::Custom(custom) => custom.conform_applied(value),
-            Nature::BuiltIn(_) => self.conform(value),
+            Nature::BuiltIn(_) => self.readable(self.types.conform_as_applied(self.root, value), value),
         }
     }
 

@@ -67,7 +67,13 @@ impl Pointer {
         let holder = match opened(holder) {
             Value::Object(object) => Holder::Object(object),
             Value::Array(items) => Holder::Array(items),
-            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Raw(_) => {
+            Value::Null
+            | Value::Nothing
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::String(_)
+            | Value::Raw(_) => {
                 return Err(missing());
             }
         };
@@ -251,7 +257,13 @@ fn child<'v>(holder: &'v mut Value, token: &str) -> Option<&'v mut Value> {
             let at = index(token, items.len())?;
             items.get_mut(at)
         }
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Raw(_) => None,
+        Value::Null
+        | Value::Nothing
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::String(_)
+        | Value::Raw(_) => None,
     }
 }
 

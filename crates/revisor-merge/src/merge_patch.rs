@@ -28,7 +28,7 @@ pub fn merge_patch(target: &mut Value, patch: Value) -> Result<(), PatchError> {
             merge(target, patch);
             Ok(())
         }
-        Value::Null => Err(PatchError::Malformed("Invalid JSON Patch".to_owned())),
+        Value::Null | Value::Nothing => Err(PatchError::Malformed("Invalid JSON Patch".to_owned())),
         Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Array(_) | Value::Raw(_) => {
             let found = patch.type_name();
             Err(PatchError::Malformed(format!(
@@ -79,7 +79,13 @@ fn drop_null_members(value: &mut Value) {
             !member.is_null()
         }),
         Value::Array(items) => items.iter_mut().for_each(drop_null_members),
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Raw(_) => {}
+        Value::Null
+        | Value::Nothing
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::String(_)
+        | Value::Raw(_) => {}
     }
 }
 

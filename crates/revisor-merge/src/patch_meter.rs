@@ -63,7 +63,7 @@ fn fits(value: &Value, room: usize, seen: &mut usize) -> bool {
         Value::Array(items) => room > 0 && items.iter().all(|item| fits(item, room - 1, seen)),
         Value::Object(object) => room > 0 && object.iter().all(|(_, member)| fits(member, room - 1, seen)),
         Value::Raw(raw) => fits(raw.value(), room, seen),
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => true,
+        Value::Null | Value::Nothing | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) => true,
     }
 }
 
@@ -73,7 +73,7 @@ fn encoded_size(value: &Value) -> usize {
     const LONGEST_FLOAT: usize = 24;
     let brackets_and_commas = |elements: usize| 2 + elements.saturating_sub(1);
     match value {
-        Value::Null | Value::Bool(true) => 4,
+        Value::Null | Value::Nothing | Value::Bool(true) => 4,
         Value::Bool(false) => 5,
         Value::Int(number) => {
             let digits = number.unsigned_abs().checked_ilog10().unwrap_or(0) as usize + 1;

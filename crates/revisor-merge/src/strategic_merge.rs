@@ -309,7 +309,13 @@ fn drop_null_members(value: &mut Value) {
             !member.is_null()
         }),
         Value::Array(items) => items.iter_mut().for_each(drop_null_members),
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Raw(_) => {}
+        Value::Null
+        | Value::Nothing
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::String(_)
+        | Value::Raw(_) => {}
     }
 }
 
@@ -319,7 +325,13 @@ fn drop_directives(value: &mut Value) -> bool {
         Value::Object(object) if object.contains(PATCH) => return false,
         Value::Object(object) => object.retain(|_, member| drop_directives(member)),
         Value::Array(items) => items.retain_mut(drop_directives),
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Raw(_) => {}
+        Value::Null
+        | Value::Nothing
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::String(_)
+        | Value::Raw(_) => {}
     }
     true
 }

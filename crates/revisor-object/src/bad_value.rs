@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::clip::{MAX_TEXT_BYTES, clip_shown, shown_bytes};
 use crate::go_json::compact_json;
-use crate::{Value, bytes_of_text};
+use crate::{Object, Value, bytes_of_text, shown_text};
 
 /// The value that an error is about.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -36,6 +36,18 @@ impl BadValue {
         serde_json::to_value(value).map_or(BadValue::Omitted, BadValue::Json)
     }
 
+    /// Quotes a value whose members were sent a moment ago: those with nothing in them are lists with nothing in them.
+    /// Who knows their types writes them as these say.
+    pub fn as_sent(value: &Value) -> BadValue {
+        BadValue::Json(sent_form(value))
+    }
+
+    /// Quotes a member as it was sent, or says that there is none.
+    pub fn of_sent(object: &Object, name: &str) -> BadValue {
+        let member = object.iter_as_sent().find(|(member, _)| *member == name);
+        BadValue::as_sent(member.map_or(&Value::Null, |(_, value)| value))
+    }
+
     /// The value as far as it may be shown. Errors do that themselves; a value that many of them share is clipped once.
     pub fn clipped(self) -> BadValue {
         let fits = match &self {
@@ -45,6 +57,20 @@ impl BadValue {
         };
         if fits { self } else { BadValue::Text(clip_shown(self)) }
     }
+}
+
+fn sent_form(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Nothing => serde_json::Value::Array(Vec::new()),
+        Value::Array(items) => items.iter().map(sent_form).collect(),
+        Value::Object(object) => sent_members(object),
+        plain => serde_json::to_value(plain).unwrap_or_default(),
+    }
+}
+
+pub(crate) fn sent_members(object: &Object) -> serde_json::Value {
+    let members = object.iter_as_sent().map(|(name, value)| (shown_text(name).into_owned(), sent_form(value)));
+    serde_json::Value::Object(members.collect())
 }
 
 impl From<serde_json::Value> for BadValue {
@@ -204,7 +230,7 @@ pub struct GoJson<'a>(pub &'a Value);
 impl fmt::Display for GoJson<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Value::Null => f.write_str("null"),
+            Value::Null | Value::Nothing => f.write_str("null"),
             Value::Bool(truth) => write!(f, "{truth}"),
             Value::Int(number) => write!(f, "{number}"),
             Value::Float(number) => encode_float(f, *number),

@@ -6,9 +6,8 @@
 
 use std::fmt;
 
-use serde::Serialize;
-
-use crate::bad_value::{BadValue, Quoted};
+use crate::Object;
+use crate::bad_value::{BadValue, Quoted, sent_members};
 use crate::clip::{self, clip, clip_joined, clip_shown};
 use crate::status::StatusCause;
 
@@ -140,13 +139,8 @@ impl FieldError {
 
     /// A value may not change as it did. How it did belongs to the text; who knows the type of the value adds it, from
     /// [`change`](FieldError::change).
-    pub fn changed(
-        field: impl fmt::Display,
-        old: &impl Serialize,
-        new: &impl Serialize,
-        detail: impl Into<String>,
-    ) -> FieldError {
-        let pair = serde_json::to_value((old, new)).map_or(BadValue::Omitted, BadValue::Json);
+    pub fn changed(field: impl fmt::Display, old: &Object, new: &Object, detail: impl Into<String>) -> FieldError {
+        let pair = BadValue::Json(serde_json::Value::Array(vec![sent_members(old), sent_members(new)]));
         FieldError { bad_value: pair, ..FieldError::forbidden(field, detail) }
     }
 

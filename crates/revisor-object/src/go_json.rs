@@ -193,7 +193,7 @@ pub fn push_kept_value(value: &Value, out: &mut Vec<u8>) -> bool {
 fn push_value<const KEEPS: bool>(value: &Value, out: &mut Vec<u8>) -> bool {
     let mut has_kept = false;
     match value {
-        Value::Null => out.extend_from_slice(b"null"),
+        Value::Null | Value::Nothing => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Int(number) => push_integer(*number, out),

@@ -143,7 +143,7 @@ impl Quantity {
     /// As [`parse`](Quantity::parse); what is neither text nor number has not the form of a quantity.
     pub fn from_value(value: &Value) -> Result<Quantity, QuantityError> {
         match value {
-            Value::Null => Ok(Quantity::ZERO),
+            Value::Null | Value::Nothing => Ok(Quantity::ZERO),
             Value::String(text) => Quantity::parse(text.trim()),
             Value::Int(number) => Quantity::parse(&number.to_string()),
             Value::Float(number) => Quantity::parse(&number.to_string()),

@@ -68,7 +68,7 @@ impl Hash for ByValue<'_> {
         let value = self.0.plain();
         std::mem::discriminant(value).hash(state);
         match value {
-            Value::Null => {}
+            Value::Null | Value::Nothing => {}
             Value::Bool(truth) => truth.hash(state),
             Value::Int(number) => number.hash(state),
             // The two zeroes are equal.

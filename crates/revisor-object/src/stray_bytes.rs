@@ -144,7 +144,7 @@ impl Value {
             Value::String(text) => is_ascii(text),
             Value::Array(items) => items.iter().all(Value::is_ascii),
             Value::Object(object) => object.iter().all(|(name, value)| is_ascii(name) && value.is_ascii()),
-            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Raw(_) => true,
+            Value::Null | Value::Nothing | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Raw(_) => true,
         }
     }
 
@@ -164,7 +164,7 @@ impl Value {
                 }
                 object.iter_mut().for_each(|(_, value)| value.each_text(change));
             }
-            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Raw(_) => {}
+            Value::Null | Value::Nothing | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Raw(_) => {}
         }
     }
 }

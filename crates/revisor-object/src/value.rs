@@ -29,6 +29,9 @@ pub enum Value {
     Object(Object),
     /// Any of these that is kept as the text that it was sent as. Only fields whose types say so hold such values.
     Raw(Box<RawJson>),
+    /// A member that was sent as a list or map with nothing in it, and that storing would not tell from none. It is a
+    /// mark that objects keep and do not show: see [`Object::is_sent_empty`].
+    Nothing,
 }
 
 impl Value {
@@ -101,10 +104,15 @@ impl Value {
         matches!(self, Value::Null)
     }
 
+    /// Whether this is the mark of a member that was sent empty.
+    fn is_nothing(&self) -> bool {
+        matches!(self, Value::Nothing)
+    }
+
     /// What Go's JSON decoder calls this kind of value in its errors.
     pub fn type_name(&self) -> &'static str {
         match self {
-            Value::Null => "null",
+            Value::Null | Value::Nothing => "null",
             Value::Bool(_) => "bool",
             Value::Int(_) | Value::Float(_) => "number",
             Value::String(_) => "string",
@@ -117,7 +125,7 @@ impl Value {
     /// The type that Go gives to this value where it does not know its shape.
     pub fn go_type(&self) -> &'static str {
         match self {
-            Value::Null => "<nil>",
+            Value::Null | Value::Nothing => "<nil>",
             Value::Bool(_) => "bool",
             Value::Int(_) => "int64",
             Value::Float(_) => "float64",
@@ -125,6 +133,16 @@ impl Value {
             Value::Array(_) => "[]interface {}",
             Value::Object(_) => "map[string]interface {}",
             Value::Raw(raw) => raw.value().go_type(),
+        }
+    }
+
+    /// Whether there is a member in it, at any depth, that was [sent empty](Object::is_sent_empty).
+    pub fn has_sent_empty(&self) -> bool {
+        match self {
+            Value::Nothing => true,
+            Value::Array(items) => items.iter().any(Value::has_sent_empty),
+            Value::Object(object) => object.has_sent_empty(),
+            _ => false,
         }
     }
 
@@ -180,7 +198,7 @@ impl From<Vec<Value>> for Value {
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Value::Null => serializer.serialize_unit(),
+            Value::Null | Value::Nothing => serializer.serialize_unit(),
             Value::Bool(truth) => serializer.serialize_bool(*truth),
             Value::Int(number) => serializer.serialize_i64(*number),
             Value::Float(number) => serializer.serialize_f64(*number),
@@ -202,7 +220,7 @@ impl Serialize for Value {
 impl PartialEq for Value {
     fn eq(&self, other: &Value) -> bool {
         match (self, other) {
-            (Value::Null, Value::Null) => true,
+            (Value::Null, Value::Null) | (Value::Nothing, Value::Nothing) => true,
             (Value::Bool(one), Value::Bool(other)) => one == other,
             (Value::Int(one), Value::Int(other)) => one == other,
             (Value::Float(one), Value::Float(other)) => one == other,
@@ -220,17 +238,14 @@ impl PartialEq for Value {
 const SMALL: usize = 16;
 
 /// A JSON object: members sorted by name, each name once.
+///
+/// Go tells a list or map that was sent with nothing in it from one that was not sent, until it is stored; but nearly
+/// all of its code asks how long it is, or compares by meaning (`equality.Semantic`), and sees no difference. So such
+/// members are [marks](Value::Nothing) that nothing here shows and no comparison counts, and that are gone when the
+/// object was encoded. The few who look closer ask [`is_sent_empty`](Object::is_sent_empty).
 #[derive(Debug, Clone, Default)]
 pub struct Object {
     members: Vec<(CompactString, Value)>,
-}
-
-impl PartialEq for Object {
-    fn eq(&self, other: &Object) -> bool {
-        let mut pairs = self.members.iter().zip(&other.members);
-        self.len() == other.len()
-            && pairs.all(|((one, value), (name, other))| is_same_text(one, name) && value == other)
-    }
 }
 
 impl Object {
@@ -272,12 +287,12 @@ impl Object {
 
     /// How many members there are.
     pub fn len(&self) -> usize {
-        self.members.len()
+        self.iter().count()
     }
 
     /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.iter().next().is_none()
     }
 
     fn position(&self, name: &str) -> Result<usize, usize> {
@@ -287,6 +302,11 @@ impl Object {
     /// Where the member `name` stands. Most objects are small, and most names that are asked for are not there: then
     /// to compare lengths one after the other beats to search.
     fn find(&self, name: &str) -> Option<usize> {
+        self.find_any(name).filter(|at| is_shown(&self.members[*at]))
+    }
+
+    /// The same, be it a mark or not.
+    fn find_any(&self, name: &str) -> Option<usize> {
         if self.members.len() <= SMALL {
             return self.members.iter().position(|(member, _)| is_same_text(member, name));
         }
@@ -296,6 +316,26 @@ impl Object {
     /// Whether there is a member `name`.
     pub fn contains(&self, name: &str) -> bool {
         self.find(name).is_some()
+    }
+
+    /// Whether the member `name` is not there because there was nothing in the list or map that was sent for it.
+    pub fn is_sent_empty(&self, name: &str) -> bool {
+        self.find_any(name).is_some_and(|at| !is_shown(&self.members[at]))
+    }
+
+    /// Whether the member `name` was sent, be there anything in it or not (in Go: it is not `nil`).
+    pub fn is_sent(&self, name: &str) -> bool {
+        self.find_any(name).is_some()
+    }
+
+    /// The names of all members that were sent.
+    pub fn names_sent(&self) -> impl Iterator<Item = &str> {
+        self.iter_as_sent().map(|(name, _)| name)
+    }
+
+    /// Whether there is something in it, at any depth, that was sent [empty](Object::is_sent_empty).
+    pub fn has_sent_empty(&self) -> bool {
+        self.iter_as_sent().any(|(_, value)| value.has_sent_empty())
     }
 
     /// The member `name`.
@@ -345,7 +385,7 @@ impl Object {
     pub fn insert(&mut self, name: &str, value: impl Into<Value>) -> Option<Value> {
         let value = value.into();
         match self.position(name) {
-            Ok(at) => Some(std::mem::replace(&mut self.members[at].1, value)),
+            Ok(at) => Some(std::mem::replace(&mut self.members[at].1, value)).filter(|old| !old.is_nothing()),
             Err(at) => {
                 self.members.insert(at, (name.into(), value));
                 None
@@ -377,7 +417,7 @@ impl Object {
 
     /// Removes the member `name`; answers what was there.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
-        self.find(name).map(|at| self.members.remove(at).1)
+        self.find_any(name).map(|at| self.members.remove(at).1).filter(|old| !old.is_nothing())
     }
 
     /// The object member `name`, made if it is absent or something else.
@@ -400,18 +440,38 @@ impl Object {
     }
 
     /// The members in the order of their names.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Value)> + ExactSizeIterator {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Value)> {
+        self.members.iter().filter(|member| is_shown(member)).map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// The same with the marks of those that were sent empty.
+    pub(crate) fn iter_as_sent(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.members.iter().map(|(name, value)| (name.as_str(), value))
     }
 
     /// The members in the order of their names, values to be changed.
-    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut Value)> {
-        self.members.iter_mut().map(|(name, value)| (name.as_str(), value))
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&str, &mut Value)> {
+        let shown = self.members.iter_mut().filter(|(_, value)| !value.is_nothing());
+        shown.map(|(name, value)| (name.as_str(), value))
     }
 
     /// Keeps the members for which `keep` says so.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut Value) -> bool) {
-        self.members.retain_mut(|(name, value)| keep(name, value));
+        self.members.retain_mut(|(name, value)| value.is_nothing() || keep(name, value));
+    }
+}
+
+fn is_shown((_, value): &(CompactString, Value)) -> bool {
+    !value.is_nothing()
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Object) -> bool {
+        let mut others = other.iter();
+        let is_next = |(name, value): (&str, &Value)| {
+            others.next().is_some_and(|(other, its)| is_same_text(name, other) && value == its)
+        };
+        self.iter().all(is_next) && others.next().is_none()
     }
 }
 
@@ -420,7 +480,8 @@ impl IntoIterator for Object {
     type Item = (CompactString, Value);
     type IntoIter = std::vec::IntoIter<(CompactString, Value)>;
 
-    fn into_iter(self) -> Self::IntoIter {
+    fn into_iter(mut self) -> Self::IntoIter {
+        self.members.retain(is_shown);
         self.members.into_iter()
     }
 }
@@ -434,8 +495,8 @@ impl<'a> FromIterator<(&'a str, Value)> for Object {
 
 impl Serialize for Object {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.members.len()))?;
-        for (name, value) in &self.members {
+        let mut map = serializer.serialize_map(Some(self.len()))?;
+        for (name, value) in self.iter() {
             map.serialize_entry(&*shown_text(name), value)?;
         }
         map.end()
@@ -462,6 +523,27 @@ mod tests {
         assert_eq!(Value::from(object.clone()).to_json(), r#"{"a":4,"b":5,"d":2,"e":3}"#);
         object.insert_all(Vec::new());
         assert_eq!(object.len(), 4);
+    }
+
+    #[test]
+    fn what_was_sent_empty_is_not_there_but_known() {
+        let sent = || [("a", Value::Int(1)), ("b", Value::Nothing)].into_iter().collect::<Object>();
+        let mut object = sent();
+        let plain: Object = [("a", Value::Int(1))].into_iter().collect();
+        assert_eq!((object.len(), object.get("b"), object.contains("b")), (1, None, false));
+        assert_eq!(object, plain);
+        assert_eq!(Value::from(object.clone()).to_json(), r#"{"a":1}"#);
+        assert!(object.is_sent_empty("b") && !object.is_sent_empty("a") && !object.is_sent_empty("c"));
+        assert!(Value::from(vec![object.clone().into()]).has_sent_empty() && !Value::from(plain).has_sent_empty());
+        object.retain(|_, _| true);
+        assert_eq!(object.clone().into_iter().count(), 1);
+        assert_eq!(object.remove("b"), None);
+        assert!(!object.is_sent_empty("b"));
+        let mut object = sent();
+        assert_eq!(object.insert("b", 2), None);
+        assert_eq!(object, [("a", Value::Int(1)), ("b", Value::Int(2))].into_iter().collect());
+        let alone: Object = [("b", Value::Nothing)].into_iter().collect();
+        assert!(alone.is_empty());
     }
 
     #[test]

@@ -276,7 +276,7 @@ pub(crate) fn key_text(value: &Value) -> Option<CompactString> {
         Value::Bool(truth) => Some(truth.to_compact_string()),
         Value::Int(number) => Some(number.to_compact_string()),
         Value::Float(number) => Some(number.to_compact_string()),
-        Value::Null => Some("null".into()),
+        Value::Null | Value::Nothing => Some("null".into()),
         Value::Array(_) | Value::Object(_) | Value::Raw(_) => None,
     }
 }

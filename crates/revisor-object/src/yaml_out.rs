@@ -100,7 +100,7 @@ impl Writer {
             Value::Object(_) => self.behind(place, "{}"),
             Value::Array(_) => self.behind(place, "[]"),
             Value::Raw(raw) => self.node(raw.value(), indent, place),
-            Value::Null => self.behind(place, "null"),
+            Value::Null | Value::Nothing => self.behind(place, "null"),
             Value::Bool(truth) => self.behind(place, if *truth { "true" } else { "false" }),
             Value::Int(number) => self.behind(place, &number.to_string()),
             Value::Float(number) => self.behind(place, &float(*number)),

@@ -31,6 +31,13 @@ impl Field {
     }
 }
 
+impl Field {
+    /// Whether the original tells a list, a map or bytes with nothing in them from those that were not given.
+    pub(crate) fn can_be_sent_empty(&self) -> bool {
+        matches!(self.shape, Shape::List(_) | Shape::Map(_) | Shape::Bytes)
+    }
+}
+
 impl Types {
     /// Gives `object`, a conforming value of type `id`, every field that is always written, at any depth. Doing it
     /// again changes nothing.
@@ -56,7 +63,8 @@ impl Types {
         }
     }
 
-    /// Drops the lists and maps with nothing in them that are shown as `null`, at any depth, as storing does.
+    /// Forgets the lists and maps with nothing in them that are shown as `null`, at any depth, as storing does. What is
+    /// left of them is the [mark](Object::is_sent_empty) that others have too.
     pub fn forget_empty(&self, id: StructId, object: &mut Object) {
         let of = self.get(id);
         if !of.inside.shown_as_null {
@@ -69,7 +77,8 @@ impl Types {
             }
             let Some(field) = cursor.find(name) else { return true };
             if field.is_shown_as_null_if_empty() && is_zero(value) {
-                return false;
+                *value = Value::Nothing;
+                return true;
             }
             self.forget_empty_within(&field.shape, value);
             true

@@ -58,18 +58,25 @@ impl Types {
 
     /// The same; where something does not fit, what stands before it was made to, and what was odd about that is told too.
     pub(crate) fn conform_partly(&self, id: StructId, value: &mut Value) -> (Findings, Result<(), Mismatch>) {
-        self.walk(id, value, false)
+        self.walk(id, value, Empties::Dropped)
     }
 
-    /// The same, but lists and maps that were given stay, though there is nothing in them and they are shown as `null`:
-    /// who sends them owns them. What is stored has [forgotten](Types::forget_empty) them.
+    /// The same, but lists and maps that were given with nothing in them are [marked](Object::is_sent_empty): who
+    /// validates an object may tell them from those that were not given. Those that are shown as `null` stay, because
+    /// who sends them owns them, until they are [forgotten](Types::forget_empty).
     pub fn conform_as_sent(&self, id: StructId, value: &mut Value) -> Result<Findings, Mismatch> {
-        let (findings, fits) = self.walk(id, value, true);
+        let (findings, fits) = self.walk(id, value, Empties::Owned);
         fits.map(|()| findings)
     }
 
-    fn walk(&self, id: StructId, value: &mut Value, keeps_empty: bool) -> (Findings, Result<(), Mismatch>) {
-        let mut walk = Walk { types: self, findings: Findings::default(), keeps_empty, tells: true };
+    /// The same where it is known already who owns what: all of them are marked.
+    pub fn conform_as_applied(&self, id: StructId, value: &mut Value) -> Result<Findings, Mismatch> {
+        let (findings, fits) = self.walk(id, value, Empties::Marked);
+        fits.map(|()| findings)
+    }
+
+    fn walk(&self, id: StructId, value: &mut Value, empties: Empties) -> (Findings, Result<(), Mismatch>) {
+        let mut walk = Walk { types: self, findings: Findings::default(), empties, tells: true };
         let holder = Holder { of: self.get(id), field: "", go_type: None };
         let fits = walk.structure(id, value, holder, &Trail::ROOT);
         (walk.findings, fits)
@@ -118,11 +125,22 @@ impl Holder<'_> {
     }
 }
 
+/// What becomes of lists and maps with nothing in them.
+#[derive(Clone, Copy, PartialEq)]
+enum Empties {
+    /// They are lost, as in what was stored.
+    Dropped,
+    /// They are marked.
+    Marked,
+    /// They are marked, but for those that are shown as `null`: these stay.
+    Owned,
+}
+
 struct Walk<'t> {
     types: &'t Types,
     findings: Findings,
-    /// Whether what is empty is told apart from what was not given.
-    keeps_empty: bool,
+    /// How far what is empty is told apart from what was not given.
+    empties: Empties,
     /// Whether what is unknown is told. What types read by code of their own is dropped without a word.
     tells: bool,
 }
@@ -165,8 +183,18 @@ impl<'t> Walk<'t> {
             let holder = Holder { of: structure, field: &field.name, go_type: field.go_type.as_deref() };
             match self.value(&field.shape, value, holder, &trail.field(structure, field)) {
                 Ok(()) => {
-                    let is_kept = self.keeps_empty && field.is_shown_as_null_if_empty();
-                    !value.is_null() && (is_kept || !is_lost(&field.shape, field.presence, value))
+                    if value.is_null() {
+                        return false;
+                    }
+                    let is_kept = self.empties == Empties::Owned && field.is_shown_as_null_if_empty();
+                    if is_kept || !is_lost(&field.shape, field.presence, value) {
+                        return true;
+                    }
+                    let is_marked = self.empties != Empties::Dropped && field.can_be_sent_empty();
+                    if is_marked {
+                        *value = Value::Nothing;
+                    }
+                    is_marked
                 }
                 Err(error) => {
                     failure = Some(error);
@@ -403,7 +431,7 @@ fn is_lost(shape: &Shape, presence: Presence, value: &Value) -> bool {
 
 pub(crate) fn is_zero(value: &Value) -> bool {
     match value {
-        Value::Null => true,
+        Value::Null | Value::Nothing => true,
         Value::Bool(truth) => !truth,
         Value::Int(number) => *number == 0,
         Value::Float(number) => *number == 0.0,

@@ -94,7 +94,7 @@ fn cut(number: i64, shape: &Shape) -> i64 {
 /// What Go calls the kind of what was read.
 fn kind_of(value: &Value) -> &'static str {
     match value {
-        Value::Null => "invalid",
+        Value::Null | Value::Nothing => "invalid",
         Value::Bool(_) => "bool",
         Value::Int(_) => "int64",
         Value::Float(_) => "float64",

@@ -1,5 +1,7 @@
 //! Values of which it is known how the original quotes them.
 
+use revisor_object::parse_json;
+
 use super::*;
 use crate::Catalog;
 
@@ -138,7 +140,10 @@ fn no_more_is_written_than_is_told() {
 #[test]
 fn changes_are_told_line_by_line() {
     let catalog = Catalog::default();
-    let value = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
+    let object = |text: &str| match parse_json(text.as_bytes()).expect("JSON").value {
+        revisor_object::Value::Object(object) => object,
+        _ => panic!("an object"),
+    };
     for (plural, path, old, new, want) in [
         (
             "pods",
@@ -156,14 +161,16 @@ fn changes_are_told_line_by_line() {
         ),
     ] {
         let resource = catalog.resource("", "v1", plural).expect("is served");
-        let error = FieldError::changed(path, &value(old), &value(new), "may not change");
+        let error = FieldError::changed(path, &object(old), &object(new), "may not change");
         let told = resource.quoting_internal_values(FieldErrors::from([error]));
         let texts: Vec<String> = told.iter().map(|error| error.detail.clone()).collect();
         assert_eq!(texts, [format!("may not change\n{want}")], "{plural}");
     }
     // More than can be compared is not told.
     let pods = catalog.resource("", "v1", "pods").expect("is served");
-    let many = |image: &str| serde_json::json!({ "containers": vec![serde_json::json!({ "image": image }); 500] });
+    let many = |image: &str| {
+        object(&serde_json::json!({ "containers": vec![serde_json::json!({ "image": image }); 500] }).to_string())
+    };
     let error = FieldError::changed("spec", &many("a"), &many("b"), "may not change");
     let told = pods.quoting_internal_values(FieldErrors::from([error]));
     assert_eq!(told.iter().map(|error| error.detail.as_str()).collect::<Vec<_>>(), ["may not change\n"]);

@@ -1,5 +1,7 @@
 //! What the tests of kinds share.
 
+mod sent_empty;
+
 use std::sync::Arc;
 
 use revisor_cel::{Environment, RuleEnvironments};

@@ -48,7 +48,7 @@ pub(crate) fn fill(object: &mut Object, name: &str, value: impl Into<Value>) {
 
 /// A member as it is shown in an error.
 pub(crate) fn shown(object: &Object, name: &str) -> BadValue {
-    object.get(name).map_or_else(|| BadValue::of(&Value::Null), BadValue::of)
+    BadValue::of_sent(object, name)
 }
 
 /// Fills in the template of a spec.
@@ -126,7 +126,8 @@ pub(crate) fn validate_selector(spec: &Object, owner: &str, unreadable: &str) ->
 
 /// The error that a selector does not find what the template makes.
 pub(crate) fn mismatch(spec: &Object) -> FieldError {
-    let labels = template_labels(spec).map_or_else(|| BadValue::of(&Value::Null), BadValue::of);
+    let metadata = spec.at(&["template", "metadata"]).and_then(Value::as_object);
+    let labels = metadata.map_or_else(|| BadValue::of(&Value::Null), |metadata| shown(metadata, "labels"));
     FieldError::invalid("spec.template.metadata.labels", labels, MISMATCH)
 }
 

@@ -34,7 +34,7 @@ impl<'a> CelValue<'a> {
     /// A value of an object, without a schema.
     pub fn dynamic(value: &'a Value) -> CelValue<'a> {
         match value {
-            Value::Null => CelValue::Null,
+            Value::Null | Value::Nothing => CelValue::Null,
             Value::Bool(truth) => CelValue::Bool(*truth),
             Value::Int(number) => CelValue::Int(*number),
             Value::Float(number) => CelValue::Double(*number),

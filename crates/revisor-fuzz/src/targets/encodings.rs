@@ -76,7 +76,7 @@ fn forget_types_of_templates(object: &mut Object) {
 fn told(value: &Value) -> Option<Value> {
     match value {
         Value::Raw(raw) => told(raw.value()),
-        Value::Null | Value::Bool(false) => None,
+        Value::Null | Value::Nothing | Value::Bool(false) => None,
         Value::Bool(true) => Some(Value::Bool(true)),
         Value::Int(number) => told(&Value::Float(*number as f64)),
         Value::Float(number) => Some(Value::Float(*number)).filter(|_| *number != 0.0),

@@ -24,7 +24,7 @@ impl Key {
     /// The key for a scalar. Arrays and objects are none.
     pub(super) fn of(value: &Value) -> Option<Key> {
         match value {
-            Value::Null => Some(Key::Null),
+            Value::Null | Value::Nothing => Some(Key::Null),
             Value::Bool(truth) => Some(Key::Bool(*truth)),
             Value::Int(number) => Some(Key::Int(*number)),
             // To add zero makes the two zeros one.

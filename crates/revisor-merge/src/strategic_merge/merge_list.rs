@@ -135,7 +135,7 @@ fn element_kind(target: &[Value], patch: &[Value]) -> Result<ElementKind, PatchE
     let first = elements.next().ok_or_else(refusal::no_elements)?;
     let kind = match first {
         Value::Array(_) => return Err(refusal::list_of_lists()),
-        Value::Null => return Err(refusal::mixed_elements(target, patch)),
+        Value::Null | Value::Nothing => return Err(refusal::mixed_elements(target, patch)),
         Value::Object(_) => ElementKind::Object,
         Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Raw(_) => ElementKind::Scalar,
     };

@@ -95,7 +95,7 @@ pub(super) fn list_of_lists_field() -> PatchError {
 
 fn go_type(value: &Value) -> &'static str {
     match value {
-        Value::Null => "%!s(<nil>)",
+        Value::Null | Value::Nothing => "%!s(<nil>)",
         Value::Bool(_) => "bool",
         Value::Int(_) => "int64",
         Value::Float(_) => "float64",
@@ -150,7 +150,7 @@ fn shown(write: impl FnOnce(&mut Shown) -> fmt::Result) -> String {
 
 fn write_value(out: &mut Shown, value: &Value) -> fmt::Result {
     match value {
-        Value::Null => out.write_str("<nil>"),
+        Value::Null | Value::Nothing => out.write_str("<nil>"),
         Value::Bool(truth) => write!(out, "{truth}"),
         Value::Int(number) => write!(out, "{number}"),
         Value::Float(number) => write!(out, "{number}"),

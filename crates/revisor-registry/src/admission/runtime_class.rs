@@ -61,7 +61,7 @@ impl Admission for RuntimeClass {
         let given = spec(pod).object("overhead");
         match class.as_ref().and_then(|class| class.object("overhead")) {
             Some(overhead) => require_same(attributes, given, overhead.object("podFixed")),
-            None if given.is_some() => {
+            None if spec(pod).is_sent("overhead") => {
                 let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
                 Err(attributes.forbidden(why))
             }

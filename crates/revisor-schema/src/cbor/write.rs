@@ -101,7 +101,7 @@ impl Writer<'_> {
 
     fn value(&self, shape: Option<&Shape>, value: &Value, out: &mut Vec<u8>) {
         match value {
-            Value::Null => out.push(0xf6),
+            Value::Null | Value::Nothing => out.push(0xf6),
             Value::Bool(truth) => out.push(if *truth { 0xf5 } else { 0xf4 }),
             Value::Int(number) if *number < 0 => head(NEGATIVE, !*number as u64, out),
             Value::Int(number) => head(UNSIGNED, *number as u64, out),

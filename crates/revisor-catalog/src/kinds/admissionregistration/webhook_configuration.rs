@@ -38,6 +38,13 @@ impl Strategy for WebhookConfigurations {
         &[&["webhooks"]]
     }
 
+    /// What was sent empty counts as a change, each time: it is not stored (upstream: `reflect.DeepEqual`).
+    fn is_changed(&self, object: &Object, old: &Object) -> bool {
+        let has_sent_empty =
+            || object.is_sent_empty("webhooks") || object.get("webhooks").is_some_and(Value::has_sent_empty);
+        object.get("webhooks") != old.get("webhooks") || has_sent_empty()
+    }
+
     fn validate(&self, object: &Object) -> FieldErrors {
         let mut errors = validate_webhooks(&self.expressions, object, None);
         errors.extend(reserved_names::validate(object, self.features));

@@ -70,7 +70,8 @@ fn unsupported(place: Place<'_>, schema: &Object, demands: Demands, errors: &mut
         errors.push(FieldError::forbidden(path.child("default"), format!("must not be set {reason}")));
     }
     for name in ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] {
-        if schema.contains(name) {
+        let is_used = if name == "dependencies" { schema.is_sent(name) } else { schema.contains(name) };
+        if is_used {
             errors.push(FieldError::forbidden(path.child(name), format!("{name} is not supported")));
         }
     }

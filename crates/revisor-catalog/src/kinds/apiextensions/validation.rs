@@ -344,7 +344,7 @@ fn validate_versions(parts: &SharedParts<'_>, demands: &Demands<'_>, errors: &mu
         validate_version(path, version, parts, demands, errors);
     }
     let count = |is_counted: &dyn Fn(&Object) -> bool| parts.versions().filter(|(_, one)| is_counted(one)).count();
-    let shown = || match parts.spec.contains("versions") {
+    let shown = || match parts.spec.is_sent("versions") {
         true => shown::versions(parts.versions().map(|(_, version)| version), &parts.shared),
         false => shown::given(None),
     };

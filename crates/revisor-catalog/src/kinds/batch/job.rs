@@ -90,6 +90,11 @@ impl Strategy for Jobs {
         }
     }
 
+    /// Defaults are filled in whenever a job is read, so what a write of the status took away comes back.
+    fn settle_status(&self, object: &mut Object, _: &Object) {
+        inherit_labels(object);
+    }
+
     fn prepare_create(&self, object: &mut Object, circumstances: Circumstances<'_>) {
         object.remove("status");
         let had_labels = template_labels(spec_of(object)).is_some();

@@ -61,6 +61,6 @@ pub(super) fn frozen(object: &Object, old: &Object, parts: &[&str]) -> FieldErro
     }
     let detail = "field is immutable when `immutable` is set";
     let thawed = (!is_frozen(object)).then_some("immutable");
-    let changed = parts.iter().copied().filter(|part| object.get(part) != old.get(part));
+    let changed = parts.iter().copied().filter(|part| object.get(part) != old.get(part) || object.is_sent_empty(part));
     thawed.into_iter().chain(changed).map(|part| FieldError::forbidden(FieldPath::root(part), detail)).collect()
 }

@@ -32,8 +32,9 @@ impl Strategy for Nodes {
             settle_ranges(spec);
         }
         if let Some(Value::Object(status)) = object.get_mut("status") {
-            if let (None, Some(capacity)) = (status.get("allocatable"), status.get("capacity")) {
-                let capacity = capacity.clone();
+            if !status.is_sent("allocatable")
+                && let Some(capacity) = status.get("capacity").cloned()
+            {
                 status.insert("allocatable", capacity);
             }
             amounts::round(status, "capacity");
@@ -49,6 +50,7 @@ impl Strategy for Nodes {
         drop_member(object, "spec", "configSource");
         drop_member(object, "status", "config");
         self.drop_features(object, None);
+        show_allocatable(object);
     }
 
     fn prepare_update(&self, object: &mut Object, old: &Object, part: Part<'_>, _: Circumstances<'_>) {
@@ -61,6 +63,7 @@ impl Strategy for Nodes {
         if part == Part::Whole {
             self.drop_features(object, Some(old));
         }
+        show_allocatable(object);
     }
 
     fn validate(&self, object: &Object) -> FieldErrors {
@@ -121,6 +124,17 @@ fn drop_member(object: &mut Object, holder: &str, name: &str) {
 
 /// There is a field for one range, which is older, and one for all. The older decides where they disagree, and then
 /// shows the first of all.
+/// Defaults are filled in again whenever a node is read, and nobody manages what they say: so what was sent empty and is
+/// not stored shows the capacity.
+fn show_allocatable(object: &mut Object) {
+    if let Some(Value::Object(status)) = object.get_mut("status")
+        && status.is_sent_empty("allocatable")
+        && let Some(capacity) = status.get("capacity").cloned()
+    {
+        status.insert("allocatable", capacity);
+    }
+}
+
 fn settle_ranges(spec: &mut Object) {
     let first = spec.array("podCIDRs").first().cloned();
     match (spec.get("podCIDR"), first) {

@@ -183,7 +183,7 @@ pub(crate) fn validate_volume_spec(path: FieldPath<'_>, spec: &Object, context: 
     }
     errors.extend(claim::access_modes(modes, spec));
     if !context.is_inline {
-        errors.extend(validate_capacity(path.child("capacity"), spec.object("capacity")));
+        errors.extend(validate_capacity(path.child("capacity"), spec));
     }
     errors.extend(validate_reclaim_policy(path, spec, context));
 
@@ -215,15 +215,15 @@ pub(crate) fn validate_volume_spec(path: FieldPath<'_>, spec: &Object, context: 
     errors
 }
 
-fn validate_capacity(path: FieldPath<'_>, capacity: Option<&Object>) -> FieldErrors {
+fn validate_capacity(path: FieldPath<'_>, spec: &Object) -> FieldErrors {
     let mut errors = FieldErrors::new();
+    let capacity = spec.object("capacity");
     let count = capacity.map_or(0, Object::len);
     if count == 0 {
         errors.push(FieldError::required(path, ""));
     }
     if count > 1 || capacity.is_none_or(|capacity| !capacity.contains("storage")) {
-        let value = capacity.map_or(BadValue::of(&Value::Null), BadValue::of);
-        errors.push(FieldError::not_supported(path, value, &["storage"]));
+        errors.push(FieldError::not_supported(path, BadValue::of_sent(spec, "capacity"), &["storage"]));
     }
     for (name, value) in capacity.into_iter().flat_map(Object::iter) {
         let quantity = amounts::amount(value);

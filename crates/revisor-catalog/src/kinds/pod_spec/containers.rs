@@ -125,7 +125,10 @@ pub(super) fn validate_ephemeral(
         }
         let detail = "cannot be set for an Ephemeral Container";
         for name in NOT_EPHEMERAL {
-            let is_set = container.contains(name) && (*name != "resources" || !part(container, name).is_empty());
+            let is_set = match container.object(name).filter(|_| *name == "resources") {
+                Some(resources) => !resources.is_empty() || resources.has_sent_empty(),
+                None => container.is_sent(name),
+            };
             if is_set {
                 errors.push(FieldError::forbidden(path.child(name), detail));
             }

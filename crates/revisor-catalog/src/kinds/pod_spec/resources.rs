@@ -186,7 +186,7 @@ pub(super) fn validate_of_pod(
         errors.push(FieldError::forbidden(path, "may not be set for a windows pod"));
         return;
     }
-    if resources.contains("claims") {
+    if resources.is_sent("claims") {
         let detail = "claims may not be set for Resources at pod-level";
         errors.push(FieldError::forbidden(path.child("claims"), detail));
     }

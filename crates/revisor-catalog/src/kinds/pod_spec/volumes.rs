@@ -205,7 +205,7 @@ fn validate_ephemeral(path: FieldPath<'_>, source: &Object, options: Options, er
     let at_metadata = path.child("metadata");
     errors.extend(annotations(at_metadata.child("annotations"), metadata.object("annotations")));
     errors.extend(labels(at_metadata.child("labels"), metadata.object("labels")));
-    for (name, _) in metadata.iter().filter(|(name, _)| !matches!(*name, "annotations" | "labels")) {
+    for name in metadata.names_sent().filter(|name| !matches!(*name, "annotations" | "labels")) {
         // The letters are the original's.
         let shown = if name == "uid" { "uID" } else { name };
         errors.push(FieldError::forbidden(at_metadata.child(shown), "cannot be set"));

@@ -43,7 +43,7 @@ impl Strategy for ResourceClaimTemplates {
         let path = SPEC.child("metadata");
         let mut errors = checks::annotations(path.child("annotations"), metadata.object("annotations"));
         errors.extend(checks::labels(path.child("labels"), metadata.object("labels")));
-        let others = SET_BY_OTHERS.iter().filter(|name| metadata.contains(name));
+        let others = SET_BY_OTHERS.iter().filter(|name| metadata.is_sent(name));
         errors.extend(others.map(|name| {
             // The letters are the original's.
             let shown = if *name == "uid" { "uID" } else { name };

@@ -91,7 +91,7 @@ fn validate(object: &Object, old: Option<&Object>) -> FieldErrors {
         }
     }
     errors.extend(validate_nodes(spec));
-    if spec.contains("sharedCounters") && spec.contains("devices") {
+    if spec.is_sent("sharedCounters") && spec.is_sent("devices") {
         errors.push(FieldError::invalid(SPEC, "", "only one of `sharedCounters` or `devices` is allowed"));
     }
     let is_costly = |device: &Object| {
@@ -146,7 +146,7 @@ fn validate_nodes(spec: &Object) -> FieldErrors {
         let path = SPEC.child("nodeSelector");
         errors.extend(node_selectors::validate(path, selector, false));
         if selector.array("nodeSelectorTerms").len() != 1 {
-            let value = selector.get("nodeSelectorTerms").map_or(BadValue::of(&Value::Null), BadValue::of);
+            let value = BadValue::of_sent(selector, "nodeSelectorTerms");
             let detail = "must have exactly one node selector term";
             errors.push(FieldError::invalid(path.child("nodeSelectorTerms"), value, detail));
         }

@@ -24,7 +24,7 @@ impl Strategy for VolumeAttributesClasses {
     fn validate_update(&self, object: &Object, old: &Object, _: Part<'_>) -> FieldErrors {
         let mut errors = FieldErrors::new();
         for name in ["driverName", "parameters"] {
-            if object.get(name) != old.get(name) {
+            if object.get(name) != old.get(name) || object.is_sent_empty(name) {
                 errors.push(FieldError::forbidden(name, format!("updates to {name} are forbidden.")));
             }
         }

@@ -62,8 +62,10 @@ impl Kinds {
         let (kind, data_format) = match value {
             ValueRef::Array(_) | ValueRef::Scalar(Value::Array(_)) => (JsonType::Array, ""),
             ValueRef::Object(_) | ValueRef::Scalar(Value::Object(_)) => (JsonType::Object, ""),
-            ValueRef::Scalar(Value::Null) if self == Kinds::Any || nullable => return Ok(()),
-            ValueRef::Scalar(Value::Null) => return Err(WrongKind { wanted: self.names(), found: "null" }),
+            ValueRef::Scalar(Value::Null | Value::Nothing) if self == Kinds::Any || nullable => return Ok(()),
+            ValueRef::Scalar(Value::Null | Value::Nothing) => {
+                return Err(WrongKind { wanted: self.names(), found: "null" });
+            }
             ValueRef::Scalar(Value::Bool(_)) => (JsonType::Boolean, ""),
             ValueRef::Scalar(Value::Int(_)) => (JsonType::Integer, "int64"),
             ValueRef::Scalar(Value::Float(_)) => (JsonType::Number, "float64"),

@@ -205,8 +205,10 @@ fn validate_narrower(new: Option<&Object>, old: Option<&Object>) -> FieldErrors 
     let path = required.child("nodeSelectorTerms");
     if new_terms.len() != old_terms.len() {
         let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
-        let shown = if new_terms.is_empty() { Value::Null } else { Value::from(new_terms) };
-        return FieldErrors::from([FieldError::invalid(path, BadValue::of(&shown), detail)]);
+        let required = new.and_then(|affinity| affinity.object(REQUIRED));
+        let shown =
+            required.map_or_else(BadValue::nothing, |required| BadValue::of_sent(required, "nodeSelectorTerms"));
+        return FieldErrors::from([FieldError::invalid(path, shown, detail)]);
     }
     let pairs = new_terms.iter().zip(&old_terms).enumerate();
     pairs
