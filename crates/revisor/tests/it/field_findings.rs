@@ -1,5 +1,6 @@
 //! What suites and clients of the field found, each by comparison with the original.
 
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Server, eventually};
@@ -191,4 +192,22 @@ async fn others_learn_whom_the_server_trusts_and_since_when_it_takes_note_of_tok
     })
     .await;
     assert!(!server.process.log().contains("not advertised"), "nobody wanted it to be");
+}
+
+#[tokio::test]
+async fn what_a_body_says_twice_is_read_over_what_it_said_before() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let body =
+        r#"{"metadata":{"name":"a","x":1},"data":{"a":"1","b":"2"},"data":{"b":"3","c":"4"},"metadata":{"y":2}}"#;
+    let json = [("content-type", "application/json")];
+    let strict = format!("{CONFIG_MAPS}?fieldValidation=Strict");
+    let refused = client.send(Method::POST, &strict, &json, body).await.fails(400, "BadRequest");
+    let want =
+        r#"unknown field "metadata.x", duplicate field "data", duplicate field "metadata", unknown field "metadata.y""#;
+    let message = refused["message"].as_str().expect("a message");
+    assert!(message.ends_with(want), "{message}");
+    let made = client.send(Method::POST, CONFIG_MAPS, &json, body).await.expect(201).json();
+    assert_eq!(made["metadata"]["name"], "a");
+    assert_eq!(made["data"], json!({"a": "1", "b": "3", "c": "4"}));
 }
