@@ -8,6 +8,8 @@ use crate::objects::CONFIG_MAPS;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const NODES: &str = "/api/v1/nodes";
+const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+const PODS: &str = "/api/v1/namespaces/default/pods";
 const MERGE: &str = "application/merge-patch+json";
 
 fn definition(scope: &str, kind: &str) -> Value {
@@ -210,4 +212,29 @@ async fn what_a_body_says_twice_is_read_over_what_it_said_before() {
     let made = client.send(Method::POST, CONFIG_MAPS, &json, body).await.expect(201).json();
     assert_eq!(made["metadata"]["name"], "a");
     assert_eq!(made["data"], json!({"a": "1", "b": "3", "c": "4"}));
+}
+
+#[tokio::test]
+async fn odd_paths_and_selectors_lead_where_they_lead_in_the_original() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    client.post("/api/v1/namespaces/kube-system/configmaps", &json!({"metadata": {"name": "c"}})).await.expect(201);
+    let listed = client.get("/api/v1/namespaces//configmaps").await.expect(200);
+    assert!(listed.names().contains(&"c".to_owned()), "{}", listed.text());
+    client.get("/api/v1/namespaces//nodes").await.fails(404, "NotFound");
+    for client in [client.apart().over_http1(), client.apart()] {
+        let unread = client.get("/api/v1/%zz").await.expect(400);
+        assert_eq!(
+            (unread.text().as_str(), unread.header("content-type")),
+            ("400 Bad Request", Some("text/plain; charset=utf-8"))
+        );
+    }
+    client.post(ACCOUNTS, &json!({"metadata": {"name": "default"}})).await.expect(201);
+    for (name, node) in [("here", "n"), ("there", "m")] {
+        let spec = json!({"nodeName": node, "containers": [{"name": "c", "image": "i"}]});
+        let pod = json!({"metadata": {"name": name}, "spec": spec});
+        client.post(PODS, &pod).await.expect(201);
+    }
+    assert_eq!(client.get("/api/v1/pods?fieldSelector=spec.host%3Dn").await.expect(200).names(), ["here"]);
+    assert_eq!(client.get("/api/v1/pods?fieldSelector=spec.host!%3Dn").await.expect(200).names(), ["there"]);
 }
