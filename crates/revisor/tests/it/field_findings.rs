@@ -238,3 +238,16 @@ async fn odd_paths_and_selectors_lead_where_they_lead_in_the_original() {
     assert_eq!(client.get("/api/v1/pods?fieldSelector=spec.host%3Dn").await.expect(200).names(), ["here"]);
     assert_eq!(client.get("/api/v1/pods?fieldSelector=spec.host!%3Dn").await.expect(200).names(), ["there"]);
 }
+
+#[tokio::test]
+async fn an_eviction_is_refused_for_its_options_only_if_there_is_a_pod() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let evict = |name: &str| json!({"metadata": {"name": name}, "deleteOptions": {"dryRun": ["x"]}});
+    client.post("/api/v1/namespaces/default/pods/none/eviction", &evict("none")).await.fails(404, "NotFound");
+    client.post(ACCOUNTS, &json!({"metadata": {"name": "default"}})).await.expect(201);
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    client.post(PODS, &pod).await.expect(201);
+    client.post("/api/v1/namespaces/default/pods/p/eviction", &evict("p")).await.fails(422, "Invalid");
+    client.get("/api/v1/namespaces/default/pods/p").await.expect(200);
+}
