@@ -251,3 +251,32 @@ async fn an_eviction_is_refused_for_its_options_only_if_there_is_a_pod() {
     client.post("/api/v1/namespaces/default/pods/p/eviction", &evict("p")).await.fails(422, "Invalid");
     client.get("/api/v1/namespaces/default/pods/p").await.expect(200);
 }
+
+#[tokio::test]
+async fn the_status_of_a_custom_object_keeps_its_type() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let mut definition = definition("Namespaced", "Tool");
+    let version = &mut definition["spec"]["versions"][0];
+    version["subresources"]["status"] = json!({});
+    let part = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    version["schema"] = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": part, "status": part}}});
+    client.post(DEFINITIONS, &definition).await.expect(201);
+    let tools = "/apis/field.example/v1/namespaces/default/tools";
+    let (one, status) = (format!("{tools}/a"), format!("{tools}/a/status"));
+    let object = json!({"apiVersion": "field.example/v1", "kind": "Tool", "metadata": {"name": "a"}});
+    client.post(tools, &object).await.expect(201);
+    let patch = json!({"kind": "Other", "apiVersion": "v9", "status": {"n": 1}, "spec": {"odd": 1}});
+    let changed = client.patch(&status, MERGE, &patch).await.expect(200);
+    assert_eq!([&changed.json()["kind"], &changed.json()["apiVersion"]], ["Tool", "field.example/v1"]);
+    assert_eq!(changed.json()["status"], json!({"n": 1}));
+    let refused = client.patch(&one, MERGE, &patch).await;
+    assert!(refused.warnings().is_empty(), "{:?}", refused.warnings());
+    refused.fails(422, "Invalid");
+    for (path, code) in [(&one, 200), (&status, 200), (&tools.to_owned(), 200), (&format!("{tools}/b/status"), 404)] {
+        let head = client.send(Method::HEAD, path, &[], "").await.expect(code);
+        assert!(head.body.is_empty(), "{path}");
+        let refused = client.send(Method::OPTIONS, path, &[], "").await.fails(405, "MethodNotAllowed");
+        assert_eq!(refused["message"], " is not supported on resources of kind \"tools.field.example\"");
+    }
+}
