@@ -57,6 +57,15 @@ pub(crate) fn text(code: StatusCode, text: impl Into<Body>) -> Response<Body> {
     response
 }
 
+/// The path cannot be read. The original's server says so before anything of its own is asked, and hangs up.
+pub(crate) fn unreadable_path() -> Response<Body> {
+    let mut response = Response::new("400 Bad Request".into());
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response.headers_mut().insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
 /// There is nothing at the path, which could be anything.
 pub(crate) fn no_such_page() -> Response<Body> {
     text(StatusCode::NOT_FOUND, "404 page not found\n")

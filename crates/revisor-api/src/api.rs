@@ -149,6 +149,9 @@ impl Handler for Api {
     }
 
     async fn handle(self: Arc<Self>, connection: Arc<Client>, request: Request<Incoming>) -> Response<Body> {
+        if !is_readable(request.uri().path()) {
+            return answer::unreadable_path();
+        }
         self.answer(&connection, UnreadBody::of(request)).await
     }
 }
@@ -344,6 +347,18 @@ impl Api {
     }
 }
 
+/// Whether every percent sign of a path has the two digits that it needs. Without, Go's server hands it to nobody.
+fn is_readable(path: &str) -> bool {
+    let mut rest = path.as_bytes();
+    while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
+        match rest.get(at + 1..at + 3) {
+            Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => rest = &rest[at + 3..],
+            _ => return false,
+        }
+    }
+    true
+}
+
 /// The answer to a HEAD: it tells the length of what it leaves out. HTTP/1.1 would leave it out by itself, but over
 /// HTTP/2 clients take a body here for a broken connection.
 fn without_body(mut response: Response<Body>) -> Response<Body> {
@@ -368,6 +383,14 @@ mod tests {
 
     fn room<F>(_: impl FnOnce(&'static Api, &'static Client, Request<UnreadBody>) -> F) -> usize {
         size_of::<F>()
+    }
+
+    #[test]
+    fn a_percent_sign_needs_two_digits() {
+        for (path, want) in [("/api/v1/%2f%Ff", true), ("/", true), ("/%zz", false), ("/a%2", false), ("/%2f%", false)]
+        {
+            assert_eq!(is_readable(path), want, "{path}");
+        }
     }
 
     #[test]

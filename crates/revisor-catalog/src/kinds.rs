@@ -126,7 +126,7 @@ impl Strategy for NoRules {
 
 /// A selectable field with its places.
 const fn field(name: &'static str, paths: &'static [&'static [&'static str]]) -> SelectableField {
-    SelectableField { name, paths, absent: "" }
+    SelectableField { name, older_name: "", paths, absent: "" }
 }
 
 /// The kind of a resource of the table.

@@ -118,6 +118,8 @@ pub struct Rules {
 pub struct SelectableField {
     /// Its name in a selector.
     pub name: &'static str,
+    /// Another name that it had once and may still be called by; empty for none.
+    pub older_name: &'static str,
     /// Where its value stands; of several places the first that has one counts.
     pub paths: &'static [&'static [&'static str]],
     /// Its value where the object does not show it.

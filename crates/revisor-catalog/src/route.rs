@@ -151,6 +151,8 @@ impl<'p> Address<'p> {
     fn find(&self, catalog: &Catalog, group: &str, version: &str) -> Option<ObjectRoute> {
         let Address { is_watch_path, namespace, plural, name, subresource } = *self;
         let resource = catalog.resource(group, version, plural)?;
+        // A collection in a namespace without a name is the one over all namespaces.
+        let namespace = namespace.filter(|namespace| !(namespace.is_empty() && name.is_none() && resource.namespaced));
         let segments = [Some(plural), name, subresource, namespace];
         let is_whole_path = segments.into_iter().flatten().all(|segment| !segment.is_empty());
         let scope_fits = match namespace {
@@ -226,7 +228,9 @@ mod tests {
             ("/api/v1/watch/namespaces", "watch namespaces ns= name= sub="),
             ("/api/v1/watch/configmaps", "watch configmaps ns= name= sub="),
             ("/api/v1/nothings", "no such resource"),
-            ("/api/v1/namespaces//configmaps", "no such resource"),
+            ("/api/v1/namespaces//configmaps", "configmaps ns= name= sub="),
+            ("/api/v1/namespaces//configmaps/a", "no such resource"),
+            ("/api/v1/namespaces//nodes", "no such resource"),
             ("/api/v1/%ff", "no such resource"),
             ("/api/v1/namespaces/n/configmaps/%ff", "configmaps ns=n name=\u{fffd} sub="),
             ("/api/v1/namespaces/n/configmaps//", "configmaps ns=n name= sub="),

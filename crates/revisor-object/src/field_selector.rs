@@ -67,6 +67,11 @@ impl FieldSelector {
         &self.terms
     }
 
+    /// The same, for those who know a field by another name.
+    pub fn terms_mut(&mut self) -> &mut [FieldTerm] {
+        &mut self.terms
+    }
+
     /// The value that it asks of this field, if it asks for one.
     pub fn exact(&self, field: &str) -> Option<&str> {
         self.terms

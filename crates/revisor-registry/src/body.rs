@@ -154,6 +154,11 @@ impl Format {
             Format::Json => {
                 let Parsed { mut value, mut duplicates } =
                     parse_json(body).map_err(|error| Unread::Syntax(error.to_string()))?;
+                if let (Some(id), false, Ok(text)) = (wanted.id, duplicates.is_empty(), std::str::from_utf8(body))
+                    && let Some(read) = wanted.types.read_repeated(id, text.trim_ascii())
+                {
+                    value = read;
+                }
                 value.guard_noncharacters(body);
                 refuse_untyped(&value, wanted)?;
                 if let Some(id) = wanted.id {

@@ -122,7 +122,14 @@ impl Registry {
             let message = "name in URL does not match name in Eviction object";
             return Err(RegistryError::BadRequest(message.to_owned()));
         }
-        let mut options = eviction.options()?;
+        // What the options ask is refused where the pod would be deleted, and not before it is found (upstream:
+        // `ValidateDeleteOptions` in `BeforeDelete`).
+        let (mut options, refused) = match eviction.options() {
+            Err(error @ RegistryError::InvalidOptions { .. }) => {
+                (DeleteOptions { dry_run: true, ..DeleteOptions::default() }, Some(error))
+            }
+            options => (options?, None),
+        };
         if options.ignore_store_read_error {
             let options = FieldPath::root("deleteOptions");
             let path = options.child(corrupt::OPTION);
@@ -144,6 +151,9 @@ impl Registry {
             check_preconditions(pods, name, item.entry(), &pod, &options.preconditions)?;
             let mut guarded = options.clone();
             let protection = self.protection(namespace, &pod, name, options.dry_run, write.deadline).await?;
+            if let Some(error) = refused {
+                return Err(error);
+            }
             if protection.depends_on_version() && !insists {
                 // It must not have become one that is protected since.
                 guarded.preconditions.resource_version = Some(item.entry().revision().to_string());

@@ -75,16 +75,22 @@ impl Registry {
             if kind != PatchKind::Strategic && resource.custom().is_none() {
                 refuse_unversioned(&value, name.unwrap_or_default(), options)?;
             }
-            let claimed = CustomType::of(resource, &value);
+            // Of another type there is no schema, so nobody is told what that does not have.
+            let typed = CustomType::of(resource, &value).map_or(Ok(()), |claimed| claimed.check(resource));
+            let validation = if typed.is_ok() { options.validation } else { FieldValidation::Ignore };
+            let fitting = WriteOptions { validation, ..options };
             let again = || {
                 let mut shown = with_type(resource, current);
                 resource.to_shown(&mut shown);
                 patched(resource, kind, text, shown)
             };
             let Decoded { mut object, warnings } =
-                fit_patched(resource, kind, text, (value, repeated), options, again)?;
+                fit_patched(resource, kind, text, (value, repeated), fitting, again)?;
             options.keep_sent(&warnings);
-            claimed.map_or(Ok(()), |claimed| claimed.check(resource))?;
+            // Of what is sent to a part, the original takes that part and leaves the type as it is.
+            if options.subresource.is_none() {
+                typed?;
+            }
             if let Some(texts) = &texts {
                 resource.restore_raw(&mut object, texts);
             }

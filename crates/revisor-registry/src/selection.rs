@@ -37,8 +37,14 @@ impl Selection {
     ) -> Result<Selection, RegistryError> {
         let bad = |error: &dyn std::fmt::Display| RegistryError::BadRequest(error.to_string());
         let labels: LabelSelector = labels.parse().map_err(|error| bad(&error))?;
-        let fields: FieldSelector = fields.parse().map_err(|error| bad(&error))?;
+        let mut fields: FieldSelector = fields.parse().map_err(|error| bad(&error))?;
         check()?;
+        for term in fields.terms_mut() {
+            let mut known = resource.selectable.iter();
+            if let Some(field) = known.find(|field| !term.field.is_empty() && field.older_name == term.field) {
+                field.name.clone_into(&mut term.field);
+            }
+        }
         for term in fields.terms() {
             let is_known = match term.field.as_str() {
                 NAME => true,
@@ -231,6 +237,7 @@ mod tests {
         for (group, plural, selector, want) in [
             ("", "pods", "spec.nodeName=a", Some(("spec.nodeName", "a"))),
             ("", "pods", "metadata.namespace=b,spec.nodeName==a,status.phase=Running", Some(("spec.nodeName", "a"))),
+            ("", "pods", "spec.host=a", Some(("spec.nodeName", "a"))),
             ("", "pods", "spec.nodeName!=a", None),
             ("", "pods", "metadata.name=a", None),
             ("", "pods", "", None),

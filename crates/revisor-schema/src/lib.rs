@@ -13,6 +13,7 @@ mod fields;
 mod outline;
 mod protobuf;
 mod raw;
+mod repeated;
 mod structural;
 mod timestamp;
 mod typed;

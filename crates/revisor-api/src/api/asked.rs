@@ -176,7 +176,12 @@ pub(super) fn without_verb(route: &ObjectRoute, method: &Method, representation:
         Method::PUT => Verb::Update,
         Method::PATCH => Verb::Patch,
         Method::DELETE => Verb::Delete,
-        _ => return representation.status(&Status::method_not_allowed()),
+        Method::GET => return representation.status(&Status::method_not_allowed()),
+        // What is no verb has no name.
+        _ => {
+            let of = ResourceRef { group: &resource.group, resource: &resource.plural };
+            return representation.status(&Status::method_not_supported(of, ""));
+        }
     };
     let mut response = representation.status(&match subresource {
         Some(_) => {
@@ -206,7 +211,10 @@ fn verb_of(route: &ObjectRoute, method: &Method, query: &Query<'_>) -> Option<Ve
         // Who is behind a proxy knows what these mean.
         Method::HEAD | Method::OPTIONS if has_name && route.subresource.as_deref() == Some("proxy") => Verb::Get,
         Method::GET if query.truth("watch") == Some(true) => Verb::Watch,
+        // The one handler of custom resources in the original looks at what is asked, and not at the method.
+        Method::HEAD if has_name && route.resource.custom().is_some() => Verb::Get,
         Method::GET => Verb::List,
+        Method::HEAD if route.resource.custom().is_some() => Verb::List,
         Method::POST if !has_name || route.subresource.is_some() => Verb::Create,
         // Custom resources have no route of their own for each verb in the original, and what is sent says its name.
         Method::POST if route.resource.custom().is_some() => Verb::Create,

@@ -1,5 +1,6 @@
 //! What suites and clients of the field found, each by comparison with the original.
 
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Server, eventually};
@@ -7,6 +8,8 @@ use crate::objects::CONFIG_MAPS;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const NODES: &str = "/api/v1/nodes";
+const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+const PODS: &str = "/api/v1/namespaces/default/pods";
 const MERGE: &str = "application/merge-patch+json";
 
 fn definition(scope: &str, kind: &str) -> Value {
@@ -191,4 +194,89 @@ async fn others_learn_whom_the_server_trusts_and_since_when_it_takes_note_of_tok
     })
     .await;
     assert!(!server.process.log().contains("not advertised"), "nobody wanted it to be");
+}
+
+#[tokio::test]
+async fn what_a_body_says_twice_is_read_over_what_it_said_before() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let body =
+        r#"{"metadata":{"name":"a","x":1},"data":{"a":"1","b":"2"},"data":{"b":"3","c":"4"},"metadata":{"y":2}}"#;
+    let json = [("content-type", "application/json")];
+    let strict = format!("{CONFIG_MAPS}?fieldValidation=Strict");
+    let refused = client.send(Method::POST, &strict, &json, body).await.fails(400, "BadRequest");
+    let want =
+        r#"unknown field "metadata.x", duplicate field "data", duplicate field "metadata", unknown field "metadata.y""#;
+    let message = refused["message"].as_str().expect("a message");
+    assert!(message.ends_with(want), "{message}");
+    let made = client.send(Method::POST, CONFIG_MAPS, &json, body).await.expect(201).json();
+    assert_eq!(made["metadata"]["name"], "a");
+    assert_eq!(made["data"], json!({"a": "1", "b": "3", "c": "4"}));
+}
+
+#[tokio::test]
+async fn odd_paths_and_selectors_lead_where_they_lead_in_the_original() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    client.post("/api/v1/namespaces/kube-system/configmaps", &json!({"metadata": {"name": "c"}})).await.expect(201);
+    let listed = client.get("/api/v1/namespaces//configmaps").await.expect(200);
+    assert!(listed.names().contains(&"c".to_owned()), "{}", listed.text());
+    client.get("/api/v1/namespaces//nodes").await.fails(404, "NotFound");
+    for client in [client.apart().over_http1(), client.apart()] {
+        let unread = client.get("/api/v1/%zz").await.expect(400);
+        assert_eq!(
+            (unread.text().as_str(), unread.header("content-type")),
+            ("400 Bad Request", Some("text/plain; charset=utf-8"))
+        );
+    }
+    client.post(ACCOUNTS, &json!({"metadata": {"name": "default"}})).await.expect(201);
+    for (name, node) in [("here", "n"), ("there", "m")] {
+        let spec = json!({"nodeName": node, "containers": [{"name": "c", "image": "i"}]});
+        let pod = json!({"metadata": {"name": name}, "spec": spec});
+        client.post(PODS, &pod).await.expect(201);
+    }
+    assert_eq!(client.get("/api/v1/pods?fieldSelector=spec.host%3Dn").await.expect(200).names(), ["here"]);
+    assert_eq!(client.get("/api/v1/pods?fieldSelector=spec.host!%3Dn").await.expect(200).names(), ["there"]);
+}
+
+#[tokio::test]
+async fn an_eviction_is_refused_for_its_options_only_if_there_is_a_pod() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let evict = |name: &str| json!({"metadata": {"name": name}, "deleteOptions": {"dryRun": ["x"]}});
+    client.post("/api/v1/namespaces/default/pods/none/eviction", &evict("none")).await.fails(404, "NotFound");
+    client.post(ACCOUNTS, &json!({"metadata": {"name": "default"}})).await.expect(201);
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    client.post(PODS, &pod).await.expect(201);
+    client.post("/api/v1/namespaces/default/pods/p/eviction", &evict("p")).await.fails(422, "Invalid");
+    client.get("/api/v1/namespaces/default/pods/p").await.expect(200);
+}
+
+#[tokio::test]
+async fn the_status_of_a_custom_object_keeps_its_type() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    let mut definition = definition("Namespaced", "Tool");
+    let version = &mut definition["spec"]["versions"][0];
+    version["subresources"]["status"] = json!({});
+    let part = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    version["schema"] = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": part, "status": part}}});
+    client.post(DEFINITIONS, &definition).await.expect(201);
+    let tools = "/apis/field.example/v1/namespaces/default/tools";
+    let (one, status) = (format!("{tools}/a"), format!("{tools}/a/status"));
+    let object = json!({"apiVersion": "field.example/v1", "kind": "Tool", "metadata": {"name": "a"}});
+    client.post(tools, &object).await.expect(201);
+    let patch = json!({"kind": "Other", "apiVersion": "v9", "status": {"n": 1}, "spec": {"odd": 1}});
+    let changed = client.patch(&status, MERGE, &patch).await.expect(200);
+    assert_eq!([&changed.json()["kind"], &changed.json()["apiVersion"]], ["Tool", "field.example/v1"]);
+    assert_eq!(changed.json()["status"], json!({"n": 1}));
+    let refused = client.patch(&one, MERGE, &patch).await;
+    assert!(refused.warnings().is_empty(), "{:?}", refused.warnings());
+    refused.fails(422, "Invalid");
+    for (path, code) in [(&one, 200), (&status, 200), (&tools.to_owned(), 200), (&format!("{tools}/b/status"), 404)] {
+        let head = client.send(Method::HEAD, path, &[], "").await.expect(code);
+        assert!(head.body.is_empty(), "{path}");
+        let refused = client.send(Method::OPTIONS, path, &[], "").await.fails(405, "MethodNotAllowed");
+        assert_eq!(refused["message"], " is not supported on resources of kind \"tools.field.example\"");
+    }
 }

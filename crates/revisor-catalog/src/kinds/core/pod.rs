@@ -21,7 +21,7 @@ use crate::kinds::pod_spec::{self, PodPolicy};
 use crate::{Circumstances, Part, Places, SelectableField, Strategy};
 
 pub(crate) const FIELDS: &[SelectableField] = &[
-    field("spec.nodeName", &[&["spec", "nodeName"]]),
+    SelectableField { older_name: "spec.host", ..field("spec.nodeName", &[&["spec", "nodeName"]]) },
     field("spec.restartPolicy", &[&["spec", "restartPolicy"]]),
     field("spec.schedulerName", &[&["spec", "schedulerName"]]),
     field("spec.serviceAccountName", &[&["spec", "serviceAccountName"]]),
