@@ -1,5 +1,6 @@
 //! [`Etcd`]: a real etcd of one member, which goes with its test.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -167,7 +168,10 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
+/// An address that nobody listens at. Systems give out no ports as low as this by themselves: whoever tries to connect
+/// there before somebody listens would meet itself if its own end were given the same one, and the port would be taken.
 fn spare() -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there are ports");
-    listener.local_addr().expect("it is bound")
+    let ports = std::iter::repeat_with(|| 20_000 + RandomState::new().hash_one(()) % 12_000);
+    let free = ports.take(1_000).find_map(|port| TcpListener::bind(("127.0.0.1", port as u16)).ok());
+    free.and_then(|listener| listener.local_addr().ok()).expect("there are ports")
 }

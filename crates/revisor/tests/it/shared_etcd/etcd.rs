@@ -1,5 +1,6 @@
 //! [`Etcd`]: a real etcd for one test.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -133,7 +134,10 @@ impl Drop for Etcd {
     }
 }
 
-/// An address that nobody listens at.
+/// An address that nobody listens at. Systems give out no ports as low as this by themselves: whoever tries to connect
+/// there before somebody listens would meet itself if its own end were given the same one, and the port would be taken.
 pub(crate) fn spare() -> SocketAddr {
-    TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("there are ports")
+    let ports = std::iter::repeat_with(|| 20_000 + RandomState::new().hash_one(()) % 12_000);
+    let free = ports.take(1_000).find_map(|port| TcpListener::bind(("127.0.0.1", port as u16)).ok());
+    free.and_then(|listener| listener.local_addr().ok()).expect("there are ports")
 }
