@@ -174,11 +174,17 @@ async fn a_deleted_definition_takes_its_objects_along() {
     // A server that is stopped in the middle goes on with it.
     let fixture = fixture.reopened().await;
     let mut served = fixture.registry.served();
-    let text = get(&fixture, "v1", "held").await.map(Value::Object).expect("is still there").to_json();
-    let text = text.replace(r#""finalizers":["example.com/x"],"#, "");
     let resource = thing(&fixture, "v1");
-    let decoded = decode(&resource, &text).expect("fits");
-    fixture.registry.update(place(&resource, "held"), decoded, WriteOptions::default()).await.expect("may go");
+    loop {
+        let text = get(&fixture, "v1", "held").await.map(Value::Object).expect("is still there").to_json();
+        let text = text.replace(r#""finalizers":["example.com/x"],"#, "");
+        let decoded = decode(&resource, &text).expect("fits");
+        match fixture.registry.update(place(&resource, "held"), decoded, WriteOptions::default()).await {
+            // It was marked as deleted between the two.
+            Err(RegistryError::Conflict { .. }) => {}
+            released => break drop(released.expect("may go")),
+        }
+    }
     let gone = served.wait_for(|catalog| !catalog.has_group("example.com"));
     tokio::time::timeout(LONG, gone).await.expect("goes with its last object").expect("the registry lives");
     let left = fixture.get("customresourcedefinitions", "things.example.com").await;
