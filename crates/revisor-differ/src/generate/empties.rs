@@ -1,4 +1,4 @@
-//! [`Empties`]: every list, map and part of every kind, sent with nothing in it.
+//! [`empties`]: every list, map and part of every kind, sent with nothing in it.
 //!
 //! Nothing and something with nothing in it look the same in a stored object, but not to whoever defaults, validates and
 //! tracks what is sent. So all places are gone through, each by itself, in an object that is good otherwise: it is tried
